@@ -1,0 +1,61 @@
+# Every target sets itself up: it needs a Python 3.11 or newer with pip, and nothing else.
+#   make PYTHON=python3.12 test     to choose the interpreter
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+INSTALL := $(RUN) -m pip install -qq --disable-pip-version-check --no-input
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench docs clean
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo  ## fit an l1-constrained logistic regression, certify it, plot its convergence
+	@$(RUN) examples/demo.py
+
+test: $(VENV)/.dev  ## run the whole test suite, doctests included
+	@$(RUN) -m pytest -n 2
+
+lint: $(VENV)/.dev  ## check style, formatting and types
+	@$(RUN) -m ruff check --quiet .
+	@$(RUN) -m ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'." >&2; exit 1; }
+	@$(RUN) -m mypy
+
+format: $(VENV)/.dev  ## sort imports and format the code
+	@$(RUN) -m ruff check --quiet --select I --fix .
+	@$(RUN) -m ruff format --quiet .
+
+bench: $(VENV)/.bench  ## time the deterministic solvers side by side with C-OPT
+	@$(RUN) benchmarks/peers/deterministic.py
+
+docs: $(VENV)/.docs  ## build the documentation into docs/_build/html
+	@$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "The documentation is in docs/_build/html/index.html."
+
+clean:  ## remove the virtual environment and everything that was generated
+	@rm -rf $(VENV) build dist docs/_build docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
+	@rm -f condgrad-demo.png
+	@find condgrad tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# One stamp per set of extras; all are installed again when pyproject.toml changes.
+$(VENV)/.demo: EXTRAS = plot,progress
+$(VENV)/.dev: EXTRAS = dev
+$(VENV)/.bench: EXTRAS = bench
+$(VENV)/.docs: EXTRAS = docs
+$(VENV)/.demo $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: pyproject.toml | $(VENV)/.created
+	@echo "Installing condgrad[$(EXTRAS)] into $(VENV) ..."
+	@$(INSTALL) -e ".[$(EXTRAS)]" || { echo "The installation of condgrad[$(EXTRAS)] failed: see pip's message above." >&2; exit 1; }
+	@touch $@
+
+# The stamp is written last, so that an interrupted setup is taken up again.
+$(VENV)/.created:
+	@command -v "$(PYTHON)" > /dev/null || { \
+	  echo "condgrad needs Python 3.11 or newer, but '$(PYTHON)' was not found: run make with PYTHON=/path/to/python." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "condgrad needs Python 3.11 or newer, but '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1): run make with PYTHON=/path/to/python." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2> /dev/null || { \
+	  echo "'$(PYTHON)' lacks the venv module: install it (on Debian or Ubuntu, the package python3-venv) and run make again." >&2; exit 1; }
+	@"$(PYTHON)" -m venv $(VENV)
+	@touch $@

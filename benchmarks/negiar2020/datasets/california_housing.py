@@ -1,0 +1,9 @@
+"""California housing with scikit-learn's features."""
+
+from benchmark_utils.dataset import TaskDataset
+
+
+class Dataset(TaskDataset):
+    """See ``benchmark_utils/tasks.py``."""
+
+    name = "california-housing"

@@ -1,0 +1,32 @@
+"""Constrained learning without projections: stochastic Frank-Wolfe solvers with exact certificates.
+
+>>> import condgrad as cg
+>>> problem = cg.Problem([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+>>> cg.minimize(problem, "pairwise").w
+array([0., 1.])
+"""
+
+from condgrad import constraints, losses, solvers, step_sizes, theory
+from condgrad.checkpoint import Checkpoint
+from condgrad.minimize import minimize
+from condgrad.problem import Evaluation, Problem
+from condgrad.result import Result, Status
+from condgrad.trace import Progress, Trace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Checkpoint",
+    "Evaluation",
+    "Problem",
+    "Progress",
+    "Result",
+    "Status",
+    "Trace",
+    "constraints",
+    "losses",
+    "minimize",
+    "solvers",
+    "step_sizes",
+    "theory",
+]

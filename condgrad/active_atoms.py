@@ -1,0 +1,131 @@
+"""ActiveAtoms: an iterate as a convex combination of single-feature atoms, for kernels."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled, kernel
+from condgrad.constraints import Atom
+
+
+@compiled
+class ActiveAtoms(NamedTuple):
+    """Atoms with positive weights that sum to one, in arrays with room for every vertex of the set.
+
+    ``count[0]`` atoms are held; ``place[id]`` says where the vertex with that id is, -1 for those not held.
+    """
+
+    index: Any
+    value: Any
+    weight: Any
+    count: Any
+    place: Any
+
+    def size(self):
+        """Return the number of atoms."""
+        return self.count[0]
+
+    def atom(self, k):
+        """Return the atom at place ``k``."""
+        return Atom(self.index[k], self.value[k])
+
+    def id_of(self, s):
+        """Return the number of a vertex: two for each feature, the second one for a positive value."""
+        return 2 * s.index + (1 if s.value > 0.0 else 0)
+
+    def worst(self, r):
+        """Return the place of the atom with the largest <r, v>."""
+        best, where_best = -np.inf, 0
+        for k in range(self.count[0]):
+            product = self.value[k] * r.at(self.index[k])
+            if product > best:
+                best, where_best = product, k
+        return where_best
+
+    def add(self, s, weight):
+        """Give ``weight`` to the vertex s, which may be new."""
+        k = self.place[self.id_of(s)]
+        if k < 0:
+            k = self.count[0]
+            self.count[0] += 1
+            self.place[self.id_of(s)] = k
+            self.index[k] = s.index
+            self.value[k] = s.value
+            self.weight[k] = 0.0
+        self.weight[k] += weight
+
+    def drop(self, k):
+        """Remove the atom at place ``k`` for good; the last one takes its place."""
+        last = self.count[0] - 1
+        self.place[self.id_of(self.atom(k))] = -1
+        if k != last:
+            self.index[k] = self.index[last]
+            self.value[k] = self.value[last]
+            self.weight[k] = self.weight[last]
+            self.place[self.id_of(self.atom(k))] = k
+        self.count[0] = last
+
+    def step_towards(self, s, gamma):
+        """Follow w <- (1 - gamma) w + gamma s; a full step leaves s alone."""
+        if gamma >= 1.0:
+            for k in range(self.count[0]):
+                self.place[self.id_of(self.atom(k))] = -1
+            self.count[0] = 0
+        for k in range(self.count[0]):
+            self.weight[k] *= 1.0 - gamma
+        self.add(s, gamma)
+
+    def step_away(self, k, gamma, max_step):
+        """Follow w <- w + gamma (w - v_k); the longest step drops the atom."""
+        for other in range(self.count[0]):
+            self.weight[other] *= 1.0 + gamma
+        self.weight[k] -= gamma
+        if gamma >= max_step:
+            self.drop(k)
+
+    def step_between(self, k, s, gamma, max_step):
+        """Follow w <- w + gamma (s - v_k); the longest step drops the atom."""
+        if self.place[self.id_of(s)] == k:  # from an atom to itself: w stays
+            return
+        self.weight[k] -= gamma
+        self.add(s, gamma)
+        if gamma >= max_step:
+            self.drop(k)
+
+    def combination(self, n_features):
+        """Return w = sum_k weight_k v_k, the weights brought back to sum one."""
+        held = slice(self.count[0])
+        self.weight[held] /= self.weight[held].sum()
+        w = np.zeros(n_features)
+        np.add.at(w, self.index[held], self.weight[held] * self.value[held])
+        return w
+
+    def reach(self, norms):
+        """Return sum_k weight_k ||X v_k||, at least ||X w||, from the norms of the columns."""
+        total = 0.0
+        for k in range(self.count[0]):
+            total += self.weight[k] * abs(self.value[k]) * norms[self.index[k]]
+        return total
+
+
+@kernel
+def short_step(descent, max_step, L, length):
+    """Return min(max_step, descent / (L length^2)), and 0 where there is no descent."""
+    if descent <= 0.0:
+        return 0.0
+    curvature = L * length * length
+    return max_step if descent >= max_step * curvature else descent / curvature
+
+
+def active_atoms(parts: list[tuple[float, Any]], n_features: int) -> ActiveAtoms:
+    """Return the combination given by (weight, atom) pairs."""
+    room = 2 * n_features
+    atoms = ActiveAtoms(
+        np.empty(room, dtype=np.int64), np.empty(room), np.empty(room), np.zeros(1, dtype=np.int64),
+        np.full(room, -1, dtype=np.int64),
+    )  # fmt: skip
+    for weight, v in parts:
+        atoms.add(v, weight)
+    return atoms

@@ -1,0 +1,185 @@
+"""ActiveSet: the iterate as a convex combination of vertices, w = sum_k lambda_k v_k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.constraints import Atom, DenseVertex, SparseVertex
+from condgrad.problem import Problem
+
+
+class ActiveSet:
+    """Vertices with positive weights that sum to one; an atom whose weight reaches zero leaves for good."""
+
+    def __init__(self, parts: list[tuple[float, Any]]) -> None:
+        self._places: dict[Any, int] = {}
+        self._atoms: Any = _Atoms() if all(isinstance(v, Atom) for _, v in parts) else _Vertices()
+        self.weights = np.empty(0)
+        for weight, v in parts:
+            self.add(v, weight)
+        self.weights /= self.weights.sum()
+
+    def __len__(self) -> int:
+        return len(self._atoms)
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether every vertex is a single feature."""
+        return isinstance(self._atoms, _Atoms)
+
+    def vertex(self, k: int) -> Any:
+        """Return the atom at place ``k``."""
+        return self._atoms.vertex(k)
+
+    def inner_products(self, r: np.ndarray) -> np.ndarray:
+        """Return <r, v_k> for every atom."""
+        return self._atoms.inner_products(r)
+
+    def local_products(self, problem: Problem, alpha: np.ndarray) -> np.ndarray:
+        """Return <X'alpha, v_k> for every atom without a pass over X; for sets of single-feature atoms."""
+        return self._atoms.local_products(problem, alpha)
+
+    def add(self, v: Any, weight: float) -> None:
+        """Give ``weight`` to the vertex v, which may be new."""
+        k = self._places.get(v.key())
+        if k is not None:
+            self.weights[k] += weight
+        elif weight > 0.0:
+            if self.is_atomic and not isinstance(v, Atom):
+                self._atoms = _Vertices([self.vertex(k) for k in range(len(self))])
+            self._places[v.key()] = len(self)
+            self._atoms.append(v)
+            self.weights = np.append(self.weights, weight)
+
+    def drop(self, k: int) -> None:
+        """Remove the atom at place ``k``; the last one takes its place."""
+        last = len(self) - 1
+        del self._places[self.vertex(k).key()]
+        if k != last:
+            self._places[self.vertex(last).key()] = k
+            self.weights[k] = self.weights[last]
+        self._atoms.remove(k)
+        self.weights = self.weights[:last]
+
+    def step_towards(self, s: Any, gamma: float) -> None:
+        """Follow w <- (1 - gamma) w + gamma s; a full step leaves s alone."""
+        if gamma >= 1.0:
+            self.__init__([(1.0, s)])  # type: ignore[misc]
+            return
+        self.weights *= 1.0 - gamma
+        self.add(s, gamma)
+
+    def step_away(self, k: int, gamma: float, max_step: float) -> None:
+        """Follow w <- w + gamma (w - v_k); the longest step drops the atom."""
+        self.weights *= 1.0 + gamma
+        self.weights[k] -= gamma
+        if gamma >= max_step:
+            self.drop(k)
+
+    def step_between(self, k: int, s: Any, gamma: float, max_step: float) -> None:
+        """Follow w <- w + gamma (s - v_k); the longest step drops the atom."""
+        if self._places.get(s.key()) == k:  # from an atom to itself: w stays
+            return
+        self.weights[k] -= gamma
+        self.add(s, gamma)
+        if gamma >= max_step:
+            self.drop(k)
+
+    def combination(self, n_features: int) -> np.ndarray:
+        """Return w = sum_k lambda_k v_k afresh, with the weights brought back to sum one."""
+        self.weights /= self.weights.sum()
+        w = np.zeros(n_features)
+        for k in range(len(self)):
+            indices, values = self.vertex(k).support()
+            if indices is None:
+                w += self.weights[k] * values
+            else:
+                w[indices] += self.weights[k] * values
+        return w
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return weights and atoms as arrays."""
+        return {"weights": self.weights} | {f"atoms.{name}": part for name, part in self._atoms.to_arrays().items()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go back to a snapshot."""
+        self._atoms = type(self._atoms).from_arrays(arrays)
+        self._places = {self.vertex(k).key(): k for k in range(len(self))}
+        self.weights = arrays["weights"]
+
+
+class _Atoms:
+    """Atoms value * e_index, held as two arrays."""
+
+    def __init__(self) -> None:
+        self.index = np.empty(0, dtype=np.int64)
+        self.value = np.empty(0)
+
+    def __len__(self) -> int:
+        return self.index.size
+
+    def vertex(self, k: int) -> Any:
+        return Atom(int(self.index[k]), float(self.value[k]))
+
+    def append(self, v: Any) -> None:
+        self.index = np.append(self.index, v.index)
+        self.value = np.append(self.value, v.value)
+
+    def remove(self, k: int) -> None:
+        self.index[k], self.value[k] = self.index[-1], self.value[-1]
+        self.index, self.value = self.index[:-1], self.value[:-1]
+
+    def inner_products(self, r: np.ndarray) -> np.ndarray:
+        return r[self.index] * self.value
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"index": self.index, "value": self.value}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> _Atoms:
+        atoms = cls()
+        atoms.index, atoms.value = arrays["atoms.index"], arrays["atoms.value"]
+        return atoms
+
+    def local_products(self, problem: Problem, alpha: np.ndarray) -> np.ndarray:
+        return problem.matrix.column_products(self.index, alpha) * self.value
+
+
+class _Vertices:
+    """Vertices of any kind, held as a list."""
+
+    def __init__(self, vertices: list[Any] | None = None) -> None:
+        self.vertices: list[Any] = [] if vertices is None else vertices
+
+    def __len__(self) -> int:
+        return len(self.vertices)
+
+    def vertex(self, k: int) -> Any:
+        return self.vertices[k]
+
+    def append(self, v: Any) -> None:
+        self.vertices.append(v)
+
+    def remove(self, k: int) -> None:
+        self.vertices[k] = self.vertices[-1]
+        self.vertices.pop()
+
+    def inner_products(self, r: np.ndarray) -> np.ndarray:
+        supports = (v.support() for v in self.vertices)
+        return np.array([values @ (r if indices is None else r[indices]) for indices, values in supports])
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        supports = [v.support() for v in self.vertices]
+        arrays = {f"values{k}": values for k, (_, values) in enumerate(supports)}
+        return arrays | {f"indices{k}": indices for k, (indices, _) in enumerate(supports) if indices is not None}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> _Vertices:
+        vertices, k = cls(), 0
+        while f"atoms.values{k}" in arrays:
+            values, indices = arrays[f"atoms.values{k}"], arrays.get(f"atoms.indices{k}")
+            vertices.append(DenseVertex(values) if indices is None else SparseVertex(indices, values))
+            k += 1
+        return vertices

@@ -1,0 +1,126 @@
+"""What every constraint set answers, and the decorator that makes a NamedTuple class one."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import numpy as np
+
+from condgrad.compiled import compiled, fill_in, is_compiled, kernel
+from condgrad.constraints._nearest import distance_to
+from condgrad.constraints.vertices import DenseVertex
+from condgrad.linalg.vectors import DenseVector
+
+
+class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing inherits)
+    """A compact convex set C of R^d, known through its linear minimisation oracle."""
+
+    vertex: Any = DenseVertex  # the kind of vertex that lmo returns
+    is_polytope = False  # finitely many vertices: away and pairwise steps converge linearly
+    n_features: int | None = None  # the dimension, where the set itself fixes one (a field or a property there)
+
+    def lmo(self, r: Any) -> Any:
+        """Return a vertex s that minimises <r, s> over the set, for a vector ``r``."""
+        raise NotImplementedError
+
+    def violation(self, w: np.ndarray) -> float:
+        """Return by how much ``w`` breaks the constraint, in the set's own units (at most 0: it does not).
+
+        Here it is the distance to the set, as far as a search by the oracle alone can prove it.
+        """
+        w = np.asarray(w, dtype=np.float64)
+        return distance_to(lambda r: best_vertex(self, r).to_dense(w.size), w)
+
+    def contains(self, w: np.ndarray, tol: float = 1e-9) -> bool:
+        """Tell whether ``w`` lies in the set, up to ``tol``."""
+        return bool(self.violation(np.asarray(w, dtype=np.float64)) <= tol)
+
+    def diameter(self, order: float = 2, n_features: int | None = None) -> float:
+        """Return the largest distance of two points of the set in the l_order norm, or an upper bound of it.
+
+        Give ``n_features`` where the set does not know its dimension: some diameters depend on it. Here it is the
+        bound by the diagonal of the smallest box around the set, exact for ``order=inf``.
+        """
+        return float(np.linalg.norm(box_widths(self, known_features(self, n_features)), order))
+
+    def project(self, w: np.ndarray) -> np.ndarray:
+        """Return the point of the set nearest to ``w``; sets without a cheap projection do not offer it."""
+        raise NotImplementedError(f"{type(self).__name__} has no projection.")
+
+    def start(self, n_features: int) -> Any:
+        """Return the vertex that solvers start from."""
+        return best_vertex(self, np.zeros(n_features))
+
+    def score(self) -> Any:
+        """Return the score under which a tree over r finds the best vertex, or None where no tree can.
+
+        With one, a stochastic step costs O(nnz of the batch * log d) instead of O(d).
+        """
+        return None
+
+    def check_features(self, n_features: int) -> None:
+        """Raise ValueError where the set does not fit data with ``n_features`` columns."""
+        if self.n_features is not None and self.n_features != n_features:
+            raise ValueError(
+                f"{type(self).__name__} is a set of vectors of length {self.n_features}, "
+                f"but X has {n_features} features."
+            )
+
+    def decompose(self, w: np.ndarray) -> list[tuple[float, Any]]:
+        """Return (weight, vertex) pairs that sum to the point ``w`` of the set, the weights to one.
+
+        Here ``w`` itself stands as the only "vertex": solvers with an active set drop it as they go.
+        """
+        return [(1.0, DenseVertex(np.array(w, dtype=np.float64)))]
+
+
+def constraint_set(cls: type) -> Any:
+    """Make a NamedTuple class a constraint set; what it leaves out comes from :class:`ConstraintSet`."""
+    cls = compiled(fill_in(cls, ConstraintSet))
+    ConstraintSet.register(cls)
+    return cls
+
+
+def best_vertex(constraint: Any, r: np.ndarray) -> Any:
+    """Return ``constraint.lmo`` at the array ``r``, compiled where the set can be."""
+    if is_compiled(constraint):
+        return _lmo(constraint, DenseVector(r))
+    return constraint.lmo(DenseVector(r))
+
+
+def box_widths(constraint: Any, n_features: int) -> np.ndarray:
+    """Return the widths of the smallest box around the set: 2 d calls of the oracle."""
+    widths = np.empty(n_features)
+    r = np.zeros(n_features)
+    for j in range(n_features):
+        r[j] = 1.0
+        low = best_vertex(constraint, r).to_dense(n_features)[j]
+        r[j] = -1.0
+        widths[j] = best_vertex(constraint, r).to_dense(n_features)[j] - low
+        r[j] = 0.0
+    return widths
+
+
+def known_features(constraint: Any, n_features: int | None) -> int:
+    """Return the dimension, which the set itself or the caller must know."""
+    known = constraint.n_features if n_features is None else n_features
+    if known is None:
+        raise ValueError(f"this diameter of {type(constraint).__name__} depends on the dimension: pass n_features.")
+    return int(known)
+
+
+def as_array(r: Any) -> np.ndarray:
+    """Return the entries of the vector ``r``, for oracles that are not compiled."""
+    return r.values if isinstance(r, DenseVector) else np.array([r.at(j) for j in range(r.size())])
+
+
+def check_positive(owner: str, name: str, value: float) -> None:
+    """Raise ValueError unless ``value`` is positive and finite."""
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} of {owner} must be positive and finite; got {value!r}.")
+
+
+@kernel
+def _lmo(constraint, r):
+    return constraint.lmo(r)

@@ -1,0 +1,84 @@
+"""The hypersimplex."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.constraints._capped import project_capped, systematic_sample
+from condgrad.constraints._parameters import as_positive_integer
+from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._selection import smallest
+from condgrad.constraints.vertices import SparseVertex
+
+
+@constraint_set
+class Hypersimplex(NamedTuple):
+    """The hypersimplex {w in [0, radius]^d : sum_j w_j = k radius}: choose k of d features.
+
+    Its vertices have k entries equal to radius and zeros elsewhere; the oracle takes the k smallest entries of r, in
+    O(d log k).
+
+    Parameters
+    ----------
+    k : int
+        The number of nonzeros of a vertex, at most n_features.
+    radius : float
+        Their value.
+
+    Examples
+    --------
+    >>> Hypersimplex(k=2).contains([1.0, 0.5, 0.5]), Hypersimplex(k=2).contains([2.0, 0.0, 0.0])
+    (True, False)
+    """
+
+    k: Any
+    radius: float = 1.0
+
+    vertex = SparseVertex
+    is_polytope = True
+
+    def prepare(self):
+        """Return the fields with ``k`` as an int."""
+        return as_positive_integer("Hypersimplex", "k", self.k), self.radius
+
+    def check(self):
+        """Raise unless the radius is positive and finite."""
+        check_positive("Hypersimplex", "radius", self.radius)
+
+    def check_features(self, n_features):
+        """Raise ValueError where k is larger than ``n_features``: the set is empty then."""
+        if self.k > n_features:
+            raise ValueError(f"k of Hypersimplex must be at most the number of features, {n_features}; got {self.k}.")
+
+    def lmo(self, r):
+        """Return radius at the k smallest entries of r."""
+        keys = np.empty(r.size())
+        for j in range(r.size()):
+            keys[j] = r.at(j)
+        indices = smallest(keys, self.k)
+        values = np.empty(indices.shape[0])
+        for q in range(indices.shape[0]):
+            values[q] = self.radius
+        return SparseVertex(indices, values)
+
+    def violation(self, w):
+        """Return the largest of |sum_j w_j - k radius|, -w_j and w_j - radius."""
+        return float(np.max([abs(w.sum() - self.k * self.radius), -w.min(), w.max() - self.radius]))
+
+    def diameter(self, order=2, n_features=None):
+        """Return radius (2 min(k, d - k))^(1/order); without ``n_features`` the bound for d >= 2k."""
+        n_moved = self.k if n_features is None else min(self.k, n_features - self.k)
+        return self.radius * (2.0 * n_moved) ** (1.0 / order) if n_moved > 0 else 0.0
+
+    def decompose(self, w):
+        """Return at most d + 1 vertices, drawn as in systematic sampling."""
+        return [
+            (weight, SparseVertex(taken, np.full(self.k, self.radius)))
+            for weight, taken in systematic_sample(w / self.radius, self.k)
+        ]
+
+    def project(self, w):
+        """Return the point of the hypersimplex nearest to ``w``."""
+        return project_capped(w, self.radius, self.k * self.radius)

@@ -1,0 +1,66 @@
+"""The Euclidean ball."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from condgrad.constraints._protocol import check_positive, constraint_set, known_features
+from condgrad.constraints.vertices import DenseVertex
+
+
+@constraint_set
+class L2Ball(NamedTuple):
+    """The Euclidean ball {w : ||w||_2 <= radius}: the constrained form of ridge regression.
+
+    Every boundary point is extreme, and the oracle returns -radius r / ||r||_2.
+
+    Parameters
+    ----------
+    radius : float
+        The largest Euclidean norm a model may have.
+
+    Examples
+    --------
+    >>> L2Ball(radius=5.0).contains([3.0, 4.0])
+    True
+    """
+
+    radius: float
+
+    vertex = DenseVertex
+
+    def check(self):
+        """Raise unless the radius is positive and finite."""
+        check_positive("L2Ball", "radius", self.radius)
+
+    def lmo(self, r):
+        """Return -radius r / ||r||_2, or radius e_0 for r = 0."""
+        largest = abs(r.at(r.argmax_abs()))
+        values = np.zeros(r.size())
+        if largest == 0.0:
+            values[0] = self.radius
+            return DenseVertex(values)
+        total = 0.0
+        for j in range(r.size()):
+            values[j] = r.at(j) / largest  # its square cannot overflow
+            total += values[j] * values[j]
+        factor = -self.radius / np.sqrt(total)
+        for j in range(r.size()):
+            values[j] *= factor
+        return DenseVertex(values)
+
+    def violation(self, w):
+        """Return ||w||_2 - radius."""
+        return float(np.linalg.norm(w) - self.radius)
+
+    def diameter(self, order=2, n_features=None):
+        """Return 2 radius for order >= 2 and 2 radius d^(1/order - 1/2) below: exact."""
+        if order >= 2:
+            return 2.0 * self.radius
+        return 2.0 * self.radius * known_features(self, n_features) ** (1.0 / order - 0.5)
+
+    def project(self, w):
+        """Return the point of the ball nearest to ``w``."""
+        return np.array(w) * min(1.0, self.radius / max(np.linalg.norm(w), self.radius))

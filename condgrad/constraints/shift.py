@@ -1,0 +1,77 @@
+"""Shifted sets."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from condgrad.constraints._parameters import as_reals, shown
+from condgrad.constraints._protocol import constraint_set
+from condgrad.constraints.oracle_set import as_constraint_set
+from condgrad.constraints.vertices import DenseVertex
+
+
+@constraint_set
+class Shift(NamedTuple):
+    """The set {w + offset : w in constraint}: models near a given one.
+
+    Parameters
+    ----------
+    constraint : a constraint set
+    offset : array of shape (n_features,)
+
+    Examples
+    --------
+    >>> from condgrad.constraints import L1Ball
+    >>> Shift(L1Ball(1.0), offset=[5.0, 5.0]).contains([5.5, 4.5])
+    True
+    """
+
+    constraint: Any
+    offset: Any
+
+    vertex = DenseVertex
+
+    def __repr__(self):
+        return f"Shift(constraint={self.constraint!r}, offset={shown(self.offset)})"
+
+    def prepare(self):
+        """Return the fields with a set that solvers understand and an array of floats."""
+        return as_constraint_set(self.constraint), as_reals("Shift", "offset", self.offset)
+
+    def check(self):
+        """Raise unless the set has vectors of the length of the offset."""
+        self.constraint.check_features(self.offset.size)
+
+    @property
+    def is_polytope(self):
+        """Whether the set is a polytope."""
+        return self.constraint.is_polytope
+
+    @property
+    def n_features(self):
+        """The length of the offset."""
+        return self.offset.size
+
+    def lmo(self, r):
+        """Return the set's vertex for r, plus the offset."""
+        values = self.constraint.lmo(r).to_dense(self.offset.shape[0])
+        for j in range(values.shape[0]):
+            values[j] += self.offset[j]
+        return DenseVertex(values)
+
+    def violation(self, w):
+        """Return the set's violation at w - offset."""
+        return self.constraint.violation(w - self.offset)
+
+    def diameter(self, order=2, n_features=None):
+        """Return the set's diameter: as exact as that."""
+        return self.constraint.diameter(order, self.n_features)
+
+    def decompose(self, w):
+        """Return the vertices of the set's own decomposition, shifted."""
+        parts = self.constraint.decompose(w - self.offset)
+        return [(weight, DenseVertex(s.to_dense(self.n_features) + self.offset)) for weight, s in parts]
+
+    def project(self, w):
+        """Return the point nearest to ``w``, where the set knows its own."""
+        return self.constraint.project(w - self.offset) + self.offset

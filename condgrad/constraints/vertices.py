@@ -1,0 +1,176 @@
+"""Vertices: what a linear minimisation oracle returns, stored as sparsely as it is.
+
+A step of a solver moves the iterate towards a vertex s, and needs ``<r, s>`` and ``X s``; each kind of vertex knows
+the cheapest way. ``blend_into``, ``inner`` and ``dot_row_of`` run inside kernels; the rest serves ordinary Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled
+
+
+@compiled
+class Atom(NamedTuple):
+    """The vertex ``value * e_index``, with one nonzero entry."""
+
+    index: int  # type: ignore[assignment]
+    value: float
+
+    def inner(self, r):
+        """Return <r, s> for a vector ``r``."""
+        return self.value * r.at(self.index)
+
+    def blend_into(self, w, gamma):
+        """Set w to (1 - gamma) w + gamma s."""
+        w.shrink(1.0 - gamma)
+        w.add_at(self.index, gamma * self.value)
+
+    def dot_row_of(self, X, i):
+        """Return <x_i, s>."""
+        return self.value * X.entry(i, self.index)
+
+    def scaled(self, factor):
+        """Return the vertex factor * s."""
+        return Atom(self.index, factor * self.value)
+
+    def to_dense(self, n_features):
+        """Return s as an array."""
+        dense = np.zeros(n_features)
+        dense[self.index] = self.value
+        return dense
+
+    def support(self):
+        """Return the features that s touches and its values there."""
+        return np.array([self.index]), np.array([self.value])
+
+    def key(self):
+        """Return what tells this vertex from the others of its set."""
+        return int(self.index), float(self.value)
+
+
+@compiled
+class SparseVertex(NamedTuple):
+    """A vertex with the given values at the given features, and zeros elsewhere."""
+
+    indices: Any
+    values: Any
+
+    def inner(self, r):
+        """Return <r, s> for a vector ``r``."""
+        total = 0.0
+        for k in range(self.indices.shape[0]):
+            total += self.values[k] * r.at(self.indices[k])
+        return total
+
+    def blend_into(self, w, gamma):
+        """Set w to (1 - gamma) w + gamma s."""
+        w.shrink(1.0 - gamma)
+        for k in range(self.indices.shape[0]):
+            w.add_at(self.indices[k], gamma * self.values[k])
+
+    def dot_row_of(self, X, i):
+        """Return <x_i, s>."""
+        total = 0.0
+        for k in range(self.indices.shape[0]):
+            total += self.values[k] * X.entry(i, self.indices[k])
+        return total
+
+    def scaled(self, factor):
+        """Return the vertex factor * s."""
+        return SparseVertex(self.indices, factor * self.values)
+
+    def to_dense(self, n_features):
+        """Return s as an array."""
+        dense = np.zeros(n_features)
+        for k in range(self.indices.shape[0]):
+            dense[self.indices[k]] = self.values[k]
+        return dense
+
+    def support(self):
+        """Return the features that s touches and its values there."""
+        return self.indices, self.values
+
+    def key(self):
+        """Return what tells this vertex from the others of its set."""
+        return self.indices.tobytes(), self.values.tobytes()
+
+
+@compiled
+class DenseVertex(NamedTuple):
+    """A vertex stored in full."""
+
+    values: Any
+
+    def inner(self, r):
+        """Return <r, s> for a vector ``r``."""
+        return r.inner(self.values)
+
+    def blend_into(self, w, gamma):
+        """Set w to (1 - gamma) w + gamma s."""
+        w.shrink(1.0 - gamma)
+        w.add_array(gamma, self.values)
+
+    def dot_row_of(self, X, i):
+        """Return <x_i, s>."""
+        return X.dot_slice(i, self.values)
+
+    def scaled(self, factor):
+        """Return the vertex factor * s."""
+        return DenseVertex(factor * self.values)
+
+    def to_dense(self, n_features):
+        """Return s as an array (a copy)."""
+        return self.values.copy()
+
+    def support(self):
+        """Return the features that s touches and its values there: None stands for all features."""
+        return None, self.values
+
+    def key(self):
+        """Return what tells this vertex from the others of its set."""
+        return self.values.tobytes()
+
+
+@compiled
+class AtomMemory(NamedTuple):
+    """A place to keep an atom in from one step to the next."""
+
+    index: Any
+    value: Any
+
+    def put(self, s):
+        """Keep ``s``."""
+        self.index[0] = s.index
+        self.value[0] = s.value
+
+    def get(self):
+        """Return the atom kept last."""
+        return Atom(self.index[0], self.value[0])
+
+
+@compiled
+class DenseMemory(NamedTuple):
+    """A place to keep a vertex of any kind in from one step to the next."""
+
+    values: Any
+
+    def put(self, s):
+        """Keep ``s``, in O(d)."""
+        dense = s.to_dense(self.values.shape[0])
+        for j in range(self.values.shape[0]):
+            self.values[j] = dense[j]
+
+    def get(self):
+        """Return the vertex kept last."""
+        return DenseVertex(self.values)
+
+
+def memory_for(vertex: type, n_features: int) -> Any:
+    """Return a place to keep vertices of the given kind in."""
+    if vertex is Atom:
+        return AtomMemory(np.zeros(1, dtype=np.int64), np.zeros(1))
+    return DenseMemory(np.zeros(n_features))

@@ -1,0 +1,94 @@
+"""A strict reader of LIBSVM files: scikit-learn parses, and what it lets through is checked here."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import pathlib
+import re
+from typing import Any
+
+import numpy as np
+
+_OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_LINE = re.compile(rf"{_NUMBER}(?:\s+\d+:{_NUMBER})*")
+
+
+def read_libsvm(path: str | os.PathLike, n_features: int) -> tuple[Any, np.ndarray]:
+    """Return the CSR matrix and the targets of a LIBSVM file, plain or compressed (.bz2, .gz, .xz).
+
+    Indices start at 1 in this format, whatever the first line looks like, and ``n_features`` fixes the width: two
+    parts of one data set can then never be shifted against each other. Anything that is not plain numbers in
+    increasing places is an error that names its line.
+
+    Parameters
+    ----------
+    path : str or path
+    n_features : int
+        The number of columns; an index above it is an error.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    if not isinstance(n_features, int | np.integer) or isinstance(n_features, bool) or n_features < 1:
+        raise ValueError(f"n_features must be an integer of at least 1; got {n_features!r}.")
+    path = pathlib.Path(path)
+    text = _read(path)
+    # scikit-learn would read 1_0 as 10, and would pass over a query id.
+    if b"_" in text or b"qid:" in text:
+        _complain(path, text, n_features)
+    try:
+        X, y = load_svmlight_file(io.BytesIO(text), n_features=int(n_features), zero_based=False)
+    except (ValueError, OverflowError, IndexError) as error:
+        _complain(path, text, n_features)
+        raise ValueError(f"{path.name} is not a LIBSVM file: {error}.") from None
+    if y.size == 0:
+        raise ValueError(f"{path.name} holds no samples.")
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        _complain(path, text, n_features)
+    return X, y
+
+
+def _read(path: pathlib.Path) -> bytes:
+    try:
+        with _OPENERS.get(path.suffix, open)(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {str(path)!r}.") from None
+    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
+        raise ValueError(f"{path.name} could not be read, it may be incomplete: {error}.") from None
+
+
+def _complain(path: pathlib.Path, text: bytes, n_features: int) -> None:
+    """Raise for the first line that is not as the format says; return where every line is."""
+    for number, raw in enumerate(text.split(b"\n"), start=1):
+        fault = _fault(raw.decode("utf-8", "replace").split("#", 1)[0].strip(), n_features)
+        if fault:
+            raise ValueError(f"{path.name}, line {number}: {fault}.")
+
+
+def _fault(line: str, n_features: int) -> str | None:
+    if not line:
+        return None
+    label, *entries = line.split()
+    if not re.fullmatch(_NUMBER, label) or not np.isfinite(float(label)):
+        return f"the target must be a finite number; got {label[:40]!r}"
+    if not _LINE.fullmatch(line):
+        bad = next(entry for entry in entries if not re.fullmatch(rf"\d+:{_NUMBER}", entry))
+        return f"an entry must be index:value with a finite number; got {bad[:40]!r}"
+    previous = 0
+    for entry in entries:
+        place, value = entry.split(":")
+        if not np.isfinite(float(value)):
+            return f"an entry must be index:value with a finite number; got {entry[:40]!r}"
+        if int(place) == 0:
+            return "indices start at 1; got 0"
+        if int(place) <= previous:
+            return f"indices must increase; got {place} after {previous}"
+        if int(place) > n_features:
+            return f"index {place} is beyond the {n_features} features"
+        previous = int(place)
+    return None

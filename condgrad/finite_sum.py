@@ -1,0 +1,135 @@
+"""FiniteSum: a problem as kernels see it, one sample at a time, and the estimate of its gradient."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled
+
+
+@compiled
+class FiniteSum(NamedTuple):
+    """The sum over samples of weight_i f(x_i'w + b, y_i), over a constraint set."""
+
+    X: Any
+    samples: Any
+    constraint: Any
+    b: Any
+
+    def predict(self, i, w):
+        """Return x_i'w + b for a vector ``w``."""
+        return w.dot_slice(self.X, i) + self.b[0]
+
+    def derivative(self, i, p):
+        """Return weight_i f'(p, y_i): the gradient of the i-th term is this times x_i."""
+        return self.samples.derivative_at(i, p)
+
+    def curvature(self, i, p):
+        """Return weight_i f''(p, y_i): the Hessian of the i-th term is this times x_i x_i'."""
+        return self.samples.curvature_at(i, p)
+
+
+@compiled
+class Table(NamedTuple):
+    """One number per sample."""
+
+    values: Any
+
+    def at(self, i):
+        """Return the number of sample ``i``."""
+        return self.values[i]
+
+    def replace(self, i, new):
+        """Store ``new`` for sample ``i`` and return the change."""
+        change = new - self.values[i]
+        self.values[i] = new
+        return change
+
+
+@compiled
+class Estimate(NamedTuple):
+    """An estimate r of the gradient, with <r, w> kept by scalars and the stochastic gap of equation (31).
+
+    ``scalars`` holds <r, w>, the last <r, s>, the smoothed gap and the number of oracle calls.
+    """
+
+    vector: Any
+    scalars: Any
+    smoothing: float
+
+    def add_row(self, problem, i, c, p):
+        """Add c x_i to r, where p = x_i'w + b."""
+        problem.X.add_slice(i, c, self.vector)
+        self.scalars[0] += c * (p - problem.b[0])
+
+    def renew_sample(self, problem, i, alpha, w):
+        """Set alpha_i to the derivative at x_i'w and keep r = X' alpha: lines 3 to 6 of Negiar et al.'s algorithm 1."""
+        p = problem.predict(i, w)
+        self.add_row(problem, i, alpha.replace(i, problem.derivative(i, p)), p)
+
+    def shrink(self, factor):
+        """Multiply r by ``factor``."""
+        self.vector.shrink(factor)
+        self.scalars[0] *= factor
+
+    def best_vertex(self, problem):
+        """Return s = LMO(r), and note the gap <r, w - s>."""
+        s = problem.constraint.lmo(self.vector)
+        self.scalars[1] = s.inner(self.vector)
+        if self.scalars[3] == 0.0:
+            self.scalars[2] = self.gap()
+        self.scalars[2] += self.smoothing * (self.gap() - self.scalars[2])
+        self.scalars[3] += 1.0
+        return s
+
+    def renew(self, s):
+        """Note <r, s> anew, for an r that changed since the oracle returned s."""
+        self.scalars[1] = s.inner(self.vector)
+
+    def gap(self):
+        """Return the stochastic gap <r, w - s> for the s that the oracle last returned."""
+        return self.scalars[0] - self.scalars[1]
+
+    def along(self):
+        """Return <r, w>."""
+        return self.scalars[0]
+
+    def move(self, w, s, gamma):
+        """Set w to (1 - gamma) w + gamma s, for the s that the oracle last returned."""
+        self.scalars[0] = (1.0 - gamma) * self.scalars[0] + gamma * self.scalars[1]
+        s.blend_into(w, gamma)
+
+    def set_to(self, r, w):
+        """Make r the array ``r``, where the iterate is the array ``w``."""
+        self.vector.set_to(r)
+        self.synchronise(w)
+
+    def shift(self, change):
+        """Add to <r, w> by how much a move of w changed it."""
+        self.scalars[0] += change
+
+    def synchronise(self, w):
+        """Compute <r, w> anew from the array ``w``: rounding errors of the running value end here."""
+        self.scalars[0] = self.vector.to_array() @ w
+
+
+@compiled
+class Trail(NamedTuple):
+    """The iterate one move behind: ``w`` with the vertex and the step that lead to the present one."""
+
+    w: Any
+    memory: Any
+    gamma: Any
+
+    def follow(self, s, gamma):
+        """Catch up with the present iterate, and remember the move that it makes now."""
+        self.memory.get().blend_into(self.w, self.gamma[0])
+        self.memory.put(s)
+        self.gamma[0] = gamma
+
+
+def estimate(vector: Any, smoothing: float) -> Estimate:
+    """Return an estimate of the gradient held by ``vector`` (zeros)."""
+    return Estimate(vector, np.array([0.0, 0.0, np.inf, 0.0]), smoothing)

@@ -1,0 +1,165 @@
+"""The door for data: whatever users hold becomes a float matrix, a target vector, weights; or one clear sentence."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+_LARGEST = 1e60
+
+
+def as_data(X: Any) -> Any:
+    """Return ``X`` as a float C- or F-ordered array, CSR or CSC matrix; copied only where its form is another one."""
+    if scipy.sparse.issparse(X):
+        return _as_sparse(X)
+    X = _as_float_array(X, "X")
+    if X.ndim != 2:
+        hint = " Use X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one sample." if X.ndim == 1 else ""
+        raise ValueError(f"X must have two dimensions (samples, features); got shape {X.shape}.{hint}")
+    _check_not_empty(X)
+    if not (X.flags.c_contiguous or X.flags.f_contiguous):
+        X = np.ascontiguousarray(X)
+    _check_entries(X, "X")
+    return X
+
+
+def as_targets(y: Any, n_samples: int) -> np.ndarray:
+    """Return ``y`` as a float64 vector with one entry per sample."""
+    return _as_vector(y, "y", n_samples)
+
+
+def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Return weights that sum to one: 1/n each where the user gave none."""
+    if sample_weight is None:
+        return np.full(n_samples, 1.0 / n_samples)
+    weight = _as_vector(sample_weight, "sample_weight", n_samples)
+    if weight.min() < 0.0:
+        raise ValueError(f"sample_weight must not be negative; got {weight.min():g}.")
+    if weight.max() == 0.0:
+        raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+    weight = weight / weight.max()  # the sum of huge or tiny weights could leave the range of floats
+    return weight / weight.sum()
+
+
+def as_point(w: Any, n_features: int, name: str) -> np.ndarray:
+    """Return ``w`` as a float64 vector with one entry per feature."""
+    w = _as_float_array(w, name)
+    if w.shape != (n_features,):
+        raise ValueError(f"{name} must have one entry per feature, shape ({n_features},); got shape {w.shape}.")
+    _check_entries(w, name)
+    return w.astype(np.float64, copy=False)
+
+
+def as_number(value: Any, name: str, *, low: float, what: str) -> float:
+    """Return a setting as a float that is at least ``low``; ``what`` says in words what it should be."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not value >= low:
+        raise ValueError(f"{name} must be {what}; got {value!r}.")
+    try:
+        return float(value)
+    except OverflowError:  # an int beyond the floats
+        return math.inf
+
+
+def check_magnitude(values: np.ndarray, name: str) -> None:
+    """Raise where entries are so large that squares of predictions, and sums of them, would overflow."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > _LARGEST:
+        raise ValueError(f"{name} has entries up to {largest:.1e}; scale it below {_LARGEST:g}.")
+
+
+def _as_vector(y: Any, name: str, n_samples: int) -> np.ndarray:
+    if scipy.sparse.issparse(y):
+        raise ValueError(f"{name} must be a dense vector; got a sparse matrix. Use {name}.toarray().ravel().")
+    y = _as_float_array(y, name)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"{name} must have one dimension; got shape {y.shape}.")
+    if y.shape[0] != n_samples:
+        raise ValueError(f"{name} must have one entry per sample: X has {n_samples} rows, {name} has {y.shape[0]}.")
+    _check_entries(y, name)
+    return np.ascontiguousarray(y, dtype=np.float64)
+
+
+def _as_float_array(values: Any, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+        if array.dtype == object:  # nullable columns of pandas, lists of mixed numbers
+            array = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(f"{name} must be an array of numbers; it could not be converted ({reason}).") from None
+    kinds = getattr(values, "dtypes", None)  # polars would hand out dates as numbers of microseconds
+    if isinstance(kinds, list) and any(getattr(kind, "is_temporal", bool)() for kind in kinds):
+        raise ValueError(f"{name} must be an array of numbers; got a column of dates or times.")
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries. Remove or impute them.")
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} must be real; got dtype {array.dtype}.")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be an array of numbers; got dtype {array.dtype}.")
+    if array.dtype not in (np.float32, np.float64):
+        with np.errstate(over="ignore"):  # what does not fit becomes inf, which is reported
+            array = array.astype(np.float64)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _as_sparse(X: Any) -> Any:
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (samples, features); got shape {X.shape}.")
+    _check_not_empty(X)
+    X = X if X.format in ("csr", "csc") else X.tocsr()
+    _check_structure(X)
+    data = _as_float_array(X.data[: X.nnz], "X")
+    _check_entries(data, "X", lambda k: (X.tocoo().row[k], X.tocoo().col[k]))
+    has_indices = all(array.dtype in (np.int32, np.int64) for array in (X.indices, X.indptr))  # native ones, that is
+    if data.dtype != X.data.dtype or data.size < X.data.size or not has_indices:
+        X = type(X)((data, X.indices[: X.nnz].astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+    if not X.has_canonical_format:  # duplicates or unsorted indices: tidy a copy, never the user's own
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _check_structure(X: Any) -> None:
+    """Raise where indices point out of the matrix: kernels do not look, and would read memory that is not theirs."""
+    n_slices, length = X.shape if X.format == "csr" else X.shape[::-1]
+    indices, indptr = X.indices[: X.nnz], X.indptr
+    is_sound = (
+        indptr.shape == (n_slices + 1,)
+        and indptr[0] == 0
+        and bool(np.all(indptr[1:] >= indptr[:-1]))
+        and min(X.indices.size, X.data.size) >= indptr[-1]
+        and (indices.size == 0 or (indices.min() >= 0 and indices.max() < length))
+    )
+    if not is_sound:
+        raise ValueError(
+            "X is not a sound sparse matrix: its indices point out of it. Build it anew with scipy.sparse."
+        )
+
+
+def _check_not_empty(X: Any) -> None:
+    if 0 in X.shape:
+        raise ValueError(f"X must have at least one sample and one feature; got shape {X.shape}.")
+
+
+def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tuple] | None = None) -> None:
+    """Raise where an entry is not finite, or too large; ``position`` tells where the k-th of them belongs."""
+    if values.size == 0:
+        return
+    low, high = float(values.min()), float(values.max())  # a nan or an inf anywhere shows in one of them
+    if not (np.isfinite(low) and np.isfinite(high)):
+        bad = np.argwhere(~np.isfinite(values))
+        first = tuple(bad[0]) if position is None else position(int(bad[0, 0]))
+        count = "1 entry that is" if len(bad) == 1 else f"{len(bad)} entries that are"
+        raise ValueError(
+            f"{name} has {count} not finite, the first at position ({', '.join(map(str, first))}): "
+            f"{values[tuple(bad[0])]}. Remove or impute them."
+        )
+    check_magnitude(np.array([low, high]), name)

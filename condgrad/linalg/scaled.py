@@ -1,0 +1,82 @@
+"""Scaled: a vector times a number, so that shrinking all of it is O(1)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled
+
+_SMALLEST = 1e-100  # the number is multiplied into the vector before it leaves the range of floats
+
+
+@compiled
+class Scaled(NamedTuple):
+    """The vector ``scale[0] * vector``; ``scale[1]`` keeps the reciprocal, so that adding needs no division."""
+
+    vector: Any
+    scale: Any
+
+    def size(self):
+        """Return the number of entries."""
+        return self.vector.size()
+
+    def at(self, j):
+        """Return entry ``j``."""
+        return self.scale[0] * self.vector.at(j)
+
+    def add_at(self, j, delta):
+        """Add ``delta`` to entry ``j``."""
+        self.vector.add_at(j, delta * self.scale[1])
+
+    def add_array(self, c, v):
+        """Add ``c`` times the array ``v``."""
+        self.vector.add_array(c * self.scale[1], v)
+
+    def shrink(self, factor):
+        """Multiply the vector by ``factor`` >= 0."""
+        scale = factor * self.scale[0]
+        if scale < _SMALLEST or scale > 1.0 / _SMALLEST:
+            self.vector.shrink(scale)
+            scale = 1.0
+        self.scale[0] = scale
+        self.scale[1] = 1.0 / scale
+
+    def inner(self, v):
+        """Return the inner product with the array ``v``."""
+        return self.scale[0] * self.vector.inner(v)
+
+    def dot_slice(self, X, k):
+        """Return the inner product with slice ``k`` of ``X``."""
+        return self.scale[0] * self.vector.dot_slice(X, k)
+
+    def argmax_abs(self):
+        """Return the first index of the largest absolute value."""
+        return self.vector.argmax_abs()
+
+    def argmin(self):
+        """Return the first index of the smallest value."""
+        return self.vector.argmin()
+
+    def argmax_weighted(self, weights):
+        """Return the first index of the largest ``|v_j| / weights_j``."""
+        return self.vector.argmax_weighted(weights)
+
+    def best_group(self, members, offsets):
+        """Return the first group with the largest sum of squares."""
+        return self.vector.best_group(members, offsets)
+
+    def to_array(self):
+        """Return the vector as an array of its own."""
+        return self.scale[0] * self.vector.to_array()
+
+    def set_to(self, v):
+        """Make this the vector ``v``."""
+        self.vector.set_to(v)
+        self.scale[:] = 1.0
+
+
+def scaled(vector: Any) -> Scaled:
+    """Return ``1 * vector``."""
+    return Scaled(vector, np.ones(2))

@@ -1,0 +1,78 @@
+"""Slices: the rows of X, or its columns seen as the rows of X', one after another.
+
+Everything a solver does with data is one of two things, whatever the storage: the dot product of a slice with a
+vector, and adding a multiple of a slice to a vector. Rows and columns, dense and sparse, are all served by the two
+classes below.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled
+
+
+@compiled
+class DenseSlices(NamedTuple):
+    """The rows of a two-dimensional array (of its transpose, for columns)."""
+
+    values: Any
+
+    def dot_slice(self, k, v):
+        """Return ``<slice k, v>`` for an array ``v``, accumulated in float64."""
+        total = 0.0
+        for j in range(self.values.shape[1]):
+            total += self.values[k, j] * v[j]
+        return total
+
+    def add_slice(self, k, c, out):
+        """Add ``c`` times slice ``k`` to the vector ``out``."""
+        for j in range(self.values.shape[1]):
+            out.add_at(j, c * self.values[k, j])
+
+    def entry(self, k, j):
+        """Return entry ``j`` of slice ``k``."""
+        return self.values[k, j]
+
+    def n_stored(self, k):
+        """Return how many entries of slice ``k`` are stored."""
+        return self.values.shape[1]
+
+
+@compiled
+class SparseSlices(NamedTuple):
+    """The rows of a CSR matrix, or the columns of a CSC matrix; ``indices`` are unsigned and sorted."""
+
+    data: Any
+    indices: Any
+    indptr: Any
+
+    def dot_slice(self, k, v):
+        """Return ``<slice k, v>`` for an array ``v``, accumulated in float64."""
+        total = 0.0
+        for m in range(self.indptr[k], self.indptr[k + 1]):
+            total += self.data[m] * v[self.indices[m]]
+        return total
+
+    def add_slice(self, k, c, out):
+        """Add ``c`` times slice ``k`` to the vector ``out``."""
+        for m in range(self.indptr[k], self.indptr[k + 1]):
+            out.add_at(self.indices[m], c * self.data[m])
+
+    def entry(self, k, j):
+        """Return entry ``j`` of slice ``k``, found by bisection."""
+        low, high = np.int64(self.indptr[k]), np.int64(self.indptr[k + 1])
+        end = high
+        while low < high:
+            middle = (low + high) // 2
+            if self.indices[middle] < j:
+                low = middle + 1
+            else:
+                high = middle
+        if low < end and self.indices[low] == j:
+            return float(self.data[low])
+        return 0.0
+
+    def n_stored(self, k):
+        """Return how many entries of slice ``k`` are stored."""
+        return self.indptr[k + 1] - self.indptr[k]

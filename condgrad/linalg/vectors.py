@@ -1,0 +1,119 @@
+"""Vectors as kernels see them: a gradient, an estimate of one, an iterate.
+
+Every vector answers ``size, at, add_at, shrink, inner, dot_slice`` and the questions that oracles ask: ``argmax_abs``,
+``argmin``, ``argmax_weighted``, ``best_group``. :class:`~condgrad.linalg.max_tree.MaxTree` answers those in O(1).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from condgrad.compiled import compiled
+
+_BLOCK = 256  # entries compared at a time: counting those above the best so far vectorises, finding it does not
+
+
+@compiled
+class DenseVector(NamedTuple):
+    """An ordinary vector: every entry is stored as it is."""
+
+    values: Any
+
+    def size(self):
+        """Return the number of entries."""
+        return self.values.shape[0]
+
+    def at(self, j):
+        """Return entry ``j``."""
+        return self.values[j]
+
+    def add_at(self, j, delta):
+        """Add ``delta`` to entry ``j``."""
+        self.values[j] += delta
+
+    def add_array(self, c, v):
+        """Add ``c`` times the array ``v``."""
+        for j in range(self.values.shape[0]):
+            self.values[j] += c * v[j]
+
+    def shrink(self, factor):
+        """Multiply the vector by ``factor``."""
+        for j in range(self.values.shape[0]):
+            self.values[j] *= factor
+
+    def set_to(self, v):
+        """Make this the vector ``v``."""
+        self.values[:] = v
+
+    def inner(self, v):
+        """Return the inner product with the array ``v``."""
+        total = 0.0
+        for j in range(self.values.shape[0]):
+            total += self.values[j] * v[j]
+        return total
+
+    def to_array(self):
+        """Return the vector as an array of its own."""
+        return self.values.copy()
+
+    def dot_slice(self, X, k):
+        """Return the inner product with slice ``k`` of ``X``."""
+        return X.dot_slice(k, self.values)
+
+    def argmax_abs(self):
+        """Return the first index of the largest absolute value."""
+        d = self.values.shape[0]
+        best, where_best = -1.0, 0
+        for start in range(0, d, _BLOCK):
+            stop = min(start + _BLOCK, d)
+            n_above = 0
+            for j in range(start, stop):
+                n_above += abs(self.values[j]) > best
+            if n_above > 0:
+                for j in range(start, stop):
+                    if abs(self.values[j]) > best:
+                        best, where_best = abs(self.values[j]), j
+        return where_best
+
+    def argmin(self):
+        """Return the first index of the smallest value."""
+        d = self.values.shape[0]
+        best, where_best = self.values[0], 0
+        for start in range(0, d, _BLOCK):
+            stop = min(start + _BLOCK, d)
+            n_below = 0
+            for j in range(start, stop):
+                n_below += self.values[j] < best
+            if n_below > 0:
+                for j in range(start, stop):
+                    if self.values[j] < best:
+                        best, where_best = self.values[j], j
+        return where_best
+
+    def argmax_weighted(self, weights):
+        """Return the first index of the largest ``|v_j| / weights_j``."""
+        scale = self.largest()
+        best, where_best = -1.0, 0
+        for j in range(self.values.shape[0]):
+            size = abs(self.values[j]) / scale / weights[j]
+            if size > best:
+                best, where_best = size, j
+        return where_best
+
+    def best_group(self, members, offsets):
+        """Return the first group with the largest sum of squares; group g is members[offsets[g]:offsets[g + 1]]."""
+        scale = self.largest()
+        best, where_best = -1.0, 0
+        for g in range(offsets.shape[0] - 1):
+            total = 0.0
+            for k in range(offsets[g], offsets[g + 1]):
+                entry = self.values[members[k]] / scale
+                total += entry * entry
+            if total > best:
+                best, where_best = total, g
+        return where_best
+
+    def largest(self):
+        """Return the largest absolute value, or 1 for zeros: quotients by it neither overflow nor vanish."""
+        largest = abs(self.values[self.argmax_abs()])
+        return largest if largest > 0.0 else 1.0

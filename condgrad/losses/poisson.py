@@ -1,0 +1,68 @@
+"""The Poisson loss with a log link."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import where
+from condgrad.losses._protocol import loss
+
+P_EXACT = 30.0
+
+
+@loss
+class Poisson(NamedTuple):
+    """Poisson loss f(p, y) = exp(p) - y p for y >= 0: the mean of y is exp(p).
+
+    It is the negative log-likelihood less log(y!), which does not depend on p.
+
+    Beyond p = 30, a mean of 1e13, the exponential continues as its Taylor polynomial of order two. The loss stays
+    convex, its second derivative continuous, and a vertex with p = 1e8 gives numbers (about 5e28) whose squares and
+    sums are finite, where exp(p) would be inf. Being convex, it has the same minimisers as the exact loss whenever
+    one of its own minimisers predicts less than 30 everywhere. A linear continuation would make the curvature
+    jump to 0 and hide it from second-order models; a higher threshold would buy means that no count reaches.
+
+    The derivative is exp(30)-Lipschitz, which is of no use as a constant: ``smoothness()`` and
+    ``curvature_smoothness()`` are inf, and ``smoothness_on(p_max)`` gives exp(p_max).
+
+    Examples
+    --------
+    >>> float(Poisson().derivative(0.0, 3.0))
+    -2.0
+    """
+
+    def value(self, p, y):
+        """Return exp(p) - y p, with the exponential continued beyond 30."""
+        beyond = where(p > P_EXACT, p - P_EXACT, 0.0)
+        return np.exp(where(p > P_EXACT, P_EXACT, p)) * (1.0 + beyond * (1.0 + 0.5 * beyond)) - y * p
+
+    def derivative(self, p, y):
+        """Return exp(p) - y, with the exponential continued beyond 30."""
+        beyond = where(p > P_EXACT, p - P_EXACT, 0.0)
+        return np.exp(where(p > P_EXACT, P_EXACT, p)) * (1.0 + beyond) - y
+
+    def second_derivative(self, p, y):
+        """Return exp(min(p, 30))."""
+        return np.exp(where(p > P_EXACT, P_EXACT, p))
+
+    def smoothness(self):
+        """Return inf: use ``smoothness_on``."""
+        return math.inf
+
+    def smoothness_on(self, p_max):
+        """Return exp(min(p_max, 30)), the largest second derivative over abs(p) <= p_max."""
+        return math.exp(min(p_max, P_EXACT))
+
+    def check_targets(self, y):
+        """Raise unless every target is finite and non-negative."""
+        wrong = y[~((y >= 0.0) & (y < math.inf))]
+        if wrong.size:
+            raise ValueError(
+                f"y must be finite and non-negative for Poisson; got the value {wrong[0]:g}. Use counts or rates."
+            )
+
+    def check_intercept(self, y):
+        """Raise where all targets are 0: the best mean is 0 then, and its logarithm -inf."""
+        if not np.any(y):
+            raise ValueError("an intercept for Poisson needs a positive target; got only zeros. Use intercept=False.")

@@ -1,0 +1,47 @@
+"""The squared hinge loss."""
+
+from typing import NamedTuple
+
+from condgrad.compiled import where
+from condgrad.losses._protocol import check_binary, check_both_classes, loss
+
+
+@loss
+class SquaredHinge(NamedTuple):
+    """Squared hinge loss f(p, y) = max(0, 1 - y p)^2 / 2 for y in {-1, 1}.
+
+    The half is there as in :class:`Squared`; some libraries leave it out. L = 1; L-hat = inf, because the second
+    derivative jumps from 1 to 0 at y p = 1.
+
+    Examples
+    --------
+    >>> float(SquaredHinge().value(-1.0, 1.0))
+    2.0
+    """
+
+    def value(self, p, y):
+        """Return max(0, 1 - y p)^2 / 2."""
+        short = 1.0 - y * p
+        short = where(short < 0.0, 0.0, short)
+        return 0.5 * short * short
+
+    def derivative(self, p, y):
+        """Return -y max(0, 1 - y p)."""
+        short = 1.0 - y * p
+        return -y * where(short < 0.0, 0.0, short)
+
+    def second_derivative(self, p, y):
+        """Return 1 where y p <= 1, 0 beyond."""
+        return 1.0 * where(y * p > 1.0, 0.0, 1.0)
+
+    def smoothness(self):
+        """Return L = 1."""
+        return 1.0
+
+    def check_targets(self, y):
+        """Raise unless every target is -1 or 1."""
+        check_binary(y, "SquaredHinge")
+
+    def check_intercept(self, y):
+        """Raise unless both classes are there: with one, every intercept that is large enough is best."""
+        check_both_classes(y, "SquaredHinge")

@@ -1,0 +1,287 @@
+"""The one loop: run steps, record, certify, stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from condgrad import solvers
+from condgrad.checkpoint import Checkpoint
+from condgrad.interrupts import Interrupts
+from condgrad.linalg import convert
+from condgrad.problem import Problem
+from condgrad.progress import check_callback, show
+from condgrad.result import Result, Status
+from condgrad.trace import Progress, Trace
+
+_SAVED = ("t", "seconds", "first_epoch", "next_record", "lower_bound", "best_gap", "was_still")  # by a checkpoint
+_FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: rounding of another solver
+
+
+def minimize(
+    problem: Problem,
+    solver: Any = "auto",
+    *,
+    w0: Any = None,
+    max_epochs: float = 10_000,
+    max_steps: int | None = None,
+    tol: float = 1e-6,
+    relative_tol: float = 0.0,
+    max_time: float | None = None,
+    evaluate_every: float | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+    checkpoint: Any = None,
+    random_state: Any = None,
+    verbose: bool = False,
+) -> Result:
+    """Minimise ``problem`` and certify the answer.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : str or solver object
+        A registered name (see :func:`condgrad.solvers.by_name`), an object such as
+        ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": pairwise over polytopes, fw over round sets.
+    w0 : array of shape (n_features,) or Result, optional
+        Where to start: any point of the set, or the result of an earlier run.
+    max_epochs : float
+        Stop after this many epochs; an epoch is n evaluations of a single-sample gradient.
+    max_steps : int, optional
+        Stop after this many steps.
+    tol, relative_tol : float
+        Stop when the exact Frank-Wolfe gap is at most max(tol, relative_tol * first gap): ``tol`` is on the scale of
+        the objective, ``relative_tol`` on that of the gap at the start.
+    max_time : float, optional
+        Stop after this many seconds.
+    evaluate_every : float, optional
+        Record every so many epochs. By default the records thin out: every epoch at first, then each time the
+        epochs have grown by a tenth, so that recording costs little of a long run. Convergence is noticed in
+        between too: solvers know their gap, exactly or as an estimate, and a fresh pass certifies it.
+    callback : callable, optional
+        Called with a :class:`~condgrad.trace.Progress` at every record; a true return value stops the run.
+    checkpoint : str, Path or Checkpoint, optional
+        A file to save the run in now and then, and at its end. If it exists, the run goes on from it, bit for bit as
+        if it had never stopped (``w0`` and ``random_state`` then play no part); limits may be raised meanwhile. A file
+        of another problem or solver is refused.
+    random_state : int, numpy Generator or None
+        Seeds the solvers that draw samples; deterministic solvers draw nothing.
+    verbose : bool
+        Show progress on the terminal.
+
+    Returns
+    -------
+    Result
+        ``result.gap`` is always the exact gap at ``result.w``, from a fresh pass. Ctrl-C returns the best iterate so
+        far; a second Ctrl-C aborts.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    >>> result = cg.minimize(problem, "pairwise", tol=1e-8)
+    >>> result.w, result.status.name
+    (array([0., 1.]), 'CONVERGED')
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a condgrad.Problem; got {type(problem).__name__}.")
+    solver, description = _resolve(solver, problem)
+    limits = _Limits(tol, relative_tol, max_epochs, max_steps, max_time, evaluate_every)
+    check_callback(callback)
+    w0 = None if w0 is None else _feasible(problem, w0)
+    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+        checkpoint = Checkpoint(checkpoint)
+    with Interrupts() as interrupts, show(callback, verbose) as report:
+        run = _Run(problem, solver, solver.init(problem, w0, random_state), limits, checkpoint)
+        status = run.to_the_end(report, interrupts)
+        return run.result(status, description)
+
+
+class _Limits:
+    """When to record and when to stop, checked at the door."""
+
+    def __init__(
+        self,
+        tol: float,
+        relative_tol: float,
+        max_epochs: float,
+        max_steps: int | None,
+        max_time: float | None,
+        evaluate_every: float | None,
+    ) -> None:
+        self.tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
+        self.relative_tol = convert.as_number(relative_tol, "relative_tol", low=0.0, what="a number of at least 0")
+        self.max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
+        self.max_steps = _or_inf(max_steps, "max_steps")
+        self.max_time = _or_inf(max_time, "max_time")
+        self.evaluate_every = None
+        if evaluate_every is not None:
+            what = "a positive number of epochs"
+            self.evaluate_every = convert.as_number(evaluate_every, "evaluate_every", low=1e-12, what=what)
+
+    def next_record(self, epoch: float) -> float:
+        """Return the epoch of the record after one at ``epoch``."""
+        return epoch + (max(1.0, 0.1 * epoch) if self.evaluate_every is None else self.evaluate_every)
+
+
+class _Run:
+    """One run of a solver: its state, its clock, its records, and the best iterate that was certified."""
+
+    def __init__(
+        self, problem: Problem, solver: Any, state: Any, limits: _Limits, checkpoint: Checkpoint | None
+    ) -> None:
+        self.problem, self.solver, self.state, self.limits = problem, solver, state, limits
+        self.checkpoint = checkpoint
+        self.trace = Trace()
+        self.t = 0
+        self.began = time.perf_counter()
+        self.seconds = 0.0
+        self.first_epoch = self.epoch
+        self.next_record = 0.0
+        self.lower_bound = -np.inf
+        self.best_gap, self.best_w = np.inf, state.w.copy()
+        self.was_still = False
+        saved = None if checkpoint is None else checkpoint.open(problem, repr(solver))
+        if saved is not None:
+            self._restore(*saved)
+
+    @property
+    def epoch(self) -> float:
+        return self.state.gradient_evaluations / self.problem.n_samples
+
+    def to_the_end(self, report: Callable[[Progress], bool], interrupts: Interrupts) -> Status:
+        """Step until there is a reason to stop, and return it."""
+        wants_to_stop = False if self.trace else report(self.record())
+        target = max(self.limits.tol, self.limits.relative_tol * float(self.trace.gap[0]))
+        while True:
+            if self.state.gap_estimate <= target:  # the solver knows its gap up to rounding, or estimates it
+                self.solver.refresh(self.problem, self.state)
+                wants_to_stop = report(self.record()) or wants_to_stop
+            if self.trace.last.gap <= target and self.trace.last.step == self.t:
+                return Status.CONVERGED
+            if wants_to_stop:
+                return Status.STOPPED
+            if interrupts.requested:
+                return Status.INTERRUPTED
+            if (status := self._limit_reached()) is not None:
+                return status
+            self._step()
+            if self.epoch >= self.next_record:
+                wants_to_stop = report(self.record())
+            if self.checkpoint is not None and self.checkpoint.is_due():
+                self._save()
+
+    def record(self) -> Progress:
+        """Add a record to the trace, keep the iterate if it is the best one, and return the record."""
+        evaluation, w = self.solver.evaluate(self.problem, self.state), self.state.w
+        if self.problem.is_convex:
+            self.lower_bound = max(self.lower_bound, evaluation.objective - evaluation.gap)
+        if evaluation.gap <= self.best_gap:
+            self.best_gap, self.best_w = evaluation.gap, w.copy()
+        progress = Progress(
+            step=self.t,
+            epoch=self.epoch,
+            gradient_evaluations=self.state.gradient_evaluations,
+            lmo_calls=self.state.lmo_calls,
+            seconds=self.seconds,
+            objective=evaluation.objective,
+            gap=evaluation.gap,
+            gap_estimate=self.state.known_gap,
+            n_nonzero=int(np.count_nonzero(w)),
+            lower_bound=self.lower_bound,
+            w=w,
+        )
+        self.trace.append(progress)
+        self.next_record = self.limits.next_record(self.epoch)
+        return progress
+
+    def result(self, status: Status, solver: str) -> Result:
+        """Return the best iterate with a certificate from one fresh pass."""
+        if self.checkpoint is not None:  # before the last record, which a run that goes on would not have made
+            self._save()
+        if self.trace.last.step != self.t:
+            self.record()
+        evaluation = self.problem.evaluate(self.best_w)
+        if self.problem.is_convex:
+            self.lower_bound = max(self.lower_bound, evaluation.objective - evaluation.gap)
+        return Result(
+            w=self.best_w,
+            objective=evaluation.objective,
+            gap=evaluation.gap,
+            lower_bound=self.lower_bound,
+            intercept=evaluation.intercept,
+            status=status,
+            n_steps=self.t,
+            n_epochs=self.epoch,
+            n_lmo=self.state.lmo_calls,
+            seconds=self.seconds,
+            solver=solver,
+            random_iterate=getattr(self.state, "random_iterate", None),
+            trace=self.trace,
+            state=self.state,
+        )
+
+    def _step(self) -> None:
+        start = time.perf_counter()
+        self.was_still = self.state.is_still
+        steps = self.limits.max_steps - self.t
+        epochs = min(self.next_record, self.first_epoch + self.limits.max_epochs) - self.epoch
+        self.t += self.solver.advance(self.problem, self.state, self.t, steps, epochs)
+        self.seconds += time.perf_counter() - start
+
+    def _save(self) -> None:
+        assert self.checkpoint is not None
+        numbers, arrays = self.state.snapshot()
+        own = {name: getattr(self, name) for name in _SAVED}
+        table = {f"trace.{name}": column for name, column in self.trace.to_dict().items()}
+        self.checkpoint.save(numbers | {"run": own}, arrays | table | {"best_w": self.best_w})
+
+    def _restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        for name, value in numbers.pop("run").items():
+            setattr(self, name, value)
+        self.best_w = arrays.pop("best_w")
+        self.trace = Trace({name: arrays.pop(f"trace.{name}") for name in Trace.columns})
+        self.state.restore(numbers, arrays)
+
+    def _limit_reached(self) -> Status | None:
+        if self.was_still and self.state.is_still:
+            return Status.STALLED
+        if self.t >= self.limits.max_steps:
+            return Status.MAX_STEPS
+        if self.epoch - self.first_epoch >= self.limits.max_epochs:
+            return Status.MAX_EPOCHS
+        if time.perf_counter() - self.began >= self.limits.max_time:
+            return Status.MAX_TIME
+        return None
+
+
+def _resolve(solver: Any, problem: Problem) -> tuple[Any, str]:
+    """Return the solver object, and what the Result says of it."""
+    if isinstance(solver, str) and solver == "auto":
+        name = "pairwise" if problem.constraint.is_polytope else "fw"
+        kind = "a polytope" if problem.constraint.is_polytope else "not a polytope"
+        chosen = solvers.by_name(name)()
+        return chosen, f"{chosen!r} (auto: {type(problem.constraint).__name__} is {kind})"
+    if isinstance(solver, str):
+        solver = solvers.by_name(solver)()
+    if isinstance(solver, type):
+        raise TypeError(f"solver must be an object, not a class; use {solver.__name__}(...).")
+    if not all(hasattr(solver, name) for name in ("init", "advance", "refresh", "evaluate")):
+        raise TypeError(f"solver must be a registered name or a solver object; got {solver!r}.")
+    return solver, repr(solver)
+
+
+def _feasible(problem: Problem, w0: Any) -> np.ndarray:
+    """Return a warm start as an array of the set."""
+    w0 = w0.w if isinstance(w0, Result) else w0
+    w0 = convert.as_point(w0, problem.n_features, "w0")
+    violation = problem.constraint.violation(w0)
+    if violation > _FEASIBLE * (1.0 + np.abs(w0).sum()):
+        raise ValueError(f"w0 lies outside {problem.constraint!r} by {violation:.3g}; scale or project it first.")
+    return w0
+
+
+def _or_inf(value: float | None, name: str) -> float:
+    return np.inf if value is None else convert.as_number(value, name, low=0.0, what="a number of at least 0, or None")

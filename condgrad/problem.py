@@ -1,0 +1,188 @@
+"""Problem: minimise (1/n) sum_i f(x_i'w, y_i) over a constraint set, and exact answers about any w."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad import constraints
+from condgrad import samples as outer
+from condgrad.constraints import best_vertex
+from condgrad.linalg import convert
+from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.support import merge
+from condgrad.losses import Loss
+
+
+class Evaluation(NamedTuple):
+    """What one full pass over the data tells about a point w, all of it exact."""
+
+    objective: float
+    gradient: np.ndarray
+    gap: float
+    vertex: Any
+    intercept: float
+    curvature: np.ndarray | None = None
+
+
+class Problem:
+    r"""Minimise over w in C the mean loss F(w) = (1/n) sum_i f(x_i'w, y_i).
+
+    With ``sample_weight`` the mean is weighted: F(w) = sum_i v_i f(x_i'w, y_i) / sum_i v_i. With ``intercept=True``
+    the prediction is x_i'w + b with b free, and F(w) is the minimum over b: every answer below is for that minimum.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        Dense (C or F order), CSR or CSC in float32 or float64 is used as it is, read-only and memory-mapped arrays
+        too; anything else is converted. Sums are accumulated in float64.
+    y : array of shape (n_samples,)
+        The targets, as the loss wants them.
+    loss : a loss of :mod:`condgrad.losses`, or your own
+    constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
+    sample_weight : array of shape (n_samples,), optional
+    intercept : bool
+        Whether to add an unconstrained intercept, minimised exactly together with w. Convex losses only.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0, 0.0], [0.0, 2.0]], [1.0, 0.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    >>> problem.objective([0.0, 0.0]), problem.gap([0.0, 0.0])
+    (0.25, 0.5)
+    """
+
+    def __init__(
+        self, X: Any, y: Any, loss: Any, constraint: Any, *, sample_weight: Any = None, intercept: bool = False
+    ) -> None:
+        self.matrix = Matrix(convert.as_data(X))
+        self.n_samples, self.n_features = self.matrix.shape
+        y = convert.as_targets(y, self.n_samples)
+        weight = convert.as_weights(sample_weight, self.n_samples)
+        _check_loss(loss)
+        loss.check_targets(y)
+        if not isinstance(intercept, bool | np.bool_):
+            raise TypeError(f"intercept must be True or False; got {intercept!r}.")
+        if intercept:
+            loss.check_intercept(y[weight > 0.0])
+        self.loss = loss
+        self.constraint = constraints.as_constraint_set(constraint)
+        self.constraint.check_features(self.n_features)
+        _check_size(self.constraint, self.n_features)
+        self.has_intercept = bool(intercept)
+        self.samples = outer.Samples(loss, y, weight)
+
+    @property
+    def y(self) -> np.ndarray:
+        """The targets."""
+        return self.samples.y
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the gap bounds F(w) - F*, as it does for convex losses."""
+        return bool(self.loss.is_convex)
+
+    def objective(self, w: Any) -> float:
+        """Return F(w)."""
+        p, b = self._predict(w)
+        return outer.value(self.samples, p, b)
+
+    def gradient(self, w: Any) -> np.ndarray:
+        """Return the gradient of F at w."""
+        p, b = self._predict(w)
+        return self.matrix.transpose_dot(outer.derivatives(self.samples, p, b))
+
+    def gap(self, w: Any) -> float:
+        """Return the Frank-Wolfe gap max over s in C of <grad F(w), w - s>."""
+        return self.evaluate(w).gap
+
+    def best_intercept(self, w: Any) -> float:
+        """Return the intercept that belongs to w (0 for a problem without one)."""
+        return self._predict(w)[1]
+
+    def evaluate(self, w: Any, atoms: list[Any] | None = None) -> Evaluation:
+        """Return objective, gradient, gap, vertex and intercept at w.
+
+        Parameters
+        ----------
+        w : array of shape (n_features,)
+        atoms : list of vertices, optional
+            Where given, the curvature <s_k, H s_l> of F at w on these k atoms is returned too, a k x k array.
+        """
+        w = convert.as_point(w, self.n_features, "w")
+        p, b = self._predict(w)
+        r = self.matrix.transpose_dot(outer.derivatives(self.samples, p, b))
+        s = self.lmo(r)
+        curvature = None if atoms is None else self._curvature_on(atoms, outer.curvatures(self.samples, p, b))
+        return Evaluation(outer.value(self.samples, p, b), r, gap_at(r, w, s), s, b, curvature)
+
+    def lmo(self, r: np.ndarray) -> Any:
+        """Return a vertex of C that minimises <r, s>."""
+        return best_vertex(self.constraint, r)
+
+    def vertex_predictions(self, s: Any) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return X s as the rows that it touches (None: all) and its values there."""
+        indices, values = s.support()
+        if indices is None:
+            return None, self.matrix.dot(values)
+        if len(indices) > 16:  # some columns, a pass over X: no longer cheaper one by one
+            return None, self.matrix.dot(s.to_dense(self.n_features))
+        return self.combine([(value, self.matrix.column(int(j))) for j, value in zip(indices, values, strict=True)])
+
+    def combine(self, parts: list[tuple[float, Any]]) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return sum_k c_k q_k for predictions q_k given as (rows, values)."""
+        (c, (rows, values)), *others = parts
+        total = c * values
+        for c, (other_rows, other_values) in others:
+            if rows is not None and other_rows is not None:
+                rows, total = merge(rows, total, other_rows, c * other_values)
+            else:
+                total = self.spread(rows, total) + c * self.spread(other_rows, other_values)
+                rows = None
+        return rows, total
+
+    def spread(self, rows: np.ndarray | None, values: np.ndarray) -> np.ndarray:
+        """Return predictions given as (rows, values) as one array over all samples."""
+        if rows is None:
+            return values
+        dense = np.zeros(self.n_samples)
+        dense[rows] = values
+        return dense
+
+    def _predict(self, w: Any) -> tuple[np.ndarray, float]:
+        p = self.matrix.dot(convert.as_point(w, self.n_features, "w"))
+        return p, outer.best_intercept(self.samples, p, 0.0) if self.has_intercept else 0.0
+
+    def _curvature_on(self, atoms: list[Any], d: np.ndarray) -> np.ndarray:
+        Q = np.empty((self.n_samples, len(atoms)))
+        for k, s in enumerate(atoms):
+            Q[:, k] = self.spread(*self.vertex_predictions(s))
+        H = Q.T @ (d[:, None] * Q)
+        if self.has_intercept and d.sum() > 0.0:  # the minimum over b takes the Schur complement
+            mixed = Q.T @ d
+            H -= np.outer(mixed, mixed) / d.sum()
+        return H
+
+
+def gap_at(r: np.ndarray, w: np.ndarray, s: Any) -> float:
+    """Return <r, w - s>."""
+    indices, values = s.support()
+    return float(r @ w - values @ (r if indices is None else r[indices]))
+
+
+def _check_size(constraint: Any, n_features: int) -> None:
+    """Raise where a vertex is so large that predictions would overflow.
+
+    Along a generic direction the two ends of the set are its largest vertices, up to a moderate factor.
+    """
+    r = np.random.default_rng(0).standard_normal(n_features)
+    for direction in (r, -r):
+        convert.check_magnitude(best_vertex(constraint, direction).support()[1], "constraint")
+
+
+def _check_loss(loss: Any) -> None:
+    if isinstance(loss, type):
+        raise TypeError(f"loss must be an object, not a class; use {loss.__name__}(...).")
+    if not isinstance(loss, Loss):
+        raise TypeError(f"loss must be a loss of condgrad.losses or a class marked @loss; got {loss!r}.")

@@ -1,0 +1,214 @@
+"""Samples: the outer function f(p) = sum_i weight_i f(p_i + b, y_i) of all predictions at once.
+
+With F(w) = f(Xw), everything that a full pass needs besides the two products with X is here: the value, the
+derivatives alpha_i = weight_i f'(p_i + b, y_i), the curvatures, and the best intercept b.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled, kernel
+from condgrad.linalg import threads
+from condgrad.linalg.support import AllRows, SomeRows
+
+_WORK_PER_SAMPLE = 20  # a loss with an exponential costs about as much as twenty multiply-adds
+
+
+@compiled
+class Samples(NamedTuple):
+    """A loss with the targets and weights of all samples; the weights sum to one."""
+
+    loss: Any
+    y: Any
+    weight: Any
+
+    def value_at(self, i, p):
+        """Return weight_i f(p, y_i)."""
+        return self.weight[i] * self.loss.value(p, self.y[i])
+
+    def derivative_at(self, i, p):
+        """Return weight_i f'(p, y_i)."""
+        return self.weight[i] * self.loss.derivative(p, self.y[i])
+
+    def curvature_at(self, i, p):
+        """Return weight_i f''(p, y_i)."""
+        return self.weight[i] * self.loss.second_derivative(p, self.y[i])
+
+
+def value(samples: Samples, p: np.ndarray, b: float) -> float:
+    """Return f(p) = sum_i weight_i f(p_i + b, y_i), on all cores."""
+    return sum(threads.run(functools.partial(_value, samples, p, b), _borders(p)))
+
+
+def derivatives(samples: Samples, p: np.ndarray, b: float) -> np.ndarray:
+    """Return alpha, the gradient of f at p, on all cores."""
+    alpha = np.empty_like(p)
+    threads.run(functools.partial(_derivatives, samples, p, b, alpha), _borders(p))
+    return alpha
+
+
+def curvatures(samples: Samples, p: np.ndarray, b: float) -> np.ndarray:
+    """Return the diagonal of the Hessian of f at p, on all cores."""
+    out = np.empty_like(p)
+    threads.run(functools.partial(_curvatures, samples, p, b, out), _borders(p))
+    return out
+
+
+def rederive(samples: Samples, rows: np.ndarray, p: np.ndarray, b: float, alpha: np.ndarray) -> np.ndarray:
+    """Renew ``alpha`` at the chosen rows and return by how much it changed there."""
+    return _rederive(samples, rows, p, b, alpha)
+
+
+def best_intercept(samples: Samples, p: np.ndarray, b: float) -> float:
+    """Return the b that minimises f(p + b), from a first guess."""
+    return _best_intercept(samples, p, p, 0.0, b)
+
+
+def support_of(rows: np.ndarray | None, n: int) -> Any:
+    """Return the samples that ``rows`` names as kernels know them; None stands for all."""
+    return AllRows(n) if rows is None else SomeRows(rows)
+
+
+def _borders(p: np.ndarray) -> np.ndarray:
+    return threads.cut(p.size, _WORK_PER_SAMPLE * p.size)
+
+
+@kernel
+def _value(samples, p, b, start, stop):
+    total = 0.0
+    for i in range(start, stop):
+        total += samples.value_at(i, p[i] + b)
+    return total
+
+
+@kernel
+def _derivatives(samples, p, b, alpha, start, stop):
+    for i in range(start, stop):
+        alpha[i] = samples.derivative_at(i, p[i] + b)
+
+
+@kernel
+def _curvatures(samples, p, b, out, start, stop):
+    for i in range(start, stop):
+        out[i] = samples.curvature_at(i, p[i] + b)
+
+
+@kernel
+def _rederive(samples, rows, p, b, alpha):
+    change = np.empty(rows.shape[0])
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        new = samples.derivative_at(i, p[i] + b)
+        change[k] = new - alpha[i]
+        alpha[i] = new
+    return change
+
+
+@kernel
+def _best_intercept(samples, p, q, gamma, b):
+    """Return the root b of h(b) = sum_i weight_i f'(p_i + gamma q_i + b), increasing for convex f.
+
+    Newton steps, kept inside the bracket found so far and, while a side of it is still open, inside a reach that
+    grows: far out on the flat tail of a loss a Newton step can be astronomic.
+    """
+    low, high, reach = -np.inf, np.inf, 1.0
+    for _ in range(200):
+        slope, curvature = 0.0, 0.0
+        for i in range(p.shape[0]):
+            at = p[i] + gamma * q[i] + b
+            slope += samples.derivative_at(i, at)
+            curvature += samples.curvature_at(i, at)
+        if slope == 0.0:
+            return b
+        if slope < 0.0:
+            low = b
+        else:
+            high = b
+        step = -slope / curvature if curvature > 0.0 else -np.sign(slope) * reach
+        new = b + min(max(step, -reach), reach)
+        reach *= 4.0
+        if abs(new - b) <= 1e-15 * max(1.0, abs(b)):
+            return new
+        if new <= low or new >= high:  # never with an open side: a step goes away from the known side
+            new = 0.5 * (low + high)
+        b = new
+    return b
+
+
+@kernel
+def line_slopes(samples, support, p, q, gamma, b, has_intercept):
+    """Return phi'(gamma), phi''(gamma) and the intercept for phi(gamma) = min_b f(p + gamma q + b).
+
+    ``q`` holds the direction at the places of ``support``. Without an intercept b is fixed and the minimum falls
+    away; with one, phi'' is the Schur complement of the 2 x 2 Hessian in (gamma, b).
+    """
+    if has_intercept:
+        b = _best_intercept(samples, p, q, gamma, b)
+    first, second, mixed, twice_b = 0.0, 0.0, 0.0, 0.0
+    for k in range(support.size()):
+        i = support.row(k)
+        at = p[i] + gamma * q[k] + b
+        curvature = samples.curvature_at(i, at)
+        first += samples.derivative_at(i, at) * q[k]
+        second += curvature * q[k] * q[k]
+        mixed += curvature * q[k]
+        twice_b += curvature
+    if has_intercept and twice_b > 0.0:
+        second -= mixed * mixed / twice_b
+    return first, second, b
+
+
+@kernel
+def line_value(samples, support, p, q, gamma, b):
+    """Return the sum of the terms of f(p + gamma q + b) that belong to ``support``."""
+    total = 0.0
+    for k in range(support.size()):
+        i = support.row(k)
+        total += samples.value_at(i, p[i] + gamma * q[k] + b)
+    return total
+
+
+@kernel
+def line_curvature(samples, support, q):
+    """Return sum_i weight_i q_i^2: times L, the most that f can curve along q."""
+    total = 0.0
+    for k in range(support.size()):
+        total += samples.weight[support.row(k)] * q[k] * q[k]
+    return total
+
+
+@kernel
+def minimise_on_line(samples, support, p, q, b, has_intercept, max_step, is_quadratic):
+    """Return the gamma in [0, max_step] that minimises phi (a root of phi' if phi is not convex).
+
+    Newton on phi' inside a bracket [low, high] with phi'(low) < 0; one Newton step is exact for a quadratic.
+    """
+    first, second, b = line_slopes(samples, support, p, q, 0.0, b, has_intercept)
+    if first >= 0.0:
+        return 0.0
+    low, high, high_is_tried, gamma = 0.0, max_step, False, 0.0
+    for _ in range(100):
+        new = gamma - first / second if second > 0.0 else high
+        if is_quadratic:
+            return min(new, max_step)
+        # Before the bracket is asked: at the root a rounding error may point out of it. A Newton step that short is the
+        # last one, for its successor would be of the order of its square.
+        if second > 0.0 and abs(new - gamma) <= 1e-10 * gamma:
+            return min(max(new, low), high)
+        if new >= high or new <= low:
+            new = 0.5 * (low + high) if high_is_tried else high
+        if abs(new - gamma) <= 1e-15 * new:  # the bracket has closed
+            return new
+        gamma = new
+        first, second, b = line_slopes(samples, support, p, q, gamma, b, has_intercept)
+        if first > 0.0:
+            high, high_is_tried = gamma, True
+        elif gamma == max_step or first == 0.0:
+            return gamma
+        else:
+            low = gamma
+    return gamma

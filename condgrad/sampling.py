@@ -1,0 +1,249 @@
+"""Which samples each step sees: batches drawn from a numpy Generator, outside the kernels that use them.
+
+Every method costs O(1) a sample and draws the same stream however the steps are cut into blocks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled, kernel
+
+METHODS = ("replacement", "batch", "epoch", "blocks", "importance")
+
+
+@compiled
+class Batch(NamedTuple):
+    """The samples of one step: ``indices[start:stop]``, drawn with the given chances."""
+
+    indices: Any
+    start: int
+    stop: int
+    chances: Any
+    uniform: float  # a number from [0, 1), for the solvers that need one
+
+    def size(self):
+        """Return the number of samples."""
+        return self.stop - self.start
+
+    def at(self, q):
+        """Return the sample at place ``q``."""
+        return self.indices[self.start + q]
+
+    def share(self, i):
+        """Return 1 / (size * chance of i): summed with these factors, a batch estimates a sum without bias."""
+        return 1.0 / (self.size() * self.chances.of(i))
+
+
+@compiled
+class Batches(NamedTuple):
+    """The batches of a block of steps."""
+
+    indices: Any
+    offsets: Any
+    chances: Any
+    uniforms: Any
+
+    def size(self):
+        """Return the number of batches."""
+        return self.offsets.shape[0] - 1
+
+    def at(self, k):
+        """Return batch ``k``."""
+        uniform = self.uniforms[k] if self.uniforms.shape[0] > 0 else 0.0
+        return Batch(self.indices, self.offsets[k], self.offsets[k + 1], self.chances, uniform)
+
+
+@compiled
+class Uniform(NamedTuple):
+    """Every one of n samples has the chance 1/n."""
+
+    n: int
+
+    def of(self, i):
+        """Return the chance of sample ``i``."""
+        return 1.0 / self.n
+
+
+@compiled
+class Chances(NamedTuple):
+    """One chance per sample, with Walker's alias table to draw from it."""
+
+    chances: Any
+    threshold: Any
+    alias: Any
+
+    def of(self, i):
+        """Return the chance of sample ``i``."""
+        return self.chances[i]
+
+
+class Sampler:
+    """Draws batches of samples.
+
+    Parameters
+    ----------
+    n : int
+        The number of samples.
+    method : str
+        ``"replacement"``: independent draws; ``"batch"``: distinct samples within a batch; ``"epoch"``: every sample
+        once, in random order, before any comes again; ``"blocks"``: contiguous samples from a random first one on,
+        wrapping around (each sample as likely as any other, and far better for memory); ``"importance"``: independent
+        draws with chances proportional to ``importance``.
+    rng : numpy Generator
+    importance : array, optional
+    """
+
+    def __init__(self, n: int, method: str, rng: np.random.Generator, importance: np.ndarray | None = None) -> None:
+        self.n, self.method, self.rng = n, method, rng
+        self._uniforms = rng.spawn(1)[0]  # a stream of its own: neither depends on how steps are cut into blocks
+        self.order = np.arange(n if method in ("batch", "epoch") else 0, dtype=np.int64)
+        self.position = np.zeros(1, dtype=np.int64)  # within the epoch
+        self.chances: Any = Uniform(n) if importance is None else alias_table(importance)
+
+    def draw(self, sizes: np.ndarray, with_uniforms: bool = False) -> Batches:
+        """Return batches of the given sizes, and where asked for a number from [0, 1) for each."""
+        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        indices = np.empty(offsets[-1], dtype=np.int64)
+        if self.method == "blocks":
+            _draw_blocks(self.rng.random(sizes.size), self.n, offsets, indices)
+        elif self.method == "importance":
+            _draw_unequal(self.rng.random(2 * indices.size), self.chances.threshold, self.chances.alias, indices)
+        elif self.method == "epoch":
+            _draw_in_turn(self.rng.random(indices.size), self.order, self.position, indices)
+        elif self.method == "batch":
+            _draw_distinct(self.rng.random(indices.size), self.order, offsets, indices)
+        else:
+            _draw_independent(self.rng.random(indices.size), self.n, indices)
+        uniforms = self._uniforms.random(sizes.size if with_uniforms else 0)
+        return Batches(indices, offsets, self.chances, uniforms)
+
+    def state(self) -> dict[str, Any]:
+        """Return all that decides the next draws: arrays, and the generator's state."""
+        generators = [self.rng.bit_generator.state, self._uniforms.bit_generator.state]
+        return {"order": self.order, "position": self.position, "generators": generators}
+
+    def restore(self, order: np.ndarray, position: np.ndarray, generators: list[dict[str, Any]]) -> None:
+        """Go back to a state returned by :meth:`state`."""
+        self.order[:] = order
+        self.position[:] = position
+        self.rng.bit_generator.state, self._uniforms.bit_generator.state = generators
+
+
+def check_method(method: Any) -> None:
+    """Raise unless ``method`` is a way to sample."""
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f"sampling must be one of {', '.join(METHODS)}; got {method!r}.")
+
+
+def resolve_batch_size(batch_size: Any, n: int) -> int:
+    """Return a batch size given as a number of samples or as a fraction of n."""
+    is_number = isinstance(batch_size, (int, float, np.integer, np.floating)) and not isinstance(batch_size, bool)
+    if is_number and 0.0 < batch_size < 1.0:
+        return max(1, int(batch_size * n + 1e-9))  # 0.29 * 100 is 28.999999999999996
+    if not is_number or not np.isfinite(batch_size) or batch_size != int(batch_size) or batch_size < 1:
+        raise ValueError(
+            f"batch_size must be a whole number of at least 1 or a fraction in (0, 1); got {batch_size!r}."
+        )
+    if batch_size > n:
+        raise ValueError(f"batch_size is {batch_size}, but there are only {n} samples; use at most {n}.")
+    return int(batch_size)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a numpy Generator for a seed, a Generator, or None."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be a non-negative integer, a numpy Generator or None; got {random_state!r}."
+        ) from None
+
+
+def alias_table(importance: np.ndarray) -> Chances:
+    """Return chances proportional to ``importance`` (zeros get a small one, so that every sample is seen)."""
+    n = importance.size
+    chances = np.maximum(importance, 1e-3 * importance.mean() if importance.any() else 1.0)
+    chances = chances / chances.sum()
+    threshold, alias = np.ones(n), np.arange(n)
+    _fill_alias(chances * n, threshold, alias)
+    return Chances(chances, threshold, alias)
+
+
+@kernel
+def _draw_independent(u, n, indices):
+    for q in range(indices.shape[0]):
+        indices[q] = int(u[q] * n)
+
+
+@kernel
+def _draw_unequal(u, threshold, alias, indices):
+    for q in range(indices.shape[0]):
+        i = int(u[2 * q] * threshold.shape[0])
+        indices[q] = i if u[2 * q + 1] < threshold[i] else alias[i]
+
+
+@kernel
+def _draw_blocks(u, n, offsets, indices):
+    for k in range(u.shape[0]):
+        i = int(u[k] * n)
+        for q in range(offsets[k], offsets[k + 1]):
+            indices[q] = i
+            i = i + 1 if i + 1 < n else 0
+
+
+@kernel
+def _draw_distinct(u, order, offsets, indices):
+    """Shuffle the first places of ``order``: whatever the order was, they are a uniform subset."""
+    n = order.shape[0]
+    for k in range(offsets.shape[0] - 1):
+        for q in range(offsets[k + 1] - offsets[k]):
+            other = q + int(u[offsets[k] + q] * (n - q))
+            chosen = order[other]
+            order[other] = order[q]
+            order[q] = chosen
+            indices[offsets[k] + q] = chosen
+
+
+@kernel
+def _draw_in_turn(u, order, position, indices):
+    """One long shuffle, a place at a time; at the end it starts again."""
+    n = order.shape[0]
+    place = position[0]
+    for q in range(indices.shape[0]):
+        other = place + int(u[q] * (n - place))
+        chosen = order[other]
+        order[other] = order[place]
+        order[place] = chosen
+        indices[q] = chosen
+        place = place + 1 if place + 1 < n else 0
+    position[0] = place
+
+
+@kernel
+def _fill_alias(scaled, threshold, alias):
+    """Walker's method: pair each place that is short of its share with one that has more than enough."""
+    n = scaled.shape[0]
+    short, long = np.empty(n, np.int64), np.empty(n, np.int64)
+    n_short, n_long = 0, 0
+    for i in range(n):
+        if scaled[i] < 1.0:
+            short[n_short] = i
+            n_short += 1
+        else:
+            long[n_long] = i
+            n_long += 1
+    while n_short > 0 and n_long > 0:
+        n_short -= 1
+        i, j = short[n_short], long[n_long - 1]
+        threshold[i] = scaled[i]
+        alias[i] = j
+        scaled[j] -= 1.0 - scaled[i]
+        if scaled[j] < 1.0:
+            n_long -= 1
+            short[n_short] = j
+            n_short += 1

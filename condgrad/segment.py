@@ -1,0 +1,140 @@
+"""Segment: F along a line from the current point, known through the predictions alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad import samples as outer
+from condgrad.point import Point
+
+
+class Segment:
+    """phi(gamma) = F(w + gamma d) for 0 <= gamma <= max_step, with d = sum_k c_k v_k - pull w.
+
+    The predictions move by q = X d, so phi costs O(n) (with a sparse d and pull = 0, the rows it touches) and no pass
+    over X. With an intercept, phi is the minimum over it.
+
+    Attributes
+    ----------
+    slope : float
+        phi'(0) = <grad F(w), d>, negative for a direction of descent.
+    max_step : float
+        The largest feasible step.
+    rows, q : the rows whose predictions change (None: all) and their rates of change
+    """
+
+    def __init__(
+        self, point: Point, *, pull: float, parts: list[tuple[float, Any]], slope: float, max_step: float
+    ) -> None:
+        problem = point.problem
+        self.point = point
+        self.pull = pull
+        self.parts = parts
+        self.slope = slope
+        self.max_step = max_step
+        predictions = [(c, problem.vertex_predictions(v)) for c, v in parts]
+        if pull != 0.0:
+            predictions.append((-pull, (None, point.p)))
+        self.rows, self.q = problem.combine(predictions)
+        if problem.has_intercept and self.rows is not None:  # b moves along, and every prediction with it
+            self.rows, self.q = None, problem.spread(self.rows, self.q)
+        self._support = outer.support_of(self.rows, problem.n_samples)
+
+    def add_to(self, w: np.ndarray, gamma: float) -> None:
+        """Set w to w + gamma d."""
+        if self.pull != 0.0:
+            w *= 1.0 - gamma * self.pull
+        for c, v in self.parts:
+            indices, values = v.support()
+            if indices is None:
+                w += gamma * c * values
+            else:
+                w[indices] += gamma * c * values
+
+    def change(self, gamma: float) -> float:
+        """Return phi(gamma) - phi(0)."""
+        return self._value(gamma) - self._value(0.0)
+
+    def minimiser(self) -> float:
+        """Return the step that minimises phi; for a non-convex loss, a step where phi' = 0 and phi is lower."""
+        problem, point = self.point.problem, self.point
+        gamma = outer.minimise_on_line(
+            problem.samples, self._support, point.p, self.q, point.b, problem.has_intercept, self.max_step,
+            problem.loss.is_quadratic,
+        )  # fmt: skip
+        if not problem.is_convex and self.change(gamma) > 0.0:
+            return self.short_step()
+        return gamma
+
+    def short_step(self) -> float:
+        """Return the step that minimises the quadratic bound phi(0) + gamma slope + gamma^2 curvature / 2."""
+        return self.step_for(self.curvature())
+
+    def step_for(self, curvature: float) -> float:
+        """Return the minimiser of phi(0) + gamma slope + gamma^2 curvature / 2 over [0, max_step]."""
+        if self.slope >= 0.0:  # no descent, or none that rounding lets through
+            return 0.0
+        return min(self.max_step, -self.slope / curvature) if curvature > 0.0 else self.max_step
+
+    def is_below(self, gamma: float, curvature: float) -> bool:
+        """Tell whether phi(gamma) <= phi(0) + gamma slope + gamma^2 curvature / 2.
+
+        Close to the optimum the two sides differ by less than phi is rounded by. There the slopes tell: whether
+        phi'(gamma) <= phi'(0) + gamma curvature.
+        """
+        start, end = self._value(0.0), self._value(gamma)
+        excess = end - start - gamma * self.slope - 0.5 * gamma * gamma * curvature
+        if abs(excess) > 1e-12 * max(abs(start), abs(end)):
+            return excess <= 0.0
+        return self._slope(gamma) - self._slope(0.0) <= gamma * curvature
+
+    def curvature(self) -> float:
+        """Return L sum_i weight_i q_i^2, a bound of phi'' over the segment: equation (7) of Negiar et al."""
+        problem = self.point.problem
+        L = problem.loss.smoothness_on(self._largest_prediction())
+        return L * outer.line_curvature(problem.samples, self._support, self.q)
+
+    def squared_length(self) -> float:
+        """Return ||d||_2^2."""
+        d = np.zeros(self.point.problem.n_features)
+        self.add_to(d, 1.0)  # the parts without the pull ...
+        d -= self.pull * self.point.w
+        return float(d @ d)
+
+    def _largest_prediction(self) -> float:
+        p = self.point.p if self.rows is None else self.point.p[self.rows]
+        ends = np.abs(p + self.point.b), np.abs(p + self.point.b + self.max_step * self.q)
+        largest = max(ends[0].max(initial=0.0), ends[1].max(initial=0.0))
+        if self.point.problem.has_intercept:  # b goes no further than the predictions do
+            largest += self.max_step * np.abs(self.q).max(initial=0.0)
+        return float(largest)
+
+    def _value(self, gamma: float) -> float:
+        problem, point = self.point.problem, self.point
+        b = point.b
+        if problem.has_intercept and gamma != 0.0:
+            b = outer.best_intercept(problem.samples, point.p + gamma * self.q, b)
+        return outer.line_value(problem.samples, self._support, point.p, self.q, gamma, b)
+
+    def _slope(self, gamma: float) -> float:
+        problem, point = self.point.problem, self.point
+        return outer.line_slopes(
+            problem.samples, self._support, point.p, self.q, gamma, point.b, problem.has_intercept
+        )[0]  # fmt: skip
+
+
+def towards(point: Point, s: Any, gap: float) -> Segment:
+    """Return the segment from w to the vertex s, where gap = <r, w - s>."""
+    return Segment(point, pull=1.0, parts=[(1.0, s)], slope=-gap, max_step=1.0)
+
+
+def away_from(point: Point, v: Any, slope: float, weight: float) -> Segment:
+    """Return the segment from w away from the atom v, until its weight is used up."""
+    return Segment(point, pull=-1.0, parts=[(-1.0, v)], slope=slope, max_step=weight / (1.0 - weight))
+
+
+def between(point: Point, v: Any, s: Any, slope: float, weight: float) -> Segment:
+    """Return the segment that hands weight from the atom v to the vertex s, until none is left."""
+    return Segment(point, pull=0.0, parts=[(1.0, s), (-1.0, v)], slope=slope, max_step=weight)

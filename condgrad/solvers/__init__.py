@@ -1,0 +1,78 @@
+"""Solvers, one file per algorithm, named by what it does; :func:`by_name` finds them."""
+
+from __future__ import annotations
+
+import difflib
+
+from condgrad.solvers._protocol import PassSolver
+from condgrad.solvers._stochastic import StepSolver, step_solver
+from condgrad.solvers.away_step import AwayStep
+from condgrad.solvers.blended_pairwise import BlendedPairwise
+from condgrad.solvers.curvature_aided import CurvatureAided
+from condgrad.solvers.frank_wolfe import FrankWolfe
+from condgrad.solvers.growing_batch import GrowingBatch
+from condgrad.solvers.momentum import Momentum
+from condgrad.solvers.one_sample import OneSample
+from condgrad.solvers.pairwise import Pairwise
+from condgrad.solvers.saga import SAGA
+from condgrad.solvers.sfw import SFW
+from condgrad.solvers.sfw_away import SFWAway
+from condgrad.solvers.sfw_pairwise import SFWPairwise
+from condgrad.solvers.spider import Spider
+from condgrad.solvers.substitute import Substitute
+from condgrad.solvers.svrf import SVRF
+
+REGISTERED = {
+    "fw": FrankWolfe,
+    "away": AwayStep,
+    "pairwise": Pairwise,
+    "bpcg": BlendedPairwise,
+    "sfw": SFW,
+    "mokhtari": Momentum,
+    "lu-freund": Substitute,
+    "saga": SAGA,
+    "svrf": SVRF,
+    "growing-batch": GrowingBatch,
+    "spider": Spider,
+    "caspiderg": CurvatureAided,
+    "one-sample": OneSample,
+    "sfw-away": SFWAway,
+    "sfw-pairwise": SFWPairwise,
+}
+
+
+def by_name(name: str) -> type:
+    """Return the solver class registered as ``name``.
+
+    >>> by_name("pairwise").__name__
+    'Pairwise'
+    """
+    if name in REGISTERED:
+        return REGISTERED[name]
+    close = difflib.get_close_matches(str(name), REGISTERED, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"there is no solver named {name!r}; known: {', '.join(sorted(REGISTERED))}.{hint}")
+
+
+__all__ = [
+    "REGISTERED",
+    "SAGA",
+    "SFW",
+    "SVRF",
+    "AwayStep",
+    "BlendedPairwise",
+    "CurvatureAided",
+    "FrankWolfe",
+    "GrowingBatch",
+    "Momentum",
+    "OneSample",
+    "Pairwise",
+    "PassSolver",
+    "SFWAway",
+    "SFWPairwise",
+    "Spider",
+    "StepSolver",
+    "Substitute",
+    "by_name",
+    "step_solver",
+]

@@ -1,0 +1,331 @@
+"""What solvers of single steps share: their parts, and blocks of steps run as one kernel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from condgrad import samples as outer
+from condgrad.active_atoms import ActiveAtoms, active_atoms
+from condgrad.compiled import compiled, fill_in, is_compiled, kernel
+from condgrad.constraints import Atom
+from condgrad.constraints.vertices import memory_for
+from condgrad.finite_sum import Estimate, FiniteSum, Table, Trail, estimate
+from condgrad.linalg.arrays import ArraySlices, ArrayVector
+from condgrad.linalg.max_tree import max_tree
+from condgrad.linalg.scaled import scaled
+from condgrad.linalg.vectors import DenseVector
+from condgrad.problem import Evaluation, Problem
+from condgrad.sampling import Sampler, as_generator, check_method, resolve_batch_size
+from condgrad.step_sizes import largest_prediction
+
+_BLOCK_SECONDS = 0.05  # kernels come back this often, for Ctrl-C and time limits
+_SAVED = ("gradient_evaluations", "_next_pick", "_t", "_since_refresh", "_next_certificate")  # by a checkpoint
+_REFRESH_EPOCHS = 100  # running sums are computed anew this often: 1% of the time, and rounding cannot pile up
+
+
+class StepSolver:
+    """A solver whose step sees a batch of samples; the defaults that the decorator ``step_solver`` fills in."""
+
+    _fields: tuple[str, ...]  # of the NamedTuple that a solver is; every one has batch_size and sampling
+    batch_size: Any
+    sampling: Any
+    step_size: Any
+    gradients_per_sample = 1  # points at which a step evaluates the gradient of each sample
+    batches_grow = False  # whether batch_size is but the first of growing sizes
+    needs_uniform = False  # whether a step asks its batch for a number drawn from [0, 1)
+
+    def check(self):
+        """Raise where a parameter is wrong."""
+        check_method(self.sampling)
+        if "step_size" in self._fields and not hasattr(self.step_size, "on_estimates"):
+            raise TypeError(f"step_size must be a rule of condgrad.step_sizes; got {self.step_size!r}.")
+
+    def first_batch_size(self, n: int) -> int:
+        """Return the batch size for n samples; 0 leaves it to the paper's schedule."""
+        return resolve_batch_size(self.batch_size, n)
+
+    def init(self, problem: Problem, w0: np.ndarray | None, random_state: Any = None) -> Run:
+        """Return the run at ``w0``, or at the set's own start."""
+        return Run(self, problem, w0, as_generator(random_state))
+
+    def in_numbers(self, parts: Parts) -> dict[str, Any]:
+        """Return the settings that kernels cannot take as they are, as numbers and compiled rules."""
+        numbers = {"batch_size": parts.batch_size, "sampling": 0}
+        if "step_size" in self._fields:
+            numbers["step_size"] = self.step_size.on_estimates(parts.problem, parts.batch_size)
+        return numbers
+
+    def start(self, parts: Parts) -> Any:
+        """Return the arrays that a step works on, made from ``parts``."""
+        raise NotImplementedError
+
+    def step(self, problem: Any, state: Any, rows: Any, t: int) -> None:
+        """Make iteration ``t`` = 1, 2, ... with the samples ``rows``: the algorithm itself, run in a kernel."""
+        raise NotImplementedError
+
+    def batch_sizes(self, parts: Parts, t: int, count: int) -> np.ndarray:
+        """Return the sizes of the batches of iterations t, ..., t + count - 1."""
+        return np.full(count, parts.batch_size)
+
+    def steps_before_pass(self, parts: Parts, t: int) -> float:
+        """Return how many steps from iteration ``t`` on can be made before the next full pass (inf: none is due)."""
+        return np.inf
+
+    def full_pass(self, parts: Parts, state: Any, t: int) -> None:
+        """Make the full pass that is due before iteration ``t``."""
+
+    def resynchronise(self, parts: Parts, state: Any) -> None:
+        """Compute running sums anew."""
+        state.r.synchronise(state.w.to_array())
+
+    def advance(self, problem: Problem, run: Run, t: int, max_steps: float, max_epochs: float) -> int:
+        """Make steps until a limit is reached or the block has taken long enough; return how many."""
+        return run.advance(t, max_steps, max_epochs)
+
+    def refresh(self, problem: Problem, run: Run) -> None:
+        """Called where a certificate failed: wait before asking for the next one."""
+        run.back_off()
+
+    def evaluate(self, problem: Problem, run: Run) -> Evaluation:
+        """Return objective and gap of the iterate from one full pass."""
+        return run.evaluate()
+
+
+def step_solver(cls: type) -> Any:
+    """Make a NamedTuple class with a method ``step`` a stochastic solver."""
+    return compiled(fill_in(cls, StepSolver))
+
+
+class Parts:
+    """What a solver builds its state from: the problem as kernels see it, and vectors that suit it."""
+
+    def __init__(self, problem: Problem, w0: np.ndarray | None, solver: Any) -> None:
+        self.problem = problem
+        self.n, self.d = problem.n_samples, problem.n_features
+        self.batch_size = solver.first_batch_size(self.n)
+        self.batches_grow = solver.batches_grow
+        self.n_gradients = 0  # of single samples, taken in full passes
+        self.w0 = problem.constraint.start(self.d).to_dense(self.d) if w0 is None else w0
+        self.b = np.array([problem.best_intercept(self.w0)])
+        self.is_compiled = is_compiled(problem.constraint)
+        rows = problem.matrix.rows
+        self.view = FiniteSum(
+            rows if self.is_compiled else ArraySlices(rows), problem.samples, problem.constraint, self.b
+        )
+
+    def iterate(self) -> Any:
+        """Return w, at the start, as a vector that shrinks in O(1)."""
+        return self._vector(self.w0.copy(), shrinks=True)
+
+    def estimate(self, *, shrinks: bool = False) -> Estimate:
+        """Return the gradient estimate r = 0; one that ``shrinks`` can be multiplied in O(1)."""
+        score = self.problem.constraint.score() if self._tree_pays() else None
+        vector = self._vector(np.zeros(self.d), shrinks=shrinks, score=score)
+        # The gap is averaged over an epoch of batches; large batches have little noise to average, and few steps.
+        return estimate(vector, 1.0 if self.batches_grow else self.batch_size / self.n)
+
+    def table(self, values: np.ndarray | None = None) -> Table:
+        """Return one number per sample: zeros, or a copy of ``values``."""
+        return Table(np.zeros(self.n) if values is None else values.copy())
+
+    def trail(self) -> Trail:
+        """Return a follower of w, at the start."""
+        return Trail(self.iterate(), memory_for(self.problem.constraint.vertex, self.d), np.zeros(1))
+
+    def predictions(self, w: np.ndarray) -> np.ndarray:
+        """Return X w in one pass."""
+        return self.problem.matrix.dot(w)
+
+    def derivatives(self, w: np.ndarray) -> np.ndarray:
+        """Return the derivatives alpha_i = weight_i f'(x_i'w + b, y_i) in one pass."""
+        self.n_gradients += self.n
+        return outer.derivatives(self.problem.samples, self.predictions(w), self.b[0])
+
+    def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
+        """Return X' alpha in one pass."""
+        return self.problem.matrix.transpose_dot(alpha)
+
+    def atoms(self) -> ActiveAtoms:
+        """Return w0 as a combination of atoms; for sets whose vertices have one feature each."""
+        if self.problem.constraint.vertex is not Atom:
+            raise TypeError(
+                f"the vertices of {self.problem.constraint!r} have more than one feature; this solver keeps single-feature "
+                "atoms. Use 'pairwise' or 'bpcg', which keep vertices of any kind, or 'sfw'."
+            )
+        return active_atoms(self.problem.constraint.decompose(self.w0), self.d)
+
+    def column_norms(self) -> np.ndarray:
+        """Return sqrt(sum_i weight_i x_ij^2) for every feature."""
+        X, weight = self.problem.matrix.X, self.problem.samples.weight
+        if self.problem.matrix.is_sparse:
+            return np.sqrt(X.astype(np.float64).power(2).T @ weight)
+        return np.sqrt(np.einsum("ij,ij,i->j", X, X, weight))  # in float64, whatever X is: squares may leave float32
+
+    def smoothness(self) -> float:
+        """Return L, over all predictions that the set allows."""
+        return self.problem.loss.smoothness_on(largest_prediction(self.problem))
+
+    def _tree_pays(self) -> bool:
+        """A tree costs some 60 times more per entry of the batch than one comparison of a scan over d."""
+        rows = self.n / 10 if self.batches_grow else self.batch_size
+        return self.is_compiled and 60 * rows * self.problem.matrix.n_stored / self.n < self.d
+
+    def _vector(self, values: np.ndarray, *, shrinks: bool, score: Any = None) -> Any:
+        if not self.is_compiled:
+            return ArrayVector(values)
+        vector = DenseVector(values) if score is None else max_tree(values, score)
+        return scaled(vector) if shrinks else vector
+
+
+class Run:
+    """A stochastic run: the solver's arrays, its sampler, and counters for the loop."""
+
+    is_still = False
+
+    def __init__(self, solver: Any, problem: Problem, w0: np.ndarray | None, rng: np.random.Generator) -> None:
+        self.problem = problem
+        self.parts = Parts(problem, w0, solver)
+        importance = row_norms(problem) if solver.sampling == "importance" else None
+        self.sampler = Sampler(problem.n_samples, solver.sampling, rng, importance)
+        self.arrays = solver.start(self.parts)
+        self.solver = solver
+        # The same object with numbers for its settings: a kernel takes neither strings nor Python rules. The constructor
+        # would check them as if a user had given them, so it is passed by.
+        self.in_kernel = tuple.__new__(type(solver), (solver._asdict() | solver.in_numbers(self.parts)).values())
+        self.gradient_evaluations = self.parts.n_gradients  # those of a warm start
+        self.random_iterate: np.ndarray | None = None
+        self._picks = rng.spawn(1)[0]
+        self._next_pick = np.inf if problem.is_convex else 1
+        self._t = 0
+        self._since_refresh = 0
+        self._next_certificate = 0
+        self.back_off()  # an estimate that has not seen the samples yet certifies nothing
+        self._block = 1.0
+
+    @property
+    def w(self) -> np.ndarray:
+        """The iterate."""
+        return self.arrays.w.to_array()
+
+    @property
+    def lmo_calls(self) -> int:
+        """How many times the oracle was asked so far."""
+        return int(self.arrays.r.scalars[3])
+
+    @property
+    def known_gap(self) -> float:
+        """The smoothed stochastic gap of equation (31)."""
+        return float(self.arrays.r.scalars[2])
+
+    @property
+    def gap_estimate(self) -> float:
+        """The gap on which to ask for a certificate: inf while it is too early for one."""
+        return self.known_gap if self.gradient_evaluations >= self._next_certificate else np.inf
+
+    def back_off(self) -> None:
+        """Let the run grow by a tenth, and by an epoch, before the next certificate."""
+        self._next_certificate = self.gradient_evaluations + max(self.gradient_evaluations // 10, self.parts.n)
+
+    def advance(self, t: int, max_steps: float, max_epochs: float) -> int:
+        """Make a block of steps from iteration t + 1 on; return how many."""
+        if self.solver.steps_before_pass(self.parts, t + 1) == 0:
+            self.solver.full_pass(self.parts, self.arrays, t + 1)
+            self.gradient_evaluations += self.problem.n_samples
+        before_pass = self.solver.steps_before_pass(self.parts, t + 1)
+        count = int(max(1, min(max_steps, self._block, before_pass, self._next_pick - t)))
+        sizes = self.solver.batch_sizes(self.parts, t + 1, count)
+        spent = np.cumsum(sizes) * self.solver.gradients_per_sample
+        due = min(max_epochs, _REFRESH_EPOCHS - self._since_refresh / self.problem.n_samples) * self.problem.n_samples
+        count = min(count, int(np.searchsorted(spent, due - 0.5)) + 1)
+        self._run_block(t + 1, sizes[:count])
+        self.gradient_evaluations += int(spent[count - 1])
+        self._since_refresh += int(spent[count - 1])
+        if self._since_refresh >= _REFRESH_EPOCHS * self.problem.n_samples:
+            self.solver.resynchronise(self.parts, self.arrays)
+            self._since_refresh = 0
+        self._t = t + count
+        if self._t == self._next_pick:
+            self._pick()
+        return count
+
+    def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all that decides the rest of the run, as numbers and as arrays."""
+        drawn = self.sampler.state()
+        numbers = {name: getattr(self, name) for name in _SAVED}
+        numbers["generators"] = [*drawn.pop("generators"), self._picks.bit_generator.state]
+        arrays = {f"sampler.{name}": array for name, array in drawn.items()}
+        arrays |= {f"state.{k}": array for k, array in enumerate(_leaves(self.arrays))}
+        if self.random_iterate is not None:
+            arrays["random_iterate"] = self.random_iterate
+        return numbers, arrays | {"b": self.parts.b}
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Go back to a snapshot."""
+        *generators, self._picks.bit_generator.state = numbers["generators"]
+        self.sampler.restore(arrays["sampler.order"], arrays["sampler.position"], generators)
+        for name in _SAVED:
+            setattr(self, name, numbers[name])
+        for k, array in enumerate(_leaves(self.arrays)):
+            array[:] = arrays[f"state.{k}"]
+        self.parts.b[:] = arrays["b"]
+        self.random_iterate = arrays.get("random_iterate")
+
+    def evaluate(self) -> Evaluation:
+        """Return objective and gap at w; an intercept is minimised here, between blocks of steps."""
+        evaluation = self.problem.evaluate(self.w)
+        self.parts.b[0] = evaluation.intercept
+        return evaluation
+
+    def _pick(self) -> None:
+        """Keep this iterate as the random one, and draw when the next will replace it.
+
+        Step m replaces the iterate kept with chance 1/m, which makes every step equally likely to be the one kept; the
+        next to do so after t is floor(t / u) + 1 for a uniform u.
+        """
+        self.random_iterate = self.w
+        u = max(self._picks.random(), 1e-300)
+        self._next_pick = int(min(self._t / u, 1e18)) + 1
+
+    def _run_block(self, t: int, sizes: np.ndarray) -> None:
+        batches = self.sampler.draw(sizes, self.solver.needs_uniform)
+        run = run_block if self.parts.is_compiled else interpreted
+        start = time.perf_counter()
+        run(self.in_kernel, self.parts.view, self.arrays, batches, t)
+        per_step = (time.perf_counter() - start) / sizes.size
+        # Blocks grow towards the wanted time, at most tenfold: the first ones include compilation.
+        most = 10_000_000 / max(1, int(sizes[-1]))
+        self._block = max(1.0, min(_BLOCK_SECONDS / max(per_step, 1e-9), 10 * sizes.size, most))
+
+
+def _leaves(state: Any) -> Iterator[np.ndarray]:
+    """Yield the arrays that a solver's state is made of."""
+    for part in state:
+        if isinstance(part, np.ndarray):
+            yield part
+        elif isinstance(part, tuple):
+            yield from _leaves(part)
+        elif isinstance(part, ArrayVector):
+            yield part.values
+
+
+def interpreted(solver, problem, state, batches, t):
+    """Make one step per batch, from iteration ``t`` on."""
+    for k in range(batches.size()):
+        solver.step(problem, state, batches.at(k), t + k)
+
+
+run_block = kernel(interpreted)
+
+
+def row_norms(problem: Problem) -> np.ndarray:
+    """Return ||x_i||_2 times the sample's weight: the importance of each sample."""
+    X = problem.matrix.X
+    if problem.matrix.is_sparse:
+        squares = X.astype(np.float64).power(2).sum(axis=1)
+    else:
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return np.sqrt(np.asarray(squares).ravel()) * problem.samples.weight

@@ -1,0 +1,94 @@
+"""Trace: the recorded course of a run; Progress: what a callback receives."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Progress(NamedTuple):
+    """One record of a run; a callback receives it and may return True to stop.
+
+    ``seconds`` counts the solver's own time, without evaluations and callbacks. ``gap`` is the exact Frank-Wolfe gap
+    at ``w``, ``gap_estimate`` what the solver itself takes it for (the smoothed stochastic gap of a stochastic one), and ``lower_bound`` the best bound of F* so far (-inf for a non-convex loss). ``w`` is the solver's own
+    array: copy it to keep it.
+    """
+
+    step: int
+    epoch: float
+    gradient_evaluations: int
+    lmo_calls: int
+    seconds: float
+    objective: float
+    gap: float
+    gap_estimate: float
+    n_nonzero: int
+    lower_bound: float
+    w: np.ndarray
+
+
+class Record(NamedTuple):
+    """One line of a trace."""
+
+    step: int
+    epoch: float
+    gradient_evaluations: int
+    lmo_calls: int
+    seconds: float
+    objective: float
+    gap: float
+    gap_estimate: float
+    n_nonzero: int
+
+
+class Trace:
+    """The records of a run, as columns.
+
+    Examples
+    --------
+    >>> trace = Trace()
+    >>> len(trace), trace.columns[:3]
+    (0, ('step', 'epoch', 'gradient_evaluations'))
+    """
+
+    columns = Record._fields
+
+    def __init__(self, columns: dict[str, np.ndarray] | None = None) -> None:
+        self._records: list[Record] = []
+        if columns is not None:
+            rows = zip(*(columns[name].tolist() for name in self.columns), strict=True)
+            self._records = [Record(*row) for row in rows]
+
+    def append(self, progress: Progress) -> None:
+        """Add a record; a newer one of the same step takes the place of the older."""
+        if self._records and self._records[-1][0] == progress.step:
+            self._records.pop()
+        self._records.append(Record(*(getattr(progress, name) for name in self.columns)))
+
+    @property
+    def last(self) -> Record:
+        """The newest record."""
+        return self._records[-1]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, column: str) -> np.ndarray:
+        """Return a column as an array."""
+        if column not in self.columns:
+            raise KeyError(f"a trace has the columns {', '.join(self.columns)}; got {column!r}.")
+        k = self.columns.index(column)
+        return np.array([record[k] for record in self._records])
+
+    def __getattr__(self, column: str) -> np.ndarray:
+        if column in type(self).columns:
+            return self[column]
+        raise AttributeError(f"a trace has the columns {', '.join(self.columns)}; got {column!r}.")
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self)} records of {', '.join(self.columns)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the columns as a dictionary of arrays, ready for a data frame."""
+        return {column: self[column] for column in self.columns}

@@ -1,0 +1,65 @@
+"""Sphinx configuration. The build needs no network: `make docs`."""
+
+from collections import _tuplegetter
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+
+import condgrad
+
+project = "condgrad"
+author = "condgrad developers"
+copyright = "2026, condgrad developers"
+version = release = condgrad.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+
+# The API pages list what each module exports in __all__: a new loss, set or solver appears by itself.
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autosummary_imported_members = False  # names in __all__ are shown all the same
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+suppress_warnings = ["ref.citation"]  # a list of references may name a paper that no sentence points to
+
+html_theme = "pydata_sphinx_theme"
+html_title = "condgrad"
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+}
+
+
+def skip_fields(app, what, name, obj, skip, options):
+    """Leave out the fields of a NamedTuple: they are its parameters, and its docstring describes them."""
+    return True if isinstance(obj, _tuplegetter) else None
+
+
+class PlainBars(SphinxTransform):
+    """Read |r| in a docstring as the absolute value that it is, not as a substitution of reStructuredText."""
+
+    default_priority = 200  # before docutils resolves substitutions
+
+    def apply(self):
+        for node in list(self.document.findall(nodes.substitution_reference)):
+            if node["refname"] not in self.document.substitution_defs:
+                node.replace_self(nodes.Text(node.rawsource))
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_fields)
+    app.add_transform(PlainBars)

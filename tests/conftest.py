@@ -1,0 +1,21 @@
+"""What holds for every test.
+
+Randomness: a test draws from its own `numpy.random.default_rng(seed)` with the seed written in the test, or lets
+hypothesis draw. No test reads or sets numpy's global state, so that tests give the same result in any order and on
+any worker.
+
+Kernels: they are compiled and cached on disk as in any program, in the place that `NUMBA_CACHE_DIR` names where it is
+set. `NUMBA_DISABLE_JIT=1` runs the whole suite interpreted.
+"""
+
+import os
+
+from hypothesis import settings
+
+# Tests that start a new Python would otherwise compile the bytecode of all that they import, each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# No deadline: the first example of a test may compile a kernel.
+settings.register_profile("condgrad", deadline=None)
+settings.register_profile("condgrad-ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("condgrad-ci" if os.environ.get("CI") else "condgrad")

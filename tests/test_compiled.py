@@ -1,0 +1,344 @@
+"""compiled.py: plain classes inside kernels, each trap that was met on the way, and running without a compiler."""
+
+import collections
+import os
+import subprocess
+import sys
+import textwrap
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+import condgrad as cg
+from condgrad import compiled as module
+from condgrad.compiled import compiled, is_compiled, kernel, where
+
+compiled_only = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+
+
+@compiled
+class Line(NamedTuple):
+    """a + slope x, with a field annotated float, one Any, one int."""
+
+    slope: float
+    a: Any = 0.0
+    n: int = 1
+
+    def value(self, x):
+        return self.a + self.slope * x
+
+    def twice(self, x):
+        return 2.0 * self.value(x)  # a method that calls another
+
+
+@compiled
+class Nothing(NamedTuple):
+    """A class without fields."""
+
+    def value(self, x):
+        return x + 1.0
+
+    kind = "empty"
+
+
+@compiled
+class Checked(NamedTuple):
+    radius: float
+
+    def check(self):
+        if not self.radius > 0.0:
+            raise ValueError(f"radius of Checked must be positive; got {self.radius!r}.")
+
+    def area(self):
+        return 3.0 * self.radius * self.radius
+
+
+@compiled
+class Prepared(NamedTuple):
+    values: Any
+
+    def prepare(self):
+        return (np.asarray(self.values, dtype=np.float64),)
+
+    def total(self):
+        total = 0.0
+        for k in range(self.values.shape[0]):
+            total += self.values[k]
+        return total
+
+
+@compiled
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+    def value(self, x):
+        return self.first.value(self.second.value(x))
+
+
+@kernel
+def value_of(obj, x):
+    return obj.value(x)
+
+
+@kernel
+def twice_of(obj, x):
+    return obj.twice(x)
+
+
+def test_method_in_a_kernel_is_the_method_of_the_class():
+    line = Line(2.0, 1.0)
+    assert value_of(line, 3.0) == line.value(3.0) == 7.0
+    assert twice_of(line, 3.0) == line.twice(3.0) == 14.0
+
+
+def test_each_class_has_its_own_method():
+    assert value_of(Nothing(), 3.0) == 4.0
+    assert value_of(Pair(Nothing(), Line(2.0)), 3.0) == 7.0
+    assert value_of(Pair(Line(2.0), Nothing()), 3.0) == 8.0
+
+
+def test_a_kernel_may_build_and_return_objects():
+    @kernel
+    def steeper(line):
+        return Line(2.0 * line.slope, line.a, line.n)
+
+    made = steeper(Line(1.5, 0.5, 3))
+    assert type(made) is Line
+    assert made == (3.0, 0.5, 3)
+
+
+def test_method_of_an_unmarked_class_is_refused():
+    class Plain(NamedTuple):
+        a: float
+
+        def value(self, x):
+            return self.a * x
+
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        return
+    with pytest.raises(numba.TypingError):
+        value_of(Plain(1.0), 2.0)
+
+
+# Trap 2: other people's namedtuples ------------------------------------------------------------------------------
+
+
+def test_fields_named_like_our_methods():
+    """Names that classes of ours use for methods, as fields of a stranger's namedtuple."""
+    Stranger = collections.namedtuple("Stranger", "value lmo inner derivative size at check support")
+
+    @kernel
+    def read(t):
+        return t.value + 10.0 * t.lmo + 100.0 * t.inner + t.derivative + t.size + t.at + t.check + t.support
+
+    assert read(Stranger(1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0)) == 321.0
+
+
+def test_fields_and_methods_in_plain_njit_code():
+    Stranger = collections.namedtuple("Stranger", "value twice")
+    read = numba.njit(lambda t: t.value * t.twice + t.count(2.0) + t.index(3.0))
+    stranger = Stranger(2.0, 3.0)
+    try:
+        assert read(stranger) == 8.0
+    except numba.TypingError:  # numba itself has no count and index of tuples
+        assert numba.njit(lambda t: t.value * t.twice)(stranger) == 6.0
+
+
+def test_field_of_ours_named_like_another_classes_method():
+    @compiled
+    class Odd(NamedTuple):
+        twice: float  # Line has a method of this name
+
+        def value(self, x):
+            return self.twice + x
+
+    @kernel
+    def both(odd, line):
+        return odd.twice + odd.value(1.0) + line.twice(1.0)
+
+    assert both(Odd(5.0), Line(2.0)) == 5.0 + 6.0 + 4.0
+
+
+# Trap 3: empty classes -------------------------------------------------------------------------------------------
+
+
+def test_empty_class():
+    assert repr(Nothing()) == "Nothing()"
+    assert Nothing() == Nothing()
+    assert Nothing.kind == "empty"
+    assert Nothing.__module__ == __name__
+    assert Nothing.__doc__ == "A class without fields."
+    assert Nothing().value(1.0) == 2.0
+
+
+# Construction ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [10, 10.0, np.float32(10), np.int64(10)])
+def test_float_fields_become_floats(value):
+    line = Line(value, n=2)
+    assert type(line.slope) is float
+    assert type(line._replace(slope=value).slope) is float
+    assert type(Line._make([value, 0.0, 1]).slope) is float
+    assert line.n == 2
+
+
+@compiled_only
+def test_int_and_float_compile_once():
+    @kernel
+    def area(disc):
+        return disc.area()
+
+    assert area(Checked(2)) == area(Checked(2.0)) == area(Checked(np.float32(2.0))) == 12.0
+    assert len(area.signatures) == 1
+
+
+@pytest.mark.parametrize("value", ["1", None, 1j, True, [1.0], np.ones(2)])
+def test_float_fields_refuse_the_rest(value):
+    with pytest.raises(TypeError, match=r"^slope of Line must be a real number; got .*\.$"):
+        Line(value)
+
+
+def test_check_runs_at_construction():
+    with pytest.raises(ValueError, match=r"^radius of Checked must be positive; got -1.0\.$"):
+        Checked(-1)
+    with pytest.raises(ValueError, match="must be positive"):
+        Checked(1.0)._replace(radius=0.0)
+    assert Checked(1).radius == 1.0
+
+
+def test_prepare_runs_at_construction():
+    made = Prepared([1, 2, 3])
+    assert made.values.dtype == np.float64
+
+    @kernel
+    def total(prepared):
+        return prepared.total()
+
+    assert total(made) == 6.0
+
+
+# is_compiled -----------------------------------------------------------------------------------------------------
+
+
+def test_is_compiled_looks_at_every_field():
+    assert is_compiled(Line(1.0))
+    assert is_compiled(Nothing())
+    assert is_compiled(Line(1.0, np.ones(3)))
+    assert is_compiled(Pair(Line(1.0), Pair(Nothing(), Line(2.0))))
+    assert not is_compiled(Pair(Line(1.0), Pair(Nothing(), "text")))
+    assert not is_compiled(Line(1.0, [1.0]))
+    assert not is_compiled((1.0, 2.0))
+    assert not is_compiled(Line)
+    assert not is_compiled(object())
+
+
+def test_is_compiled_of_sets_of_sets():
+    ball, user = cg.constraints.L1Ball(1.0), cg.constraints.OracleSet(lambda r: r)
+    assert is_compiled(cg.constraints.Shift(ball, offset=[1.0, 2.0]))
+    assert not is_compiled(cg.constraints.Scale(user, 2.0))
+
+
+# where -----------------------------------------------------------------------------------------------------------
+
+
+def test_where():
+    @kernel
+    def clip(x):
+        return where(x > 1.0, 1.0, x)
+
+    assert (clip(3.0), clip(0.5)) == (1.0, 0.5)
+    np.testing.assert_array_equal(where(np.array([True, False]), 1.0, 2.0), [1.0, 2.0])
+
+
+def test_nan_and_inf_keep_their_meaning():
+    @kernel
+    def total(values):
+        total = 0.0
+        for k in range(values.shape[0]):
+            total += values[k]
+        return total
+
+    assert np.isnan(total(np.array([1.0, np.nan, 2.0])))
+    assert total(np.array([1.0, np.inf])) == np.inf
+    assert np.isnan(total(np.array([-np.inf, np.inf])))
+
+
+@compiled_only
+def test_kernels_release_the_interpreter_lock_and_do_not_raise_on_division():
+    @kernel
+    def ratio(a, b):
+        return a / b
+
+    assert ratio(1.0, 0.0) == np.inf
+    assert ratio.targetoptions["nogil"]
+
+
+# Without a cache, without a compiler -----------------------------------------------------------------------------
+
+
+@compiled_only
+def test_kernels_compile_where_numba_has_no_known_cache(monkeypatch):
+    monkeypatch.setattr(module, "_CAN_CACHE", False)
+
+    @kernel
+    def uncached(obj, x):
+        return obj.value(x)
+
+    assert not isinstance(uncached._cache, module._KernelCache)
+    assert uncached(Line(2.0), 3.0) == 6.0
+    assert uncached.stats.cache_hits == {}
+
+
+TINY = """
+    import sys
+    import numpy as np
+    import condgrad as cg
+
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 4)), rng.choice([-1.0, 1.0], 12)
+    X[abs(X) < 0.3] = 0.0
+    import scipy.sparse
+    for intercept in (False, True):
+        for make in (np.asarray, scipy.sparse.csr_matrix):
+            problem = cg.Problem(make(X), y, cg.losses.Logistic(), cg.constraints.L1Ball(1.5), intercept=intercept)
+            # An exact line search between two atoms leaves them equally good up to rounding: with it, only FrankWolfe
+            # takes the same way twice.
+            rule = cg.step_sizes.ShortStep()
+            solvers = [cg.solvers.by_name(name)(rule) for name in ("fw", "away", "pairwise", "bpcg")]
+            for solver in (cg.solvers.FrankWolfe(), *solvers):
+                result = cg.minimize(problem, solver, tol=0.0, max_steps=12)
+                print(*(float(value).hex() for value in (*result.w, result.objective, result.gap, result.intercept)))
+"""
+
+
+def run(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_interpreted_runs_equal_compiled_ones():
+    compiled_run, plain_run = run(TINY, NUMBA_DISABLE_JIT="0"), run(TINY, NUMBA_DISABLE_JIT="1")
+    rows = [[[float.fromhex(v) for v in row.split()] for row in out.splitlines()] for out in (compiled_run, plain_run)]
+    assert len(rows[0]) == 20
+    np.testing.assert_allclose(rows[0], rows[1], rtol=1e-12, atol=1e-12)
+
+
+def test_a_kernel_without_compiler_is_the_function_itself():
+    run(
+        """
+        from condgrad.compiled import kernel
+        def double(x):
+            return 2 * x
+        assert kernel(double) is double
+        """,
+        NUMBA_DISABLE_JIT="1",
+    )

@@ -1,0 +1,44 @@
+"""The demonstration runs from any folder, says what it should, and leaves its picture there."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the demonstration takes minutes when interpreted")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def output(folder):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "demo.py")]
+    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run
+
+
+def test_shows_progress(output):
+    assert "gap" in output.stderr and "nonzero" in output.stderr
+
+
+def test_prints_the_certificate_and_the_model(output):
+    assert "The Frank-Wolfe gap fell below tol." in output.stdout
+    assert "objective    0.06708761" in output.stdout
+    assert "worst radius" in output.stdout
+    assert "11 of 30 measurements are selected" in output.stdout
+
+
+def test_writes_its_picture(output, folder):
+    assert (folder / "condgrad-demo.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in folder.iterdir()] == ["condgrad-demo.png"]

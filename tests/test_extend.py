@@ -1,0 +1,86 @@
+"""The code of the documentation runs as it stands there."""
+
+import contextlib
+import io
+import re
+import runpy
+from pathlib import Path
+
+import numba
+import pytest
+
+compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the examples take minutes when interpreted")
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["docs/extend/loss.md", "docs/extend/constraint_set.md", "docs/extend/solver.md", "docs/quickstart.md"]
+
+
+def blocks(page, language):
+    """The blocks of code of a page, in order."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def run_page(page, folder):
+    """Run the Python of a page as a script and return what it prints."""
+    script = folder / "page.py"
+    script.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        runpy.run_path(str(script), run_name="__main__")
+    return printed.getvalue()
+
+
+def steady(text):
+    """A printed text with the numbers masked that change from one machine to the next."""
+    text = re.sub(r"gap=[\d.e+-]+", "gap=...", text)
+    text = re.sub(r"\d+ steps, [\d.e+-]+ s", "... steps, ... s", text)
+    return re.sub(r"\d+(\.\d+)?e-\d+", "...", text).split()
+
+
+@compiled_only
+@pytest.mark.parametrize("page", PAGES)
+def test_page_runs(page, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("agg")
+    monkeypatch.chdir(tmp_path)
+    assert blocks(page, "python")
+    run_page(page, tmp_path)
+
+
+@compiled_only
+def test_readme_shows_its_real_output(tmp_path):
+    printed = run_page("README.md", tmp_path)
+    shown = blocks("README.md", "text")[0]
+    assert steady(printed) == steady(shown)
+
+
+def test_readme_names_the_two_commands():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make demo" in text
+    assert re.search(r"make test\b", text)
+
+
+@pytest.mark.parametrize("page", ["README.md", *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))])
+def test_links_lead_somewhere(page):
+    path = ROOT / page
+    if "_build" in path.parts or "generated" in path.parts:
+        pytest.skip("generated")
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (path.parent / target).exists(), f"{page} links to {target}, which does not exist."
+
+
+def test_the_architecture_names_every_module_and_its_layer():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    house, layers = blocks("docs/architecture.md", "text")[:2]
+    for path in (ROOT / "condgrad").iterdir():
+        if path.name == "__pycache__" or path.suffix not in ("", ".py"):
+            continue
+        shown = path.name if path.suffix else f"{path.name}/"
+        assert f"  {shown} " in house, f"docs/architecture.md does not say what {shown} is for."
+        assert path.stem == "__init__" or path.stem in layers.split(), f"{path.stem} has no layer in architecture.md."
+    for shown in re.findall(r"^  ([a-z_]+(?:\.py|/)) ", house, flags=re.MULTILINE):
+        assert (ROOT / "condgrad" / shown).exists(), f"docs/architecture.md names {shown}, which does not exist."
+    for name in re.findall(r"`(?:condgrad/)?(?:[a-z_]+/)*[a-z_]+\.py`", text):
+        path = name.strip("`")
+        places = (ROOT / path, ROOT / "condgrad" / path)
+        assert any(place.exists() for place in places) or path == "utils.py", f"architecture.md names {path}."

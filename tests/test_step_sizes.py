@@ -1,0 +1,240 @@
+"""Step sizes: the exact ones against brute force, the others against the inequality that defines them."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse
+
+import condgrad as cg
+from condgrad.linalg.convert import as_number
+from condgrad.point import Point
+from condgrad.segment import away_from, between, towards
+from condgrad.solvers import AwayStep, FrankWolfe, Pairwise
+from condgrad.step_sizes import Backtracking, ExactLineSearch, OpenLoop, ShortStep, StepSize, lipschitz_constant
+
+LOSSES = {
+    "Squared": cg.losses.Squared(),
+    "Logistic": cg.losses.Logistic(),
+    "Huber": cg.losses.Huber(0.3),
+    "SquaredHinge": cg.losses.SquaredHinge(),
+    "Poisson": cg.losses.Poisson(),
+}
+FORMS = {"dense": np.asarray, "sparse": scipy.sparse.csr_matrix}
+
+
+def point_of(loss, form, intercept=False, weighted=False, seed=0, n=15, d=4):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.6)
+    y = {"Poisson": rng.poisson(2.0, n)}.get(loss, rng.choice([-1.0, 1.0], n))
+    weight = rng.random(n) if weighted else None
+    ball = cg.constraints.L1Ball(3.0)
+    problem = cg.Problem(FORMS[form](X), y, LOSSES[loss], ball, sample_weight=weight, intercept=intercept)
+    w = rng.dirichlet(np.ones(d)) * 2.0
+    return problem, Point(problem, w)
+
+
+def lines(point):
+    """Segments of the three kinds, all downhill."""
+    r, atom = point.r, cg.constraints.Atom
+    yield towards(point, point.s, point.gap)
+    k = int(np.argmax(r))
+    v = atom(k, 3.0)
+    slope = float(r @ point.w - 3.0 * r[k])
+    yield (
+        away_from(point, v, slope, 0.4) if slope < 0.0 else towards(point, atom(k, -3.0), -(-3.0 * r[k] - r @ point.w))
+    )
+    yield between(point, v, point.s, float(r @ point.s.to_dense(r.size) - 3.0 * r[k]), 0.3)
+
+
+CASES = list(itertools.product(LOSSES, FORMS, (False, True), (False, True)))
+
+
+def phi(problem, point, line):
+    """F along the line, written out from w: no margins, no supports."""
+    direction = np.zeros(problem.n_features)
+    line.add_to(direction, 1.0)
+    direction -= line.pull * point.w
+    return lambda gamma: problem.objective(point.w + gamma * direction)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("loss", "form", "intercept", "weighted"), CASES)
+def test_exact_line_search_is_the_minimum(loss, form, intercept, weighted, seed):
+    problem, point = point_of(loss, form, intercept, weighted, seed)
+    for line in lines(point):
+        F = phi(problem, point, line)
+        gamma = ExactLineSearch().at(0, line)
+        assert 0.0 <= gamma <= line.max_step
+        grid = np.linspace(0.0, line.max_step, 51)
+        near = grid[np.argmin([F(step) for step in grid])]
+        spread = line.max_step / 50
+        brute = scipy.optimize.minimize_scalar(
+            F, bounds=(max(0.0, near - spread), min(line.max_step, near + spread)), method="bounded",
+            options={"xatol": 1e-12},
+        )  # fmt: skip
+        assert F(gamma) <= min(brute.fun, F(0.0), F(line.max_step)) + 1e-13 * abs(brute.fun)
+        assert gamma == pytest.approx(brute.x, abs=1e-5 * line.max_step)
+
+
+@pytest.mark.parametrize(("loss", "form", "intercept", "weighted"), CASES)
+def test_segment_knows_its_slope_and_length(loss, form, intercept, weighted):
+    problem, point = point_of(loss, form, intercept, weighted)
+    for line in lines(point):
+        F = phi(problem, point, line)
+        h = 1e-5 * line.max_step
+        assert line.slope == pytest.approx((F(h) - F(0.0)) / h, rel=1e-2, abs=1e-6)
+        assert line.change(0.5 * line.max_step) == pytest.approx(F(0.5 * line.max_step) - F(0.0), rel=1e-9, abs=1e-12)
+        direction = np.zeros(problem.n_features)
+        line.add_to(direction, 1.0)
+        direction -= line.pull * point.w
+        assert line.squared_length() == pytest.approx(direction @ direction, rel=1e-13)
+
+
+@pytest.mark.parametrize("rule", [ShortStep(), ShortStep("lipschitz")], ids=repr)
+@pytest.mark.parametrize(("loss", "form", "intercept", "weighted"), CASES)
+def test_short_step_bound_holds_on_the_whole_segment(loss, form, intercept, weighted, rule):
+    """The curvature is a bound, and the step minimises the quadratic model that it gives."""
+    problem, point = point_of(loss, form, intercept, weighted)
+    if loss == "Poisson" and intercept and rule.curvature == "lipschitz":
+        pytest.skip("no bound of the predictions with a free intercept")
+    for line in lines(point):
+        F = phi(problem, point, line)
+        if rule.curvature == "lipschitz":
+            curvature = lipschitz_constant(problem) * line.squared_length()
+        else:
+            curvature = line.curvature()
+        for gamma in np.linspace(0.0, line.max_step, 21):
+            model = F(0.0) + gamma * line.slope + 0.5 * gamma**2 * curvature
+            assert F(gamma) <= model + 1e-12 * abs(model)
+        gamma = rule.begin(problem).at(0, line)
+        assert gamma == pytest.approx(min(line.max_step, -line.slope / curvature), rel=1e-12)
+
+
+def test_curvature_of_predictions_is_the_smaller_one():
+    problem, point = point_of("Logistic", "dense")
+    for line in lines(point):
+        assert line.curvature() <= lipschitz_constant(problem) * line.squared_length() * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_lipschitz_constant(form, weighted):
+    problem, _ = point_of("Logistic", form, weighted=weighted)
+    X = problem.matrix.X.toarray() if form == "sparse" else problem.matrix.X
+    gram = X.T @ (problem.samples.weight[:, None] * X)
+    assert lipschitz_constant(problem) == pytest.approx(0.25 * np.linalg.eigvalsh(gram)[-1], rel=1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("entry", [0.0, 2.0])
+def test_lipschitz_constant_of_few_columns(d, entry):
+    for X in (np.full((3, d), entry), scipy.sparse.csr_matrix(np.full((3, d), entry))):
+        problem = cg.Problem(X, [1.0, 2.0, 3.0], cg.losses.Squared(), cg.constraints.L2Ball(1.0))
+        assert lipschitz_constant(problem) == pytest.approx(d * entry**2, rel=1e-12)
+
+
+@pytest.mark.parametrize(("loss", "form", "intercept", "weighted"), CASES)
+def test_backtracking_keeps_its_bound(loss, form, intercept, weighted):
+    """Pedregosa et al., algorithm 2: F(w + gamma d) <= F(w) + gamma slope + gamma^2 M |d|^2 / 2, at each step."""
+    problem, _ = point_of(loss, form, intercept, weighted)
+    checked, most = [], []
+
+    class Watched(StepSize):
+        def begin(self, problem):
+            self.rule = Backtracking().begin(problem)
+            return self
+
+        def at(self, t, line):
+            gamma = self.rule.at(t, line)
+            M = self.rule._M
+            assert 0.0 <= gamma <= line.max_step
+            bound = gamma * line.slope + 0.5 * gamma**2 * M * line.squared_length()
+            F = phi(problem, line.point, line)
+            assert F(gamma) - F(0.0) <= bound + 1e-12 * max(1.0, abs(F(0.0)))
+            most.append(line.curvature() / line.squared_length())
+            assert 2.0 * max(most) * (1.0 + 1e-12) >= M  # rounding does not drive the estimate away
+            checked.append(t)
+            return gamma
+
+    for solver in (FrankWolfe, AwayStep, Pairwise):
+        checked.clear()
+        most.clear()
+        cg.minimize(problem, solver(Watched()), tol=1e-12, max_steps=40)
+        assert checked == list(range(len(checked)))
+        assert checked
+
+
+def test_open_loop():
+    _, point = point_of("Squared", "dense")
+    line = towards(point, point.s, point.gap)
+    assert [OpenLoop().at(t, line) for t in range(4)] == [1.0, 2.0 / 3.0, 0.5, 0.4]
+    short = between(point, cg.constraints.Atom(0, 3.0), point.s, -1.0, 0.01)
+    assert OpenLoop().at(0, short) == 0.01
+
+
+@pytest.mark.parametrize(
+    "rule", [OpenLoop(), ShortStep(), ShortStep("lipschitz"), ExactLineSearch(), Backtracking()], ids=repr
+)
+@pytest.mark.parametrize("solver", [FrankWolfe, AwayStep, Pairwise])
+def test_empty_columns(solver, rule):
+    """A step between two features that no sample has touches no row at all."""
+    X = scipy.sparse.csr_matrix(np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 2.0]]))
+    problem = cg.Problem(X, [1.0, 1.0], cg.losses.Squared(), cg.constraints.Simplex())
+    state = solver(rule).init(problem, np.array([0.5, 0.5, 0.0]))
+    for t in range(5):
+        solver(rule).step(problem, state, t)
+    line = between(state.point, cg.constraints.Atom(0, 1.0), cg.constraints.Atom(1, 1.0), 0.0, 0.5)
+    assert line.rows.size == 0
+    assert 0.0 <= rule.begin(problem).at(1, line) <= 0.5
+    assert line.change(0.25) == 0.0
+
+
+@pytest.mark.parametrize("rule", [ShortStep(), ShortStep("lipschitz"), ExactLineSearch(), Backtracking()], ids=repr)
+@pytest.mark.parametrize("slope", [0.0, 1e-18, 0.5])
+def test_no_step_uphill(rule, slope):
+    """Rounding can turn the slope at an optimum positive: the step is 0 then, never negative."""
+    problem = cg.Problem(np.eye(2), [0.0, 0.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    point = Point(problem, np.zeros(2))
+    line = towards(point, point.s, -slope)
+    assert rule.begin(problem).at(0, line) == 0.0
+
+
+def test_step_size_of_your_own():
+    class Halves:
+        def begin(self, problem):
+            return self
+
+        def at(self, t, line):
+            return 0.5 * line.max_step
+
+    problem, _ = point_of("Squared", "dense")
+    result = cg.minimize(problem, FrankWolfe(Halves()), max_steps=3, tol=0.0)
+    assert result.n_steps == 3
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: ShortStep("hessian"), "curvature of ShortStep must be 'predictions' or 'lipschitz'; got 'hessian'."),
+        (lambda: Backtracking(tau=1.0), "tau of Backtracking must be a number above 1; got 1.0."),
+        (lambda: Backtracking(tau=math.nan), "tau of Backtracking must be a number above 1; got nan."),
+        (lambda: Backtracking(eta=0.0), "eta of Backtracking must be a number in (0, 1]; got 0.0."),
+        (lambda: Backtracking(eta=1.5), "eta of Backtracking must be a number in (0, 1]; got 1.5."),
+        (lambda: Backtracking(eta="half"), "eta of Backtracking must be a number in (0, 1]; got 'half'."),
+        (lambda: as_number(True, "it", low=0.0, what="a number"), "it must be a number; got True."),
+    ],
+)
+def test_settings_get_a_sentence(make, sentence):
+    with pytest.raises(ValueError) as caught:
+        make()
+    assert str(caught.value) == sentence
+
+
+def test_step_size_must_be_a_rule():
+    with pytest.raises(
+        TypeError, match=r"^step_size must be a rule of condgrad.step_sizes such as OpenLoop\(\); got 0.1\.$"
+    ):
+        FrankWolfe(step_size=0.1)
