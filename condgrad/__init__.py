@@ -6,7 +6,7 @@
 array([0., 1.])
 """
 
-from condgrad import constraints, losses, solvers, step_sizes, theory
+from condgrad import constraints, losses, rules, solvers, step_sizes, theory
 from condgrad.checkpoint import Checkpoint
 from condgrad.minimize import minimize
 from condgrad.problem import Evaluation, Problem
@@ -26,6 +26,7 @@ __all__ = [
     "constraints",
     "losses",
     "minimize",
+    "rules",
     "solvers",
     "step_sizes",
     "theory",

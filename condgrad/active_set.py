@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from condgrad.constraints import Atom, DenseVertex, SparseVertex
-from condgrad.problem import Problem
+
+if TYPE_CHECKING:
+    from condgrad.problem import Problem
 
 
 class ActiveSet:
@@ -15,7 +17,7 @@ class ActiveSet:
 
     def __init__(self, parts: list[tuple[float, Any]]) -> None:
         self._places: dict[Any, int] = {}
-        self._atoms: Any = _Atoms() if all(isinstance(v, Atom) for _, v in parts) else _Vertices()
+        self._atoms = stack([v for _, v in parts]).select(np.zeros(len(parts), dtype=bool))
         self.weights = np.empty(0)
         for weight, v in parts:
             self.add(v, weight)
@@ -27,7 +29,7 @@ class ActiveSet:
     @property
     def is_atomic(self) -> bool:
         """Whether every vertex is a single feature."""
-        return isinstance(self._atoms, _Atoms)
+        return isinstance(self._atoms, AtomStack)
 
     def vertex(self, k: int) -> Any:
         """Return the atom at place ``k``."""
@@ -48,7 +50,7 @@ class ActiveSet:
             self.weights[k] += weight
         elif weight > 0.0:
             if self.is_atomic and not isinstance(v, Atom):
-                self._atoms = _Vertices([self.vertex(k) for k in range(len(self))])
+                self._atoms = VertexStack([self.vertex(k) for k in range(len(self))])
             self._places[v.key()] = len(self)
             self._atoms.append(v)
             self.weights = np.append(self.weights, weight)
@@ -90,14 +92,7 @@ class ActiveSet:
     def combination(self, n_features: int) -> np.ndarray:
         """Return w = sum_k lambda_k v_k afresh, with the weights brought back to sum one."""
         self.weights /= self.weights.sum()
-        w = np.zeros(n_features)
-        for k in range(len(self)):
-            indices, values = self.vertex(k).support()
-            if indices is None:
-                w += self.weights[k] * values
-            else:
-                w[indices] += self.weights[k] * values
-        return w
+        return self._atoms.combination(self.weights, n_features)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return weights and atoms as arrays."""
@@ -110,7 +105,14 @@ class ActiveSet:
         self.weights = arrays["weights"]
 
 
-class _Atoms:
+def stack(vertices: list[Any]) -> Any:
+    """Return a stack of the given vertices, of which there is at least one."""
+    held = AtomStack() if all(isinstance(v, Atom) for v in vertices) else VertexStack()
+    held.extend(vertices)
+    return held
+
+
+class AtomStack:
     """Atoms value * e_index, held as two arrays."""
 
     def __init__(self) -> None:
@@ -131,14 +133,34 @@ class _Atoms:
         self.index[k], self.value[k] = self.index[-1], self.value[-1]
         self.index, self.value = self.index[:-1], self.value[:-1]
 
+    def extend(self, vertices: list[Any]) -> None:
+        self.index = np.append(self.index, [v.index for v in vertices]).astype(np.int64)
+        self.value = np.append(self.value, [v.value for v in vertices])
+
+    def select(self, kept: np.ndarray) -> AtomStack:
+        chosen = AtomStack()
+        chosen.index, chosen.value = self.index[kept], self.value[kept]
+        return chosen
+
+    def keys(self) -> set:
+        return set(self.index.tolist())
+
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         return r[self.index] * self.value
+
+    def curvature(self, problem: Problem, d: np.ndarray) -> np.ndarray:
+        return problem.matrix.gram(self.index, d) * np.outer(self.value, self.value)
+
+    def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
+        w = np.zeros(n_features)
+        np.add.at(w, self.index, weights * self.value)
+        return w
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         return {"index": self.index, "value": self.value}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> _Atoms:
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> AtomStack:
         atoms = cls()
         atoms.index, atoms.value = arrays["atoms.index"], arrays["atoms.value"]
         return atoms
@@ -147,7 +169,7 @@ class _Atoms:
         return problem.matrix.column_products(self.index, alpha) * self.value
 
 
-class _Vertices:
+class VertexStack:
     """Vertices of any kind, held as a list."""
 
     def __init__(self, vertices: list[Any] | None = None) -> None:
@@ -166,9 +188,41 @@ class _Vertices:
         self.vertices[k] = self.vertices[-1]
         self.vertices.pop()
 
+    def extend(self, vertices: list[Any]) -> None:
+        self.vertices += vertices
+
+    def select(self, kept: np.ndarray) -> VertexStack:
+        chosen = VertexStack()
+        chosen.vertices = [v for v, is_kept in zip(self.vertices, kept, strict=True) if is_kept]
+        return chosen
+
+    def curvature(self, problem: Problem, d: np.ndarray) -> np.ndarray:
+        Q = self._predictions(problem)
+        return Q.T @ (d[:, None] * Q)
+
+    def local_products(self, problem: Problem, alpha: np.ndarray) -> np.ndarray:
+        return self._predictions(problem).T @ alpha
+
+    def _predictions(self, problem: Problem) -> np.ndarray:
+        """Return X v for every vertex, as columns."""
+        Q = np.empty((problem.n_samples, len(self)))
+        for k, v in enumerate(self.vertices):
+            Q[:, k] = problem.spread(*problem.vertex_predictions(v))
+        return Q
+
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         supports = (v.support() for v in self.vertices)
         return np.array([values @ (r if indices is None else r[indices]) for indices, values in supports])
+
+    def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
+        w = np.zeros(n_features)
+        for weight, v in zip(weights, self.vertices, strict=True):
+            indices, values = v.support()
+            if indices is None:
+                w += weight * values
+            else:
+                w[indices] += weight * values
+        return w
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         supports = [v.support() for v in self.vertices]
@@ -176,7 +230,7 @@ class _Vertices:
         return arrays | {f"indices{k}": indices for k, (indices, _) in enumerate(supports) if indices is not None}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> _Vertices:
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> VertexStack:
         vertices, k = cls(), 0
         while f"atoms.values{k}" in arrays:
             values, indices = arrays[f"atoms.values{k}"], arrays.get(f"atoms.indices{k}")

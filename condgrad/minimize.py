@@ -15,7 +15,7 @@ from condgrad.linalg import convert
 from condgrad.problem import Problem
 from condgrad.progress import check_callback, show
 from condgrad.result import Result, Status
-from condgrad.trace import Progress, Trace
+from condgrad.trace import Progress, Trace, count_nonzero
 
 _SAVED = ("t", "seconds", "first_epoch", "next_record", "lower_bound", "best_gap", "was_still")  # by a checkpoint
 _FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: rounding of another solver
@@ -189,7 +189,7 @@ class _Run:
             objective=evaluation.objective,
             gap=evaluation.gap,
             gap_estimate=self.state.known_gap,
-            n_nonzero=int(np.count_nonzero(w)),
+            n_nonzero=count_nonzero(w),
             lower_bound=self.lower_bound,
             w=w,
         )

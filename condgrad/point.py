@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad import samples as outer
 from condgrad.constraints import DenseVertex
+from condgrad.linalg.vectors import inner
 from condgrad.problem import Evaluation, Problem, gap_at
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Point:
         self.s = self.problem.lmo(self.r)
         self.gap = gap_at(self.r, self.w, self.s)
         self.lmo_calls += 1
+
+    def along(self) -> float:
+        """Return <r, w>."""
+        return inner(self.r, self.w)
 
     def evaluate(self) -> Evaluation:
         """Return what is known of w; the objective costs one sum over the samples, the rest nothing."""

@@ -8,10 +8,12 @@ import numpy as np
 
 from condgrad import constraints
 from condgrad import samples as outer
+from condgrad.active_set import stack
 from condgrad.constraints import best_vertex
 from condgrad.linalg import convert
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.support import merge
+from condgrad.linalg.vectors import inner
 from condgrad.losses import Loss
 
 
@@ -24,6 +26,7 @@ class Evaluation(NamedTuple):
     vertex: Any
     intercept: float
     curvature: np.ndarray | None = None
+    atoms: Any = None
 
 
 class Problem:
@@ -101,21 +104,24 @@ class Problem:
         """Return the intercept that belongs to w (0 for a problem without one)."""
         return self._predict(w)[1]
 
-    def evaluate(self, w: Any, atoms: list[Any] | None = None) -> Evaluation:
+    def evaluate(self, w: Any, atoms: Any = None) -> Evaluation:
         """Return objective, gradient, gap, vertex and intercept at w.
 
         Parameters
         ----------
         w : array of shape (n_features,)
-        atoms : list of vertices, optional
-            Where given, the curvature <s_k, H s_l> of F at w on these k atoms is returned too, a k x k array.
+        atoms : list of vertices, or a function of (objective, gradient) that returns one, optional
+            Where given, the curvature <s_k, H s_l> of F at w on these k atoms is returned too, a k x k array, and the
+            atoms with it. For a non-convex loss negative curvatures of samples count as zero.
         """
         w = convert.as_point(w, self.n_features, "w")
         p, b = self._predict(w)
-        r = self.matrix.transpose_dot(outer.derivatives(self.samples, p, b))
+        value, alpha, d = outer.expand(self.samples, p, b)
+        r = self.matrix.transpose_dot(alpha)
         s = self.lmo(r)
-        curvature = None if atoms is None else self._curvature_on(atoms, outer.curvatures(self.samples, p, b))
-        return Evaluation(outer.value(self.samples, p, b), r, gap_at(r, w, s), s, b, curvature)
+        chosen = atoms(value, r) if callable(atoms) else atoms
+        curvature = None if chosen is None else self._curvature_on(chosen, d)
+        return Evaluation(value, r, gap_at(r, w, s), s, b, curvature, chosen)
 
     def lmo(self, r: np.ndarray) -> Any:
         """Return a vertex of C that minimises <r, s>."""
@@ -154,13 +160,13 @@ class Problem:
         p = self.matrix.dot(convert.as_point(w, self.n_features, "w"))
         return p, outer.best_intercept(self.samples, p, 0.0) if self.has_intercept else 0.0
 
-    def _curvature_on(self, atoms: list[Any], d: np.ndarray) -> np.ndarray:
-        Q = np.empty((self.n_samples, len(atoms)))
-        for k, s in enumerate(atoms):
-            Q[:, k] = self.spread(*self.vertex_predictions(s))
-        H = Q.T @ (d[:, None] * Q)
+    def _curvature_on(self, atoms: Any, d: np.ndarray) -> np.ndarray:
+        if isinstance(atoms, list):
+            atoms = stack(atoms)
+        d = d if self.is_convex else np.maximum(d, 0.0)
+        H = atoms.curvature(self, d)
         if self.has_intercept and d.sum() > 0.0:  # the minimum over b takes the Schur complement
-            mixed = Q.T @ d
+            mixed = atoms.local_products(self, d)
             H -= np.outer(mixed, mixed) / d.sum()
         return H
 
@@ -168,7 +174,7 @@ class Problem:
 def gap_at(r: np.ndarray, w: np.ndarray, s: Any) -> float:
     """Return <r, w - s>."""
     indices, values = s.support()
-    return float(r @ w - values @ (r if indices is None else r[indices]))
+    return inner(r, w) - inner(r if indices is None else r[indices], values)
 
 
 def _check_size(constraint: Any, n_features: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgrad.trace import Trace
+from condgrad.trace import Trace, count_nonzero
 
 
 class Status(enum.Enum):
@@ -68,7 +68,7 @@ class Result(NamedTuple):
     state: Any
 
     def __repr__(self) -> str:
-        nonzero = int(np.count_nonzero(self.w))
+        nonzero = count_nonzero(self.w)
         return (
             f"Result(objective={self.objective:.6g}, gap={self.gap:.3g}, {nonzero} of {self.w.size} nonzero, "
             f"{self.n_steps} steps, {self.seconds:.3g} s, status={self.status.name}: {self.status})"

@@ -58,6 +58,13 @@ def curvatures(samples: Samples, p: np.ndarray, b: float) -> np.ndarray:
     return out
 
 
+def expand(samples: Samples, p: np.ndarray, b: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return value, derivatives and curvatures at p together, on all cores: one exponential serves all three."""
+    alpha, d = np.empty_like(p), np.empty_like(p)
+    total = sum(threads.run(functools.partial(_expand, samples, p, b, alpha, d), _borders(p)))
+    return total, alpha, d
+
+
 def rederive(samples: Samples, rows: np.ndarray, p: np.ndarray, b: float, alpha: np.ndarray) -> np.ndarray:
     """Renew ``alpha`` at the chosen rows and return by how much it changed there."""
     return _rederive(samples, rows, p, b, alpha)
@@ -95,6 +102,16 @@ def _derivatives(samples, p, b, alpha, start, stop):
 def _curvatures(samples, p, b, out, start, stop):
     for i in range(start, stop):
         out[i] = samples.curvature_at(i, p[i] + b)
+
+
+@kernel
+def _expand(samples, p, b, alpha, d, start, stop):
+    total = 0.0
+    for i in range(start, stop):
+        total += samples.value_at(i, p[i] + b)
+        alpha[i] = samples.derivative_at(i, p[i] + b)
+        d[i] = samples.curvature_at(i, p[i] + b)
+    return total
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 
 from condgrad.compiled import compiled, kernel
 
-METHODS = ("replacement", "batch", "epoch", "blocks", "importance")
+METHODS = ("replacement", "batch", "epoch", "blocks", "cyclic", "importance")
 
 
 @compiled
@@ -90,8 +90,9 @@ class Sampler:
     method : str
         ``"replacement"``: independent draws; ``"batch"``: distinct samples within a batch; ``"epoch"``: every sample
         once, in random order, before any comes again; ``"blocks"``: contiguous samples from a random first one on,
-        wrapping around (each sample as likely as any other, and far better for memory); ``"importance"``: independent
-        draws with chances proportional to ``importance``.
+        wrapping around (each sample as likely as any other, and far better for memory); ``"cyclic"``: one batch after
+        the other in the order of the samples; ``"importance"``: independent draws with chances proportional to
+        ``importance``.
     rng : numpy Generator
     importance : array, optional
     """
@@ -105,10 +106,15 @@ class Sampler:
 
     def draw(self, sizes: np.ndarray, with_uniforms: bool = False) -> Batches:
         """Return batches of the given sizes, and where asked for a number from [0, 1) for each."""
+        if sizes.dtype.kind == "f":  # rounded at random, so that the expected size is kept
+            sizes = np.floor(sizes + self._uniforms.random(sizes.size)).astype(np.int64)
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         indices = np.empty(offsets[-1], dtype=np.int64)
         if self.method == "blocks":
             _draw_blocks(self.rng.random(sizes.size), self.n, offsets, indices)
+        elif self.method == "cyclic":
+            indices[:] = (self.position[0] + np.arange(indices.size)) % self.n
+            self.position[0] = (self.position[0] + indices.size) % self.n
         elif self.method == "importance":
             _draw_unequal(self.rng.random(2 * indices.size), self.chances.threshold, self.chances.alias, indices)
         elif self.method == "epoch":

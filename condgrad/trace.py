@@ -7,12 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
+def count_nonzero(w: np.ndarray) -> int:
+    """Return the number of entries that are more than the rounding residue of a feature that has left."""
+    sizes = np.abs(w)
+    return int(np.count_nonzero(sizes > 1e-13 * sizes.max(initial=0.0)))
+
+
 class Progress(NamedTuple):
     """One record of a run; a callback receives it and may return True to stop.
 
     ``seconds`` counts the solver's own time, without evaluations and callbacks. ``gap`` is the exact Frank-Wolfe gap
-    at ``w``, ``gap_estimate`` what the solver itself takes it for (the smoothed stochastic gap of a stochastic one), and ``lower_bound`` the best bound of F* so far (-inf for a non-convex loss). ``w`` is the solver's own
-    array: copy it to keep it.
+    at ``w``, ``gap_estimate`` what the solver itself takes it for (the smoothed stochastic gap of a stochastic one),
+    and ``lower_bound`` the best bound of F* so far (-inf for a non-convex loss). ``w`` is the solver's own array: copy
+    it to keep it.
     """
 
     step: int

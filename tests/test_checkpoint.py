@@ -38,8 +38,10 @@ def test_stopping_and_going_on_changes_nothing(name, tmp_path):
     assert (result.objective, result.gap, result.lower_bound) == (whole.objective, whole.gap, whole.lower_bound)
 
 
-@pytest.mark.parametrize("constraint", [cg.constraints.Box(-1.0, 1.0), cg.constraints.GroupBall([0, 0, 1, 1, 2, 2, 3, 3], 2.0)])
-@pytest.mark.parametrize("name", ["pairwise", "bpcg", "sfw"])
+@pytest.mark.parametrize(
+    "constraint", [cg.constraints.Box(-1.0, 1.0), cg.constraints.GroupBall([0, 0, 1, 1, 2, 2, 3, 3], 2.0)]
+)
+@pytest.mark.parametrize("name", ["pairwise", "bpcg", "corrective", "sfw"])
 def test_vertices_of_any_kind_are_saved(name, constraint, tmp_path):
     problem = make_problem(constraint, intercept=True)
     whole = cg.minimize(problem, name, max_steps=60, **SETTINGS)
@@ -105,7 +107,14 @@ def test_a_killed_process_goes_on_bit_for_bit(tmp_path):
     steps = files.load(path)[0]["numbers"]["run"]["t"]
     target = steps + 100
     result = cg.minimize(
-        make_problem(), "sfw", tol=0, max_epochs=1e9, max_steps=target, random_state=0, evaluate_every=5, checkpoint=path
+        make_problem(),
+        "sfw",
+        tol=0,
+        max_epochs=1e9,
+        max_steps=target,
+        random_state=0,
+        evaluate_every=5,
+        checkpoint=path,
     )
     whole = cg.minimize(
         make_problem(), "sfw", tol=0, max_epochs=1e9, max_steps=target, random_state=3, evaluate_every=5

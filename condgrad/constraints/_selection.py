@@ -47,3 +47,12 @@ def smallest(keys, k):
             places[q] = j
             q += 1
     return places
+
+
+def largest(scores: np.ndarray, count: int) -> np.ndarray:
+    """Return the places of the ``count`` largest scores, the best first."""
+    if count < scores.size:
+        chosen = np.argpartition(-scores, count)[:count]
+    else:
+        chosen = np.arange(scores.size)
+    return chosen[np.argsort(-scores[chosen], kind="stable")]

@@ -8,7 +8,8 @@ import numpy as np
 
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._parameters import as_labels, shown
-from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._protocol import best_vertex, check_positive, constraint_set
+from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.max_tree import GroupScore
 
@@ -41,6 +42,7 @@ class GroupBall(NamedTuple):
     members: Any = None
     offsets: Any = None
 
+    is_symmetric = True
     vertex = SparseVertex
 
     def __repr__(self):
@@ -87,6 +89,24 @@ class GroupBall(NamedTuple):
     def norms(self, w):
         """Return ||w_g||_2 of each group."""
         return np.sqrt(np.add.reduceat(np.square(w)[self.members], self.offsets[:-1]))
+
+    def best_vertices(self, r, count):
+        """Return the extreme points on the ``count`` groups with the largest norms."""
+        chosen = []
+        for g in largest(self.norms(r), count):
+            alone = np.zeros(r.size)
+            indices = self.members[self.offsets[g] : self.offsets[g + 1]]
+            alone[indices] = r[indices]
+            chosen.append(best_vertex(self, alone) if alone.any() else SparseVertex(indices, np.zeros(indices.size)))
+        return chosen
+
+    def restricted(self, features):
+        """Return the ball of the chosen features alone, which hold whole groups."""
+        return GroupBall(self.groups[features], self.radius)
+
+    def related(self, features, is_chosen):
+        """Tell which of the ``features`` are in a group with a chosen one."""
+        return np.isin(self.groups[features], self.groups[features[is_chosen]])
 
     def score(self):
         """Return the score sum over a group of r_j^2."""

@@ -37,6 +37,7 @@ class KSparsePolytope(NamedTuple):
     k: Any
     radius: float
 
+    is_symmetric = True
     vertex = SparseVertex
     is_polytope = True
 

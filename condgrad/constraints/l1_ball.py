@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import AbsScore
 
@@ -30,6 +31,7 @@ class L1Ball(NamedTuple):
 
     radius: float
 
+    is_symmetric = True
     vertex = Atom
     is_polytope = True
 
@@ -41,6 +43,10 @@ class L1Ball(NamedTuple):
         """Return -radius sign(r_j) e_j for the largest |r_j|."""
         j = r.argmax_abs()
         return Atom(j, -self.radius if r.at(j) > 0.0 else self.radius)
+
+    def best_vertices(self, r, count):
+        """Return the vertices on the ``count`` features with the best scores."""
+        return [Atom(int(j), -self.radius if r[j] > 0.0 else self.radius) for j in largest(np.abs(r), count)]
 
     def score(self):
         """Return the score |r_j|."""

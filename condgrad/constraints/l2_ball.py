@@ -29,6 +29,7 @@ class L2Ball(NamedTuple):
 
     radius: float
 
+    is_symmetric = True
     vertex = DenseVertex
 
     def check(self):
@@ -50,6 +51,14 @@ class L2Ball(NamedTuple):
         for j in range(r.size()):
             values[j] *= factor
         return DenseVertex(values)
+
+    def restricted(self, features):
+        """Return the ball of the chosen features alone."""
+        return self
+
+    def related(self, features, is_chosen):
+        """Tell which of the ``features`` stay in play together: all of them."""
+        return np.ones(features.size, dtype=bool)
 
     def violation(self, w):
         """Return ||w||_2 - radius."""

@@ -29,6 +29,7 @@ class LinfBall(NamedTuple):
 
     radius: float
 
+    is_symmetric = True
     vertex = DenseVertex
     is_polytope = True
 
@@ -42,6 +43,14 @@ class LinfBall(NamedTuple):
         for j in range(r.size()):
             values[j] = -self.radius if r.at(j) > 0.0 else self.radius
         return DenseVertex(values)
+
+    def restricted(self, features):
+        """Return the ball of the chosen features alone."""
+        return self
+
+    def related(self, features, is_chosen):
+        """Tell which of the ``features`` stay in play together: all of them."""
+        return np.ones(features.size, dtype=bool)
 
     def violation(self, w):
         """Return max_j |w_j| - radius."""

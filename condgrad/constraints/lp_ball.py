@@ -33,6 +33,7 @@ class LpBall(NamedTuple):
     p: float
     radius: float
 
+    is_symmetric = True
     vertex = DenseVertex
 
     def check(self):

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import NegativeScore
 
@@ -45,6 +46,10 @@ class NonnegativeL1Ball(NamedTuple):
         if r.at(j) < 0.0:
             return Atom(j, self.radius)
         return Atom(0, 0.0)
+
+    def best_vertices(self, r, count):
+        """Return the vertices on the ``count`` features with the best scores."""
+        return [Atom(int(j), self.radius) for j in largest(-r, count)]
 
     def score(self):
         """Return the score -r_j."""

@@ -33,6 +33,15 @@ class Atom(NamedTuple):
         """Return <x_i, s>."""
         return self.value * X.entry(i, self.index)
 
+    def add_image(self, H, c, out):
+        """Add c H s to the vector ``out``, for a symmetric array ``H``."""
+        for j in range(H.shape[0]):
+            out.add_at(j, c * self.value * H[self.index, j])
+
+    def add_weighted_rows(self, rows, columns, t, c, out):
+        """Add c X'(t * X s) to the vector ``out``."""
+        columns.add_weighted(self.index, t, c * self.value, rows, out)
+
     def scaled(self, factor):
         """Return the vertex factor * s."""
         return Atom(self.index, factor * self.value)
@@ -79,6 +88,17 @@ class SparseVertex(NamedTuple):
             total += self.values[k] * X.entry(i, self.indices[k])
         return total
 
+    def add_image(self, H, c, out):
+        """Add c H s to the vector ``out``, for a symmetric array ``H``."""
+        for k in range(self.indices.shape[0]):
+            for j in range(H.shape[0]):
+                out.add_at(j, c * self.values[k] * H[self.indices[k], j])
+
+    def add_weighted_rows(self, rows, columns, t, c, out):
+        """Add c X'(t * X s) to the vector ``out``."""
+        for k in range(self.indices.shape[0]):
+            columns.add_weighted(self.indices[k], t, c * self.values[k], rows, out)
+
     def scaled(self, factor):
         """Return the vertex factor * s."""
         return SparseVertex(self.indices, factor * self.values)
@@ -117,6 +137,17 @@ class DenseVertex(NamedTuple):
     def dot_row_of(self, X, i):
         """Return <x_i, s>."""
         return X.dot_slice(i, self.values)
+
+    def add_image(self, H, c, out):
+        """Add c H s to the vector ``out``, for a symmetric array ``H``."""
+        for k in range(H.shape[0]):
+            for j in range(H.shape[0]):
+                out.add_at(j, c * self.values[k] * H[k, j])
+
+    def add_weighted_rows(self, rows, columns, t, c, out):
+        """Add c X'(t * X s) to the vector ``out``."""
+        for i in range(t.shape[0]):
+            rows.add_slice(i, c * t[i] * rows.dot_slice(i, self.values), out)
 
     def scaled(self, factor):
         """Return the vertex factor * s."""

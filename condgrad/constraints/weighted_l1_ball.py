@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import WeightedScore
 
@@ -35,6 +36,7 @@ class WeightedL1Ball(NamedTuple):
     radius: float
     weights: Any
 
+    is_symmetric = True
     vertex = Atom
     is_polytope = True
 
@@ -68,6 +70,13 @@ class WeightedL1Ball(NamedTuple):
         j = r.argmax_weighted(self.weights)
         value = self.radius / self.weights[j]
         return Atom(j, -value if r.at(j) > 0.0 else value)
+
+    def best_vertices(self, r, count):
+        """Return the vertices on the ``count`` features with the best scores."""
+        return [
+            Atom(int(j), float(np.copysign(self.radius / self.weights[j], -r[j])))
+            for j in largest(np.abs(r) / self.weights, count)
+        ]
 
     def score(self):
         """Return the score |r_j| / weights_j."""

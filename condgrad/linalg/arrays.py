@@ -28,6 +28,14 @@ class ArraySlices:
         """Add ``c`` times slice ``k`` to ``out``."""
         _add_slice(self.slices, k, c, out.compiled)
 
+    def add_outer(self, k: int, c: float, H: np.ndarray) -> None:
+        """Add ``c`` times the outer product of slice ``k`` with itself to ``H``."""
+        _add_outer(self.slices, k, c, H)
+
+    def add_weighted(self, k: int, weights: np.ndarray, c: float, other: ArraySlices, out: ArrayVector) -> None:
+        """Add ``c * sum_i weights_i x_i y_i`` to ``out``: x is slice ``k``, y_i are the slices of ``other``."""
+        _add_weighted(self.slices, k, weights, c, other.slices, out.compiled)
+
     def entry(self, k: int, j: int) -> float:
         """Return entry ``j`` of slice ``k``."""
         return float(self.slices.entry(k, j))  # times a Python float, a float32 would stay one
@@ -101,3 +109,13 @@ def _dot_slice(slices, k, v):
 @kernel
 def _add_slice(slices, k, c, out):
     slices.add_slice(k, c, out)
+
+
+@kernel
+def _add_outer(slices, k, c, H):
+    slices.add_outer(k, c, H)
+
+
+@kernel
+def _add_weighted(slices, k, weights, c, other, out):
+    slices.add_weighted(k, weights, c, other, out)

@@ -39,7 +39,13 @@ class Matrix:
         return _sparse_slices(self.X.tocsc()) if self.is_sparse else DenseSlices(self.X.T)
 
     def dot(self, w: np.ndarray) -> np.ndarray:
-        """Return X w in one pass, on all cores."""
+        """Return X w in one pass, on all cores; for a sparse w through its columns alone, where they are at hand."""
+        if self.is_sparse and "columns" in vars(self):
+            support = np.flatnonzero(w)
+            if 4 * _count_chosen(self.columns, support) < self.n_stored:
+                p = np.zeros(self.shape[0])
+                _add_chosen(self.columns, support, w[support], DenseVector(p))
+                return p
         if self._has("rows"):
             return _dot_all(self.rows, self.shape[0], self.n_stored, w)
         return _add_all(self.columns, self.shape, self.n_stored, w)
@@ -65,6 +71,24 @@ class Matrix:
     def add_rows(self, rows: np.ndarray, c: np.ndarray, out: np.ndarray) -> None:
         """Add ``sum_q c_q x_(rows_q)`` to ``out``."""
         _add_chosen(self.rows, rows, c, DenseVector(out))
+
+    def gram(self, features: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """Return X_A' diag(d) X_A for the chosen features A, on all cores."""
+        if not self.is_sparse:
+            X = self.X[:, features].astype(np.float64, copy=False)
+            return X.T @ (d[:, None] * X)
+        place = np.full(self.shape[1], -1, dtype=np.int32)
+        place[features] = np.arange(features.size)
+
+        def add_rows(start: int, stop: int) -> np.ndarray:
+            H = np.zeros((features.size, features.size))
+            _add_outer_products(self.rows, place, d, H, start, stop)
+            return H
+
+        work = 4 * self.n_stored if features.size < 1000 else 0  # each thread has an H of its own
+        borders = threads.cut(self.shape[0], work, self.rows.indptr)
+        H = functools.reduce(np.add, threads.run(add_rows, borders))
+        return H + np.tril(H, -1).T
 
     def count_stored(self, rows: np.ndarray) -> int:
         """Return how many entries the chosen rows store."""
@@ -142,3 +166,23 @@ def _count_chosen(slices, chosen):
     for q in range(chosen.shape[0]):
         total += int(slices.n_stored(chosen[q]))
     return total
+
+
+@kernel
+def _add_outer_products(rows, place, d, H, start, stop):
+    """Add the lower triangles of d_i x_i x_i', restricted to the features that have a place."""
+    where = np.empty(H.shape[0], np.int64)
+    value = np.empty(H.shape[0])
+    for i in range(start, stop):
+        count = 0
+        for m in range(rows.indptr[i], rows.indptr[i + 1]):
+            k = place[rows.indices[m]]
+            if k >= 0:
+                where[count] = k
+                value[count] = rows.data[m]
+                count += 1
+        for a in range(count):
+            scaled = d[i] * value[a]
+            for b in range(a + 1):
+                low, high = min(where[a], where[b]), max(where[a], where[b])
+                H[high, low] += scaled * value[b]

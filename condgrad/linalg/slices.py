@@ -30,6 +30,13 @@ class DenseSlices(NamedTuple):
         for j in range(self.values.shape[1]):
             out.add_at(j, c * self.values[k, j])
 
+    def add_outer(self, k, c, H):
+        """Add ``c`` times the outer product of slice ``k`` with itself to the array ``H``."""
+        for a in range(self.values.shape[1]):
+            scaled = c * self.values[k, a]
+            for b in range(self.values.shape[1]):
+                H[a, b] += scaled * self.values[k, b]
+
     def entry(self, k, j):
         """Return entry ``j`` of slice ``k``."""
         return self.values[k, j]
@@ -37,6 +44,11 @@ class DenseSlices(NamedTuple):
     def n_stored(self, k):
         """Return how many entries of slice ``k`` are stored."""
         return self.values.shape[1]
+
+    def add_weighted(self, k, weights, c, other, out):
+        """Add ``c * sum_i weights_i x_i y_i`` to ``out``: x is slice ``k``, y_i are the slices of ``other``."""
+        for i in range(self.values.shape[1]):
+            other.add_slice(i, c * weights[i] * self.values[k, i], out)
 
 
 @compiled
@@ -59,6 +71,13 @@ class SparseSlices(NamedTuple):
         for m in range(self.indptr[k], self.indptr[k + 1]):
             out.add_at(self.indices[m], c * self.data[m])
 
+    def add_outer(self, k, c, H):
+        """Add ``c`` times the outer product of slice ``k`` with itself to the array ``H``."""
+        for a in range(self.indptr[k], self.indptr[k + 1]):
+            scaled = c * self.data[a]
+            for b in range(self.indptr[k], self.indptr[k + 1]):
+                H[self.indices[a], self.indices[b]] += scaled * self.data[b]
+
     def entry(self, k, j):
         """Return entry ``j`` of slice ``k``, found by bisection."""
         low, high = np.int64(self.indptr[k]), np.int64(self.indptr[k + 1])
@@ -76,3 +95,9 @@ class SparseSlices(NamedTuple):
     def n_stored(self, k):
         """Return how many entries of slice ``k`` are stored."""
         return self.indptr[k + 1] - self.indptr[k]
+
+    def add_weighted(self, k, weights, c, other, out):
+        """Add ``c * sum_i weights_i x_i y_i`` to ``out``: x is slice ``k``, y_i are the slices of ``other``."""
+        for m in range(self.indptr[k], self.indptr[k + 1]):
+            i = self.indices[m]
+            other.add_slice(i, c * weights[i] * self.data[m], out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from condgrad.compiled import compiled
+from condgrad.compiled import compiled, kernel
 
 _BLOCK = 256  # entries compared at a time: counting those above the best so far vectorises, finding it does not
 
@@ -45,16 +45,16 @@ class DenseVector(NamedTuple):
         """Make this the vector ``v``."""
         self.values[:] = v
 
+    def to_array(self):
+        """Return the vector as an array of its own."""
+        return self.values.copy()
+
     def inner(self, v):
         """Return the inner product with the array ``v``."""
         total = 0.0
         for j in range(self.values.shape[0]):
             total += self.values[j] * v[j]
         return total
-
-    def to_array(self):
-        """Return the vector as an array of its own."""
-        return self.values.copy()
 
     def dot_slice(self, X, k):
         """Return the inner product with slice ``k`` of ``X``."""
@@ -117,3 +117,12 @@ class DenseVector(NamedTuple):
         """Return the largest absolute value, or 1 for zeros: quotients by it neither overflow nor vanish."""
         largest = abs(self.values[self.argmax_abs()])
         return largest if largest > 0.0 else 1.0
+
+
+@kernel
+def inner(a, b):
+    """Return <a, b>: always in the same order, and without waking the threads of a BLAS for a short loop."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total

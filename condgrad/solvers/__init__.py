@@ -8,6 +8,7 @@ from condgrad.solvers._protocol import PassSolver
 from condgrad.solvers._stochastic import StepSolver, step_solver
 from condgrad.solvers.away_step import AwayStep
 from condgrad.solvers.blended_pairwise import BlendedPairwise
+from condgrad.solvers.corrective import Corrective
 from condgrad.solvers.curvature_aided import CurvatureAided
 from condgrad.solvers.frank_wolfe import FrankWolfe
 from condgrad.solvers.growing_batch import GrowingBatch
@@ -21,12 +22,15 @@ from condgrad.solvers.sfw_pairwise import SFWPairwise
 from condgrad.solvers.spider import Spider
 from condgrad.solvers.substitute import Substitute
 from condgrad.solvers.svrf import SVRF
+from condgrad.solvers.tufw import TUFW
 
 REGISTERED = {
     "fw": FrankWolfe,
     "away": AwayStep,
     "pairwise": Pairwise,
     "bpcg": BlendedPairwise,
+    "corrective": Corrective,
+    "tufw": TUFW,
     "sfw": SFW,
     "mokhtari": Momentum,
     "lu-freund": Substitute,
@@ -59,8 +63,10 @@ __all__ = [
     "SAGA",
     "SFW",
     "SVRF",
+    "TUFW",
     "AwayStep",
     "BlendedPairwise",
+    "Corrective",
     "CurvatureAided",
     "FrankWolfe",
     "GrowingBatch",

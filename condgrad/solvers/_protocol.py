@@ -50,7 +50,6 @@ class State:
         """How many times the oracle was asked so far."""
         return self.point.lmo_calls
 
-
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all that decides the rest of the run, as numbers and as arrays."""
         numbers, arrays = self.point.snapshot()

@@ -117,9 +117,18 @@ class Parts:
             rows if self.is_compiled else ArraySlices(rows), problem.samples, problem.constraint, self.b
         )
 
-    def iterate(self) -> Any:
-        """Return w, at the start, as a vector that shrinks in O(1)."""
-        return self._vector(self.w0.copy(), shrinks=True)
+    def iterate(self, *, shrinks: bool = True) -> Any:
+        """Return w, at the start, as a vector that shrinks in O(1) unless told otherwise."""
+        return self._vector(self.w0.copy(), shrinks=shrinks)
+
+    def vector(self) -> Any:
+        """Return a vector of zeros."""
+        return self._vector(np.zeros(self.d), shrinks=False)
+
+    def columns(self) -> Any:
+        """Return the columns of X."""
+        columns = self.problem.matrix.columns
+        return columns if self.is_compiled else ArraySlices(columns)
 
     def estimate(self, *, shrinks: bool = False) -> Estimate:
         """Return the gradient estimate r = 0; one that ``shrinks`` can be multiplied in O(1)."""
@@ -153,8 +162,8 @@ class Parts:
         """Return w0 as a combination of atoms; for sets whose vertices have one feature each."""
         if self.problem.constraint.vertex is not Atom:
             raise TypeError(
-                f"the vertices of {self.problem.constraint!r} have more than one feature; this solver keeps single-feature "
-                "atoms. Use 'pairwise' or 'bpcg', which keep vertices of any kind, or 'sfw'."
+                f"the vertices of {self.problem.constraint!r} have more than one feature; this solver keeps atoms of "
+                "single features. Use 'pairwise' or 'bpcg', which keep vertices of any kind, or 'sfw'."
             )
         return active_atoms(self.problem.constraint.decompose(self.w0), self.d)
 
@@ -193,8 +202,8 @@ class Run:
         self.sampler = Sampler(problem.n_samples, solver.sampling, rng, importance)
         self.arrays = solver.start(self.parts)
         self.solver = solver
-        # The same object with numbers for its settings: a kernel takes neither strings nor Python rules. The constructor
-        # would check them as if a user had given them, so it is passed by.
+        # The same object with numbers for its settings: a kernel takes neither strings nor Python rules. The
+        # constructor would check them as if a user had given them, so it is passed by.
         self.in_kernel = tuple.__new__(type(solver), (solver._asdict() | solver.in_numbers(self.parts)).values())
         self.gradient_evaluations = self.parts.n_gradients  # those of a warm start
         self.random_iterate: np.ndarray | None = None

@@ -37,7 +37,7 @@ class AwayStep(PassSolver):
         point, active = state.point, state.active
         products = active.inner_products(point.r)
         k = int(products.argmax())  # v = arg max over the active atoms of <grad F(w), v>
-        away_gap = float(products[k] - point.r @ point.w)
+        away_gap = float(products[k]) - point.along()
         # Away from an atom with all the weight (up to rounding) there is no way to go.
         if point.gap >= away_gap or len(active) == 1 or active.weights[k] >= 1.0:
             line = towards(point, point.s, point.gap)

@@ -38,7 +38,7 @@ class Pairwise(PassSolver):
         point, active = state.point, state.active
         products = active.inner_products(point.r)
         k = int(products.argmax())  # v = arg max over the active atoms of <grad F(w), v>
-        away_gap = float(products[k] - point.r @ point.w)
+        away_gap = float(products[k]) - point.along()
         line = between(point, active.vertex(k), point.s, -(point.gap + away_gap), float(active.weights[k]))
         gamma = state.rule.at(t, line)
         active.step_between(k, point.s, gamma, line.max_step)

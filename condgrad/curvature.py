@@ -1,0 +1,38 @@
+"""The curvature sum_i t_i x_i x_i' of a Taylor model: stored as a d x d array, or left as products with X."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from condgrad.compiled import compiled
+
+
+@compiled
+class StoredCurvature(NamedTuple):
+    """H as an array; renewing sample i costs nnz(x_i)^2, a product with an atom d."""
+
+    H: Any
+
+    def renew(self, X, i, change):
+        """Add ``change`` to t_i."""
+        X.add_outer(i, change, self.H)
+
+    def add_product(self, s, c, out):
+        """Add c H s to the vector ``out``."""
+        s.add_image(self.H, c, out)
+
+
+@compiled
+class ImplicitCurvature(NamedTuple):
+    """H s = X' (t * X s), never stored: a product with an atom costs the rows of its column."""
+
+    rows: Any
+    columns: Any
+    t: Any
+
+    def renew(self, X, i, change):
+        """Do nothing: t itself says it all."""
+
+    def add_product(self, s, c, out):
+        """Add c H s to the vector ``out``."""
+        s.add_weighted_rows(self.rows, self.columns, self.t, c, out)

@@ -1,0 +1,174 @@
+"""Taylor-point updating Frank-Wolfe."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad import samples as outer
+from condgrad.compiled import compiled
+from condgrad.curvature import ImplicitCurvature, StoredCurvature
+from condgrad.rules import DBD, check_rule
+from condgrad.solvers._stochastic import step_solver
+from condgrad.step_sizes import OpenLoop
+
+_FORMS = ("auto", "stored", "implicit")
+
+
+@compiled
+class TUFWState(NamedTuple):
+    """w, the estimate r = q + H w, and for each sample v_i = f'(p_i), t_i = f''(p_i) (weighted) and p_i = x_i'b_i."""
+
+    w: Any
+    r: Any
+    q: Any
+    H: Any
+    v: Any
+    t: Any
+    p: Any
+    Hs: Any
+
+
+@step_solver
+class TUFW(NamedTuple):
+    r"""Taylor-point updating Frank-Wolfe, algorithm 2.1 of Xiong & Freund.
+
+    Each sample's gradient is replaced by its Taylor expansion at a point b_i that is renewed now and then:
+    g = (1/n) sum_i [f'(x_i'b_i) + f''(x_i'b_i) x_i'(w - b_i)] x_i = q + H w. Between renewals the estimate follows w
+    exactly, in O(d) a step over the l1 ball and the simplex: H s is one column. Instead of the points b_i three numbers
+    a sample are kept. The paper's letters: x for our w, w_i for our x_i, p for our d.
+
+    Parameters
+    ----------
+    rule : a rule of :mod:`condgrad.rules`
+        Which Taylor points are renewed: DBD() (default), SBD(), Empty(), Full(), RandomBatch(b), Cyclic(b), your own.
+    step_size : OpenLoop (default, 2 / (k + 2)) or NonConvex(K)
+    adaptive : bool
+        Whether to cut the step to the minimiser of the Taylor model along the segment, equation (5.1).
+    form : {"auto", "stored", "implicit"}
+        Whether H is stored, d x d, or left as X' diag(t) X. "auto" stores it where that costs less per step.
+
+    References
+    ----------
+    Xiong & Freund (2024), algorithm 2.1, proposition 2.1 and section 5.1.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0], [1.0]], [1.0, 3.0], cg.losses.Squared(), cg.constraints.L1Ball(5.0))
+    >>> result = cg.minimize(problem, cg.solvers.TUFW(adaptive=True), tol=1e-8)
+    >>> bool(abs(result.w[0] - 2.0) < 1e-3)
+    True
+    """
+
+    rule: Any = DBD()
+    step_size: Any = OpenLoop()
+    adaptive: bool = False
+    form: Any = "auto"
+
+    batches_grow = True
+
+    @property
+    def sampling(self):
+        """How the rule chooses samples."""
+        return self.rule.sampling
+
+    def check(self):
+        """Raise where a parameter is wrong."""
+        check_rule(self.rule)
+        if self.form not in _FORMS:
+            raise ValueError(f"form must be one of {', '.join(_FORMS)}; got {self.form!r}.")
+        if not hasattr(self.step_size, "on_estimates"):
+            raise TypeError(f"step_size must be a rule of condgrad.step_sizes; got {self.step_size!r}.")
+
+    def first_batch_size(self, n):
+        """Return 0: the rule decides."""
+        return 0
+
+    def in_numbers(self, parts):
+        """Return the settings that kernels cannot take as they are, as numbers and compiled rules."""
+        return {"rule": 0, "form": 0, "step_size": self.step_size.on_estimates(parts.problem, 1)}
+
+    def start(self, parts):
+        """Return w0; all Taylor points are set to it before the first step."""
+        if parts.problem.has_intercept:
+            raise ValueError(
+                "tufw does not take an intercept: its Taylor points are in w alone. Use 'corrective' instead."
+            )
+        t = parts.table()
+        return TUFWState(
+            w=parts.iterate(shrinks=False), r=parts.estimate(), q=parts.vector(), H=self.curvature(parts, t),
+            v=parts.table(), t=t, p=parts.table(), Hs=parts.vector(),
+        )  # fmt: skip
+
+    def curvature(self, parts, t):
+        """Return H in the form that costs less: a column of it, or the rows that a column of X touches."""
+        rows_of_a_column = parts.problem.matrix.n_stored**2 / (parts.n * parts.d)
+        is_small = parts.d <= 5000 and (not parts.problem.matrix.is_sparse or parts.d <= 4 * rows_of_a_column)
+        if self.form == "stored" or (self.form == "auto" and is_small):
+            return StoredCurvature(np.zeros((parts.d, parts.d)))
+        return ImplicitCurvature(parts.view.X, parts.columns(), t.values)
+
+    def batch_sizes(self, parts, t, count):
+        """Return the rule's sizes for iterations k = t - 1; full renewals are made as passes."""
+        sizes = self.rule.sizes(np.maximum(1.0, t - 1.0 + np.arange(count)), parts.n)
+        is_passed = (sizes >= parts.n) | (t + np.arange(count) == 1)
+        return np.where(is_passed, 0.0, sizes)
+
+    def steps_before_pass(self, parts, t):
+        """Return the steps before all Taylor points are renewed at once; at the start they are."""
+        if t == 1:
+            return 0
+        k, ahead = t - 1.0, 64
+        is_full = self.rule.sizes(k + np.arange(ahead), parts.n) >= parts.n
+        return int(is_full.argmax()) if is_full.any() else ahead
+
+    def full_pass(self, parts, state, t):
+        """Renew every Taylor point: r is the exact gradient."""
+        w, problem = state.w.to_array(), parts.problem
+        p = parts.predictions(w)
+        _, v, curvature = outer.expand(problem.samples, p, 0.0)
+        state.v.values[:], state.t.values[:], state.p.values[:] = v, curvature, p
+        state.q.set_to(parts.transpose_dot(v - curvature * p))
+        if isinstance(state.H, StoredCurvature):
+            state.H.H[:] = problem.matrix.gram(np.arange(parts.d), curvature)
+        state.r.set_to(parts.transpose_dot(v), w)
+
+    def step(self, problem, state, rows, t):
+        """Make lines 4 to 8 of algorithm 2.1, for k = t - 1."""
+        for z in range(rows.size()):
+            i = rows.at(z)
+            p = problem.predict(i, state.w)  # the new Taylor point is w
+            v, curvature = problem.derivative(i, p), problem.curvature(i, p)
+            estimated = state.v.at(i) + state.t.at(i) * (p - state.p.at(i))
+            constant = v - curvature * p - state.v.at(i) + state.t.at(i) * state.p.at(i)
+            problem.X.add_slice(i, constant, state.q)  # (2.1): q and H
+            state.H.renew(problem.X, i, curvature - state.t.at(i))
+            state.r.add_row(problem, i, v - estimated, p)  # g = q + H w
+            state.v.replace(i, v)
+            state.t.replace(i, curvature)
+            state.p.replace(i, p)
+        s = state.r.best_vertex(problem)  # s = LMO(g)
+        state.Hs.shrink(0.0)
+        state.H.add_product(s, 1.0, state.Hs)
+        gamma = self.step_size.at(t - 1.0, state.r)
+        if self.adaptive:  # (5.1), with (s - w)'H(s - w) from H s and H w = g - q
+            bend = s.inner(state.Hs) - 2.0 * (s.inner(state.r.vector) - s.inner(state.q))
+            bend += state.w.inner(state.r.vector.values) - state.w.inner(state.q.values)
+            if bend > 0.0:
+                gamma = max(0.0, min(gamma, state.r.gap() / bend))
+        s.blend_into(state.w, gamma)
+        state.r.vector.shrink(1.0 - gamma)  # g <- q + (1 - gamma) H w + gamma H s
+        state.r.vector.add_array(gamma, state.q.values)
+        state.r.vector.add_array(gamma, state.Hs.values)
+        state.r.synchronise(state.w.values)
+
+    def resynchronise(self, parts, state):
+        """Compute q, H and r anew from the numbers of the samples."""
+        v, t, p = state.v.values, state.t.values, state.p.values
+        w = state.w.to_array()
+        state.q.set_to(parts.transpose_dot(v - t * p))
+        if isinstance(state.H, StoredCurvature):
+            state.H.H[:] = parts.problem.matrix.gram(np.arange(parts.d), t)
+        state.r.set_to(parts.transpose_dot(v + t * (parts.predictions(w) - p)), w)

@@ -1,0 +1,198 @@
+"""Taylor models: a quadratic over some atoms of the set, minimised to a given gap without touching the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.active_set import AtomStack, VertexStack, stack
+from condgrad.compiled import kernel
+from condgrad.constraints import Atom, best_vertex
+from condgrad.problem import Problem
+
+_PROMISING = 0.9  # a new vertex must be at least this good, relative to the best atom, to enter
+_MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms may have this many in play
+
+
+def model_for(problem: Problem) -> Any:
+    """Return the kind of model that suits the constraint set."""
+    constraint = problem.constraint
+    if hasattr(constraint, "restricted") and (constraint.vertex is not Atom) and _is_narrow(problem):
+        return FeatureModel(problem)
+    return HullModel(problem)
+
+
+def _is_narrow(problem: Problem) -> bool:
+    return hasattr(problem.constraint, "members") or problem.n_features <= _MOST_FEATURES
+
+
+class HullModel:
+    """w = sum_k x_k v_k over vertices v_k of the set.
+
+    Where with v also -v is in the set, sum_k |x_k| <= 1 keeps w in it; otherwise x >= 0, with sum 1, or at most
+    1 where the set has the origin.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.constraint = problem, problem.constraint
+        self.is_symmetric = bool(self.constraint.is_symmetric)
+        self.has_origin = bool(self.constraint.violation(np.zeros(problem.n_features)) <= 0.0)
+
+    def start(self, w0: np.ndarray | None) -> tuple[Any, np.ndarray]:
+        """Return atoms and weights of ``w0``, of the origin where the set has it, or of the set's own start."""
+        if w0 is not None:
+            parts = [(x, v) for x, v in self.constraint.decompose(w0) if x > 0.0]
+        else:
+            parts = [] if self.has_origin else [(1.0, self.constraint.start(self.problem.n_features))]
+        atoms = AtomStack() if self.constraint.vertex is Atom else VertexStack()
+        atoms.extend([v for _, v in parts])
+        return atoms, np.array([x for x, _ in parts])
+
+    def kept(self, atoms: Any, x: np.ndarray) -> np.ndarray:
+        """Tell which atoms stay: those with weight."""
+        return x != 0.0
+
+    def enter(self, atoms: Any, r: np.ndarray) -> None:
+        """Add the best several vertices for the gradient ``r``, new ones only."""
+        known = {atoms.vertex(k).key() for k in range(len(atoms))}
+        products = atoms.inner_products(r)
+        best = products.min(initial=np.inf)
+        if self.is_symmetric:
+            known |= {atoms.vertex(k).scaled(-1.0).key() for k in range(len(atoms))}
+            best = -np.abs(products).max(initial=0.0)
+        count = max(20, len(atoms))
+        candidates = self.constraint.best_vertices(r, count + len(atoms))
+        reach = stack(candidates).inner_products(r)
+        # The best new vertex enters whatever it promises; others where they promise about as much as the atoms do.
+        threshold = _PROMISING * best if best < 0.0 else best
+        new = [(v, product) for v, product in zip(candidates, reach, strict=True) if v.key() not in known]
+        atoms.extend([v for k, (v, product) in enumerate(new[:count]) if k == 0 or product <= threshold])
+
+    def minimise(self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float) -> np.ndarray:
+        """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x.
+
+        Pairwise steps, O(k) each for k atoms.
+        """
+        z = x.copy()
+        _minimise(g.copy(), H, z, self.is_symmetric, self.has_origin, tol, 50_000)
+        return z
+
+
+class FeatureModel:
+    """w itself, on some features: for sets with curved faces, which no hull of few vertices fits.
+
+    The set restricted to these features must be known, with its projection: the model is minimised by projected
+    gradient steps with momentum. The data never see a projection.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.constraint = problem, problem.constraint
+
+    def start(self, w0: np.ndarray | None) -> tuple[Any, np.ndarray]:
+        """Return the features and values of ``w0``, of the origin, or of the set's own start."""
+        d = self.problem.n_features
+        if w0 is None:
+            w0 = np.zeros(d)
+            w0 = w0 if self.constraint.contains(w0, 0.0) else self.constraint.start(d).to_dense(d)
+        features = np.flatnonzero(w0)
+        return _features(features), w0[features]
+
+    def kept(self, atoms: Any, x: np.ndarray) -> np.ndarray:
+        """Tell which features stay: those of groups that are not zero."""
+        return self.constraint.related(atoms.index, x != 0.0)
+
+    def enter(self, atoms: Any, r: np.ndarray) -> None:
+        """Add the features of the best several vertices for the gradient ``r``."""
+        count = max(10, len(atoms) // 2)
+        found = [v.support()[0] for v in self.constraint.best_vertices(r, count)]
+        features = np.arange(r.size) if any(indices is None for indices in found) else np.concatenate(found)
+        new = np.setdiff1d(features, atoms.index)
+        atoms.extend([Atom(int(j), 1.0) for j in new])
+
+    def minimise(self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float) -> np.ndarray:
+        """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x."""
+        inside = self.constraint.restricted(atoms.index)
+        L = max(float(np.linalg.eigvalsh(H)[-1]), 1e-300)
+        z = ahead = x
+        momentum, first_gap = 1.0, np.inf
+        for step in range(20_000):
+            slope = g + H @ (z - x)
+            if step % 10 == 0:
+                s = best_vertex(inside, slope)
+                gap = float(slope @ z - slope @ s.to_dense(z.size))
+                first_gap = gap if step == 0 else first_gap
+                if gap <= tol * first_gap:
+                    break
+            new = inside.project(ahead - (g + H @ (ahead - x)) / L)
+            if (ahead - new) @ (new - z) > 0.0:  # momentum points uphill: start it again
+                momentum, ahead = 1.0, z
+                continue
+            following = 0.5 + np.sqrt(0.25 + momentum * momentum)
+            ahead = new + (momentum - 1.0) / following * (new - z)
+            z, momentum = new, following
+        return z
+
+
+def _features(indices: np.ndarray) -> AtomStack:
+    atoms = AtomStack()
+    atoms.index, atoms.value = indices.astype(np.int64), np.ones(indices.size)
+    return atoms
+
+
+@kernel
+def _minimise(g, H, x, is_symmetric, has_origin, tol, max_steps):
+    gap, first_gap, slack = np.inf, np.inf, 0.0
+    for step in range(max_steps):
+        if step % 1000 == 0:  # the running sum of weights gathers rounding errors
+            slack = 1.0
+            for k in range(x.shape[0]):
+                slack -= abs(x[k])
+        # The best atom s to gain weight, and the worst one v to lose it; -1 stands for the origin.
+        best, s, worst, v, along = np.inf, -1, -np.inf, -1, 0.0
+        for k in range(x.shape[0]):
+            along += g[k] * x[k]
+            value = -abs(g[k]) if is_symmetric else g[k]
+            if value < best:
+                best, s = value, k
+            if x[k] != 0.0:
+                value = g[k] if x[k] > 0.0 else -g[k]
+                if value > worst:
+                    worst, v = value, k
+        if has_origin and best > 0.0:
+            best, s = 0.0, -1
+        if has_origin and slack > 1e-15 and worst < 0.0:
+            worst, v = 0.0, -1
+        gap = along - best
+        if step == 0:
+            first_gap = gap
+        # d moves weight from v to s, each with its sign (from v to -v, say); the origin has no entries.
+        sign_s = 1.0 if s < 0 or g[s] <= 0.0 or not is_symmetric else -1.0
+        sign_v = 1.0 if v < 0 or x[v] > 0.0 else -1.0
+        if gap <= tol * first_gap or (s == v and sign_s == sign_v):
+            return gap
+        curvature, limit = 0.0, slack
+        if s >= 0:
+            curvature += H[s, s]
+        if v >= 0:
+            curvature += H[v, v]
+            limit = abs(x[v])
+        if s >= 0 and v >= 0:
+            curvature -= 2.0 * sign_s * sign_v * H[s, v]
+        descent = worst - best
+        gamma = limit if curvature * limit <= descent else descent / curvature
+        if v >= 0:
+            x[v] = 0.0 if gamma == limit else x[v] - gamma * sign_v
+            for k in range(x.shape[0]):
+                g[k] -= gamma * sign_v * H[v, k]
+        else:
+            slack -= gamma
+        if s >= 0:
+            if x[s] * sign_s < 0.0:  # weight on v_s and on -v_s cancels: both return to the origin
+                slack += 2.0 * min(abs(x[s]), gamma)
+            x[s] += gamma * sign_s
+            for k in range(x.shape[0]):
+                g[k] += gamma * sign_s * H[s, k]
+        else:
+            slack += gamma
+    return gap

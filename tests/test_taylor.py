@@ -1,0 +1,255 @@
+"""TUFW's estimate is the Taylor expansion it claims to be, its bounds hold, and corrective reaches tight gaps."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import condgrad as cg
+from condgrad import constraints, losses, rules, theory
+from condgrad.solvers import TUFW
+
+N, D = 60, 7
+RULES = [
+    rules.SBD(),
+    rules.DBD(),
+    rules.SBD(n_steps=50),
+    rules.DBD(n_steps=50),
+    rules.Empty(),
+    rules.Full(),
+    rules.RandomBatch(9),
+    rules.Cyclic(9),
+]
+
+
+class EveryThird(rules.Rule):
+    """A user's own rule: five samples in every third iteration."""
+
+    def sizes(self, k, n):
+        return np.where(k % 3 == 0, 5.0, 0.0)
+
+
+def make_data(kind="dense", seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)
+    y = np.where(X @ rng.standard_normal(D) + 0.5 * rng.standard_normal(N) > 0, 1.0, -1.0)
+    return {"dense": X, "csr": scipy.sparse.csr_array(X), "csc": scipy.sparse.csc_array(X)}[kind], y
+
+
+def make_problem(kind="dense", constraint=None, loss=None, **settings):
+    X, y = make_data(kind)
+    loss = losses.Logistic() if loss is None else loss
+    targets = (y + 1) / 2 if isinstance(loss, losses.SigmoidSquared) else y
+    return cg.Problem(X, targets, loss, constraints.L1Ball(2.0) if constraint is None else constraint, **settings)
+
+
+def brute_force_estimate(problem, points, w):
+    """g = sum_i weight_i [f'(x_i'b_i) + f''(x_i'b_i) x_i'(w - b_i)] x_i, from the Taylor points themselves."""
+    X = problem.matrix.X.toarray() if problem.matrix.is_sparse else problem.matrix.X
+    at, now = np.einsum("ij,ij->i", X, points), X @ w
+    first, second = problem.loss.derivative(at, problem.y), problem.loss.second_derivative(at, problem.y)
+    return X.T @ (problem.samples.weight * (first + second * (now - at)))
+
+
+@pytest.mark.parametrize("form", ["stored", "implicit"])
+@pytest.mark.parametrize("rule", [*RULES, EveryThird()], ids=repr)
+def test_estimate_equals_brute_force_at_every_step(rule, form):
+    problem = make_problem("csr", sample_weight=np.linspace(1.0, 2.0, N))
+    run = TUFW(rule=rule, form=form).init(problem, None, 0)
+    points = None
+    for t in range(50):
+        w, before = run.w, run.arrays.p.values.copy()
+        run.advance(t, 1, np.inf)
+        X = problem.matrix.X.toarray()
+        renewed = run.arrays.p.values != before
+        points = np.tile(w, (N, 1)) if points is None else np.where(renewed[:, None], w, points)
+        np.testing.assert_allclose(run.arrays.p.values, np.einsum("ij,ij->i", X, points), atol=1e-12)
+        np.testing.assert_allclose(
+            run.arrays.r.vector.values, brute_force_estimate(problem, points, run.w), rtol=0, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
+@pytest.mark.parametrize(
+    "constraint", [constraints.L1Ball(2.0), constraints.Simplex(), constraints.L2Ball(1.0)], ids=repr
+)
+def test_forms_and_data_kinds_agree(kind, constraint):
+    results = [
+        cg.minimize(make_problem(k, constraint), TUFW(form=form, adaptive=True), max_steps=60, tol=0, max_epochs=1e9)
+        for k, form in (("dense", "stored"), (kind, "stored"), (kind, "implicit"), (kind, "auto"))
+    ]
+    for result in results[1:]:
+        np.testing.assert_allclose(result.state.w, results[0].state.w, rtol=0, atol=1e-10)
+
+
+def test_full_rule_is_frank_wolfe_and_empty_rule_is_exact_for_quadratics():
+    problem = make_problem()
+    exact = cg.solvers.FrankWolfe(cg.step_sizes.OpenLoop())
+    settings = {"max_steps": 40, "tol": 0, "max_epochs": 1e9}
+    np.testing.assert_allclose(
+        cg.minimize(problem, TUFW(rule=rules.Full()), **settings).state.w,
+        cg.minimize(problem, exact, **settings).state.w,
+        atol=1e-12,
+    )
+    quadratic = make_problem(loss=losses.Squared())
+    np.testing.assert_allclose(
+        cg.minimize(quadratic, TUFW(rule=rules.Empty()), **settings).state.w,
+        cg.minimize(quadratic, exact, **settings).state.w,
+        atol=1e-12,
+    )
+
+
+def test_adaptive_step_minimises_the_taylor_model():
+    problem = make_problem()
+    run = TUFW(rule=rules.DBD(), adaptive=True).init(problem, None, 0)
+    for t in range(60):
+        before = run.w
+        run.advance(t, 1, np.inf)
+        arrays = run.arrays
+        X = problem.matrix.X
+        H = X.T @ (arrays.t.values[:, None] * X)
+        g = X.T @ (arrays.v.values + arrays.t.values * (X @ before - arrays.p.values))
+        s = problem.lmo(g).to_dense(D)
+        bend, standard = (s - before) @ H @ (s - before), 2 / (t + 2)
+        gamma = min(standard, g @ (before - s) / bend) if bend > 0 else standard
+        np.testing.assert_allclose(run.w, before + gamma * (s - before), atol=1e-10)
+
+
+def diameter_3(X, radius):
+    return 2 * radius * (np.abs(X) ** 3).sum(axis=0).max() ** (1 / 3)
+
+
+def test_theorem_3_8_and_theorem_3_3_dominate_measured_errors():
+    problem = make_problem()
+    D_1, D_2, D_inf, _ = theory.diameters(problem.matrix.X, problem.constraint)
+    L, L_hat = problem.loss.smoothness(), problem.loss.curvature_smoothness()
+    best = cg.minimize(problem, "corrective", tol=1e-12).objective
+    steps = np.array([1, 2, 5, 10, 30, 100])
+    deterministic = (2 * L * D_2**2 + 144 * L_hat * diameter_3(problem.matrix.X, 2.0) ** 3) / (N * (steps + 1))
+    stochastic = (2 * L * D_2**2 + 134 * L_hat * D_1 * D_inf**2) / (N * (steps + 1))
+    settings = {"tol": 0, "max_epochs": 1e9}
+    for k, step in enumerate(steps):
+        run = cg.minimize(problem, TUFW(rule=rules.DBD()), max_steps=int(step), **settings)
+        assert problem.objective(run.state.w) - best <= deterministic[k]
+        errors = [
+            problem.objective(
+                cg.minimize(problem, TUFW(rule=rules.SBD()), max_steps=int(step), random_state=seed, **settings).state.w
+            )
+            for seed in range(10)
+        ]
+        assert np.mean(errors) - best <= stochastic[k]
+
+
+def test_lemma_3_14_holds_at_every_iteration():
+    """|(grad F(x^k) - g^k)'(s - t)| <= (L-hat / 2n) sum_i (w_i'(x^k - b_i))^2 |w_i'(s - t)| for vertices s, t."""
+    problem = make_problem()
+    X, L_hat = problem.matrix.X, problem.loss.curvature_smoothness()
+    vertices = np.vstack([2.0 * np.eye(D), -2.0 * np.eye(D)])
+    run = TUFW(rule=rules.SBD()).init(problem, None, 1)
+    for t in range(80):
+        run.advance(t, 1, np.inf)
+        error = problem.gradient(run.w) - run.arrays.r.vector.values
+        moved = (X @ run.w - run.arrays.p.values) ** 2
+        for s in vertices[:4]:
+            for v in vertices[4:9]:
+                bound = L_hat / (2 * N) * (moved * np.abs(X @ (s - v))).sum()
+                assert abs(error @ (s - v)) <= bound + 1e-14
+
+
+def test_non_convex_average_gap_obeys_theorem_4_8():
+    problem = make_problem(loss=losses.SigmoidSquared())
+    K = 80
+    D_2 = theory.diameters(problem.matrix.X, problem.constraint).D_2
+    run = TUFW(rule=rules.DBD(n_steps=K), step_size=cg.step_sizes.NonConvex(K)).init(problem, None, 0)
+    first, gaps = problem.objective(run.w), []
+    for t in range(K + 1):
+        gaps.append(problem.gap(run.w))
+        run.advance(t, 1, np.inf)
+    L, L_hat = problem.loss.smoothness(), problem.loss.curvature_smoothness()
+    curvature = (L_hat * diameter_3(problem.matrix.X, 2.0) ** 3 + L * D_2**2) / (2 * N)
+    assert np.mean(gaps) <= (first + curvature) / np.sqrt(K + 1)  # F* >= 0
+
+
+def test_rules_as_defined():
+    k = np.arange(1, 30)
+    assert rules.DBD().sizes(k, 10).nonzero()[0].tolist() == [0, 3, 8, 15, 24]  # k = 1, 4, 9, 16, 25
+    assert rules.DBD(n_steps=100).sizes(k, 10).nonzero()[0].tolist() == [2, 5, 8, 11, 14, 17, 20, 23, 26]
+    np.testing.assert_allclose(rules.SBD().sizes(k, 10), 10 / np.sqrt(k))
+    np.testing.assert_allclose(rules.SBD(n_steps=16).sizes(k, 10), 5.0)
+
+
+def test_wrong_settings_get_a_sentence():
+    with pytest.raises(TypeError, match="rule must be a rule"):
+        TUFW(rule="sbd")
+    with pytest.raises(ValueError, match="form must be one of"):
+        TUFW(form="dense")
+    with pytest.raises(ValueError, match="n_steps of DBD"):
+        rules.DBD(n_steps=0)
+    with pytest.raises(ValueError, match="does not take an intercept"):
+        cg.minimize(make_problem(intercept=True), "tufw")
+
+
+SETS = [
+    constraints.L1Ball(2.0),
+    constraints.WeightedL1Ball(2.0, np.linspace(0.5, 2.0, D)),
+    constraints.Simplex(1.5),
+    constraints.NonnegativeL1Ball(1.5),
+    constraints.GroupBall([0, 0, 1, 1, 2, 2, 2], 1.5),
+    constraints.L2Ball(1.0),
+    constraints.LinfBall(0.4),
+    constraints.Box(-0.3, 0.5),
+    constraints.KSparsePolytope(2, 0.7),
+    constraints.Hypersimplex(2, 0.8),
+    constraints.Polytope(np.vstack([np.eye(D), -np.ones((1, D))]), np.r_[np.ones(D), 1.0], bounds=(-1.0, 1.0)),
+]
+
+
+@pytest.mark.parametrize("constraint", SETS, ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("loss", [losses.Squared(), losses.Logistic(), losses.Huber(1.0), losses.Poisson()], ids=repr)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_corrective_reaches_a_gap_of_1e_10(loss, constraint, intercept):
+    X, y = make_data()
+    y = np.abs(np.round(2 * y + X[:, 0])) if isinstance(loss, losses.Poisson) else y
+    weight = np.linspace(1.0, 3.0, N)
+    problem = cg.Problem(X, y, loss, constraint, intercept=intercept, sample_weight=weight)
+    result = cg.minimize(problem, "corrective", tol=1e-10, max_steps=200)
+    assert result.gap <= 1e-10
+    assert constraint.violation(result.w) <= 1e-9
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_corrective_agrees_with_pairwise_on_every_kind_of_data(kind, dtype):
+    X, y = make_data(kind)
+    problem = cg.Problem(X.astype(dtype), y, losses.Logistic(), constraints.L1Ball(2.0))
+    corrective, pairwise = (cg.minimize(problem, name, tol=1e-11) for name in ("corrective", "pairwise"))
+    assert corrective.objective == pytest.approx(pairwise.objective, abs=1e-11)
+    np.testing.assert_allclose(corrective.w, pairwise.w, atol=1e-4)
+
+
+def test_corrective_takes_few_passes_and_makes_the_objective_fall():
+    result = cg.minimize(make_problem(), "corrective", tol=1e-11)
+    assert result.n_epochs <= 15
+    assert (np.diff(result.trace.objective) <= 1e-12).all()
+
+
+def test_corrective_is_stationary_on_a_non_convex_loss():
+    result = cg.minimize(make_problem(loss=losses.SigmoidSquared()), "corrective", tol=1e-8, max_steps=300)
+    assert result.gap <= 1e-8
+    assert result.lower_bound == -np.inf
+
+
+def test_corrective_with_more_features_than_samples():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 400))
+    y = np.sign(rng.standard_normal(20))
+    for loss in (losses.Squared(), losses.Logistic()):
+        assert cg.minimize(cg.Problem(X, y, loss, constraints.L1Ball(1.0)), "corrective", tol=1e-10).gap <= 1e-10
+
+
+def test_corrective_goes_on_from_a_warm_start():
+    problem = make_problem()
+    result = cg.minimize(problem, "corrective", tol=1e-10)
+    again = cg.minimize(problem, "corrective", w0=result, tol=1e-10)
+    assert again.n_steps == 0
+    near = cg.minimize(problem, "corrective", w0=0.9 * result.w, tol=1e-10)
+    np.testing.assert_allclose(near.w, result.w, atol=1e-4)
