@@ -115,9 +115,9 @@ def stack(vertices: list[Any]) -> Any:
 class AtomStack:
     """Atoms value * e_index, held as two arrays."""
 
-    def __init__(self) -> None:
-        self.index = np.empty(0, dtype=np.int64)
-        self.value = np.empty(0)
+    def __init__(self, index: Any = (), value: Any = ()) -> None:
+        self.index = np.array(index, dtype=np.int64)
+        self.value = np.array(value, dtype=np.float64)
 
     def __len__(self) -> int:
         return self.index.size
@@ -137,13 +137,17 @@ class AtomStack:
         self.index = np.append(self.index, [v.index for v in vertices]).astype(np.int64)
         self.value = np.append(self.value, [v.value for v in vertices])
 
-    def select(self, kept: np.ndarray) -> AtomStack:
-        chosen = AtomStack()
-        chosen.index, chosen.value = self.index[kept], self.value[kept]
-        return chosen
+    def join(self, others: AtomStack) -> None:
+        self.index = np.concatenate((self.index, others.index))
+        self.value = np.concatenate((self.value, others.value))
 
-    def keys(self) -> set:
-        return set(self.index.tolist())
+    def select(self, kept: np.ndarray) -> AtomStack:
+        return AtomStack(self.index[kept], self.value[kept])
+
+    def without(self, others: AtomStack, up_to_sign: bool) -> AtomStack:
+        """Return those of the ``others`` that are not here; an atom and its opposite share their feature."""
+        is_known = np.isin(others.index, self.index)
+        return others.select(~is_known)
 
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         return r[self.index] * self.value
@@ -161,9 +165,7 @@ class AtomStack:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> AtomStack:
-        atoms = cls()
-        atoms.index, atoms.value = arrays["atoms.index"], arrays["atoms.value"]
-        return atoms
+        return cls(arrays["atoms.index"], arrays["atoms.value"])
 
     def local_products(self, problem: Problem, alpha: np.ndarray) -> np.ndarray:
         return problem.matrix.column_products(self.index, alpha) * self.value
@@ -191,10 +193,20 @@ class VertexStack:
     def extend(self, vertices: list[Any]) -> None:
         self.vertices += vertices
 
+    def join(self, others: VertexStack) -> None:
+        self.vertices += others.vertices
+
     def select(self, kept: np.ndarray) -> VertexStack:
         chosen = VertexStack()
         chosen.vertices = [v for v, is_kept in zip(self.vertices, kept, strict=True) if is_kept]
         return chosen
+
+    def without(self, others: VertexStack, up_to_sign: bool) -> VertexStack:
+        """Return those of the ``others`` that are not here (nor, up to sign, their opposites)."""
+        known = {v.key() for v in self.vertices}
+        if up_to_sign:
+            known |= {v.scaled(-1.0).key() for v in self.vertices}
+        return others.select(np.array([v.key() not in known for v in others.vertices], dtype=bool))
 
     def curvature(self, problem: Problem, d: np.ndarray) -> np.ndarray:
         Q = self._predictions(problem)

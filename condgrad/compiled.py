@@ -148,7 +148,7 @@ def _as_float(owner: str, name: str, value: Any) -> float:
             return float(value)
         except OverflowError:
             raise ValueError(f"{name} of {owner} must fit into a float; got an integer that is too large.") from None
-    raise TypeError(f"{name} of {owner} must be a real number; got {value!r}.")
+    raise TypeError(f"{name} of {owner} must be a real number; got {' '.join(repr(value).split())}.")
 
 
 @functools.cache

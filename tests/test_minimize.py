@@ -497,13 +497,17 @@ def test_an_enormous_integer_is_no_limit():
     assert cg.minimize(make(), "pairwise", max_steps=10**400, max_time=10**400).status is Status.CONVERGED
 
 
-def test_auto_chooses_and_says_why():
+def test_auto_chooses_and_says_why(monkeypatch):
     result = cg.minimize(make(), max_steps=1)
+    assert result.solver.startswith("Corrective() (auto: few passes")
+    assert "Corrective" in cg.minimize(make(constraint=cg.constraints.L2Ball(1.0)), max_steps=1).solver
+    monkeypatch.setattr(sys.modules["condgrad.minimize"], "_MOST_PREDICTIONS", 1)
+    result = cg.minimize(make(constraint=cg.constraints.Box(-1.0, 1.0)), max_steps=1)
     assert "Pairwise" in result.solver
-    assert "L1Ball is a polytope" in result.solver
-    result = cg.minimize(make(constraint=cg.constraints.L2Ball(1.0)), max_steps=1)
+    assert "Box is a polytope" in result.solver
+    result = cg.minimize(make(constraint=cg.constraints.LpBall(3.0, 1.0)), max_steps=1)
     assert "FrankWolfe" in result.solver
-    assert "L2Ball is not a polytope" in result.solver
+    assert "LpBall is not a polytope" in result.solver
 
 
 def test_names_and_objects_are_the_same_solvers():

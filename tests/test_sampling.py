@@ -37,7 +37,7 @@ def chi_square(counts, chances):
 
 
 @pytest.mark.parametrize("b", [1, 3, 10])
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "importance"])
+@pytest.mark.parametrize("method", ["replacement", "batch", "epoch", "blocks"])
 def test_every_sample_is_equally_likely(method, b):
     """Over many samplers, in the first batch and in later ones: those must not depend on what came before."""
     draws = np.array([batches(method, b, 4, seed) for seed in range(3000)])
@@ -94,6 +94,23 @@ def test_blocks_are_contiguous_and_wrap():
     assert (draws[:, -1] < draws[:, 0]).any()
     assert draws.min() == 0
     assert draws.max() == N - 1
+
+
+def test_cyclic_goes_through_the_samples_in_order():
+    whole = sampler("cyclic")
+    indices = np.concatenate([whole.draw(np.array(sizes)).indices for sizes in ([3, 4], [5], [0, 13], [7])])
+    assert indices.tolist() == [k % N for k in range(32)]
+
+
+def test_fractional_sizes_are_kept_on_average():
+    """2.3 samples a batch: 2 or 3, at random, the same however the steps are cut into blocks."""
+    whole = sampler("batch").draw(np.full(20_000, 2.3))
+    sizes = np.diff(whole.offsets)
+    assert set(sizes.tolist()) == {2, 3}
+    assert abs(sizes.mean() - 2.3) < 4.5 * math.sqrt(0.21 / 20_000)
+    cut = sampler("batch")
+    pieces = [cut.draw(np.full(count, 2.3)).indices for count in (1, 6, 93)]
+    assert np.concatenate(pieces).tolist() == whole.indices[: whole.offsets[100]].tolist()
 
 
 def test_importance_draws_in_proportion():
@@ -242,5 +259,7 @@ def test_batches_beyond_the_data_get_a_sentence():
 
 @pytest.mark.parametrize("method", ["random", "", None, 3, ("batch",), np.arange(2)])
 def test_bad_methods_get_a_sentence(method):
-    with pytest.raises(ValueError, match="sampling must be one of replacement, batch, epoch, blocks, importance; got"):
+    with pytest.raises(
+        ValueError, match="sampling must be one of replacement, batch, epoch, blocks, cyclic, importance; got"
+    ):
         check_method(method)

@@ -467,7 +467,7 @@ def test_batch_sizes(by_hand, name, b):
     check_against_box(solver, box_of, sizes, problem, box, seed=8)
 
 
-@pytest.mark.parametrize("sampling", ["replacement", "epoch", "blocks", "importance"])
+@pytest.mark.parametrize("sampling", ["replacement", "epoch", "blocks", "cyclic", "importance"])
 @pytest.mark.parametrize("name", NAMES)
 def test_ways_to_sample(by_hand, name, sampling):
     """Batches with the same sample twice, and with unequal chances."""
@@ -1018,7 +1018,7 @@ def test_limits(by_hand, name):
         ({"batch_size": True}, ValueError, "got True"),
         ({"batch_size": math.inf}, ValueError, "got inf"),
         ({"batch_size": math.nan}, ValueError, "got nan"),
-        ({"sampling": "random"}, ValueError, "sampling must be one of replacement, batch, epoch, blocks, importance"),
+        ({"sampling": "random"}, ValueError, "sampling must be one of replacement, batch, epoch, blocks, cyclic"),
         ({"sampling": 3}, ValueError, "sampling must be one of .*; got 3"),
         ({"step_size": 0.1}, TypeError, "step_size must be a rule of condgrad.step_sizes; got 0.1"),
         ({"step_size": step_sizes.ExactLineSearch()}, TypeError, "stochastic solvers cannot use it"),
@@ -1047,8 +1047,56 @@ def test_settings_of_single_solvers_get_a_sentence():
         with pytest.raises(ValueError, match=r"batch_size must be a whole number .* got 'all'"):
             cg.minimize(problem, cg.solvers.by_name(name)(batch_size="all"))
     for name in ATOMIC_ONLY:
-        with pytest.raises(TypeError, match="this solver keeps single-feature atoms"):
+        with pytest.raises(TypeError, match="this solver keeps atoms of single features"):
             cg.minimize(round_set, name)
     with pytest.raises(ValueError, match="random_state must be a non-negative integer, a numpy Generator or None"):
         cg.minimize(problem, "sfw", random_state=-1)
     assert cg.minimize(problem, cg.solvers.SVRF(batch_size=96), max_steps=1).n_steps == 1  # a factor: above n is fine
+
+
+# Edges -----------------------------------------------------------------------------------------------------------
+
+
+def edge_problems():
+    rng = np.random.default_rng(20)
+    X, y = rng.standard_normal((8, 5)), np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, 1.0])
+    X[2], X[:, 3] = 0.0, 0.0
+    wide = sp.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    some = np.where(np.arange(8) < 2, 0.0, 1.0)
+    new = cg.constraints
+    return {
+        "one sample": cg.Problem([[1.0, 2.0]], [1.0], cg.losses.Logistic(), new.L1Ball(1.0)),
+        "one feature": cg.Problem(X[:, :1], y, cg.losses.Logistic(), new.L1Ball(1.0)),
+        "one point": cg.Problem(X[:, :1], y, cg.losses.Logistic(), new.Simplex()),
+        "empty row and column": cg.Problem(sp.csr_array(X), y, cg.losses.Logistic(), new.L1Ball(1.0)),
+        "nothing stored": cg.Problem(sp.csr_array((8, 5)), y, cg.losses.Logistic(), new.L1Ball(1.0)),
+        "samples without weight": cg.Problem(
+            X, y, cg.losses.Logistic(), new.NonnegativeL1Ball(1.0), sample_weight=some
+        ),
+        "intercept": cg.Problem(
+            X, y, cg.losses.Logistic(), new.WeightedL1Ball(1.0, np.arange(1.0, 6.0)), intercept=True
+        ),
+        "wide indices": cg.Problem(wide, y, cg.losses.Logistic(), new.L1Ball(1.0)),
+        "no smoothness": cg.Problem(X, np.abs(y), cg.losses.Poisson(), new.L1Ball(1.0)),
+    }
+
+
+@pytest.mark.parametrize("edge", edge_problems())
+def test_edges(by_hand, edge):
+    problem = edge_problems()[edge]
+    for name, sampling in itertools.product(NAMES, ["batch", "importance", "blocks"]):
+        solver = cg.solvers.by_name(name)(sampling=sampling)
+        result = cg.minimize(problem, solver, max_steps=60, tol=1e-9, random_state=0)
+        assert problem.constraint.violation(result.w) <= 1e-12
+        assert 0.0 <= result.gap == problem.gap(result.w) <= result.trace.gap[0]
+
+
+def test_wide_indices_compiled():
+    X, y = make_data(n=14, d=6, kind="csr")
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    solver = cg.solvers.Substitute(batch_size=3)  # it looks single entries up, besides all that the others do
+    problems = [cg.Problem(data, y, cg.losses.Logistic(), cg.constraints.L1Ball(2.0)) for data in (X, wide)]
+    ends = [cg.minimize(problem, solver, max_steps=100, tol=0.0, random_state=0).state.w for problem in problems]
+    np.testing.assert_array_equal(ends[1], ends[0])

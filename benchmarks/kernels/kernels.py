@@ -2,11 +2,12 @@
 
     python benchmarks/kernels/kernels.py [--repeats 40]
 
-Steps: condgrad's kernel and the loops of loops.c run the same algorithm on the same batches and arrays (logistic loss, l1
-ball, open loop; scaled iterate; a tree or a scan over r, whichever condgrad chose), in turns, best of several. Drawing
-the samples is outside both, and the clock is the thread's own, which stands still while others use the core. The C code is compiled with gcc -O3 -march=native, once as it stands and once with
--ffast-math; the faster counts. The two must reach the same iterate. Passes: X w and X'a beside scipy and numpy, and
-beside what the memory gives a plain loop.
+Steps: condgrad's kernel and the loops of loops.c run the same algorithm on the same batches and arrays (logistic loss,
+l1 ball, open loop; scaled iterate; a tree or a scan over r, whichever condgrad chose), in turns, best of several.
+Drawing the samples is outside both, and the clock is the thread's own, which stands still while others use the core.
+The C code is compiled with gcc -O3 -march=native, once as it stands and once with -ffast-math; the faster counts. The
+two must reach the same iterate. Passes: X w and X'a beside scipy and numpy, and beside what the memory gives a plain
+loop.
 """
 
 from __future__ import annotations
@@ -36,6 +37,16 @@ TARGET = 1.3
 SOURCE = pathlib.Path(__file__).with_name("loops.c")
 FLAGS = (["-O3", "-march=native"], ["-O3", "-march=native", "-ffast-math"])
 RADIUS = 50.0
+
+LIMIT_OF_STEPS = """\
+  The limits: an entry is read twice, for its prediction and for its share of r; 12 bytes in CSR, from cache the second
+  time, at a random place of w and of r. A tree adds a look at the entry's leaf and the changes counted above, one after
+  another: latency, not arithmetic. A scan adds d comparisons a step. At b = 1 the exponential, the oracle and the move
+  are shared by the entries of one row only.
+"""
+LIMIT_OF_PASSES = """\
+  The limit: a pass does two floating-point operations per 8 to 12 bytes, so memory sets the pace once X is larger than
+  the caches. X'a of CSR also scatters into d numbers: entries that fall on the same ones wait for each other."""
 
 
 def main() -> int:
@@ -67,7 +78,7 @@ def build(compiler: str, flags: list[str], path: pathlib.Path) -> ctypes.CDLL:
 class CRun(ctypes.Structure):
     """The struct ``run`` of loops.c."""
 
-    _fields_ = [  # noqa: RUF012: ctypes' own format
+    _fields_ = [
         ("d", ctypes.c_int64),
         ("half", ctypes.c_int64),
         ("shift", ctypes.c_int64),
@@ -117,10 +128,9 @@ def compare_steps(libraries: list[ctypes.CDLL], repeats: int) -> None:
         worst = max(worst, ratio)
         nodes = f"{renewed:>8.2f}" if oracle == "tree" else ""
         print(f"  {case.name:<34}{oracle:>8}{ours:>10.2f}{theirs:>8.2f}{ratio:>8.2f}   {nodes}")
-    print(f"  Target: at most {TARGET} times C everywhere: {'met' if worst <= TARGET else f'MISSED, worst {worst:.2f}'}.")
-    print("  The limits: an entry is read twice (its prediction, its share of r), 12 bytes each in CSR and from cache the")
-    print("  second time. With a tree it also looks at its leaf and changes the nodes counted above, one after another: latency,")
-    print("  not arithmetic. At b = 1 the exponential, the walk down the tree and the move are shared by 50 entries only.\n")
+    outcome = "met" if worst <= TARGET else f"MISSED, worst {worst:.2f}"
+    print(f"  Target: at most {TARGET} times C everywhere: {outcome}.")
+    print(LIMIT_OF_STEPS)
 
 
 def time_steps(case: Case, libraries: list[ctypes.CDLL], repeats: int) -> tuple[float, float, str, float]:
@@ -222,8 +232,7 @@ def compare_passes(library: ctypes.CDLL, repeats: int) -> None:
                 with using_threads(k):
                     speeds.append((moved, best(task, repeats)))
             print_speeds(label, speeds)
-    print("  The limit: a pass does two floating-point operations per 8 to 12 bytes, so memory sets the pace once X is larger")
-    print("  than the caches. X'a of CSR also scatters into d numbers: entries that fall on the same ones wait for each other.")
+    print(LIMIT_OF_PASSES)
 
 
 def print_speeds(label: str, speeds: list[tuple[float, float]]) -> None:

@@ -163,16 +163,21 @@ def report(panel: Panel, curves: Curves, seconds: float) -> None:
     print(f"{panel.title}: {panel.evaluations.size} records up to {panel.evaluations[-1]:,} gradient evaluations")
     means = {method: runs.mean(axis=0) for method, runs in panel.relative.items()}
     for method, mean in means.items():
-        print(f"  {method:<10} ends at {mean[-1]:.2e} (all seeds: {panel.relative[method][:, -1].min():.2e} to ", end="")
-        print(f"{panel.relative[method][:, -1].max():.2e}), at one epoch {at_epoch(panel, mean):.2e}")
+        ends = panel.relative[method][:, -1]
+        print(f"  {method:<10} at one epoch {at_epoch(panel, mean):.2e}, at the end {mean[-1]:.2e} ", end="")
+        print(f"(all seeds: {ends.min():.2e} to {ends.max():.2e})")
     rivals = np.minimum(means["mokhtari"], means["lu-freund"])
     above = np.flatnonzero(means["sfw"] >= rivals)
     if above.size and above[-1] == rivals.size - 1:
         print("  sfw is NOT below the other two at the end; a longer run may change that.")
     else:
         first = panel.evaluations[above[-1] + 1] if above.size else panel.evaluations[0]
-        print(f"  sfw is below the other two from {first:,} evaluations on ({first / panel.n_samples:.3g} epochs),", end="")
-        print(f" at the end by {rivals[-1] / means['sfw'][-1]:.3g} times. {seconds:.0f} s")
+        lead = rivals[-1] / means["sfw"][-1]
+        print(
+            f"  sfw is below the other two from {first:,} evaluations on ({first / panel.n_samples:.3g} epochs), ",
+            end="",
+        )
+        print(f"at the end by {lead:.3g} times. {seconds:.0f} s")
 
 
 def at_epoch(panel: Panel, mean: np.ndarray) -> float:
@@ -192,8 +197,9 @@ def draw(panels: list[Panel], path: pathlib.Path, f_min: str) -> None:
     for axis, panel in zip(axes[0], panels, strict=True):
         for method, runs in panel.relative.items():
             shown = np.maximum(runs, max(panel.floor, 1e-16))
-            axis.fill_between(panel.evaluations, shown.min(axis=0), shown.max(axis=0), color=COLOURS[method], alpha=0.2, lw=0)
-            axis.plot(panel.evaluations, shown.mean(axis=0), color=COLOURS[method], lw=1.8, label=LABELS[method])
+            colour, low, high = COLOURS[method], shown.min(axis=0), shown.max(axis=0)
+            axis.fill_between(panel.evaluations, low, high, color=colour, alpha=0.2, lw=0)
+            axis.plot(panel.evaluations, shown.mean(axis=0), color=colour, lw=1.8, label=LABELS[method])
         axis.axvline(panel.n_samples, color="0.6", lw=0.8, ls=":")
         axis.annotate(
             "one epoch",

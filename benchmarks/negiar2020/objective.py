@@ -11,7 +11,7 @@ class Objective(BaseObjective):
 
     name = "negiar2020"
     min_benchopt_version = "1.10"
-    requirements = ["pip::condgrad"]  # noqa: RUF012: benchopt's own format
+    requirements = ["pip::condgrad"]  # noqa: RUF012
     sampling_strategy = "callback"
     # The default criterion takes a few small improvements for convergence and ends a run after three points.
     stopping_criterion = NoCriterion()

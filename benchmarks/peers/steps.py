@@ -124,24 +124,27 @@ def compare_lengths(repeats: int, skew: float, lengths: tuple[int, ...]) -> None
         del case
         gc.collect()
     growth = rests[-1] / rests[0]
-    print("  Reading the rows alone: a loop that only sums the rows and looks up y_i, weight_i and alpha_i, at random i.")
+    print(
+        "  Reading the rows alone: a loop that only sums the rows and looks up y_i, weight_i and alpha_i, at random i."
+    )
     print("  It is all cache misses once the data has outgrown the caches; the rest is what the algorithm costs.")
     print(f"  From n = {lengths[0]:,} to {lengths[-1]:,} the rest grows {growth:.2f} times ", end="")
     print(f"(target: at most {TARGET_LENGTH:g}: {verdict(growth <= TARGET_LENGTH)}).")
 
 
-HEADER = f"  {{:>12}}{'condgrad':>12}{'copt':>12}{'ratio':>10}{'drawing excluded:':>22}{'condgrad':>10}{'copt':>12}{'ratio':>10}"
+COLUMNS = f"{'condgrad':>12}{'copt':>12}{'ratio':>10}"
+HEADER = f"  {{:>12}}{COLUMNS}{'drawing excluded:':>20}{COLUMNS}"
 
 
 def print_line(name: str, ours: Time, peer: Time | None, target: float | None) -> None:
     """Print one line of a table."""
     line = f"  {name:>12}{1e6 * ours.total:>12.2f}"
     if peer is None:
-        print(f"{line}{'-':>12}{'-':>10}{'':>22}{1e6 * ours.without_draws:>10.2f}")
+        print(f"{line}{'-':>12}{'-':>10}{'':>20}{1e6 * ours.without_draws:>12.2f}")
         return
     ratio, without = peer.total / ours.total, peer.without_draws / ours.without_draws
     line += f"{1e6 * peer.total:>12.1f}{ratio:>10.1f}"
-    line += f"{'':>22}{1e6 * ours.without_draws:>10.2f}{1e6 * peer.without_draws:>12.1f}{without:>10.1f}"
+    line += f"{'':>20}{1e6 * ours.without_draws:>12.2f}{1e6 * peer.without_draws:>12.1f}{without:>10.1f}"
     print(line + (f"   target {target:g}: {verdict(ratio >= target)}" if target else ""))
 
 

@@ -57,6 +57,10 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         """Return up to ``count`` vertices with small <r, s>, the best one first; here that one alone."""
         return [best_vertex(self, r)]
 
+    def best_atoms(self, r: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return up to ``count`` vertices with small <r, s> as features and values, for sets of atoms."""
+        raise NotImplementedError
+
     def score(self) -> Any:
         """Return the score under which a tree over r finds the best vertex, or None where no tree can.
 

@@ -44,9 +44,10 @@ class L1Ball(NamedTuple):
         j = r.argmax_abs()
         return Atom(j, -self.radius if r.at(j) > 0.0 else self.radius)
 
-    def best_vertices(self, r, count):
+    def best_atoms(self, r, count):
         """Return the vertices on the ``count`` features with the best scores."""
-        return [Atom(int(j), -self.radius if r[j] > 0.0 else self.radius) for j in largest(np.abs(r), count)]
+        features = largest(np.abs(r), count)
+        return features, np.where(r[features] > 0.0, -self.radius, self.radius)
 
     def score(self):
         """Return the score |r_j|."""

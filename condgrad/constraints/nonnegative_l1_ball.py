@@ -47,9 +47,10 @@ class NonnegativeL1Ball(NamedTuple):
             return Atom(j, self.radius)
         return Atom(0, 0.0)
 
-    def best_vertices(self, r, count):
+    def best_atoms(self, r, count):
         """Return the vertices on the ``count`` features with the best scores."""
-        return [Atom(int(j), self.radius) for j in largest(-r, count)]
+        features = largest(-r, count)
+        return features, np.full(features.size, self.radius)
 
     def score(self):
         """Return the score -r_j."""

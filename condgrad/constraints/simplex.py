@@ -43,9 +43,10 @@ class Simplex(NamedTuple):
         """Return radius e_j for the smallest r_j."""
         return Atom(r.argmin(), self.radius)
 
-    def best_vertices(self, r, count):
+    def best_atoms(self, r, count):
         """Return the vertices on the ``count`` features with the best scores."""
-        return [Atom(int(j), self.radius) for j in largest(-r, count)]
+        features = largest(-r, count)
+        return features, np.full(features.size, self.radius)
 
     def score(self):
         """Return the score -r_j."""

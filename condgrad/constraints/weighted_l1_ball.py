@@ -71,12 +71,10 @@ class WeightedL1Ball(NamedTuple):
         value = self.radius / self.weights[j]
         return Atom(j, -value if r.at(j) > 0.0 else value)
 
-    def best_vertices(self, r, count):
+    def best_atoms(self, r, count):
         """Return the vertices on the ``count`` features with the best scores."""
-        return [
-            Atom(int(j), float(np.copysign(self.radius / self.weights[j], -r[j])))
-            for j in largest(np.abs(r) / self.weights, count)
-        ]
+        features = largest(np.abs(r) / self.weights, count)
+        return features, np.where(r[features] > 0.0, -1.0, 1.0) * self.radius / self.weights[features]
 
     def score(self):
         """Return the score |r_j| / weights_j."""

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from condgrad.linalg.vectors import inner
+
 _LARGEST = 1e60
 
 
@@ -48,6 +50,9 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
 
 def as_point(w: Any, n_features: int, name: str) -> np.ndarray:
     """Return ``w`` as a float64 vector with one entry per feature."""
+    is_plain = isinstance(w, np.ndarray) and w.dtype == np.float64 and w.shape == (n_features,)
+    if is_plain and inner(w, w) <= _LARGEST:  # which no nan, inf or huge entry passes: the quick way for solvers
+        return w
     w = _as_float_array(w, name)
     if w.shape != (n_features,):
         raise ValueError(f"{name} must have one entry per feature, shape ({n_features},); got shape {w.shape}.")
@@ -59,7 +64,7 @@ def as_number(value: Any, name: str, *, low: float, what: str) -> float:
     """Return a setting as a float that is at least ``low``; ``what`` says in words what it should be."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not is_number or not value >= low:
-        raise ValueError(f"{name} must be {what}; got {value!r}.")
+        raise ValueError(f"{name} must be {what}; got {' '.join(repr(value).split())}.")
     try:
         return float(value)
     except OverflowError:  # an int beyond the floats

@@ -27,7 +27,9 @@ def cut(n: int, work: float, offsets: np.ndarray | None = None) -> np.ndarray:
     ``offsets`` (an ``indptr``) says where the work of each item begins; without it all items cost the same.
     """
     parts = max(1, min(n_threads(), n, int(work // _MIN_WORK)))
-    if offsets is None or parts == 1:
+    if parts == 1:
+        return np.array([0, n])
+    if offsets is None:
         return np.linspace(0, n, parts + 1).astype(np.int64)
     wanted = np.linspace(float(offsets[0]), float(offsets[-1]), parts + 1)[1:-1]
     return np.concatenate(([0], np.searchsorted(offsets, wanted), [n])).astype(np.int64)
@@ -35,9 +37,9 @@ def cut(n: int, work: float, offsets: np.ndarray | None = None) -> np.ndarray:
 
 def run(task: Callable, borders: np.ndarray) -> list:
     """Return ``[task(start, stop), ...]`` over the ranges, run side by side."""
+    if len(borders) == 2:
+        return [task(int(borders[0]), int(borders[1]))]
     ranges = list(zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True))
-    if len(ranges) == 1:
-        return [task(*ranges[0])]
     futures = [_executor().submit(task, start, stop) for start, stop in ranges[1:]]
     first = task(*ranges[0])  # the calling thread works too
     return [first, *(future.result() for future in futures)]

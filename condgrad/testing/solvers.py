@@ -166,8 +166,8 @@ def check_steps(
     )  # fmt: skip
     steps = result.trace.step
     _require(
-        steps[0] == 0 and (np.diff(steps) == 1).all(),
-        f"{about} should make a step between two records; they came at the steps {steps.tolist()}.",
+        steps[0] == 0 and (np.diff(steps) >= 1).all(),
+        f"{about} should make steps between two records; they came at the steps {steps.tolist()}.",
     )
     _require((np.diff(result.trace.epoch) >= 0.0).all(), f"{about}: the count of gradient evaluations went down.")
     _require(

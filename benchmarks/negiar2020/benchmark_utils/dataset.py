@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from benchmark_utils.tasks import TASKS
 from benchopt import BaseDataset
+
+from benchmark_utils.tasks import TASKS
 
 
 class TaskDataset(BaseDataset):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from benchmark_utils.runs import SEEDS, course
 from benchopt import BaseSolver
+
+from benchmark_utils.runs import SEEDS, course
 
 
 class CourseSolver(BaseSolver):
     """Follows one method along the recorded steps of a run."""
 
     sampling_strategy = "callback"
-    parameters = {"seed": list(SEEDS)}  # noqa: RUF012: benchopt's own format
+    parameters = {"seed": list(SEEDS)}  # noqa: RUF012
 
     def set_objective(self, problem, steps):
         """Take the problem."""
@@ -18,8 +19,7 @@ class CourseSolver(BaseSolver):
 
     def warm_up(self):
         """Compile the kernels before the clock starts."""
-        for self.gradient_evaluations, self.w in course(self.problem, self.name, self.seed, [0, 1]):
-            pass
+        list(course(self.problem, self.name, self.seed, [0, 1]))
 
     def get_next(self, stop_val):
         """Evaluate at every call: the calls are on the logarithmic grid already."""
@@ -27,10 +27,11 @@ class CourseSolver(BaseSolver):
 
     def run(self, callback):
         """Walk through the run."""
-        for self.gradient_evaluations, self.w in course(self.problem, self.name, self.seed, self.steps):
+        for evaluations, w in course(self.problem, self.name, self.seed, self.steps):
+            self.result = {"w": w, "gradient_evaluations": evaluations}
             if not callback():
                 break
 
     def get_result(self):
         """Return the present iterate."""
-        return {"w": self.w, "gradient_evaluations": self.gradient_evaluations}
+        return self.result
