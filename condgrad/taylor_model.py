@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from condgrad.active_set import AtomStack, VertexStack, stack
 from condgrad.compiled import kernel
 from condgrad.constraints import Atom, best_vertex
-from condgrad.problem import Problem
+from condgrad.linalg.vectors import inner
+from condgrad.problem import Problem, gap_at
 
 _PROMISING = 0.9  # a new vertex must be at least this good, relative to the best atom, to enter
 _MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms may have this many in play
@@ -114,25 +116,47 @@ class FeatureModel:
     def minimise(self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float) -> np.ndarray:
         """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x."""
         inside = self.constraint.restricted(atoms.index)
-        L = max(float(np.linalg.eigvalsh(H)[-1]), 1e-300)
+        L = max(_largest_eigenvalue(H), 1e-300)
         z = ahead = x
         momentum, first_gap = 1.0, np.inf
         for step in range(20_000):
-            slope = g + H @ (z - x)
             if step % 10 == 0:
-                s = best_vertex(inside, slope)
-                gap = float(slope @ z - slope @ s.to_dense(z.size))
+                slope = g + _apply(H, z - x)
+                gap = gap_at(slope, z, best_vertex(inside, slope))
                 first_gap = gap if step == 0 else first_gap
                 if gap <= tol * first_gap:
                     break
-            new = inside.project(ahead - (g + H @ (ahead - x)) / L)
-            if (ahead - new) @ (new - z) > 0.0:  # momentum points uphill: start it again
+            new = inside.project(ahead - (g + _apply(H, ahead - x)) / L)
+            if inner(ahead - new, new - z) > 0.0:  # momentum points uphill: start it again
                 momentum, ahead = 1.0, z
                 continue
-            following = 0.5 + np.sqrt(0.25 + momentum * momentum)
+            following = 0.5 + math.sqrt(0.25 + momentum * momentum)
             ahead = new + (momentum - 1.0) / following * (new - z)
             z, momentum = new, following
         return z
+
+
+def _largest_eigenvalue(H: np.ndarray) -> float:
+    """Return a little more than the largest eigenvalue of H: 100 powers of H, and never above its largest row sum."""
+    v = np.ones(H.shape[0])
+    size = 0.0
+    for _ in range(100):
+        v = _apply(H, v)
+        size = math.sqrt(inner(v, v))
+        if size == 0.0:
+            break
+        v /= size
+    return min(1.1 * size, float(np.abs(H).sum(axis=1).max()))
+
+
+@kernel
+def _apply(H, v):
+    """Return H v: like :func:`inner`, always summed in the same order, which a BLAS does not promise."""
+    out = np.zeros(H.shape[0])
+    for a in range(H.shape[0]):
+        for b in range(H.shape[0]):
+            out[a] += H[a, b] * v[b]
+    return out
 
 
 @kernel

@@ -79,6 +79,8 @@ def check_positive(value: float, parameter: str, name: str) -> None:
     """Raise unless the parameter of a loss is positive and finite."""
     if not 0.0 < value < math.inf:
         raise ValueError(f"{parameter} of {name} must be positive and finite; got {value:g}. Use {parameter}=1.0.")
+    if not 1e-60 <= value <= 1e60:  # its square, and that of a prediction divided by it, must be a number
+        raise ValueError(f"{parameter} of {name} must lie between 1e-60 and 1e60; got {value:g}. Scale y instead.")
 
 
 def check_both_classes(y: np.ndarray, name: str) -> None:
