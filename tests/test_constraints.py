@@ -215,7 +215,7 @@ def test_lmo_of_a_convex_hull_solves_the_linear_program(seed):
         (LpBall(1.25, 2.0), lambda r: 2.0 * np.linalg.norm(r, 5.0)),
         (GroupBall([5, 2, 5, 2, 2], 2.0), lambda r: 2.0 * max(np.linalg.norm(r[[0, 2]]), np.linalg.norm(r[[1, 3, 4]]))),
     ],
-    ids=repr,
+    ids=["l2", "l3", "l1.25", "group"],
 )
 def test_lmo_attains_the_dual_norm(constraint, dual_norm):
     for r in np.random.default_rng(0).standard_normal((20, 5)):

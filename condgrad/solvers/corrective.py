@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.constraints import Atom
 from condgrad.problem import Evaluation, Problem
 from condgrad.taylor_model import model_for
 
@@ -100,7 +99,7 @@ class Corrective:
 
     def init(self, problem: Problem, w0: np.ndarray | None, random_state: Any = None) -> CorrectiveState:
         """Return the state at ``w0``, at the origin where the set has it, or at the set's own start."""
-        if problem.matrix.is_sparse and problem.constraint.vertex is Atom:
+        if problem.matrix.is_sparse:  # both views will be asked for; a pass through another view rounds differently
             _ = problem.matrix.columns, problem.matrix.rows
         return CorrectiveState(problem, w0)
 
