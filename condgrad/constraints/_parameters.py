@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ def as_integer(owner: str, name: str, value: Any) -> int:
     """Return ``value`` as an int."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return int(value)
-    raise TypeError(f"{name} of {owner} must be an integer; got {' '.join(repr(value).split())}.")
+    raise TypeError(f"{name} of {owner} must be an integer; got {' '.join(reprlib.repr(value).split())}.")
 
 
 def as_positive_integer(owner: str, name: str, value: Any) -> int:

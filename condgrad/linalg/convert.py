@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -64,7 +65,7 @@ def as_number(value: Any, name: str, *, low: float, what: str) -> float:
     """Return a setting as a float that is at least ``low``; ``what`` says in words what it should be."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not is_number or not value >= low:
-        raise ValueError(f"{name} must be {what}; got {' '.join(repr(value).split())}.")
+        raise ValueError(f"{name} must be {what}; got {' '.join(reprlib.repr(value).split())}.")
     try:
         return float(value)
     except OverflowError:  # an int beyond the floats

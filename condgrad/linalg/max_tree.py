@@ -8,6 +8,8 @@ import numpy as np
 
 from condgrad.compiled import compiled, fill_in, kernel
 
+_SHIFT = 5  # 2**5 entries to a leaf
+
 
 @compiled
 class MaxTree(NamedTuple):
@@ -36,7 +38,9 @@ class MaxTree(NamedTuple):
         new = old + delta
         self.values[j] = new
         k = np.uint64(self.tree.shape[0] // 2) + np.uint64(self.score.leaf(j))
-        best = self.score.renewed(self.tree[k], old, new, j)
+        best = self.score.renewed(self.tree[k], self.values, old, new, j)
+        if self.tree[k] == best:
+            return
         self.tree[k] = best
         while k > np.uint64(1):
             rival = self.tree[k ^ np.uint64(1)]
@@ -71,11 +75,9 @@ class MaxTree(NamedTuple):
         half = self.tree.shape[0] // 2
         for k in range(half, 2 * half):
             self.tree[k] = -np.inf
-        for g in range(self.score.n_leaves(self.values.shape[0])):
-            self.tree[half + g] = 0.0
         for j in range(self.values.shape[0]):
-            k = half + self.score.leaf(j)
-            self.tree[k] = self.score.renewed(self.tree[k], 0.0, self.values[j], j)
+            k = half + np.int64(self.score.leaf(j))
+            self.tree[k] = self.score.joined(self.tree[k], self.values[j], j)
         for k in range(half - 1, 0, -1):
             self.tree[k] = max(self.tree[2 * k], self.tree[2 * k + 1])
 
@@ -93,14 +95,14 @@ class MaxTree(NamedTuple):
         return X.dot_slice(k, self.values)
 
     def winner(self):
-        """Return the first leaf with the best score."""
+        """Return the first entry, or group, with the best score."""
         half = np.uint64(self.tree.shape[0] // 2)
         k = np.uint64(1)
         while k < half:
             k <<= np.uint64(1)
             if self.tree[k] < self.tree[k + np.uint64(1)]:
                 k += np.uint64(1)
-        return np.int64(k - half)
+        return self.score.winner_of(np.int64(k - half), self.values, self.tree[k])
 
     def argmax_abs(self):
         """Return the winner, under a score of absolute values."""
@@ -120,19 +122,51 @@ class MaxTree(NamedTuple):
 
 
 class Score:
-    """How a tree scores entries: one leaf an entry, unless a score says otherwise."""
+    """How a tree scores entries: 32 to a leaf, unless a score says otherwise.
+
+    A leaf of several entries needs no score of each: one comparison tells that the best of the leaf is still the best,
+    as it nearly always is, and the entries of a leaf lie side by side in memory.
+    """
 
     def leaf(self, j):
         """Return the leaf of entry ``j``."""
-        return j
+        return np.uint64(j) >> np.uint64(_SHIFT)
 
     def n_leaves(self, d):
         """Return the number of leaves for ``d`` entries."""
-        return d
+        return (d + (1 << _SHIFT) - 1) >> _SHIFT
 
-    def renewed(self, score, old, new, j):
-        """Return the score of the leaf of entry ``j``, which went from ``old`` to ``new``."""
+    def of(self, value, j):
+        """Return the score of entry ``j`` where it is ``value``."""
         raise NotImplementedError
+
+    def joined(self, best, value, j):
+        """Return the score of a leaf that had the score ``best`` (-inf: empty) before entry ``j`` joined it."""
+        return max(best, self.of(value, j))
+
+    def renewed(self, best, values, old, new, j):
+        """Return the score of the leaf of entry ``j``, which went from ``old`` to ``new``; it was ``best``."""
+        score = self.of(new, j)
+        if score >= best:
+            return score
+        if self.of(old, j) < best:
+            return best
+        start = self.leaf(j) << np.uint64(_SHIFT)
+        stop = min(start + np.uint64(1 << _SHIFT), np.uint64(values.shape[0]))
+        for m in range(start, stop):
+            other = self.of(values[m], m)
+            if other > score:
+                score = other
+        return score
+
+    def winner_of(self, leaf, values, best):
+        """Return the first entry of ``leaf`` that has its best score."""
+        start = np.uint64(leaf) << np.uint64(_SHIFT)
+        stop = min(start + np.uint64(1 << _SHIFT), np.uint64(values.shape[0]))
+        for m in range(start, stop):
+            if self.of(values[m], m) == best:
+                return np.int64(m)
+        return np.int64(start)
 
 
 def score(cls: type) -> Any:
@@ -144,18 +178,18 @@ def score(cls: type) -> Any:
 class AbsScore(NamedTuple):
     """Scores |v_j|, for the l1 ball."""
 
-    def renewed(self, score, old, new, j):
-        """Return |new|."""
-        return abs(new)
+    def of(self, value, j):
+        """Return |value|."""
+        return abs(value)
 
 
 @score
 class NegativeScore(NamedTuple):
     """Scores -v_j, for the simplex and the non-negative l1 ball."""
 
-    def renewed(self, score, old, new, j):
-        """Return -new."""
-        return -new
+    def of(self, value, j):
+        """Return -value."""
+        return -value
 
 
 @score
@@ -164,9 +198,9 @@ class WeightedScore(NamedTuple):
 
     weights: Any
 
-    def renewed(self, score, old, new, j):
-        """Return |new| / weights_j."""
-        return abs(new) / self.weights[j]
+    def of(self, value, j):
+        """Return |value| / weights_j."""
+        return abs(value) / self.weights[j]
 
 
 @score
@@ -184,9 +218,17 @@ class GroupScore(NamedTuple):
         """Return the number of groups."""
         return self.n_groups
 
-    def renewed(self, score, old, new, j):
+    def joined(self, best, value, j):
+        """Return the group's sum of squares."""
+        return max(0.0, best) + value * value
+
+    def renewed(self, best, values, old, new, j):
         """Return the group's sum of squares, kept from falling below zero by rounding."""
-        return max(0.0, score + (new - old) * (new + old))
+        return max(0.0, best + (new - old) * (new + old))
+
+    def winner_of(self, leaf, values, best):
+        """Return the group."""
+        return leaf
 
 
 def max_tree(values: np.ndarray, score: Any) -> MaxTree:

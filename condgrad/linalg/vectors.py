@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from condgrad.compiled import compiled, kernel
+import numpy as np
+
+from condgrad.compiled import bits_of, compiled, kernel
 
 _BLOCK = 256  # entries compared at a time: counting those above the best so far vectorises, finding it does not
 
@@ -62,18 +64,20 @@ class DenseVector(NamedTuple):
 
     def argmax_abs(self):
         """Return the first index of the largest absolute value."""
-        d = self.values.shape[0]
-        best, where_best = -1.0, 0
-        for start in range(0, d, _BLOCK):
-            stop = min(start + _BLOCK, d)
-            n_above = 0
+        d, block = np.uint64(self.values.shape[0]), np.uint64(_BLOCK)
+        best, start, where_best = np.int64(-1), np.uint64(0), np.uint64(0)
+        while start < d:
+            stop = min(start + block, d)
+            largest = np.int64(-1)
             for j in range(start, stop):
-                n_above += abs(self.values[j]) > best
-            if n_above > 0:
-                for j in range(start, stop):
-                    if abs(self.values[j]) > best:
-                        best, where_best = abs(self.values[j]), j
-        return where_best
+                largest = max(largest, bits_of(abs(self.values[j])))
+            if largest > best:
+                best, where_best = largest, start
+            start = stop
+        for j in range(where_best, d):
+            if bits_of(abs(self.values[j])) == best:
+                return np.int64(j)
+        return np.int64(0)
 
     def argmin(self):
         """Return the first index of the smallest value."""
