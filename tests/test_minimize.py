@@ -394,7 +394,7 @@ def test_result_is_certified(solver, intercept):
     best = cg.minimize(problem, "pairwise", tol=1e-12).objective
     result = cg.minimize(problem, solver, tol=1e-4)
     assert result.gap == problem.gap(result.w)
-    assert result.objective == problem.objective(result.w)
+    assert result.objective == pytest.approx(problem.objective(result.w), rel=1e-14)
     assert result.intercept == problem.best_intercept(result.w)
     assert result.objective - result.gap <= result.lower_bound <= best + 1e-14
     assert best - 1e-14 <= result.objective <= best + result.gap

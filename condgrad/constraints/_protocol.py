@@ -58,8 +58,12 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         return [best_vertex(self, r)]
 
     def best_atoms(self, r: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return up to ``count`` vertices with small <r, s> as features and values, for sets of atoms."""
-        raise NotImplementedError
+        """Return up to ``count`` vertices with small <r, s> as features and values, for sets of atoms.
+
+        Here it is the best one alone, which is all that the oracle knows.
+        """
+        s = best_vertex(self, r)
+        return np.array([s.index]), np.array([s.value])
 
     def score(self) -> Any:
         """Return the score under which a tree over r finds the best vertex, or None where no tree can.

@@ -108,6 +108,11 @@ class Scale(NamedTuple):
         """Return the set's own score; a mirrored set has none, as trees do not look at -r."""
         return self.constraint.score() if self.factor > 0.0 else None
 
+    def best_atoms(self, r, count):
+        """Return factor times the set's best vertices for sign(factor) r."""
+        features, values = self.constraint.best_atoms(np.sign(self.factor) * r, count)
+        return features, self.factor * values
+
     def violation(self, w):
         """Return |factor| times the set's violation at w / factor."""
         return abs(self.factor) * self.constraint.violation(w / self.factor)
