@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condgrad.constraints import Atom, DenseVertex, SparseVertex
+from condgrad.linalg.vectors import inner
 
 if TYPE_CHECKING:
     from condgrad.problem import Problem
@@ -224,7 +225,7 @@ class VertexStack:
 
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         supports = (v.support() for v in self.vertices)
-        return np.array([values @ (r if indices is None else r[indices]) for indices, values in supports])
+        return np.array([inner(values, r if indices is None else r[indices]) for indices, values in supports])
 
     def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
         w = np.zeros(n_features)

@@ -114,9 +114,10 @@ class Point:
         self.gap = np.inf
         if self.r is None:
             return
-        self._touched += matrix.count_stored(rows)
-        # Rounding errors of partial updates add up: a full pass now and then, at no more than half the cost.
-        if self._touched < matrix.n_stored:
+        stored = matrix.count_stored(rows)
+        self._touched += stored
+        # An entry costs several times more here than in a full pass, which also ends the rounding errors that pile up.
+        if 8 * stored < matrix.n_stored and self._touched < matrix.n_stored:
             matrix.add_rows(rows, change, self.r)
         else:
             self.r = None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from condgrad import samples as outer
+from condgrad.linalg.vectors import inner
 from condgrad.point import Point
 
 
@@ -101,7 +102,7 @@ class Segment:
         d = np.zeros(self.point.problem.n_features)
         self.add_to(d, 1.0)  # the parts without the pull ...
         d -= self.pull * self.point.w
-        return float(d @ d)
+        return float(inner(d, d))
 
     def _largest_prediction(self) -> float:
         p = self.point.p if self.rows is None else self.point.p[self.rows]

@@ -186,7 +186,8 @@ def test_pass_solvers(solver_name, loss_name, set_name):
     assert result.status is cg.Status.CONVERGED
     assert result.gap == problem.gap(result.w)
     if problem.is_convex:
-        assert low - 1e-12 <= result.objective <= high + result.gap + 1e-12
+        slack = 1e-9 if set_name == "Polytope" else 1e-12  # HiGHS finds vertices, and so bounds, to 1e-10
+        assert low - slack <= result.objective <= high + result.gap + slack
     else:
         assert result.objective <= first.trace.objective[0] + 1e-12
 

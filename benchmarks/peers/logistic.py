@@ -92,6 +92,8 @@ def measure(name: str, repeats: int, limit: float) -> dict:
     warnings.simplefilter("ignore")  # peers warn where a rung of the ladder is too tight for them
     X, y, *_ = load(name)
     X = X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X)
+    if hasattr(X, "indices"):  # liblinear takes 32-bit indices only
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     n, d = X.shape
     strength = float(np.abs(X.T @ y).max()) / (2 * n) / 100
     radius, w_star = solution(X, y, strength)
