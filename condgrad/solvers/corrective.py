@@ -77,11 +77,6 @@ class Corrective:
     Any loss with second derivatives (negative curvature of a non-convex one counts as zero), any set with vertices.
     It meets the data through ``problem.evaluate(w, atoms)`` alone.
 
-    Parameters
-    ----------
-    max_new : int
-        The most vertices that enter in one pass.
-
     References
     ----------
     Xiong & Freund (2024) for Taylor points; fully corrective Frank-Wolfe: Lacoste-Julien & Jaggi (2015), algorithm 4.
