@@ -163,6 +163,8 @@ class _Run:
                 self.solver.refresh(self.problem, self.state)
                 wants_to_stop = report(self.record()) or wants_to_stop
             if self.trace.last.gap <= target and self.trace.last.step == self.t:
+                # What was certified is what is returned: an earlier record may look smaller by its rounding alone.
+                self.best_gap, self.best_w = self.trace.last.gap, self.state.w.copy()
                 return Status.CONVERGED
             if wants_to_stop:
                 return Status.STOPPED
