@@ -27,6 +27,8 @@ from numba.extending import infer_getattr, intrinsic, lower_builtin, overload
 
 _PACKAGE = pathlib.Path(__file__).parent
 # Sums may be reordered (they vectorise then), but nan and inf keep their meaning: a kernel must not hide them.
+# A loop that sums must not store as well: whether such a loop runs vectorised depends on how close in memory the arrays
+# lie, and then two equal runs round their sums differently.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 _compiled_classes: set[type] = set()
 

@@ -106,11 +106,14 @@ def _curvatures(samples, p, b, out, start, stop):
 
 @kernel
 def _expand(samples, p, b, alpha, d, start, stop):
-    total = 0.0
+    values = np.empty(stop - start)
     for i in range(start, stop):
-        total += samples.value_at(i, p[i] + b)
+        values[i - start] = samples.value_at(i, p[i] + b)
         alpha[i] = samples.derivative_at(i, p[i] + b)
         d[i] = samples.curvature_at(i, p[i] + b)
+    total = 0.0
+    for k in range(stop - start):
+        total += values[k]
     return total
 
 

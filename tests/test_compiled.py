@@ -1,7 +1,9 @@
 """compiled.py: plain classes inside kernels, each trap that was met on the way, and running without a compiler."""
 
+import ast
 import collections
 import os
+import pathlib
 import subprocess
 import sys
 import textwrap
@@ -342,3 +344,32 @@ def test_a_kernel_without_compiler_is_the_function_itself():
         """,
         NUMBA_DISABLE_JIT="1",
     )
+
+
+def kernels_of(tree):
+    """Yield what may be compiled: functions marked @kernel and the methods of NamedTuple classes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and any(ast.unparse(mark) == "kernel" for mark in node.decorator_list):
+            yield node
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "NamedTuple" for base in node.bases):
+            yield from (part for part in node.body if isinstance(part, ast.FunctionDef))
+
+
+def sums_and_stores(loop):
+    inside = [node for line in loop.body for node in ast.walk(line)]
+    if any(isinstance(node, (ast.For, ast.While)) for node in inside):
+        return False  # only the innermost loop is vectorised
+    sums = (isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)) for node in inside)
+    scalars = (isinstance(getattr(node, "target", None), ast.Name) for node in inside)
+    counts = (isinstance(getattr(node, "value", None), ast.Constant) for node in inside)
+    stores = (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) for node in inside)
+    return any(a and b and not c for a, b, c in zip(sums, scalars, counts)) and any(stores)
+
+
+def test_no_loop_of_a_kernel_sums_and_stores():
+    """Whether LLVM's vectorised version of such a loop runs depends on addresses, and with it the rounding."""
+    package = pathlib.Path(cg.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        for function in kernels_of(ast.parse(path.read_text())):
+            for loop in (node for node in ast.walk(function) if isinstance(node, (ast.For, ast.While))):
+                assert not sums_and_stores(loop), f"{path.relative_to(package)}, line {loop.lineno}"

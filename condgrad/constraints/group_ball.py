@@ -12,6 +12,7 @@ from condgrad.constraints._protocol import best_vertex, check_positive, constrai
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.max_tree import GroupScore
+from condgrad.linalg.vectors import inner
 
 
 @constraint_set
@@ -78,12 +79,11 @@ class GroupBall(NamedTuple):
         if largest == 0.0:
             values[0] = self.radius
             return SparseVertex(indices, values)
-        total = 0.0
         for k in range(size):
             values[k] = r.at(indices[k]) / largest  # squares of these neither overflow nor vanish
-            total += values[k] * values[k]
+        factor = -self.radius / np.sqrt(inner(values, values))
         for k in range(size):
-            values[k] *= -self.radius / np.sqrt(total)
+            values[k] *= factor
         return SparseVertex(indices, values)
 
     def norms(self, w):

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._protocol import check_positive, constraint_set, known_features
 from condgrad.constraints.vertices import DenseVertex
+from condgrad.linalg.vectors import inner
 
 
 @constraint_set
@@ -43,11 +44,9 @@ class L2Ball(NamedTuple):
         if largest == 0.0:
             values[0] = self.radius
             return DenseVertex(values)
-        total = 0.0
         for j in range(r.size()):
             values[j] = r.at(j) / largest  # its square cannot overflow
-            total += values[j] * values[j]
-        factor = -self.radius / np.sqrt(total)
+        factor = -self.radius / np.sqrt(inner(values, values))
         for j in range(r.size()):
             values[j] *= factor
         return DenseVertex(values)

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._protocol import check_positive, constraint_set, known_features
 from condgrad.constraints.vertices import DenseVertex
+from condgrad.linalg.vectors import inner
 
 
 @constraint_set
@@ -52,12 +53,11 @@ class LpBall(NamedTuple):
         if largest == 0.0:
             values[0] = self.radius
             return DenseVertex(values)
-        total = 0.0
+        sizes = np.empty(r.size())
         for j in range(r.size()):
-            size = abs(r.at(j)) / largest
-            values[j] = size ** (1.0 / (self.p - 1.0))
-            total += size * values[j]
-        length = self.radius / total ** (1.0 / self.p)
+            sizes[j] = abs(r.at(j)) / largest
+            values[j] = sizes[j] ** (1.0 / (self.p - 1.0))
+        length = self.radius / inner(sizes, values) ** (1.0 / self.p)
         for j in range(r.size()):
             values[j] *= -length if r.at(j) > 0.0 else length
         return DenseVertex(values)
