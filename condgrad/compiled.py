@@ -87,6 +87,17 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     return np.where(condition, a, b)
 
 
+def scalar_form(of: Callable) -> Callable:
+    """Make kernels run the decorated function of numbers where their source says ``of``, rounded just as written."""
+
+    def register(function: Callable) -> Callable:
+        options = {**_OPTIONS, "fastmath": {"contract"}, "forceinline": True}
+        overload(of, jit_options=options, strict=False)(lambda *args: function)
+        return of
+
+    return register
+
+
 @overload(where)
 def _where_scalar(condition, a, b):
     return lambda condition, a, b: a if condition else b
@@ -108,12 +119,28 @@ def _bits_of_scalar(x):
     return lambda x: _bitcast(float(x))
 
 
+def float_of(bits: int) -> float:
+    """Return the float with the given 64 bits.
+
+    >>> float_of(bits_of(1.5))
+    1.5
+    """
+    return float(np.int64(bits).view(np.float64))
+
+
+@overload(float_of)
+def _float_of_scalar(bits):
+    return lambda bits: _bitcast(np.int64(bits))
+
+
 @intrinsic
 def _bitcast(typing_context, x):
-    def codegen(context, builder, signature, args):
-        return builder.bitcast(args[0], context.get_value_type(types.int64))
+    to = types.int64 if x == types.float64 else types.float64
 
-    return types.int64(types.float64), codegen
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], context.get_value_type(to))
+
+    return to(x), codegen
 
 
 def _with_placeholder(cls: type) -> type:

@@ -84,36 +84,37 @@ def _borders(p: np.ndarray) -> np.ndarray:
     return threads.cut(p.size, _WORK_PER_SAMPLE * p.size)
 
 
+# Unsigned indices below: signed ones could be negative, count from the end, and keep loops from vectorising.
+
+
 @kernel
 def _value(samples, p, b, start, stop):
     total = 0.0
-    for i in range(start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
         total += samples.value_at(i, p[i] + b)
     return total
 
 
 @kernel
 def _derivatives(samples, p, b, alpha, start, stop):
-    for i in range(start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
         alpha[i] = samples.derivative_at(i, p[i] + b)
 
 
 @kernel
 def _curvatures(samples, p, b, out, start, stop):
-    for i in range(start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
         out[i] = samples.curvature_at(i, p[i] + b)
 
 
 @kernel
 def _expand(samples, p, b, alpha, d, start, stop):
-    values = np.empty(stop - start)
-    for i in range(start, stop):
-        values[i - start] = samples.value_at(i, p[i] + b)
+    for i in range(np.uint64(start), np.uint64(stop)):
         alpha[i] = samples.derivative_at(i, p[i] + b)
         d[i] = samples.curvature_at(i, p[i] + b)
     total = 0.0
-    for k in range(stop - start):
-        total += values[k]
+    for i in range(np.uint64(start), np.uint64(stop)):
+        total += samples.value_at(i, p[i] + b)
     return total
 
 

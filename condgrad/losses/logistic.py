@@ -3,9 +3,8 @@
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from condgrad.compiled import where
+from condgrad.elementary import exp, log1p_of_fraction
 from condgrad.losses._protocol import check_binary, check_both_classes, loss
 
 
@@ -24,17 +23,17 @@ class Logistic(NamedTuple):
     def value(self, p, y):
         """Return log(1 + exp(-y p)), without overflow."""
         m = y * p
-        return np.log1p(np.exp(-abs(m))) + where(m < 0.0, -m, 0.0)
+        return log1p_of_fraction(exp(-abs(m))) + where(m < 0.0, -m, 0.0)
 
     def derivative(self, p, y):
         """Return -y / (1 + exp(y p))."""
         m = y * p
-        e = np.exp(-abs(m))
+        e = exp(-abs(m))
         return -y * where(m < 0.0, 1.0, e) / (1.0 + e)
 
     def second_derivative(self, p, y):
         """Return exp(y p) / (1 + exp(y p))^2."""
-        e = np.exp(-abs(y * p))
+        e = exp(-abs(y * p))
         return e / ((1.0 + e) * (1.0 + e))
 
     def smoothness(self):

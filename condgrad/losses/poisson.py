@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.compiled import where
+from condgrad.elementary import exp
 from condgrad.losses._protocol import loss
 
 P_EXACT = 30.0
@@ -35,16 +36,16 @@ class Poisson(NamedTuple):
     def value(self, p, y):
         """Return exp(p) - y p, with the exponential continued beyond 30."""
         beyond = where(p > P_EXACT, p - P_EXACT, 0.0)
-        return np.exp(where(p > P_EXACT, P_EXACT, p)) * (1.0 + beyond * (1.0 + 0.5 * beyond)) - y * p
+        return exp(where(p > P_EXACT, P_EXACT, p)) * (1.0 + beyond * (1.0 + 0.5 * beyond)) - y * p
 
     def derivative(self, p, y):
         """Return exp(p) - y, with the exponential continued beyond 30."""
         beyond = where(p > P_EXACT, p - P_EXACT, 0.0)
-        return np.exp(where(p > P_EXACT, P_EXACT, p)) * (1.0 + beyond) - y
+        return exp(where(p > P_EXACT, P_EXACT, p)) * (1.0 + beyond) - y
 
     def second_derivative(self, p, y):
         """Return exp(min(p, 30))."""
-        return np.exp(where(p > P_EXACT, P_EXACT, p))
+        return exp(where(p > P_EXACT, P_EXACT, p))
 
     def smoothness(self):
         """Return inf: use ``smoothness_on``."""

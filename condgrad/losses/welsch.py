@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condgrad.elementary import exp
 from condgrad.losses._protocol import check_positive, loss, refuse_intercept
 
 
@@ -42,12 +43,12 @@ class Welsch(NamedTuple):
     def derivative(self, p, y):
         """Return (p - y) exp(-u^2)."""
         u = (p - y) / self.scale
-        return (p - y) * np.exp(-u * u)
+        return (p - y) * exp(-u * u)
 
     def second_derivative(self, p, y):
         """Return (1 - 2 u^2) exp(-u^2)."""
         u = (p - y) / self.scale
-        return (1.0 - 2.0 * u * u) * np.exp(-u * u)
+        return (1.0 - 2.0 * u * u) * exp(-u * u)
 
     def smoothness(self):
         """Return L = 1."""
