@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condgrad.constraints import Atom, DenseVertex, SparseVertex
+from condgrad.linalg.matrix import weighted_gram
 from condgrad.linalg.vectors import inner
 
 if TYPE_CHECKING:
@@ -147,14 +148,18 @@ class AtomStack:
 
     def without(self, others: AtomStack, up_to_sign: bool) -> AtomStack:
         """Return those of the ``others`` that are not here; an atom and its opposite share their feature."""
-        is_known = np.isin(others.index, self.index)
-        return others.select(~is_known)
+        is_new = np.ones(max(self.index.max(initial=0), others.index.max(initial=0)) + 1, dtype=bool)
+        is_new[self.index] = False
+        return others.select(is_new[others.index])
 
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         return r[self.index] * self.value
 
-    def curvature(self, problem: Problem, d: np.ndarray) -> np.ndarray:
-        return problem.matrix.gram(self.index, d) * np.outer(self.value, self.value)
+    def curvature(self, problem: Problem, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
+        H = problem.matrix.gram(self.index, d, rows, first=first)
+        H *= self.value
+        H *= self.value[:, None]
+        return H
 
     def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
         w = np.zeros(n_features)
@@ -173,10 +178,12 @@ class AtomStack:
 
 
 class VertexStack:
-    """Vertices of any kind, held as a list."""
+    """Vertices of any kind, held as a list; their predictions are kept once they were needed."""
 
     def __init__(self, vertices: list[Any] | None = None) -> None:
         self.vertices: list[Any] = [] if vertices is None else vertices
+        self._predictions: list[np.ndarray] = []  # of the first so many vertices, for the problem below
+        self._problem: Any = None
 
     def __len__(self) -> int:
         return len(self.vertices)
@@ -190,6 +197,7 @@ class VertexStack:
     def remove(self, k: int) -> None:
         self.vertices[k] = self.vertices[-1]
         self.vertices.pop()
+        self._predictions.clear()
 
     def extend(self, vertices: list[Any]) -> None:
         self.vertices += vertices
@@ -198,8 +206,10 @@ class VertexStack:
         self.vertices += others.vertices
 
     def select(self, kept: np.ndarray) -> VertexStack:
-        chosen = VertexStack()
-        chosen.vertices = [v for v, is_kept in zip(self.vertices, kept, strict=True) if is_kept]
+        chosen = VertexStack([v for v, is_kept in zip(self.vertices, kept, strict=True) if is_kept])
+        if len(self._predictions) == len(self):
+            chosen._predictions = [q for q, is_kept in zip(self._predictions, kept, strict=True) if is_kept]
+            chosen._problem = self._problem
         return chosen
 
     def without(self, others: VertexStack, up_to_sign: bool) -> VertexStack:
@@ -209,19 +219,13 @@ class VertexStack:
             known |= {v.scaled(-1.0).key() for v in self.vertices}
         return others.select(np.array([v.key() not in known for v in others.vertices], dtype=bool))
 
-    def curvature(self, problem: Problem, d: np.ndarray) -> np.ndarray:
-        Q = self._predictions(problem)
-        return Q.T @ (d[:, None] * Q)
-
-    def local_products(self, problem: Problem, alpha: np.ndarray) -> np.ndarray:
-        return self._predictions(problem).T @ alpha
-
-    def _predictions(self, problem: Problem) -> np.ndarray:
-        """Return X v for every vertex, as columns."""
-        Q = np.empty((problem.n_samples, len(self)))
-        for k, v in enumerate(self.vertices):
-            Q[:, k] = problem.spread(*problem.vertex_predictions(v))
-        return Q
+    def curvature(self, problem: Problem, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
+        if self._problem is not problem:
+            self._problem, self._predictions = problem, []
+        for v in self.vertices[len(self._predictions) :]:
+            self._predictions.append(problem.spread(*problem.vertex_predictions(v)))
+        Q = np.array([q if rows is None else q[rows] for q in self._predictions]).reshape(len(self), d.size)
+        return weighted_gram(Q.T, d, first)
 
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         supports = (v.support() for v in self.vertices)

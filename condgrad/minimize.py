@@ -13,7 +13,7 @@ from condgrad.checkpoint import Checkpoint
 from condgrad.constraints import Atom
 from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
-from condgrad.problem import Problem
+from condgrad.problem import Evaluation, Problem
 from condgrad.progress import check_callback, show
 from condgrad.result import Result, Status
 from condgrad.trace import Progress, Trace, count_nonzero
@@ -145,6 +145,7 @@ class _Run:
         self.next_record = 0.0
         self.lower_bound = -np.inf
         self.best_gap, self.best_w = np.inf, state.w.copy()
+        self.best_evaluation: Evaluation | None = None  # where it comes from a pass at best_w itself
         self.was_still = False
         saved = None if checkpoint is None else checkpoint.open(problem, repr(solver))
         if saved is not None:
@@ -164,7 +165,7 @@ class _Run:
                 wants_to_stop = report(self.record()) or wants_to_stop
             if self.trace.last.gap <= target and self.trace.last.step == self.t:
                 # What was certified is what is returned: an earlier record may look smaller by its rounding alone.
-                self.best_gap, self.best_w = self.trace.last.gap, self.state.w.copy()
+                self._keep(self.last_evaluation)
                 return Status.CONVERGED
             if wants_to_stop:
                 return Status.STOPPED
@@ -183,8 +184,9 @@ class _Run:
         evaluation, w = self.solver.evaluate(self.problem, self.state), self.state.w
         if self.problem.is_convex:
             self.lower_bound = max(self.lower_bound, evaluation.objective - evaluation.gap)
+        self.last_evaluation = evaluation
         if evaluation.gap <= self.best_gap:
-            self.best_gap, self.best_w = evaluation.gap, w.copy()
+            self._keep(evaluation)
         progress = Progress(
             step=self.t,
             epoch=self.epoch,
@@ -202,13 +204,17 @@ class _Run:
         self.next_record = self.limits.next_record(self.epoch)
         return progress
 
+    def _keep(self, evaluation: Evaluation) -> None:
+        self.best_gap, self.best_w = evaluation.gap, self.state.w.copy()
+        self.best_evaluation = evaluation if getattr(self.solver, "evaluates_afresh", False) else None
+
     def result(self, status: Status, solver: str) -> Result:
         """Return the best iterate with a certificate from one fresh pass."""
         if self.checkpoint is not None:  # before the last record, which a run that goes on would not have made
             self._save()
         if self.trace.last.step != self.t:
             self.record()
-        evaluation = self.problem.evaluate(self.best_w)
+        evaluation = self.best_evaluation or self.problem.evaluate(self.best_w)
         if self.problem.is_convex:
             self.lower_bound = max(self.lower_bound, evaluation.objective - evaluation.gap)
         return Result(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condgrad import samples as outer
-from condgrad.constraints import DenseVertex
 from condgrad.linalg.vectors import inner
 from condgrad.problem import Evaluation, Problem, gap_at
 
@@ -33,11 +32,6 @@ class Point:
         self.gradient_evaluations = 0
         self.lmo_calls = 0
         self.is_still = False  # whether the last move had no length
-        if problem.matrix.is_sparse and problem.constraint.vertex is not DenseVertex:
-            # Moves will ask for both views. Build them now: a pass through another view rounds differently, and two
-            # runs on one problem should agree to the last bit.
-            _ = problem.matrix.columns
-            _ = None if problem.has_intercept else problem.matrix.rows
         self.reset(w)
 
     def reset(self, w: np.ndarray) -> None:

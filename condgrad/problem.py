@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,18 @@ class Evaluation(NamedTuple):
     intercept: float
     curvature: np.ndarray | None = None
     atoms: Any = None
+
+
+class Wanted(NamedTuple):
+    """Atoms on which the curvature of F is wanted.
+
+    ``known`` is the curvature on the first atoms, which is not computed again: that of a quadratic loss never changes.
+    ``n_rows`` is the number of samples from which it may be estimated.
+    """
+
+    atoms: Any
+    known: np.ndarray | None = None
+    n_rows: float = np.inf
 
 
 class Problem:
@@ -110,7 +123,7 @@ class Problem:
         Parameters
         ----------
         w : array of shape (n_features,)
-        atoms : list of vertices, or a function of (objective, gradient) that returns one, optional
+        atoms : list of vertices, or a function of (objective, gradient) that returns Wanted(...) or None, optional
             Where given, the curvature <s_k, H s_l> of F at w on these k atoms is returned too, a k x k array, and the
             atoms with it. For a non-convex loss negative curvatures of samples count as zero.
         """
@@ -119,9 +132,35 @@ class Problem:
         value, alpha, d = outer.expand(self.samples, p, b)
         r = self.matrix.transpose_dot(alpha)
         s = self.lmo(r)
-        chosen = atoms(value, r) if callable(atoms) else atoms
-        curvature = None if chosen is None else self._curvature_on(chosen, d)
-        return Evaluation(value, r, gap_at(r, w, s), s, b, curvature, chosen)
+        if not callable(atoms):
+            wanted = None if atoms is None else Wanted(stack(atoms))
+        else:
+            wanted = atoms(value, r)
+        gap = gap_at(r, w, s)
+        if wanted is None:
+            return Evaluation(value, r, gap, s, b)
+        return Evaluation(value, r, gap, s, b, self._curvature_on(wanted, d), wanted.atoms)
+
+    def can_be_thinned(self, every: int) -> bool:
+        """Tell whether one sample in ``every`` makes a problem of its own: weights, and targets for an intercept."""
+        y, weight = self.samples.y[::every], self.samples.weight[::every]
+        try:
+            if self.has_intercept:
+                self.loss.check_intercept(y[weight > 0.0])
+        except ValueError:
+            return False
+        return bool(weight.any())
+
+    def thinned(self, every: int) -> Problem:
+        """Return the problem of one sample in ``every``, the first included, over the same set."""
+        if every == 1:
+            return self
+        part = copy.copy(self)
+        part.matrix = self.matrix.thinned(every)
+        part.n_samples = part.matrix.shape[0]
+        y, weight = self.samples.y[::every].copy(), self.samples.weight[::every]
+        part.samples = outer.Samples(self.loss, y, weight / weight.sum())
+        return part
 
     def lmo(self, r: np.ndarray) -> Any:
         """Return a vertex of C that minimises <r, s>."""
@@ -160,14 +199,19 @@ class Problem:
         p = self.matrix.dot(convert.as_point(w, self.n_features, "w"))
         return p, outer.best_intercept(self.samples, p, 0.0) if self.has_intercept else 0.0
 
-    def _curvature_on(self, atoms: Any, d: np.ndarray) -> np.ndarray:
-        if isinstance(atoms, list):
-            atoms = stack(atoms)
+    def _curvature_on(self, wanted: Wanted, d: np.ndarray) -> np.ndarray:
+        atoms, known, n_rows = wanted
         d = d if self.is_convex else np.maximum(d, 0.0)
-        H = atoms.curvature(self, d)
-        if self.has_intercept and d.sum() > 0.0:  # the minimum over b takes the Schur complement
-            mixed = atoms.local_products(self, d)
+        n_known = 0 if known is None else known.shape[0]
+        rows = None
+        if n_rows <= self.n_samples / 2 and d.any():
+            rows, d = outer.sample_by_curvature(d, n_rows)
+        H = atoms.curvature(self, d, rows, n_known)
+        if self.has_intercept and d.any():  # the minimum over b takes the Schur complement
+            mixed = atoms.inner_products(self.matrix.transpose_dot(self.spread(rows, d)))
             H -= np.outer(mixed, mixed) / d.sum()
+        if known is not None:
+            H[:n_known, :n_known] = known
         return H
 
 

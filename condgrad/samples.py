@@ -13,7 +13,6 @@ import numpy as np
 
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
-from condgrad.linalg.support import AllRows, SomeRows
 
 _WORK_PER_SAMPLE = 20  # a loss with an exponential costs about as much as twenty multiply-adds
 
@@ -75,9 +74,15 @@ def best_intercept(samples: Samples, p: np.ndarray, b: float) -> float:
     return _best_intercept(samples, p, p, 0.0, b)
 
 
-def support_of(rows: np.ndarray | None, n: int) -> Any:
-    """Return the samples that ``rows`` names as kernels know them; None stands for all."""
-    return AllRows(n) if rows is None else SomeRows(rows)
+def sample_by_curvature(d: np.ndarray, count: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return about ``count`` rows with weights c that stand for all: sum_i d_i x_i x_i' is about that of c_i x_i x_i'.
+
+    Row i is taken with probability min(1, rate d_i) and weighs d_i divided by that. The draw is systematic (every
+    1 / rate of the running sum of d), not random: the rows are spread evenly, and equal calls give equal rows.
+    """
+    rows, c = np.empty(d.size, dtype=np.int64), np.empty(d.size)
+    size = _sample_by_curvature(d, count / d.sum(), rows, c)
+    return rows[:size], c[:size]
 
 
 def _borders(p: np.ndarray) -> np.ndarray:
@@ -116,6 +121,19 @@ def _expand(samples, p, b, alpha, d, start, stop):
     for i in range(np.uint64(start), np.uint64(stop)):
         total += samples.value_at(i, p[i] + b)
     return total
+
+
+@kernel
+def _sample_by_curvature(d, rate, rows, c):
+    size, walked = 0, 0.5
+    for i in range(d.shape[0]):
+        walked = walked + min(1.0, rate * d[i])
+        if walked >= 1.0:
+            walked = walked - 1.0
+            rows[size] = i
+            c[size] = max(d[i], 1.0 / rate)
+            size += 1
+    return size
 
 
 @kernel

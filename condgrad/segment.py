@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from condgrad import samples as outer
+from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import inner
 from condgrad.point import Point
 
@@ -41,7 +42,7 @@ class Segment:
         self.rows, self.q = problem.combine(predictions)
         if problem.has_intercept and self.rows is not None:  # b moves along, and every prediction with it
             self.rows, self.q = None, problem.spread(self.rows, self.q)
-        self._support = outer.support_of(self.rows, problem.n_samples)
+        self._support = support_of(self.rows, problem.n_samples)
 
     def add_to(self, w: np.ndarray, gamma: float) -> None:
         """Set w to w + gamma d."""

@@ -359,11 +359,10 @@ def sums_and_stores(loop):
     inside = [node for line in loop.body for node in ast.walk(line)]
     if any(isinstance(node, (ast.For, ast.While)) for node in inside):
         return False  # only the innermost loop is vectorised
-    sums = (isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub)) for node in inside)
-    scalars = (isinstance(getattr(node, "target", None), ast.Name) for node in inside)
-    counts = (isinstance(getattr(node, "value", None), ast.Constant) for node in inside)
-    stores = (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) for node in inside)
-    return any(a and b and not c for a, b, c in zip(sums, scalars, counts)) and any(stores)
+    additions = [node for node in inside if isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub))]
+    is_count = [ast.unparse(node.value) in ("1", "np.uint64(1)") for node in additions]
+    sums = [isinstance(node.target, ast.Name) and not count for node, count in zip(additions, is_count, strict=True)]
+    return any(sums) and any(isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) for node in inside)
 
 
 def test_no_loop_of_a_kernel_sums_and_stores():

@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "condgrad"
 # Name of a module or folder of condgrad -> layer. A new one is added here, at the lowest layer that can hold it.
 LAYERS = {
     "compiled": 0,
+    "elementary": 1,
     "linalg": 1,
     "losses": 2,
     "constraints": 2,

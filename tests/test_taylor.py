@@ -5,7 +5,9 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
-from condgrad import constraints, losses, rules, theory
+from condgrad import active_set, constraints, losses, rules, theory
+from condgrad import samples as outer
+from condgrad.problem import Wanted
 from condgrad.solvers import TUFW
 
 N, D = 60, 7
@@ -253,3 +255,104 @@ def test_corrective_goes_on_from_a_warm_start():
     assert again.n_steps == 0
     near = cg.minimize(problem, "corrective", w0=0.9 * result.w, tol=1e-10)
     np.testing.assert_allclose(near.w, result.w, atol=1e-4)
+
+
+# With many samples, corrective sees few of them first -----------------------------------------------------------------
+
+MANY = 20_000
+
+
+def make_large_problem(kind="csr", loss=None, constraint=None, **settings):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((MANY, 12)) * (rng.random((MANY, 12)) < 0.5)
+    p = X @ rng.standard_normal(12) + rng.standard_normal(MANY)
+    loss = losses.Logistic() if loss is None else loss
+    y = p if loss.is_quadratic else np.sign(p)
+    X = {"dense": X, "csr": scipy.sparse.csr_array(X), "csc": scipy.sparse.csc_array(X)}[kind]
+    return cg.Problem(X, y, loss, constraints.L1Ball(3.0) if constraint is None else constraint, **settings)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("constraint", [SETS[0], constraints.GroupBall([0, 1, 2] * 4, 2.0), constraints.Box(-0.3, 0.5)])
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Squared()], ids=repr)
+def test_corrective_on_many_samples(loss, constraint, intercept):
+    problem = make_large_problem("csr", loss, constraint, intercept=intercept, sample_weight=np.linspace(1, 2, MANY))
+    result = cg.minimize(problem, "corrective", tol=1e-9)
+    assert result.gap <= 1e-9
+    assert result.gap == problem.gap(result.w)
+    assert result.n_epochs <= 12
+    again = cg.minimize(problem, "corrective", tol=1e-9)
+    assert result.w.tobytes() == again.w.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["dense", "csc"])
+def test_corrective_on_many_samples_of_any_kind(kind):
+    expected = cg.minimize(make_large_problem("csr"), "corrective", tol=1e-10)
+    result = cg.minimize(make_large_problem(kind), "corrective", tol=1e-10)
+    np.testing.assert_allclose(result.w, expected.w, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Squared()], ids=repr)
+def test_a_run_on_many_samples_goes_on_from_a_checkpoint(loss, tmp_path):
+    problem = make_large_problem(loss=loss)
+    whole = cg.minimize(problem, "corrective", tol=0.0, max_steps=9)
+    for max_steps in (2, 5, 9):
+        result = cg.minimize(problem, "corrective", tol=0.0, max_steps=max_steps, checkpoint=tmp_path / "run.npz")
+    np.testing.assert_array_equal(result.state.w, whole.state.w)
+    assert result.n_epochs == whole.n_epochs
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
+def test_a_thinned_problem_is_that_of_the_chosen_samples(kind):
+    X, y = make_data()
+    weight = np.linspace(1.0, 2.0, N)
+    thinned = make_problem(kind, sample_weight=weight, intercept=True).thinned(7)
+    expected = cg.Problem(
+        X[::7], y[::7], losses.Logistic(), thinned.constraint, sample_weight=weight[::7], intercept=True
+    )
+    w = np.linspace(-0.2, 0.3, D)
+    assert thinned.n_samples == expected.n_samples == 9
+    assert thinned.objective(w) == pytest.approx(expected.objective(w), rel=1e-13)
+    np.testing.assert_allclose(thinned.gradient(w), expected.gradient(w), rtol=1e-9, atol=1e-14)
+
+
+def test_rows_drawn_by_curvature_stand_for_all():
+    rng = np.random.default_rng(0)
+    d = rng.random(10_000) ** 8
+    rows, c = outer.sample_by_curvature(d, 1000)
+    assert 500 <= rows.size <= 1001
+    assert (np.diff(rows) > 0).all()
+    assert c.sum() == pytest.approx(d.sum(), rel=2e-3)
+    is_large = d >= d.sum() / 1000
+    assert set(np.flatnonzero(is_large)) <= set(rows)  # a row that weighs more than its share is taken as it is
+    np.testing.assert_array_equal(c[np.isin(rows, np.flatnonzero(is_large))], d[is_large])
+    z = rng.standard_normal(10_000) ** 2
+    assert c @ z[rows] == pytest.approx(d @ z, rel=0.1)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_curvature_is_not_computed_twice_nor_from_more_rows_than_wanted(kind, intercept):
+    problem = make_problem(kind, intercept=intercept)
+    vertices = [constraints.Atom(j, 2.0) for j in (5, 0, 3, 6, 1)]
+    w = np.linspace(-0.2, 0.3, D)
+    H = problem.evaluate(w, vertices).curvature
+    known = np.arange(9.0).reshape(3, 3)
+    partly = problem.evaluate(w, lambda objective, r: Wanted(active_set.stack(vertices), known=known)).curvature
+    np.testing.assert_array_equal(partly[:3, :3], known)
+    np.testing.assert_allclose(partly[3:], H[3:], atol=1e-12)
+    np.testing.assert_allclose(partly[:3, 3:], H[:3, 3:], atol=1e-12)
+    estimate = problem.evaluate(w, lambda objective, r: Wanted(active_set.stack(vertices), n_rows=20)).curvature
+    assert 1e-6 < abs(estimate - H).max() < 0.7 * abs(H).max()
+    assert np.linalg.eigvalsh(estimate).min() > -1e-12
+
+
+def test_corrective_sees_all_samples_where_few_have_one_class_only():
+    X = np.random.default_rng(0).standard_normal((MANY, 3))
+    y = -np.ones(MANY)
+    y[[1, 6, 11]] = 1.0
+    problem = cg.Problem(X, y, losses.Logistic(), constraints.L1Ball(1.0), intercept=True)
+    assert not problem.can_be_thinned(5)
+    assert cg.minimize(problem, "corrective", tol=1e-10).gap <= 1e-10
+    weight = (y > 0) * 1.0
+    assert not cg.Problem(X, X[:, 0], losses.Squared(), constraints.L1Ball(1.0), sample_weight=weight).can_be_thinned(5)

@@ -11,6 +11,7 @@ import scipy.sparse
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
 from condgrad.linalg.slices import DenseSlices, SparseSlices
+from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
 
@@ -38,23 +39,30 @@ class Matrix:
         """The columns of X."""
         return _sparse_slices(self.X.tocsc()) if self.is_sparse else DenseSlices(self.X.T)
 
+    # Full passes go through the view that the user gave, whichever others have been built since: another view rounds
+    # differently, and two runs on one problem should agree to the last bit.
+
     def dot(self, w: np.ndarray) -> np.ndarray:
-        """Return X w in one pass, on all cores; for a sparse w through its columns alone, where they are at hand."""
-        if self.is_sparse and "columns" in vars(self):
-            support = np.flatnonzero(w)
-            if 4 * _count_chosen(self.columns, support) < self.n_stored:
-                p = np.zeros(self.shape[0])
-                _add_chosen(self.columns, support, w[support], DenseVector(p))
-                return p
-        if self._has("rows"):
+        """Return X w in one pass, on all cores."""
+        if not w.any():  # where many solvers start
+            return np.zeros(self.shape[0])
+        if self._rows_are_native:
             return _dot_all(self.rows, self.shape[0], self.n_stored, w)
         return _add_all(self.columns, self.shape, self.n_stored, w)
 
     def transpose_dot(self, a: np.ndarray) -> np.ndarray:
         """Return X' a in one pass, on all cores."""
-        if self._has("columns"):
-            return _dot_all(self.columns, self.shape[1], self.n_stored, a)
-        return _add_all(self.rows, self.shape[::-1], self.n_stored, a)
+        if self._rows_are_native:
+            return _add_all(self.rows, self.shape[::-1], self.n_stored, a)
+        return _dot_all(self.columns, self.shape[1], self.n_stored, a)
+
+    def thinned(self, every: int) -> Matrix:
+        """Return one row in ``every`` as a matrix of its own."""
+        if not self.is_sparse:
+            return Matrix(self.X[::every].copy(order="C" if self._rows_are_native else "F"))
+        data, indices, indptr = self.rows
+        rows = (data, indices.view(f"i{indices.itemsize}"), indptr.view(f"i{indptr.itemsize}"))
+        return Matrix(scipy.sparse.csr_matrix(rows, shape=self.shape)[::every])
 
     def column(self, j: int) -> tuple[np.ndarray | None, np.ndarray]:
         """Return the rows that column ``j`` touches (None: all of them) and its values there."""
@@ -72,33 +80,38 @@ class Matrix:
         """Add ``sum_q c_q x_(rows_q)`` to ``out``."""
         _add_chosen(self.rows, rows, c, DenseVector(out))
 
-    def gram(self, features: np.ndarray, d: np.ndarray) -> np.ndarray:
-        """Return X_A' diag(d) X_A for the chosen features A, on all cores."""
+    def gram(
+        self, features: np.ndarray, d: np.ndarray, rows: np.ndarray | None = None, *, first: int = 0
+    ) -> np.ndarray:
+        """Return X_A' diag(d) X_A for the chosen features A and rows (None: all), on all cores.
+
+        The products of the ``first`` so many features with each other are left at 0: they are known.
+        """
         if not self.is_sparse:
-            X = self.X[:, features].astype(np.float64, copy=False)
-            return X.T @ (d[:, None] * X)
+            X = self.X.take(features, axis=1) if rows is None else self.X[rows[:, None], features]
+            return weighted_gram(X.astype(np.float64, copy=False), d, first)
+        # Numbered by feature, the known ones before the others, the entries of a row come in the order of numbers.
+        order = np.concatenate((np.argsort(features[:first]), first + np.argsort(features[first:])))
         place = np.full(self.shape[1], -1, dtype=np.int32)
-        place[features] = np.arange(features.size)
+        place[features[order]] = np.arange(features.size)
 
         def add_rows(start: int, stop: int) -> np.ndarray:
             H = np.zeros((features.size, features.size))
-            _add_outer_products(self.rows, place, d, H, start, stop)
+            _add_outer_products(self.rows, support, place, first, d, H, start, stop)
             return H
 
-        work = 4 * self.n_stored if features.size < 1000 else 0  # each thread has an H of its own
-        borders = threads.cut(self.shape[0], work, self.rows.indptr)
-        H = functools.reduce(np.add, threads.run(add_rows, borders))
-        return H + np.tril(H, -1).T
+        support = support_of(rows, self.shape[0])
+        # Each thread has an H of its own.
+        work = 4 * self.n_stored * (d.size / self.shape[0]) if features.size < 1000 else 0
+        borders = threads.cut(d.size, work)
+        lower = functools.reduce(np.add, threads.run(add_rows, borders))
+        H = np.empty_like(lower)
+        H[np.ix_(order, order)] = lower + np.tril(lower, -1).T
+        return H
 
     def count_stored(self, rows: np.ndarray) -> int:
         """Return how many entries the chosen rows store."""
         return int(_count_chosen(self.rows, rows))
-
-    def _has(self, view: str) -> bool:
-        """Tell whether a pass should go through ``view``: it is contiguous in memory, or has been built anyway."""
-        if self.is_sparse:
-            return view in vars(self) or self._rows_are_native == (view == "rows")
-        return self._rows_are_native == (view == "rows")
 
 
 def _sparse_slices(X: Any) -> SparseSlices:
@@ -168,21 +181,41 @@ def _count_chosen(slices, chosen):
     return total
 
 
+def weighted_gram(X: np.ndarray, d: np.ndarray, first: int) -> np.ndarray:
+    """Return X' diag(d) X; the products of the ``first`` so many columns with each other are left at 0."""
+    H = np.zeros((X.shape[1], X.shape[1]))
+    H[first:] = (d[:, None] * X[:, first:]).T @ X
+    H[:first, first:] = H[first:, :first].T
+    return H
+
+
 @kernel
-def _add_outer_products(rows, place, d, H, start, stop):
-    """Add the lower triangles of d_i x_i x_i', restricted to the features that have a place."""
-    where = np.empty(H.shape[0], np.int64)
+def _add_outer_products(rows, support, place, first, d, H, start, stop):
+    """Add the lower triangles of d_k x_i x_i' for the rows i at the places k = start, ..., stop - 1 of ``support``.
+
+    Only features that have a place count, and of those before ``first`` only their products with later ones.
+    """
+    where = np.empty(H.shape[0], np.uint64)
     value = np.empty(H.shape[0])
-    for i in range(start, stop):
-        count = 0
+    for k in range(start, stop):
+        i = support.row(k)
+        count = np.uint64(0)
+        if first > 0:
+            for m in range(rows.indptr[i], rows.indptr[i + 1]):
+                at = place[rows.indices[m]]
+                if 0 <= at < first:
+                    where[count] = at
+                    value[count] = rows.data[m]
+                    count += np.uint64(1)
+        n_known = count
         for m in range(rows.indptr[i], rows.indptr[i + 1]):
-            k = place[rows.indices[m]]
-            if k >= 0:
-                where[count] = k
+            at = place[rows.indices[m]]
+            if at >= first:
+                where[count] = at
                 value[count] = rows.data[m]
-                count += 1
-        for a in range(count):
-            scaled = d[i] * value[a]
-            for b in range(a + 1):
-                low, high = min(where[a], where[b]), max(where[a], where[b])
-                H[high, low] += scaled * value[b]
+                count += np.uint64(1)
+        for a in range(n_known, count):
+            scaled = d[k] * value[a]
+            row = H[where[a]]
+            for b in range(a + np.uint64(1)):
+                row[where[b]] += scaled * value[b]

@@ -39,6 +39,11 @@ class SomeRows(NamedTuple):
         return self.rows[k]
 
 
+def support_of(rows: np.ndarray | None, n: int) -> Any:
+    """Return the samples that ``rows`` names as kernels know them; None stands for all ``n``."""
+    return AllRows(n) if rows is None else SomeRows(rows)
+
+
 def merge(rows_a: np.ndarray, a: np.ndarray, rows_b: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the sum of two sparse columns, each given by sorted rows and values, as another."""
     rows = np.empty(rows_a.size + rows_b.size, rows_a.dtype)
