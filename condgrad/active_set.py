@@ -156,10 +156,7 @@ class AtomStack:
         return r[self.index] * self.value
 
     def curvature(self, problem: Problem, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
-        H = problem.matrix.gram(self.index, d, rows, first=first)
-        H *= self.value
-        H *= self.value[:, None]
-        return H
+        return problem.matrix.gram(self.index, self.value, d, rows, first)
 
     def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
         w = np.zeros(n_features)

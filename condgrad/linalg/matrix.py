@@ -14,6 +14,8 @@ from condgrad.linalg.slices import DenseSlices, SparseSlices
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
+_BLOCK = 32  # rows and columns of a block of a transposition
+
 
 class Matrix:
     """The n x d data, held as the user gave it; the other view is made when a solver first asks for it.
@@ -81,32 +83,28 @@ class Matrix:
         _add_chosen(self.rows, rows, c, DenseVector(out))
 
     def gram(
-        self, features: np.ndarray, d: np.ndarray, rows: np.ndarray | None = None, *, first: int = 0
+        self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None = None, first: int = 0
     ) -> np.ndarray:
-        """Return X_A' diag(d) X_A for the chosen features A and rows (None: all), on all cores.
+        """Return A' diag(d) A on all cores, for A with the chosen rows (None: all) and columns values_k X_(features_k).
 
-        The products of the ``first`` so many features with each other are left at 0: they are known.
+        The products of the ``first`` so many columns with each other are left at 0: they are known.
         """
         if not self.is_sparse:
             X = self.X.take(features, axis=1) if rows is None else self.X[rows[:, None], features]
-            return weighted_gram(X.astype(np.float64, copy=False), d, first)
-        # Numbered by feature, the known ones before the others, the entries of a row come in the order of numbers.
-        order = np.concatenate((np.argsort(features[:first]), first + np.argsort(features[first:])))
+            return weighted_gram(X * values, d, first)
         place = np.full(self.shape[1], -1, dtype=np.int32)
-        place[features[order]] = np.arange(features.size)
+        place[features] = np.arange(features.size)
+        support = support_of(rows, self.shape[0])
 
         def add_rows(start: int, stop: int) -> np.ndarray:
             H = np.zeros((features.size, features.size))
-            _add_outer_products(self.rows, support, place, first, d, H, start, stop)
+            _add_outer_products(self.rows, support, place, values, first, d, H, start, stop)
             return H
 
-        support = support_of(rows, self.shape[0])
-        # Each thread has an H of its own.
-        work = 4 * self.n_stored * (d.size / self.shape[0]) if features.size < 1000 else 0
-        borders = threads.cut(d.size, work)
-        lower = functools.reduce(np.add, threads.run(add_rows, borders))
-        H = np.empty_like(lower)
-        H[np.ix_(order, order)] = lower + np.tril(lower, -1).T
+        # Each thread has an H of its own, and adding them costs k^2.
+        work = max(0.0, 4.0 * self.n_stored * (d.size / self.shape[0]) - 4.0 * features.size**2)
+        H = functools.reduce(np.add, threads.run(add_rows, threads.cut(d.size, work)))
+        _mirror(H)
         return H
 
     def count_stored(self, rows: np.ndarray) -> int:
@@ -190,10 +188,11 @@ def weighted_gram(X: np.ndarray, d: np.ndarray, first: int) -> np.ndarray:
 
 
 @kernel
-def _add_outer_products(rows, support, place, first, d, H, start, stop):
-    """Add the lower triangles of d_k x_i x_i' for the rows i at the places k = start, ..., stop - 1 of ``support``.
+def _add_outer_products(rows, support, place, values, first, d, H, start, stop):
+    """Add the lower triangles of d_k a_i a_i' for the rows i at the places k = start, ..., stop - 1 of ``support``.
 
-    Only features that have a place count, and of those before ``first`` only their products with later ones.
+    Row a_i has only features that have a place, times their values; of those placed before ``first`` only their
+    products with later ones count.
     """
     where = np.empty(H.shape[0], np.uint64)
     value = np.empty(H.shape[0])
@@ -205,17 +204,28 @@ def _add_outer_products(rows, support, place, first, d, H, start, stop):
                 at = place[rows.indices[m]]
                 if 0 <= at < first:
                     where[count] = at
-                    value[count] = rows.data[m]
+                    value[count] = rows.data[m] * values[at]
                     count += np.uint64(1)
         n_known = count
         for m in range(rows.indptr[i], rows.indptr[i + 1]):
             at = place[rows.indices[m]]
             if at >= first:
                 where[count] = at
-                value[count] = rows.data[m]
+                value[count] = rows.data[m] * values[at]
                 count += np.uint64(1)
         for a in range(n_known, count):
             scaled = d[k] * value[a]
-            row = H[where[a]]
             for b in range(a + np.uint64(1)):
-                row[where[b]] += scaled * value[b]
+                low, high = min(where[a], where[b]), max(where[a], where[b])
+                H[high, low] += scaled * value[b]
+
+
+@kernel
+def _mirror(H):
+    """Copy the lower triangle of H to the upper one, in blocks that fit into the cache."""
+    k = H.shape[0]
+    for top in range(0, k, _BLOCK):
+        for left in range(0, top + 1, _BLOCK):
+            for a in range(top, min(top + _BLOCK, k)):
+                for b in range(left, min(left + _BLOCK, a)):
+                    H[b, a] = H[a, b]

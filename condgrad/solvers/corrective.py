@@ -9,11 +9,18 @@ import numpy as np
 from condgrad.problem import Evaluation, Problem, Wanted
 from condgrad.taylor_model import model_for
 
-_SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "thinning", "first_gap", "rows_per_atom")  # by a checkpoint
+_SAVED = (
+    "gradient_evaluations",
+    "lmo_calls",
+    "is_still",
+    "thinning",
+    "first_objective",
+    "rows_per_atom",
+)  # by a checkpoint
 _SUFFICIENT = 1e-4  # of the decrease that the slope promises: Armijo's rule
 _SMALL = 4000  # samples that a first rough answer is sought for
 _WIDENING = 8  # how many times more samples a rough answer is refined on
-_FEW_ROWS = 50  # per atom, for a first estimate of the curvature
+_FEW_ROWS = 30  # per atom, for a first estimate of the curvature
 _CONTRACTION = 0.3  # of the gap by a pass: where it shrinks less, the curvature should be more exact
 
 
@@ -30,7 +37,7 @@ class CorrectiveState:
         self.see(_first_thinning(problem) if w0 is None else 1)
         atoms, x = self.model.start(w0)
         self.look(atoms, x, np.inf)
-        self.first_gap = self.evaluation.gap
+        self.first_objective = self.evaluation.objective
 
     def see(self, thinning: int) -> None:
         """Make passes over one sample in ``thinning`` from now on."""
@@ -47,7 +54,7 @@ class CorrectiveState:
             if objective > limit:
                 return None  # the step was too long: no curvature is needed here
             chosen = atoms.select(kept)
-            self.model.enter(chosen, r)
+            self.model.enter(chosen, x[kept], r)
             if self.problem.loss.is_quadratic:  # one Gram matrix, a few columns at a time
                 return Wanted(chosen, known=None if self.curvature is None else self.curvature[np.ix_(kept, kept)])
             return Wanted(chosen, n_rows=self.rows_per_atom * max(20, len(chosen)))
@@ -63,14 +70,13 @@ class CorrectiveState:
         return None
 
     @property
-    def is_rough(self) -> bool:
-        """Whether a better answer for the samples seen would be no better for all of them.
+    def noise(self) -> float:
+        """How far above the optimum of all samples the best w of those seen lies, about.
 
-        The best w of m samples lies about |F| k / m above the optimum of all, if it has k nonzero weights.
+        That of m samples with k nonzero weights lies about k / m above, in units of a typical loss.
         """
-        noise = abs(self.evaluation.objective) * np.count_nonzero(self.x) / self.part.n_samples
-        is_enough = self.evaluation.gap <= max(3.0 * noise, 1e-4 * self.first_gap)
-        return self.thinning > 1 and (bool(is_enough) or self.is_still)
+        scale = max(abs(self.evaluation.objective), self.first_objective - self.evaluation.objective)
+        return scale * np.count_nonzero(self.x) / self.part.n_samples
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all that decides the rest of the run, as numbers and as arrays."""
@@ -134,13 +140,13 @@ class Corrective:
         before = state.evaluation
         slopes = state.atoms.inner_products(before.gradient)
         x = state.model.minimise(state.atoms, slopes, state.curvature, state.x, min(0.1, 2.0 * before.gap))
-        if state.is_rough:
+        direction = x - state.x
+        slope = min(0.0, float(slopes @ direction))  # close to the optimum it is lost in rounding, and the gap is not
+        if state.thinning > 1 and (state.is_still or -slope <= state.noise):  # see more samples
             state.see(max(1, state.thinning // _WIDENING))
             state.look(state.atoms, x, np.inf)
             state.is_still = False
             return
-        direction = x - state.x
-        slope = min(0.0, float(slopes @ direction))  # close to the optimum it is lost in rounding, and the gap is not
         rounding = 1e-13 * abs(before.objective)
         gamma, state.is_still = 1.0, True
         while direction.any() and gamma > 1e-10:

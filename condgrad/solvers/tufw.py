@@ -132,7 +132,7 @@ class TUFW(NamedTuple):
         state.v.values[:], state.t.values[:], state.p.values[:] = v, curvature, p
         state.q.set_to(parts.transpose_dot(v - curvature * p))
         if isinstance(state.H, StoredCurvature):
-            state.H.H[:] = problem.matrix.gram(np.arange(parts.d), curvature)
+            state.H.H[:] = problem.matrix.gram(np.arange(parts.d), np.ones(parts.d), curvature)
         state.r.set_to(parts.transpose_dot(v), w)
 
     def step(self, problem, state, rows, t):
@@ -170,5 +170,5 @@ class TUFW(NamedTuple):
         w = state.w.to_array()
         state.q.set_to(parts.transpose_dot(v - t * p))
         if isinstance(state.H, StoredCurvature):
-            state.H.H[:] = parts.problem.matrix.gram(np.arange(parts.d), t)
+            state.H.H[:] = parts.problem.matrix.gram(np.arange(parts.d), np.ones(parts.d), t)
         state.r.set_to(parts.transpose_dot(v + t * (parts.predictions(w) - p)), w)
