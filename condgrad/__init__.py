@@ -6,8 +6,9 @@
 array([0., 1.])
 """
 
-from condgrad import constraints, losses, rules, solvers, step_sizes, theory
+from condgrad import constraints, losses, rules, solvers, step_sizes, terms, theory
 from condgrad.checkpoint import Checkpoint
+from condgrad.general_problem import GeneralProblem
 from condgrad.minimize import minimize
 from condgrad.problem import Evaluation, Problem
 from condgrad.result import Result, Status
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Checkpoint",
     "Evaluation",
+    "GeneralProblem",
     "Problem",
     "Progress",
     "Result",
@@ -29,5 +31,6 @@ __all__ = [
     "rules",
     "solvers",
     "step_sizes",
+    "terms",
     "theory",
 ]

@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.problem import Problem
-
 _FORMAT = "condgrad checkpoint, version 1"
 
 
@@ -50,7 +48,7 @@ class Checkpoint:
     def __repr__(self) -> str:
         return f"Checkpoint({str(self.path)!r}, every={self.every})"
 
-    def open(self, problem: Problem, solver: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+    def open(self, problem: Any, solver: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """Return the numbers and arrays of the run saved here, or None where there is no file yet."""
         self._key = {"problem": fingerprint(problem), "solver": solver}
         if not self.path.exists():
@@ -109,12 +107,10 @@ def load(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return header, arrays
 
 
-def fingerprint(problem: Problem) -> str:
+def fingerprint(problem: Any) -> str:
     """Return a hash of all that defines a problem."""
     digest = hashlib.blake2b(digest_size=16)
-    X = problem.matrix.X
-    parts = (X.data, X.indices, X.indptr) if problem.matrix.is_sparse else (X,)
-    _feed(digest, (X.shape, *parts, problem.samples, problem.constraint, problem.has_intercept))
+    _feed(digest, problem.definition())
     return digest.hexdigest()
 
 

@@ -32,6 +32,15 @@ class FiniteSum(NamedTuple):
 
 
 @compiled
+class GeneralSum(NamedTuple):
+    """The sum over samples of weight f_i(w) for terms f_i of any form, over a constraint set."""
+
+    terms: Any
+    constraint: Any
+    weight: float  # 1/n
+
+
+@compiled
 class Table(NamedTuple):
     """One number per sample."""
 
@@ -63,6 +72,11 @@ class Estimate(NamedTuple):
         """Add c x_i to r, where p = x_i'w + b."""
         problem.X.add_slice(i, c, self.vector)
         self.scalars[0] += c * (p - problem.b[0])
+
+    def add_array(self, c, v, w):
+        """Add c v to r for an array v, where the iterate is the vector ``w``."""
+        self.vector.add_array(c, v)
+        self.scalars[0] += c * w.inner(v)
 
     def renew_sample(self, problem, i, alpha, w):
         """Set alpha_i to the derivative at x_i'w and keep r = X' alpha: lines 3 to 6 of Negiar et al.'s algorithm 1."""

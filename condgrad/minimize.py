@@ -11,20 +11,23 @@ import numpy as np
 from condgrad import solvers
 from condgrad.checkpoint import Checkpoint
 from condgrad.constraints import Atom
+from condgrad.general_problem import GeneralProblem
 from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
 from condgrad.problem import Evaluation, Problem
 from condgrad.progress import check_callback, show
 from condgrad.result import Result, Status
+from condgrad.step_sizes import Backtracking
 from condgrad.trace import Progress, Trace, count_nonzero
 
 _SAVED = ("t", "seconds", "first_epoch", "next_record", "lower_bound", "best_gap", "was_still")  # by a checkpoint
 _MOST_PREDICTIONS = 200_000  # samples up to which "auto" lets corrective keep the predictions of dense vertices
+_MOST_SECOND = 1000  # features up to which "auto" takes second derivatives of general terms: H is d x d
 _FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: rounding of another solver
 
 
 def minimize(
-    problem: Problem,
+    problem: Problem | GeneralProblem,
     solver: Any = "auto",
     *,
     w0: Any = None,
@@ -43,11 +46,12 @@ def minimize(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or GeneralProblem
     solver : str or solver object
         A registered name (see :func:`condgrad.solvers.by_name`), an object such as
         ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective, unless the set's vertices have many entries
-        and there are very many samples (then pairwise over polytopes, fw over round sets). ``result.solver`` says why.
+        and there are very many samples (then pairwise over polytopes, fw over round sets). For a GeneralProblem it is
+        tufw where there are second derivatives and d is moderate, else fw. ``result.solver`` says why.
     w0 : array of shape (n_features,) or Result, optional
         Where to start: any point of the set, or the result of an earlier run.
     max_epochs : float
@@ -88,8 +92,8 @@ def minimize(
     >>> result.w, result.status.name
     (array([0., 1.]), 'CONVERGED')
     """
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a condgrad.Problem; got {type(problem).__name__}.")
+    if not isinstance(problem, Problem | GeneralProblem):
+        raise TypeError(f"problem must be a condgrad.Problem or GeneralProblem; got {type(problem).__name__}.")
     solver, description = _resolve(solver, problem)
     limits = _Limits(tol, relative_tol, max_epochs, max_steps, max_time, evaluate_every)
     check_callback(callback)
@@ -132,9 +136,7 @@ class _Limits:
 class _Run:
     """One run of a solver: its state, its clock, its records, and the best iterate that was certified."""
 
-    def __init__(
-        self, problem: Problem, solver: Any, state: Any, limits: _Limits, checkpoint: Checkpoint | None
-    ) -> None:
+    def __init__(self, problem: Any, solver: Any, state: Any, limits: _Limits, checkpoint: Checkpoint | None) -> None:
         self.problem, self.solver, self.state, self.limits = problem, solver, state, limits
         self.checkpoint = checkpoint
         self.trace = Trace()
@@ -268,11 +270,10 @@ class _Run:
         return None
 
 
-def _resolve(solver: Any, problem: Problem) -> tuple[Any, str]:
+def _resolve(solver: Any, problem: Any) -> tuple[Any, str]:
     """Return the solver object, and what the Result says of it."""
     if isinstance(solver, str) and solver == "auto":
-        name, why = _choose(problem)
-        chosen = solvers.by_name(name)()
+        chosen, why = _choose(problem) if problem.has_predictions else _choose_general(problem)
         return chosen, f"{chosen!r} (auto: {why})"
     if isinstance(solver, str):
         solver = solvers.by_name(solver)()
@@ -280,26 +281,40 @@ def _resolve(solver: Any, problem: Problem) -> tuple[Any, str]:
         raise TypeError(f"solver must be an object, not a class; use {solver.__name__}(...).")
     if not all(hasattr(solver, name) for name in ("init", "advance", "refresh", "evaluate")):
         raise TypeError(f"solver must be a registered name or a solver object; got {solver!r}.")
+    if getattr(solver, "needs_predictions", False) and not problem.has_predictions:
+        raise TypeError(
+            f"{type(solver).__name__} works with predictions x_i'w, which a GeneralProblem does not have; "
+            "use 'tufw', 'fw', 'away', 'pairwise' or 'bpcg'."
+        )
     return solver, repr(solver)
 
 
-def _choose(problem: Problem) -> tuple[str, str]:
-    """Return the name of the solver that "auto" takes, and why.
+def _choose_general(problem: GeneralProblem) -> tuple[Any, str]:
+    """Return the solver that "auto" takes for general terms, and why."""
+    if not problem.has_second_derivatives:
+        return solvers.FrankWolfe(Backtracking()), "the terms have no second derivatives"
+    if problem.n_features > _MOST_SECOND:
+        return solvers.FrankWolfe(Backtracking()), f"a Hessian of {problem.n_features} features is too dear"
+    return solvers.by_name("tufw")(adaptive=True), "second derivatives save passes over the terms"
+
+
+def _choose(problem: Problem) -> tuple[Any, str]:
+    """Return the solver that "auto" takes, and why.
 
     ``corrective`` needs 5 to 20 passes over the data where others need hundreds. Over sets whose vertices have many
     entries it keeps the predictions of every atom, n numbers each: too many of them are left to solvers that keep none.
     """
     constraint = problem.constraint
     if constraint.vertex is Atom or hasattr(constraint, "restricted"):
-        return "corrective", "few passes, each followed by a correction of all weights"
+        return solvers.Corrective(), "few passes, each followed by a correction of all weights"
     if problem.n_samples <= _MOST_PREDICTIONS:
-        return "corrective", f"few passes; {problem.n_samples} predictions an atom are affordable"
+        return solvers.Corrective(), f"few passes; {problem.n_samples} predictions an atom are affordable"
     if constraint.is_polytope:
-        return "pairwise", f"{type(constraint).__name__} is a polytope whose vertices have many entries"
-    return "fw", f"{type(constraint).__name__} is not a polytope, and its vertices have many entries"
+        return solvers.Pairwise(), f"{type(constraint).__name__} is a polytope whose vertices have many entries"
+    return solvers.FrankWolfe(), f"{type(constraint).__name__} is not a polytope, and its vertices have many entries"
 
 
-def _feasible(problem: Problem, w0: Any) -> np.ndarray:
+def _feasible(problem: Any, w0: Any) -> np.ndarray:
     """Return a warm start as an array of the set."""
     w0 = w0.w if isinstance(w0, Result) else w0
     w0 = convert.as_point(w0, problem.n_features, "w0")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from condgrad import samples as outer
 from condgrad.linalg.vectors import inner
 from condgrad.problem import Evaluation, Problem, gap_at
-
-if TYPE_CHECKING:
-    from condgrad.segment import Segment
-
+from condgrad.segment import PredictionSegment
 
 _SAVED = ("b", "gap", "is_still", "gradient_evaluations", "lmo_calls", "_touched")  # by a checkpoint
 
@@ -42,7 +39,11 @@ class Point:
         self._derive()
         self.look()
 
-    def move(self, line: Segment, gamma: float, *, look: bool = True) -> None:
+    def segment(self, **course: Any) -> PredictionSegment:
+        """Return F along a line from here."""
+        return PredictionSegment(self, **course)
+
+    def move(self, line: Any, gamma: float, *, look: bool = True) -> None:
         """Go to w + gamma d along a segment that starts here; ``look=False`` leaves r, s and gap unknown."""
         line.add_to(self.w, gamma)
         self.is_still = gamma == 0.0

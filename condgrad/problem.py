@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgrad import constraints
+from condgrad import constraints, taylor_points
 from condgrad import samples as outer
 from condgrad.active_set import stack
+from condgrad.compiled import is_compiled
 from condgrad.constraints import best_vertex
+from condgrad.finite_sum import FiniteSum
 from condgrad.linalg import convert
+from condgrad.linalg.arrays import ArraySlices
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import inner
@@ -69,6 +72,8 @@ class Problem:
     (0.25, 0.5)
     """
 
+    has_predictions = True  # x_i'w, which most solvers work with
+
     def __init__(
         self, X: Any, y: Any, loss: Any, constraint: Any, *, sample_weight: Any = None, intercept: bool = False
     ) -> None:
@@ -85,7 +90,7 @@ class Problem:
         self.loss = loss
         self.constraint = constraints.as_constraint_set(constraint)
         self.constraint.check_features(self.n_features)
-        _check_size(self.constraint, self.n_features)
+        check_size(self.constraint, self.n_features)
         self.has_intercept = bool(intercept)
         self.samples = outer.Samples(loss, y, weight)
 
@@ -166,6 +171,37 @@ class Problem:
         """Return a vertex of C that minimises <r, s>."""
         return best_vertex(self.constraint, r)
 
+    def point(self, w: np.ndarray) -> Any:
+        """Return the iterate of a solver of full passes, at ``w``."""
+        from condgrad.point import Point  # which is made of problems
+
+        return Point(self, w)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether steps can run inside kernels: sets whose oracle is ordinary Python cannot."""
+        return is_compiled(self.constraint)
+
+    @property
+    def entries_per_sample(self) -> float:
+        """The mean number of entries of a row of X."""
+        return self.matrix.n_stored / self.n_samples
+
+    def finite_sum(self, b: np.ndarray) -> FiniteSum:
+        """Return the problem one sample at a time, with the intercept ``b[0]``."""
+        rows = self.matrix.rows
+        return FiniteSum(rows if self.is_compiled else ArraySlices(rows), self.samples, self.constraint, b)
+
+    def taylor_points(self, parts: Any, form: str, renews_all: bool) -> tuple[Any, Any]:
+        """Return what TUFW keeps of its Taylor points, and its H; three numbers a sample serve every rule."""
+        return taylor_points.of_predictions(parts, form)
+
+    def definition(self) -> tuple[Any, ...]:
+        """Return all that defines the problem, for a checkpoint to know it by."""
+        X = self.matrix.X
+        data = (X.data, X.indices, X.indptr) if self.matrix.is_sparse else (X,)
+        return (X.shape, *data, self.samples, self.constraint, self.has_intercept)
+
     def vertex_predictions(self, s: Any) -> tuple[np.ndarray | None, np.ndarray]:
         """Return X s as the rows that it touches (None: all) and its values there."""
         indices, values = s.support()
@@ -221,7 +257,7 @@ def gap_at(r: np.ndarray, w: np.ndarray, s: Any) -> float:
     return inner(r, w) - inner(r if indices is None else r[indices], values)
 
 
-def _check_size(constraint: Any, n_features: int) -> None:
+def check_size(constraint: Any, n_features: int) -> None:
     """Raise where a vertex is so large that predictions would overflow.
 
     Along a generic direction the two ends of the set are its largest vertices, up to a moderate factor.

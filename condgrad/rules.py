@@ -2,7 +2,7 @@
 
 A rule says ``sizes(k, n)``, the expected number of samples for iterations k = 1, 2, ... (an array), and ``sampling``,
 how they are chosen. A fractional size is rounded at random so that its expectation is kept. Your own rule is any object
-with these two.
+with these two; ``renews_all = True`` saves memory on general problems where its sizes are 0 and n alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ class Rule:
     """The protocol: subclass it, or bring any object with ``sizes`` and ``sampling``."""
 
     sampling = "batch"
+    renews_all = False  # whether it renews all Taylor points or none: one point for all samples is then enough
 
     def sizes(self, k: np.ndarray, n: int) -> np.ndarray:
         """Return the expected number of samples for each of the iterations ``k``."""
@@ -67,6 +68,7 @@ class DBD(Rule):
     """
 
     sampling = "cyclic"
+    renews_all = True
 
     def __init__(self, n_steps: int | None = None) -> None:
         self.n_steps = _checked(n_steps, "DBD")
@@ -89,6 +91,8 @@ class Empty(Rule):
     array([0., 0., 0.])
     """
 
+    renews_all = True
+
     def sizes(self, k: np.ndarray, n: int) -> np.ndarray:
         """Return 0."""
         return np.zeros(k.shape)
@@ -104,6 +108,7 @@ class Full(Rule):
     """
 
     sampling = "cyclic"
+    renews_all = True
 
     def sizes(self, k: np.ndarray, n: int) -> np.ndarray:
         """Return n."""

@@ -1,22 +1,21 @@
-"""Segment: F along a line from the current point, known through the predictions alone."""
+"""Segment: F along a line from the current point, which is what a step size asks."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from condgrad import samples as outer
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import inner
-from condgrad.point import Point
+
+if TYPE_CHECKING:
+    from condgrad.point import Point
 
 
 class Segment:
     """phi(gamma) = F(w + gamma d) for 0 <= gamma <= max_step, with d = sum_k c_k v_k - pull w.
-
-    The predictions move by q = X d, so phi costs O(n) (with a sparse d and pull = 0, the rows it touches) and no pass
-    over X. With an intercept, phi is the minimum over it.
 
     Attributes
     ----------
@@ -24,25 +23,16 @@ class Segment:
         phi'(0) = <grad F(w), d>, negative for a direction of descent.
     max_step : float
         The largest feasible step.
-    rows, q : the rows whose predictions change (None: all) and their rates of change
     """
 
     def __init__(
-        self, point: Point, *, pull: float, parts: list[tuple[float, Any]], slope: float, max_step: float
+        self, point: Any, *, pull: float, parts: list[tuple[float, Any]], slope: float, max_step: float
     ) -> None:
-        problem = point.problem
         self.point = point
         self.pull = pull
         self.parts = parts
         self.slope = slope
         self.max_step = max_step
-        predictions = [(c, problem.vertex_predictions(v)) for c, v in parts]
-        if pull != 0.0:
-            predictions.append((-pull, (None, point.p)))
-        self.rows, self.q = problem.combine(predictions)
-        if problem.has_intercept and self.rows is not None:  # b moves along, and every prediction with it
-            self.rows, self.q = None, problem.spread(self.rows, self.q)
-        self._support = support_of(self.rows, problem.n_samples)
 
     def add_to(self, w: np.ndarray, gamma: float) -> None:
         """Set w to w + gamma d."""
@@ -61,14 +51,7 @@ class Segment:
 
     def minimiser(self) -> float:
         """Return the step that minimises phi; for a non-convex loss, a step where phi' = 0 and phi is lower."""
-        problem, point = self.point.problem, self.point
-        gamma = outer.minimise_on_line(
-            problem.samples, self._support, point.p, self.q, point.b, problem.has_intercept, self.max_step,
-            problem.loss.is_quadratic,
-        )  # fmt: skip
-        if not problem.is_convex and self.change(gamma) > 0.0:
-            return self.short_step()
-        return gamma
+        raise NotImplementedError
 
     def short_step(self) -> float:
         """Return the step that minimises the quadratic bound phi(0) + gamma slope + gamma^2 curvature / 2."""
@@ -93,17 +76,68 @@ class Segment:
         return self._slope(gamma) - self._slope(0.0) <= gamma * curvature
 
     def curvature(self) -> float:
+        """Return a bound of phi'' over the segment."""
+        raise NotImplementedError
+
+    def direction(self) -> np.ndarray:
+        """Return d as an array."""
+        d = np.zeros(self.point.problem.n_features)
+        self.add_to(d, 1.0)  # the parts without the pull ...
+        d -= self.pull * self.point.w
+        return d
+
+    def squared_length(self) -> float:
+        """Return ||d||_2^2."""
+        d = self.direction()
+        return float(inner(d, d))
+
+    def _value(self, gamma: float) -> float:
+        raise NotImplementedError
+
+    def _slope(self, gamma: float) -> float:
+        raise NotImplementedError
+
+
+class PredictionSegment(Segment):
+    """A segment of a problem with linear predictions, known through them alone.
+
+    They move by q = X d, so phi costs O(n) (with a sparse d and pull = 0, the rows it touches) and no pass over X. With
+    an intercept, phi is the minimum over it.
+
+    Attributes
+    ----------
+    rows, q : the rows whose predictions change (None: all) and their rates of change
+    """
+
+    def __init__(
+        self, point: Point, *, pull: float, parts: list[tuple[float, Any]], slope: float, max_step: float
+    ) -> None:
+        super().__init__(point, pull=pull, parts=parts, slope=slope, max_step=max_step)
+        problem = point.problem
+        predictions = [(c, problem.vertex_predictions(v)) for c, v in parts]
+        if pull != 0.0:
+            predictions.append((-pull, (None, point.p)))
+        self.rows, self.q = problem.combine(predictions)
+        if problem.has_intercept and self.rows is not None:  # b moves along, and every prediction with it
+            self.rows, self.q = None, problem.spread(self.rows, self.q)
+        self._support = support_of(self.rows, problem.n_samples)
+
+    def minimiser(self) -> float:
+        """Return the step that minimises phi; for a non-convex loss, a step where phi' = 0 and phi is lower."""
+        problem, point = self.point.problem, self.point
+        gamma = outer.minimise_on_line(
+            problem.samples, self._support, point.p, self.q, point.b, problem.has_intercept, self.max_step,
+            problem.loss.is_quadratic,
+        )  # fmt: skip
+        if not problem.is_convex and self.change(gamma) > 0.0:
+            return self.short_step()
+        return gamma
+
+    def curvature(self) -> float:
         """Return L sum_i weight_i q_i^2, a bound of phi'' over the segment: equation (7) of Negiar et al."""
         problem = self.point.problem
         L = problem.loss.smoothness_on(self._largest_prediction())
         return L * outer.line_curvature(problem.samples, self._support, self.q)
-
-    def squared_length(self) -> float:
-        """Return ||d||_2^2."""
-        d = np.zeros(self.point.problem.n_features)
-        self.add_to(d, 1.0)  # the parts without the pull ...
-        d -= self.pull * self.point.w
-        return float(inner(d, d))
 
     def _largest_prediction(self) -> float:
         p = self.point.p if self.rows is None else self.point.p[self.rows]
@@ -127,16 +161,16 @@ class Segment:
         )[0]  # fmt: skip
 
 
-def towards(point: Point, s: Any, gap: float) -> Segment:
+def towards(point: Any, s: Any, gap: float) -> Segment:
     """Return the segment from w to the vertex s, where gap = <r, w - s>."""
-    return Segment(point, pull=1.0, parts=[(1.0, s)], slope=-gap, max_step=1.0)
+    return point.segment(pull=1.0, parts=[(1.0, s)], slope=-gap, max_step=1.0)
 
 
-def away_from(point: Point, v: Any, slope: float, weight: float) -> Segment:
+def away_from(point: Any, v: Any, slope: float, weight: float) -> Segment:
     """Return the segment from w away from the atom v, until its weight is used up."""
-    return Segment(point, pull=-1.0, parts=[(-1.0, v)], slope=slope, max_step=weight / (1.0 - weight))
+    return point.segment(pull=-1.0, parts=[(-1.0, v)], slope=slope, max_step=weight / (1.0 - weight))
 
 
-def between(point: Point, v: Any, s: Any, slope: float, weight: float) -> Segment:
+def between(point: Any, v: Any, s: Any, slope: float, weight: float) -> Segment:
     """Return the segment that hands weight from the atom v to the vertex s, until none is left."""
-    return Segment(point, pull=0.0, parts=[(1.0, s), (-1.0, v)], slope=slope, max_step=weight)
+    return point.segment(pull=0.0, parts=[(1.0, s), (-1.0, v)], slope=slope, max_step=weight)

@@ -176,7 +176,8 @@ class ShortStep(StepSize):
     curvature : {"predictions", "lipschitz"}
         The bound of the curvature of F along d. ``"predictions"`` takes L sum_i weight_i (x_i'd)^2, which the
         predictions give for free and which is never the larger one. ``"lipschitz"`` takes M ||d||^2 with M the
-        Lipschitz constant L lambda_max(X' diag(weight) X) of grad F: FW-ada as Xiong & Freund state it.
+        Lipschitz constant L lambda_max(X' diag(weight) X) of grad F: FW-ada as Xiong & Freund state it. For a
+        :class:`~condgrad.GeneralProblem` both take M = ``terms.smoothness()``.
 
     Examples
     --------
@@ -191,7 +192,9 @@ class ShortStep(StepSize):
 
     def begin(self, problem: Problem) -> StepSize:
         """Return the rule; FW-ada's constant is computed here, once."""
-        return self if self.curvature == "predictions" else _LipschitzShortStep(lipschitz_constant(problem))
+        if self.curvature == "predictions" and problem.has_predictions:
+            return self
+        return _LipschitzShortStep(lipschitz_constant(problem))
 
     def at(self, t: int, line: Segment) -> float:
         """Return min(max_step, -slope / (L sum_i weight_i q_i^2))."""
@@ -224,6 +227,9 @@ class _LipschitzShortStep(StepSize):
 
 class ExactLineSearch(StepSize):
     """The minimiser of F over the segment: closed form for quadratics, safeguarded Newton on the predictions else.
+
+    On a :class:`~condgrad.GeneralProblem` it is found by gradients alone, some eight passes over the terms a step:
+    Backtracking costs less there.
 
     Examples
     --------
@@ -292,12 +298,14 @@ class _Backtracker(StepSize):
         return max(found, np.finfo(float).tiny / length, 1e-12 * abs(line.slope) / length)
 
 
-def lipschitz_constant(problem: Problem) -> float:
+def lipschitz_constant(problem: Any) -> float:
     """Return the Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X).
 
     The eigenvalue is found by Lanczos to full precision. For a loss that is not smooth everywhere (Poisson) L is
-    taken over the predictions that C allows.
+    taken over the predictions that C allows. General terms tell it themselves.
     """
+    if not problem.has_predictions:
+        return problem.smoothness()
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     matrix, weight = problem.matrix, problem.samples.weight

@@ -59,12 +59,12 @@ def test_estimate_equals_brute_force_at_every_step(rule, form):
     run = TUFW(rule=rule, form=form).init(problem, None, 0)
     points = None
     for t in range(50):
-        w, before = run.w, run.arrays.p.values.copy()
+        w, before = run.w, run.arrays.points.p.values.copy()
         run.advance(t, 1, np.inf)
         X = problem.matrix.X.toarray()
-        renewed = run.arrays.p.values != before
+        renewed = run.arrays.points.p.values != before
         points = np.tile(w, (N, 1)) if points is None else np.where(renewed[:, None], w, points)
-        np.testing.assert_allclose(run.arrays.p.values, np.einsum("ij,ij->i", X, points), atol=1e-12)
+        np.testing.assert_allclose(run.arrays.points.p.values, np.einsum("ij,ij->i", X, points), atol=1e-12)
         np.testing.assert_allclose(
             run.arrays.r.vector.values, brute_force_estimate(problem, points, run.w), rtol=0, atol=1e-12
         )
@@ -106,7 +106,7 @@ def test_adaptive_step_minimises_the_taylor_model():
     for t in range(60):
         before = run.w
         run.advance(t, 1, np.inf)
-        arrays = run.arrays
+        arrays = run.arrays.points
         X = problem.matrix.X
         H = X.T @ (arrays.t.values[:, None] * X)
         g = X.T @ (arrays.v.values + arrays.t.values * (X @ before - arrays.p.values))
@@ -150,7 +150,7 @@ def test_lemma_3_14_holds_at_every_iteration():
     for t in range(80):
         run.advance(t, 1, np.inf)
         error = problem.gradient(run.w) - run.arrays.r.vector.values
-        moved = (X @ run.w - run.arrays.p.values) ** 2
+        moved = (X @ run.w - run.arrays.points.p.values) ** 2
         for s in vertices[:4]:
             for v in vertices[4:9]:
                 bound = L_hat / (2 * N) * (moved * np.abs(X @ (s - v))).sum()

@@ -35,8 +35,7 @@ class Atom(NamedTuple):
 
     def add_image(self, H, c, out):
         """Add c H s to the vector ``out``, for a symmetric array ``H``."""
-        for j in range(H.shape[0]):
-            out.add_at(j, c * self.value * H[self.index, j])
+        out.add_row(c * self.value, H, self.index)
 
     def add_weighted_rows(self, rows, columns, t, c, out):
         """Add c X'(t * X s) to the vector ``out``."""
@@ -91,8 +90,7 @@ class SparseVertex(NamedTuple):
     def add_image(self, H, c, out):
         """Add c H s to the vector ``out``, for a symmetric array ``H``."""
         for k in range(self.indices.shape[0]):
-            for j in range(H.shape[0]):
-                out.add_at(j, c * self.values[k] * H[self.indices[k], j])
+            out.add_row(c * self.values[k], H, self.indices[k])
 
     def add_weighted_rows(self, rows, columns, t, c, out):
         """Add c X'(t * X s) to the vector ``out``."""
@@ -141,8 +139,7 @@ class DenseVertex(NamedTuple):
     def add_image(self, H, c, out):
         """Add c H s to the vector ``out``, for a symmetric array ``H``."""
         for k in range(H.shape[0]):
-            for j in range(H.shape[0]):
-                out.add_at(j, c * self.values[k] * H[k, j])
+            out.add_row(c * self.values[k], H, k)
 
     def add_weighted_rows(self, rows, columns, t, c, out):
         """Add c X'(t * X s) to the vector ``out``."""

@@ -64,6 +64,10 @@ class ArrayVector:
         """Add ``c`` times the array ``v``."""
         self.values += c * v
 
+    def add_row(self, c: float, H: np.ndarray, k: int) -> None:
+        """Add ``c`` times row ``k`` of the array ``H``."""
+        self.values += c * H[k]
+
     def shrink(self, factor: float) -> None:
         """Multiply the vector by ``factor``."""
         self.values *= factor

@@ -38,6 +38,11 @@ class DenseVector(NamedTuple):
         for j in range(self.values.shape[0]):
             self.values[j] += c * v[j]
 
+    def add_row(self, c, H, k):
+        """Add ``c`` times row ``k`` of the array ``H``."""
+        for j in range(self.values.shape[0]):
+            self.values[j] += c * H[k, j]
+
     def shrink(self, factor):
         """Multiply the vector by ``factor``."""
         for j in range(self.values.shape[0]):

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from condgrad.active_set import ActiveSet
-from condgrad.point import Point
 from condgrad.problem import Evaluation, Problem
 from condgrad.step_sizes import ExactLineSearch, StepSize
 
@@ -15,7 +14,7 @@ from condgrad.step_sizes import ExactLineSearch, StepSize
 class State:
     """Where a solver of full passes stands: its point, its step size rule, its active set where it keeps one."""
 
-    def __init__(self, point: Point, rule: StepSize, active: Any = None) -> None:
+    def __init__(self, point: Any, rule: StepSize, active: Any = None) -> None:
         self.point = point
         self.rule = rule
         self.active = active  # None for a solver that keeps none
@@ -73,6 +72,7 @@ class PassSolver:
     """
 
     needs_atoms = False  # whether it keeps an active set
+    needs_predictions = False  # whether it works with predictions x_i'w, which a GeneralProblem does not have
 
     def __init__(self, step_size: StepSize | None = None) -> None:
         self.step_size = ExactLineSearch() if step_size is None else step_size
@@ -91,7 +91,7 @@ class PassSolver:
         elif self.needs_atoms:
             parts = problem.constraint.decompose(w0)
         active = ActiveSet(parts) if self.needs_atoms else None
-        return State(Point(problem, w0), self.step_size.begin(problem), active)
+        return State(problem.point(w0), self.step_size.begin(problem), active)
 
     def step(self, problem: Problem, state: Any, t: int) -> None:
         """Make iteration ``t`` = 0, 1, 2, ...: the algorithm itself."""

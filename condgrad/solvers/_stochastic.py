@@ -10,10 +10,10 @@ import numpy as np
 
 from condgrad import samples as outer
 from condgrad.active_atoms import ActiveAtoms, active_atoms
-from condgrad.compiled import compiled, fill_in, is_compiled, kernel
+from condgrad.compiled import compiled, fill_in, kernel
 from condgrad.constraints import Atom
 from condgrad.constraints.vertices import memory_for
-from condgrad.finite_sum import Estimate, FiniteSum, Table, Trail, estimate
+from condgrad.finite_sum import Estimate, Table, Trail, estimate
 from condgrad.linalg.arrays import ArraySlices, ArrayVector
 from condgrad.linalg.max_tree import max_tree
 from condgrad.linalg.scaled import scaled
@@ -36,6 +36,7 @@ class StepSolver:
     step_size: Any
     gradients_per_sample = 1  # points at which a step evaluates the gradient of each sample
     batches_grow = False  # whether batch_size is but the first of growing sizes
+    needs_predictions = True  # whether its step is written for predictions x_i'w, which a GeneralProblem does not have
     needs_uniform = False  # whether a step asks its batch for a number drawn from [0, 1)
 
     def check(self):
@@ -108,14 +109,12 @@ class Parts:
         self.n, self.d = problem.n_samples, problem.n_features
         self.batch_size = solver.first_batch_size(self.n)
         self.batches_grow = solver.batches_grow
+        self.gradients_per_sample = solver.gradients_per_sample
         self.n_gradients = 0  # of single samples, taken in full passes
         self.w0 = problem.constraint.start(self.d).to_dense(self.d) if w0 is None else w0
         self.b = np.array([problem.best_intercept(self.w0)])
-        self.is_compiled = is_compiled(problem.constraint)
-        rows = problem.matrix.rows
-        self.view = FiniteSum(
-            rows if self.is_compiled else ArraySlices(rows), problem.samples, problem.constraint, self.b
-        )
+        self.is_compiled = problem.is_compiled
+        self.view = problem.finite_sum(self.b)
 
     def iterate(self, *, shrinks: bool = True) -> Any:
         """Return w, at the start, as a vector that shrinks in O(1) unless told otherwise."""
@@ -181,7 +180,7 @@ class Parts:
     def _tree_pays(self) -> bool:
         """A tree costs some 60 times more per entry of the batch than one comparison of a scan over d."""
         rows = self.n / 10 if self.batches_grow else self.batch_size
-        return self.is_compiled and 60 * rows * self.problem.matrix.n_stored / self.n < self.d
+        return self.is_compiled and 60 * rows * self.problem.entries_per_sample < self.d
 
     def _vector(self, values: np.ndarray, *, shrinks: bool, score: Any = None) -> Any:
         if not self.is_compiled:
@@ -247,7 +246,7 @@ class Run:
         before_pass = self.solver.steps_before_pass(self.parts, t + 1)
         count = int(max(1, min(max_steps, self._block, before_pass, self._next_pick - t)))
         sizes = self.solver.batch_sizes(self.parts, t + 1, count)
-        spent = np.cumsum(sizes) * self.solver.gradients_per_sample
+        spent = np.cumsum(sizes) * self.parts.gradients_per_sample
         due = min(max_epochs, _REFRESH_EPOCHS - self._since_refresh / self.problem.n_samples) * self.problem.n_samples
         count = min(count, int(np.searchsorted(spent, due - 0.5)) + 1)
         self._run_block(t + 1, sizes[:count])
@@ -332,6 +331,10 @@ run_block = kernel(interpreted)
 
 def row_norms(problem: Problem) -> np.ndarray:
     """Return ||x_i||_2 times the sample's weight: the importance of each sample."""
+    if not problem.has_predictions:
+        raise ValueError(
+            "sampling='importance' goes by the rows of X, which a GeneralProblem does not have; use 'batch'."
+        )
     X = problem.matrix.X
     if problem.matrix.is_sparse:
         squares = X.astype(np.float64).power(2).sum(axis=1)

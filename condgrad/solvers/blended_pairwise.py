@@ -54,7 +54,8 @@ class BlendedPairwise(PassSolver):
     def init(self, problem: Problem, w0: np.ndarray | None, random_state: Any = None) -> Any:
         """Return the state at ``w0``; Phi starts at half the first gap."""
         state = super().init(problem, w0)
-        is_lazy = self.lazy and problem.constraint.vertex is Atom and state.active.is_atomic
+        is_atomic = problem.constraint.vertex is Atom and state.active.is_atomic
+        is_lazy = self.lazy and is_atomic and problem.has_predictions
         phi = state.point.gap / 2 if is_lazy else None
         return BlendedState(state.point, state.rule, state.active, phi)
 

@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgrad import samples as outer
 from condgrad.compiled import compiled
-from condgrad.curvature import ImplicitCurvature, StoredCurvature
 from condgrad.rules import DBD, check_rule
 from condgrad.solvers._stochastic import step_solver
 from condgrad.step_sizes import OpenLoop
@@ -18,15 +16,13 @@ _FORMS = ("auto", "stored", "implicit")
 
 @compiled
 class TUFWState(NamedTuple):
-    """w, the estimate r = q + H w, and for each sample v_i = f'(p_i), t_i = f''(p_i) (weighted) and p_i = x_i'b_i."""
+    """w, the estimate r = q + H w, and what is kept of the Taylor points."""
 
     w: Any
     r: Any
     q: Any
     H: Any
-    v: Any
-    t: Any
-    p: Any
+    points: Any
     Hs: Any
 
 
@@ -35,9 +31,12 @@ class TUFW(NamedTuple):
     r"""Taylor-point updating Frank-Wolfe, algorithm 2.1 of Xiong & Freund.
 
     Each sample's gradient is replaced by its Taylor expansion at a point b_i that is renewed now and then:
-    g = (1/n) sum_i [f'(x_i'b_i) + f''(x_i'b_i) x_i'(w - b_i)] x_i = q + H w. Between renewals the estimate follows w
-    exactly, in O(d) a step over the l1 ball and the simplex: H s is one column. Instead of the points b_i three numbers
-    a sample are kept. The paper's letters: x for our w, w_i for our x_i, p for our d.
+    g = (1/n) sum_i [grad f_i(b_i) + hess f_i(b_i) (w - b_i)] = q + H w. Between renewals the estimate follows w
+    exactly, in O(d) a step over the l1 ball and the simplex: H s is one column. For linear predictions three numbers a
+    sample are kept instead of the points b_i, and a renewal costs nnz(x_i)^2. For the terms of a
+    :class:`~condgrad.GeneralProblem` (section 5.2) a renewal costs two Hessians, 2 d Hessian products, and n d numbers
+    are kept; a rule that renews all points at once needs a mean Hessian a renewal, and d numbers. The paper's letters:
+    x for our w, w_i for our x_i, p for our d.
 
     Parameters
     ----------
@@ -47,11 +46,12 @@ class TUFW(NamedTuple):
     adaptive : bool
         Whether to cut the step to the minimiser of the Taylor model along the segment, equation (5.1).
     form : {"auto", "stored", "implicit"}
-        Whether H is stored, d x d, or left as X' diag(t) X. "auto" stores it where that costs less per step.
+        Whether H is stored, d x d, or left as X' diag(t) X. "auto" stores it where that costs less per step. For a
+        general problem it is always stored.
 
     References
     ----------
-    Xiong & Freund (2024), algorithm 2.1, proposition 2.1 and section 5.1.
+    Xiong & Freund (2024), algorithm 2.1, proposition 2.1, sections 5.1 and 5.2.
 
     Examples
     --------
@@ -68,6 +68,7 @@ class TUFW(NamedTuple):
     form: Any = "auto"
 
     batches_grow = True
+    needs_predictions = False
 
     @property
     def sampling(self):
@@ -96,23 +97,17 @@ class TUFW(NamedTuple):
             raise ValueError(
                 "tufw does not take an intercept: its Taylor points are in w alone. Use 'corrective' instead."
             )
-        t = parts.table()
+        renews_all = getattr(self.rule, "renews_all", False)
+        points, H = parts.problem.taylor_points(parts, self.form, renews_all)
         return TUFWState(
-            w=parts.iterate(shrinks=False), r=parts.estimate(), q=parts.vector(), H=self.curvature(parts, t),
-            v=parts.table(), t=t, p=parts.table(), Hs=parts.vector(),
-        )  # fmt: skip
-
-    def curvature(self, parts, t):
-        """Return H in the form that costs less: a column of it, or the rows that a column of X touches."""
-        rows_of_a_column = parts.problem.matrix.n_stored**2 / (parts.n * parts.d)
-        is_small = parts.d <= 5000 and (not parts.problem.matrix.is_sparse or parts.d <= 4 * rows_of_a_column)
-        if self.form == "stored" or (self.form == "auto" and is_small):
-            return StoredCurvature(np.zeros((parts.d, parts.d)))
-        return ImplicitCurvature(parts.view.X, parts.columns(), t.values)
+            w=parts.iterate(shrinks=False), r=parts.estimate(), q=parts.vector(), H=H, points=points, Hs=parts.vector()
+        )
 
     def batch_sizes(self, parts, t, count):
         """Return the rule's sizes for iterations k = t - 1; full renewals are made as passes."""
         sizes = self.rule.sizes(np.maximum(1.0, t - 1.0 + np.arange(count)), parts.n)
+        if getattr(self.rule, "renews_all", False) and ((sizes > 0.0) & (sizes < parts.n)).any():
+            raise ValueError(f"{self.rule!r} says renews_all, but some of its sizes lie between 0 and n = {parts.n}.")
         is_passed = (sizes >= parts.n) | (t + np.arange(count) == 1)
         return np.where(is_passed, 0.0, sizes)
 
@@ -126,29 +121,12 @@ class TUFW(NamedTuple):
 
     def full_pass(self, parts, state, t):
         """Renew every Taylor point: r is the exact gradient."""
-        w, problem = state.w.to_array(), parts.problem
-        p = parts.predictions(w)
-        _, v, curvature = outer.expand(problem.samples, p, 0.0)
-        state.v.values[:], state.t.values[:], state.p.values[:] = v, curvature, p
-        state.q.set_to(parts.transpose_dot(v - curvature * p))
-        if isinstance(state.H, StoredCurvature):
-            state.H.H[:] = problem.matrix.gram(np.arange(parts.d), np.ones(parts.d), curvature)
-        state.r.set_to(parts.transpose_dot(v), w)
+        state.points.renew_all(parts, state)
 
     def step(self, problem, state, rows, t):
         """Make lines 4 to 8 of algorithm 2.1, for k = t - 1."""
         for z in range(rows.size()):
-            i = rows.at(z)
-            p = problem.predict(i, state.w)  # the new Taylor point is w
-            v, curvature = problem.derivative(i, p), problem.curvature(i, p)
-            estimated = state.v.at(i) + state.t.at(i) * (p - state.p.at(i))
-            constant = v - curvature * p - state.v.at(i) + state.t.at(i) * state.p.at(i)
-            problem.X.add_slice(i, constant, state.q)  # (2.1): q and H
-            state.H.renew(problem.X, i, curvature - state.t.at(i))
-            state.r.add_row(problem, i, v - estimated, p)  # g = q + H w
-            state.v.replace(i, v)
-            state.t.replace(i, curvature)
-            state.p.replace(i, p)
+            state.points.renew(problem, rows.at(z), state)  # b_i <- w: (2.1) brings q, H and g = q + H w up to date
         s = state.r.best_vertex(problem)  # s = LMO(g)
         state.Hs.shrink(0.0)
         state.H.add_product(s, 1.0, state.Hs)
@@ -165,10 +143,5 @@ class TUFW(NamedTuple):
         state.r.synchronise(state.w.values)
 
     def resynchronise(self, parts, state):
-        """Compute q, H and r anew from the numbers of the samples."""
-        v, t, p = state.v.values, state.t.values, state.p.values
-        w = state.w.to_array()
-        state.q.set_to(parts.transpose_dot(v - t * p))
-        if isinstance(state.H, StoredCurvature):
-            state.H.H[:] = parts.problem.matrix.gram(np.arange(parts.d), np.ones(parts.d), t)
-        state.r.set_to(parts.transpose_dot(v + t * (parts.predictions(w) - p)), w)
+        """Compute q, H and r anew from the Taylor points."""
+        state.points.recompute(parts, state)

@@ -1,7 +1,8 @@
-"""Checks for your own losses, constraint sets and solvers."""
+"""Checks for your own losses, constraint sets, solvers and terms."""
 
 from condgrad.testing.constraints import check_constraint_set
 from condgrad.testing.losses import check_loss
 from condgrad.testing.solvers import check_solver
+from condgrad.testing.terms import check_terms
 
-__all__ = ["check_constraint_set", "check_loss", "check_solver"]
+__all__ = ["check_constraint_set", "check_loss", "check_solver", "check_terms"]
