@@ -12,7 +12,7 @@ import pytest
 compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the examples take minutes when interpreted")
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["docs/extend/loss.md", "docs/extend/constraint_set.md", "docs/extend/solver.md", "docs/quickstart.md"]
+PAGES = [*(f"docs/extend/{name}.md" for name in ("loss", "constraint_set", "solver", "terms")), "docs/quickstart.md"]
 
 
 def blocks(page, language):
