@@ -104,10 +104,19 @@ class Sampler:
         self.position = np.zeros(1, dtype=np.int64)  # within the epoch
         self.chances: Any = Uniform(n) if importance is None else alias_table(importance)
 
+    def whole(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the sizes as the next draw will round them, without drawing."""
+        if sizes.dtype.kind != "f":
+            return sizes
+        state = self._uniforms.bit_generator.state
+        rounded = self._round(sizes)
+        self._uniforms.bit_generator.state = state
+        return rounded
+
     def draw(self, sizes: np.ndarray, with_uniforms: bool = False) -> Batches:
         """Return batches of the given sizes, and where asked for a number from [0, 1) for each."""
-        if sizes.dtype.kind == "f":  # rounded at random, so that the expected size is kept
-            sizes = np.floor(sizes + self._uniforms.random(sizes.size)).astype(np.int64)
+        if sizes.dtype.kind == "f":
+            sizes = self._round(sizes)
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         indices = np.empty(offsets[-1], dtype=np.int64)
         if self.method == "blocks":
@@ -125,6 +134,10 @@ class Sampler:
             _draw_independent(self.rng.random(indices.size), self.n, indices)
         uniforms = self._uniforms.random(sizes.size if with_uniforms else 0)
         return Batches(indices, offsets, self.chances, uniforms)
+
+    def _round(self, sizes: np.ndarray) -> np.ndarray:
+        """Round at random, so that the expected size is kept."""
+        return np.floor(sizes + self._uniforms.random(sizes.size)).astype(np.int64)
 
     def state(self) -> dict[str, Any]:
         """Return all that decides the next draws: arrays, and the generator's state."""

@@ -52,10 +52,11 @@ def brute_force_estimate(problem, points, w):
     return X.T @ (problem.samples.weight * (first + second * (now - at)))
 
 
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.SigmoidSquared()], ids=repr)  # the second has f'' < 0
 @pytest.mark.parametrize("form", ["stored", "implicit"])
 @pytest.mark.parametrize("rule", [*RULES, EveryThird()], ids=repr)
-def test_estimate_equals_brute_force_at_every_step(rule, form):
-    problem = make_problem("csr", sample_weight=np.linspace(1.0, 2.0, N))
+def test_estimate_equals_brute_force_at_every_step(rule, form, loss):
+    problem = make_problem("csr", loss=loss, sample_weight=np.linspace(1.0, 2.0, N))
     run = TUFW(rule=rule, form=form).init(problem, None, 0)
     points = None
     for t in range(50):
@@ -68,6 +69,92 @@ def test_estimate_equals_brute_force_at_every_step(rule, form):
         np.testing.assert_allclose(
             run.arrays.r.vector.values, brute_force_estimate(problem, points, run.w), rtol=0, atol=1e-12
         )
+
+
+@pytest.mark.parametrize("form", ["stored", "implicit"])
+def test_running_sums_are_computed_anew_from_the_samples(form):
+    """Every hundred epochs: rounding errors end here, so that what was there before must not matter."""
+    problem = make_problem("csr", sample_weight=np.linspace(1.0, 2.0, N))
+    run, points = TUFW(rule=rules.SBD(), form=form).init(problem, None, 0), np.zeros((N, D))
+    for t in range(30):
+        w, before = run.w, run.arrays.points.p.values.copy()
+        run.advance(t, 1, np.inf)
+        points[run.arrays.points.p.values != before] = w
+    arrays = run.arrays
+    arrays.q.values[:] = arrays.r.vector.values[:] = arrays.r.scalars[0] = 7.0  # wrong on purpose
+    if form == "stored":
+        arrays.H.H[:] = 7.0
+    run.solver.resynchronise(run.parts, arrays)
+    estimate = brute_force_estimate(problem, points, run.w)
+    np.testing.assert_allclose(arrays.r.vector.values, estimate, rtol=0, atol=1e-13)
+    assert arrays.r.along() == pytest.approx(estimate @ run.w, abs=1e-13)
+    product = run.parts.vector()
+    arrays.H.add_product(constraints.DenseVertex(run.w), 1.0, product)
+    np.testing.assert_allclose(arrays.q.values + product.values, estimate, rtol=0, atol=1e-13)
+
+
+def renewed_samples(rule, n_steps):
+    """The samples whose Taylor points iterations k = 0, 1, ... renew, and the gradients counted after each."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((N, D)), np.sign(rng.standard_normal(N))
+    run = TUFW(rule=rule).init(cg.Problem(X, y, losses.Logistic(), constraints.L1Ball(2.0)), X[0] / 100.0, 0)
+    samples, counted = [], []
+    for t in range(n_steps):
+        before = run.arrays.points.p.values.copy()
+        run.advance(t, 1, np.inf)
+        samples.append(np.flatnonzero(run.arrays.points.p.values != before))
+        counted.append(run.gradient_evaluations)
+    return samples, counted
+
+
+@pytest.mark.parametrize("rule", [*RULES, EveryThird()], ids=repr)
+def test_each_iteration_renews_what_its_rule_says(rule):
+    samples, counted = renewed_samples(rule, 40)
+    sizes = np.array([len(rows) for rows in samples])
+    assert sizes[0] == N  # line 2 of algorithm 2.1
+    expected = rule.sizes(np.arange(1.0, 40.0), N)  # definitions 3.1, 3.6, 4.1 and 4.6 count from k = 1
+    assert (np.floor(expected) <= sizes[1:]).all() and (sizes[1:] <= np.ceil(expected)).all()
+    np.testing.assert_array_equal(counted, np.cumsum(sizes))
+
+
+def test_rules_choose_samples_as_they_say():
+    cyclic, _ = renewed_samples(rules.Cyclic(9), 20)
+    for k in range(1, 20):
+        assert cyclic[k].tolist() == sorted((9 * (k - 1) + np.arange(9)) % N)
+    drawn, _ = renewed_samples(rules.RandomBatch(9), 40)
+    chosen = np.bincount(np.concatenate(drawn[1:]), minlength=N)
+    assert len({tuple(rows) for rows in drawn[1:]}) == 39 and chosen.min() >= 1 and chosen.max() <= 15
+
+
+@pytest.mark.parametrize("rule", [rules.DBD(), rules.SBD()], ids=repr)
+def test_a_run_does_not_depend_on_how_its_steps_are_cut_into_blocks(rule):
+    """Between k = 33^2 and 34^2 lie more steps than the solver looks ahead; batches of SBD are rounded at random."""
+    problem, K = make_problem(), 1300
+    runs = []
+    for block in (1.0, 1e6):
+        run, t = TUFW(rule=rule).init(problem, None, 0), 0
+        while t < K:
+            run._block = block
+            t += run.advance(t, K - t, np.inf)
+        runs.append(run)
+    np.testing.assert_array_equal(runs[0].w, runs[1].w)
+    assert runs[0].gradient_evaluations == runs[1].gradient_evaluations
+    if isinstance(rule, rules.DBD):
+        assert runs[0].gradient_evaluations == 37 * N  # the start, and k = 1, 4, ..., 36^2
+
+
+def test_steps_are_as_long_as_the_papers_say():
+    for step_size, gamma in (
+        (cg.step_sizes.OpenLoop(), lambda k: 2 / (k + 2)),
+        (cg.step_sizes.NonConvex(8), lambda k: 1 / 3),
+    ):
+        problem, w0 = make_problem(), np.full(D, 0.1)
+        run = TUFW(step_size=step_size).init(problem, w0, 0)
+        for k in range(8):
+            before = run.w
+            run.advance(k, 1, np.inf)
+            s = (run.w - (1 - gamma(k)) * before) / gamma(k)
+            assert np.abs(s).sum() == pytest.approx(2.0, abs=1e-9) and np.abs(s).max() == pytest.approx(2.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
@@ -177,6 +264,8 @@ def test_rules_as_defined():
     assert rules.DBD(n_steps=100).sizes(k, 10).nonzero()[0].tolist() == [2, 5, 8, 11, 14, 17, 20, 23, 26]
     np.testing.assert_allclose(rules.SBD().sizes(k, 10), 10 / np.sqrt(k))
     np.testing.assert_allclose(rules.SBD(n_steps=16).sizes(k, 10), 5.0)
+    assert rules.DBD(n_steps=80).sizes(k, 10).nonzero()[0].tolist() == list(range(1, 29, 2))  # floor(80^(1/4)) = 2
+    assert (rules.RandomBatch(11).sizes(k, 10) == 10).all()  # there are no more
 
 
 def test_wrong_settings_get_a_sentence():

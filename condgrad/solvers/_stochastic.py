@@ -246,7 +246,9 @@ class Run:
         before_pass = self.solver.steps_before_pass(self.parts, t + 1)
         count = int(max(1, min(max_steps, self._block, before_pass, self._next_pick - t)))
         sizes = self.solver.batch_sizes(self.parts, t + 1, count)
-        spent = np.cumsum(sizes) * self.parts.gradients_per_sample
+        # Fractional sizes are counted as they will be drawn: a count of expectations would depend on how steps are cut
+        # into blocks, and with it when to record.
+        spent = np.cumsum(self.sampler.whole(sizes)) * self.parts.gradients_per_sample
         due = min(max_epochs, _REFRESH_EPOCHS - self._since_refresh / self.problem.n_samples) * self.problem.n_samples
         count = min(count, int(np.searchsorted(spent, due - 0.5)) + 1)
         self._run_block(t + 1, sizes[:count])
