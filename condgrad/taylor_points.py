@@ -69,8 +69,8 @@ class VectorPoints(NamedTuple):
     def renew(self, problem, i, state):
         """Set b_i to w: equation (2.1) for a general Hessian."""
         b, w = self.b[i], state.w.values
-        self.expand(problem, i, b, -problem.weight, state)
-        self.expand(problem, i, w, problem.weight, state)
+        for sign in (-1.0, 1.0):  # a loop, so that the terms are compiled into the kernel once
+            self.expand(problem, i, b if sign < 0.0 else w, sign * problem.weight, state)
         for j in range(w.shape[0]):
             b[j] = w[j]
 

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 import condgrad as cg
 from condgrad.terms import compiled_terms
 
-N_CLASSES, RADIUS, SECONDS = 3, 12.0, 1.5  # the classes are paper, grey and ink
+N_CLASSES, RADIUS, SECONDS = 3, 12.0, 1.0  # the classes are paper, grey and ink
 
 
 @compiled_terms

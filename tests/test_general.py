@@ -204,13 +204,15 @@ def brute_force_estimate(points, w):
     return np.mean(parts, axis=0)
 
 
-@pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("constraint", [constraints.L1Ball(2.0), constraints.L2Ball(1.0)], ids=repr)
+CASES = [(False, constraints.L1Ball(2.0)), (True, constraints.L1Ball(2.0)), (True, constraints.L2Ball(1.0))]
+
+
+@pytest.mark.parametrize(("plain", "constraint"), CASES, ids=repr)
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_estimate_equals_brute_force_at_every_step(rule, constraint, plain):
     problem = general(bumps(plain), constraint)
     run = TUFW(rule=rule, adaptive=True).init(problem, None, 0)
-    for t in range(40):
+    for t in range(30):
         before, w = np.broadcast_to(run.arrays.points.b, (N, D)).copy(), run.w
         run.advance(t, 1, np.inf)
         points = np.broadcast_to(run.arrays.points.b, (N, D))
@@ -239,9 +241,7 @@ def test_running_sums_are_computed_anew_from_the_points(rule, plain):
     assert run.arrays.r.along() == pytest.approx(estimate @ run.w, abs=1e-13)
 
 
-@pytest.mark.parametrize(
-    "constraint", [constraints.L1Ball(2.0), constraints.L2Ball(1.0), constraints.Simplex(2.0)], ids=repr
-)
+@pytest.mark.parametrize("constraint", [constraints.L1Ball(2.0), constraints.L2Ball(1.0)], ids=repr)
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_linear_terms_give_the_run_of_problem(rule, adaptive, constraint):

@@ -487,7 +487,7 @@ def test_wrong_solver(solver, kind, sentence):
 
 
 def test_wrong_problem_and_callback():
-    with pytest.raises(TypeError, match=r"^problem must be a condgrad.Problem; got function\.$"):
+    with pytest.raises(TypeError, match=r"^problem must be a condgrad.Problem or GeneralProblem; got function\.$"):
         cg.minimize(lambda w: w @ w)
     with pytest.raises(TypeError, match=r"^callback must be callable with one argument, a Progress; got 3\.$"):
         cg.minimize(make(), callback=3)

@@ -59,8 +59,8 @@ def check_terms(
     n = n_samples if n_samples is not None else given.n_samples
     d = n_features if n_features is not None else given.n_features
     rng = np.random.default_rng(random_state)
-    points = [radius * u / np.linalg.norm(u) for u in rng.standard_normal((4, d))] + [np.zeros(d)]
-    for i in sorted({0, n - 1, *rng.integers(0, n, 8).tolist()}):
+    points = [radius * u / np.linalg.norm(u) for u in rng.standard_normal((3, d))] + [np.zeros(d)]
+    for i in sorted({0, n - 1, *rng.integers(0, n, 4).tolist()}):
         for w in points:
             _check_answers(terms, i, w)
             _check_gradient(terms, i, w, rng.standard_normal((3, d)), radius)
