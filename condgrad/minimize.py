@@ -51,7 +51,7 @@ def minimize(
         A registered name (see :func:`condgrad.solvers.by_name`), an object such as
         ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective, unless the set's vertices have many entries
         and there are very many samples (then pairwise over polytopes, fw over round sets). For a GeneralProblem it is
-        tufw where there are second derivatives and d is moderate, else fw. ``result.solver`` says why.
+        tufw where it is convex with second derivatives and d is moderate, else fw. ``result.solver`` says why.
     w0 : array of shape (n_features,) or Result, optional
         Where to start: any point of the set, or the result of an earlier run.
     max_epochs : float
@@ -290,7 +290,15 @@ def _resolve(solver: Any, problem: Any) -> tuple[Any, str]:
 
 
 def _choose_general(problem: GeneralProblem) -> tuple[Any, str]:
-    """Return the solver that "auto" takes for general terms, and why."""
+    """Return the solver that "auto" takes for general terms, and why.
+
+    For terms that are not convex, corollary 5.1 of Xiong & Freund needs the number of steps in advance; with open-loop
+    steps instead, TUFW can stay far from stationary where backtracking comes close.
+    """
+    if not problem.is_convex:
+        return solvers.FrankWolfe(
+            Backtracking()
+        ), "the terms do not say is_convex, and backtracking goes down at every step"
     if not problem.has_second_derivatives:
         return solvers.FrankWolfe(Backtracking()), "the terms have no second derivatives"
     if problem.n_features > _MOST_SECOND:

@@ -412,10 +412,12 @@ def test_a_set_with_a_python_oracle_and_a_callback():
 
 
 def test_auto_says_why():
-    assert "TUFW" in (said := cg.minimize(general(), max_steps=1).solver) and "second derivatives" in said
+    assert "TUFW" in (said := cg.minimize(linear()[0], max_steps=1).solver) and "second derivatives" in said
+    assert "Backtracking" in (said := cg.minimize(general(), max_steps=1).solver) and "is_convex" in said
     X, y = linear_data()
     first_order = PlainLogistic(X, y)
-    hidden = type("FirstOrder", (), {name: getattr(first_order, name) for name in ("value", "gradient")})()
+    methods = {name: getattr(first_order, name) for name in ("value", "gradient")}
+    hidden = type("FirstOrder", (), methods | {"is_convex": True})()
     problem = cg.GeneralProblem(hidden, constraints.L1Ball(1.0), n_samples=N, n_features=D)
     assert "FrankWolfe" in (said := cg.minimize(problem, max_steps=1).solver) and "no second derivatives" in said
     wide = cg.GeneralProblem(Linear(np.ones((2, 1001)), y[:2], losses.Logistic()), constraints.L1Ball(1.0),
