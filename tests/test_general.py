@@ -13,6 +13,7 @@ import pytest
 
 import condgrad as cg
 from condgrad import constraints, losses, rules, step_sizes
+from condgrad.segment import towards
 from condgrad.solvers import TUFW
 from condgrad.terms import compiled_terms
 from condgrad.testing import check_terms
@@ -347,6 +348,37 @@ def test_line_search_on_non_convex_terms_never_goes_up():
     result = cg.minimize(general(), "fw", max_steps=60, tol=1e-8, evaluate_every=1e-9)
     assert (np.diff(result.trace.objective) <= 1e-15).all()
     assert result.lower_bound == -np.inf and result.gap < 0.1 * result.trace.gap[0]
+
+
+class Wave:
+    """2 w - (3 / b) sin(b w) for b = 4 pi: it falls at 0 and at 1, and is higher at 1."""
+
+    n_samples = n_features = 1
+
+    def value(self, i, w):
+        return 2.0 * w[0] - 3.0 * np.sin(4.0 * np.pi * w[0]) / (4.0 * np.pi)
+
+    def gradient(self, i, w):
+        return 2.0 - 3.0 * np.cos(4.0 * np.pi * w)
+
+
+def test_line_search_does_not_take_a_far_end_that_is_higher():
+    point = general(Wave(), constraints.Box(np.zeros(1), np.ones(1))).point(np.zeros(1))
+    line = towards(point, point.s, point.gap)
+    gamma = line.minimiser()
+    assert 0.0 < gamma < 1.0 and line.change(gamma) < 0.0
+
+
+def test_short_step_uses_the_smoothness_of_the_terms():
+    problem = linear()[0]
+    point = problem.point(np.full(D, 0.1))
+    line = towards(point, point.s, point.gap)
+    expected = point.gap / (problem.terms.smoothness() * np.sum((point.s.to_dense(D) - point.w) ** 2))
+    for curvature in ("predictions", "lipschitz"):
+        assert step_sizes.ShortStep(curvature).begin(problem).at(0, line) == pytest.approx(
+            min(1.0, expected), rel=1e-12
+        )
+    assert expected < 1.0 and line.short_step() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("solver", [TUFW(rule=rules.SBD()), TUFW(adaptive=True), "pairwise"], ids=repr)
