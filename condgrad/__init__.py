@@ -6,7 +6,7 @@
 array([0., 1.])
 """
 
-from condgrad import constraints, losses, rules, solvers, step_sizes, terms, theory
+from condgrad import constraints, losses, rules, sample_sizes, solvers, step_sizes, terms, theory
 from condgrad.checkpoint import Checkpoint
 from condgrad.general_problem import GeneralProblem
 from condgrad.minimize import minimize
@@ -29,6 +29,7 @@ __all__ = [
     "losses",
     "minimize",
     "rules",
+    "sample_sizes",
     "solvers",
     "step_sizes",
     "terms",

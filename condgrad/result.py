@@ -17,6 +17,7 @@ class Status(enum.Enum):
     MAX_EPOCHS = "The limit max_epochs was reached; raise it, or try solver='pairwise'."
     MAX_STEPS = "The limit max_steps was reached; raise it to go on."
     MAX_TIME = "The limit max_time was reached; raise it, or go on from this result with w0=result."
+    SMALL_STEP = "A step changed no coefficient by more than the solver's step_tol; the gap says how good this is."
     STALLED = "No further progress is possible in floating point; the gap is as small as rounding allows."
     STOPPED = "The callback asked to stop."
     INTERRUPTED = "The run was interrupted; this is the best iterate so far."

@@ -71,7 +71,7 @@ def rederive(samples: Samples, rows: np.ndarray, p: np.ndarray, b: float, alpha:
 
 def best_intercept(samples: Samples, p: np.ndarray, b: float) -> float:
     """Return the b that minimises f(p + b), from a first guess."""
-    return _best_intercept(samples, p, p, 0.0, b)
+    return best_intercept_of(samples, p, b)
 
 
 def sample_by_curvature(d: np.ndarray, count: float) -> tuple[np.ndarray, np.ndarray]:
@@ -176,6 +176,12 @@ def _best_intercept(samples, p, q, gamma, b):
             new = 0.5 * (low + high)
         b = new
     return b
+
+
+@kernel
+def best_intercept_of(samples, p, b):
+    """Return the b that minimises f(p + b), from a first guess; for kernels."""
+    return _best_intercept(samples, p, p, 0.0, b)
 
 
 @kernel

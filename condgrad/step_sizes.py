@@ -32,6 +32,10 @@ class StepSize:
         """Return the rule for kernels, where only an estimate of the gradient is known."""
         raise TypeError(f"{type(self).__name__} needs the objective along a line; stochastic solvers cannot use it.")
 
+    def on_lines(self, problem: Problem) -> Any:
+        """Return the rule for kernels that know F along the segment from w to a vertex (``minimiser, short_step``)."""
+        return self.on_estimates(problem, problem.n_samples)
+
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_"))
         return f"{type(self).__name__}({settings})"
@@ -204,6 +208,16 @@ class ShortStep(StepSize):
         """Return min(1, gap estimate / (M diameter^2)) for kernels: the distance to s is bounded by the diameter."""
         return _ShortStepInKernel(lipschitz_constant(problem) * problem.constraint.diameter(2, problem.n_features) ** 2)
 
+    def on_lines(self, problem: Problem) -> Any:
+        """Return the rule for kernels; FW-ada bounds the distance to s by the diameter there."""
+        return _ShortStepOnLine() if self.curvature == "predictions" else self.on_estimates(problem, problem.n_samples)
+
+
+@compiled
+class _ShortStepOnLine(NamedTuple):
+    def at(self, t, line):
+        return line.short_step()
+
 
 @compiled
 class _ShortStepInKernel(NamedTuple):
@@ -239,6 +253,16 @@ class ExactLineSearch(StepSize):
 
     def at(self, t: int, line: Segment) -> float:
         """Return arg min of phi over [0, max_step]."""
+        return line.minimiser()
+
+    def on_lines(self, problem: Problem) -> Any:
+        """Return the same rule for kernels."""
+        return _MinimiserOnLine()
+
+
+@compiled
+class _MinimiserOnLine(NamedTuple):
+    def at(self, t, line):
         return line.minimiser()
 
 

@@ -25,8 +25,19 @@ from condgrad import samples as outer
 from condgrad.linalg import convert
 from condgrad.linalg.matrix import Matrix
 from condgrad.problem import Problem
+from condgrad.sample_sizes import relevant_sample_size, top_sample_size
 
-__all__ = ["Diameters", "diameters", "frank_wolfe_bound", "gap_estimate_bound", "kappa", "sfw_bound"]
+__all__ = [
+    "Diameters",
+    "diameters",
+    "frank_wolfe_bound",
+    "gap_estimate_bound",
+    "kappa",
+    "randomized_bound",
+    "relevant_sample_size",
+    "sfw_bound",
+    "top_sample_size",
+]
 
 
 class Diameters(NamedTuple):
@@ -158,6 +169,45 @@ def frank_wolfe_bound(problem: Problem, t: Any, *, unit: str = "gradient_calls",
     D = D or diameters(problem.matrix, problem.constraint)
     bound = 2.0 * _smoothness(problem) * D.D_2**2 / np.maximum(calls, n)
     return _like(t, np.where(calls >= n, bound, np.inf))
+
+
+def randomized_bound(problem: Problem, t: Any, share: float, *, D: Diameters | None = None) -> Any:
+    r"""Return 4 C_f / (share t + 2), a bound of E[F(w_t)] - F* for randomized Frank-Wolfe with exact line search.
+
+    ``share`` is the chance that an atom is in the sample of a step, kappa / p. The curvature constant (15) of Frandi et
+    al., C_f <= L D_2^2 / (2 n), is half of Jaggi's. With ``share=1`` this is their proposition 1, and their proposition
+    2 states the same for every share; the proof of that is not sound (see
+    :class:`condgrad.solvers.Randomized`). What holds is that with chance ``share`` a step is at least as good as
+    that of Frank-Wolfe, and otherwise not worse than none: E h_{t+1} <= E h_t - share (E h_t)^2 / (4 C_f) for
+    h_t = F(w_t) - F*, from h_0 <= 2 C_f on, which is the answer's value at t = 0.
+
+    Parameters
+    ----------
+    problem : Problem
+    t : int or array of int
+        Steps.
+    share : float
+        The sample size over the number of atoms, in (0, 1].
+    D : Diameters, optional
+        The answer of :func:`diameters`, to compute it once for several calls.
+
+    References
+    ----------
+    Frandi et al. (2016), propositions 1 and 2 and lemma 4.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0, 0.0], [0.0, 2.0]], [1.0, 0.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    >>> randomized_bound(problem, 14, 1.0), randomized_bound(problem, 14, 0.5)
+    (1.0, 1.7777777777777777)
+    """
+    _check_setting(problem, "the bound of randomized Frank-Wolfe", needs_convexity=True, allows_intercept=True)
+    if not 0.0 < convert.as_number(share, "share", low=0.0, what="a number in (0, 1]") <= 1.0:
+        raise ValueError(f"share must be a number in (0, 1]; got {share!r}.")
+    D = D or diameters(problem.matrix, problem.constraint)
+    curvature = _smoothness(problem) * D.D_2**2 / (2 * problem.n_samples)
+    return _like(t, 4.0 * curvature / (share * _times(t, low=0.0) + 2.0))
 
 
 def sfw_bound(

@@ -29,6 +29,8 @@ LAYERS = {
     "general_point": 3,
     "general_problem": 3,
     "rules": 3,
+    "coordinates": 3,
+    "sample_sizes": 3,
     "solvers": 4,
     "step_sizes": 4,
     "minimize": 5,
@@ -48,7 +50,7 @@ LAYERS = {
     "datasets": 6,
 }
 STRANGERS = {("losses", "constraints"), ("constraints", "losses")}  # same layer, and know nothing of each other
-SHARED_BY_SOLVERS = {"_protocol", "_stochastic"}  # the only files of solvers/ that a solver may import
+SHARED_BY_SOLVERS = {"_columns", "_protocol", "_stochastic"}  # the only files of solvers/ that a solver may import
 OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars"}
 SERVES = {"dask": {"dask"}, "plotting": {"matplotlib"}, "progress": {"rich"}}  # module -> what it may import
 

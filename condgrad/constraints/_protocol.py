@@ -72,6 +72,15 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         """
         return None
 
+    def blocks(self, n_features: int) -> Any:
+        """Return the blocks of features that the vertices live on, one each, or None where they do not.
+
+        With blocks, the oracle can be asked about a sample of them: ``lmo`` then gets a vector that knows the entries
+        of these alone, so it may ask ``argmax_abs``, ``argmin``, ``argmax_weighted``, ``best_group`` and ``at`` of what
+        they return, but not loop over all entries.
+        """
+        return None
+
     def check_features(self, n_features: int) -> None:
         """Raise ValueError where the set does not fit data with ``n_features`` columns."""
         if self.n_features is not None and self.n_features != n_features:

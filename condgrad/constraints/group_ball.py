@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condgrad.constraints._blocks import FeatureGroups
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._parameters import as_labels, shown
 from condgrad.constraints._protocol import best_vertex, check_positive, constraint_set
@@ -107,6 +108,10 @@ class GroupBall(NamedTuple):
     def related(self, features, is_chosen):
         """Tell which of the ``features`` are in a group with a chosen one."""
         return np.isin(self.groups[features], self.groups[features[is_chosen]])
+
+    def blocks(self, n_features):
+        """Return the groups."""
+        return FeatureGroups(self.members, self.offsets)
 
     def score(self):
         """Return the score sum over a group of r_j^2."""

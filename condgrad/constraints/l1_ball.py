@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._protocol import check_positive, constraint_set
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import Atom
@@ -52,6 +53,10 @@ class L1Ball(NamedTuple):
     def score(self):
         """Return the score |r_j|."""
         return AbsScore()
+
+    def blocks(self, n_features):
+        """Return one block per feature."""
+        return SingleFeatures(n_features)
 
     def violation(self, w):
         """Return ||w||_1 - radius."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._protocol import check_positive, constraint_set
 from condgrad.constraints._selection import largest
@@ -55,6 +56,10 @@ class NonnegativeL1Ball(NamedTuple):
     def score(self):
         """Return the score -r_j."""
         return NegativeScore()
+
+    def blocks(self, n_features):
+        """Return one block per feature."""
+        return SingleFeatures(n_features)
 
     def violation(self, w):
         """Return the larger of sum_j w_j - radius and the largest -w_j."""

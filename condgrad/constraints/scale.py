@@ -108,6 +108,10 @@ class Scale(NamedTuple):
         """Return the set's own score; a mirrored set has none, as trees do not look at -r."""
         return self.constraint.score() if self.factor > 0.0 else None
 
+    def blocks(self, n_features):
+        """Return the set's own blocks; a mirrored set has none, as its oracle looks at all of -r."""
+        return self.constraint.blocks(n_features) if self.factor > 0.0 else None
+
     def best_atoms(self, r, count):
         """Return factor times the set's best vertices for sign(factor) r."""
         features, values = self.constraint.best_atoms(np.sign(self.factor) * r, count)

@@ -33,6 +33,26 @@ class Atom(NamedTuple):
         """Return <x_i, s>."""
         return self.value * X.entry(i, self.index)
 
+    def n_entries(self):
+        """Return how many entries may be other than zero."""
+        return 1
+
+    def feature(self, k):
+        """Return the feature of entry ``k``."""
+        return self.index
+
+    def entry(self, k):
+        """Return the value of entry ``k``."""
+        return self.value
+
+    def add_columns_of(self, X, out):
+        """Add X s to the vector ``out``, for the columns of X."""
+        X.add_slice(self.index, self.value, out)
+
+    def value_at(self, j):
+        """Return the value at feature ``j``."""
+        return self.value if j == self.index else 0.0
+
     def add_image(self, H, c, out):
         """Add c H s to the vector ``out``, for a symmetric array ``H``."""
         out.add_row(c * self.value, H, self.index)
@@ -86,6 +106,30 @@ class SparseVertex(NamedTuple):
         for k in range(self.indices.shape[0]):
             total += self.values[k] * X.entry(i, self.indices[k])
         return total
+
+    def n_entries(self):
+        """Return how many entries may be other than zero."""
+        return self.indices.shape[0]
+
+    def feature(self, k):
+        """Return the feature of entry ``k``."""
+        return self.indices[k]
+
+    def entry(self, k):
+        """Return the value of entry ``k``."""
+        return self.values[k]
+
+    def add_columns_of(self, X, out):
+        """Add X s to the vector ``out``, for the columns of X."""
+        for k in range(self.indices.shape[0]):
+            X.add_slice(self.indices[k], self.values[k], out)
+
+    def value_at(self, j):
+        """Return the value at feature ``j``."""
+        for k in range(self.indices.shape[0]):
+            if self.indices[k] == j:
+                return self.values[k]
+        return 0.0
 
     def add_image(self, H, c, out):
         """Add c H s to the vector ``out``, for a symmetric array ``H``."""

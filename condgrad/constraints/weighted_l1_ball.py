@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import check_positive, constraint_set
 from condgrad.constraints._selection import largest
@@ -79,6 +80,10 @@ class WeightedL1Ball(NamedTuple):
     def score(self):
         """Return the score |r_j| / weights_j."""
         return WeightedScore(self.weights)
+
+    def blocks(self, n_features):
+        """Return one block per feature."""
+        return SingleFeatures(n_features)
 
     def violation(self, w):
         """Return sum_j weights_j |w_j| - radius."""

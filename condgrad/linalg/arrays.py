@@ -24,9 +24,9 @@ class ArraySlices:
         """Return ``<slice k, v>``."""
         return _dot_slice(self.slices, k, v)
 
-    def add_slice(self, k: int, c: float, out: ArrayVector) -> None:
-        """Add ``c`` times slice ``k`` to ``out``."""
-        _add_slice(self.slices, k, c, out.compiled)
+    def add_slice(self, k: int, c: float, out: Any) -> None:
+        """Add ``c`` times slice ``k`` to ``out``, an :class:`ArrayVector` or a compiled vector."""
+        _add_slice(self.slices, k, c, out.compiled if isinstance(out, ArrayVector) else out)
 
     def add_outer(self, k: int, c: float, H: np.ndarray) -> None:
         """Add ``c`` times the outer product of slice ``k`` with itself to ``H``."""

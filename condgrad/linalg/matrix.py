@@ -41,6 +41,13 @@ class Matrix:
         """The columns of X."""
         return _sparse_slices(self.X.tocsc()) if self.is_sparse else DenseSlices(self.X.T)
 
+    @functools.cached_property
+    def contiguous_columns(self) -> Any:
+        """The columns of X, each of them together in memory: a copy of an array in C order."""
+        if self.is_sparse or not self._rows_are_native:
+            return self.columns
+        return DenseSlices(np.ascontiguousarray(self.X.T))
+
     # Full passes go through the view that the user gave, whichever others have been built since: another view rounds
     # differently, and two runs on one problem should agree to the last bit.
 

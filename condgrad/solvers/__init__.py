@@ -15,6 +15,7 @@ from condgrad.solvers.growing_batch import GrowingBatch
 from condgrad.solvers.momentum import Momentum
 from condgrad.solvers.one_sample import OneSample
 from condgrad.solvers.pairwise import Pairwise
+from condgrad.solvers.randomized import Randomized
 from condgrad.solvers.saga import SAGA
 from condgrad.solvers.sfw import SFW
 from condgrad.solvers.sfw_away import SFWAway
@@ -42,6 +43,7 @@ REGISTERED = {
     "one-sample": OneSample,
     "sfw-away": SFWAway,
     "sfw-pairwise": SFWPairwise,
+    "randomized": Randomized,
 }
 
 
@@ -74,6 +76,7 @@ __all__ = [
     "OneSample",
     "Pairwise",
     "PassSolver",
+    "Randomized",
     "SFWAway",
     "SFWPairwise",
     "Spider",

@@ -83,6 +83,10 @@ class StepSolver:
         """Compute running sums anew."""
         state.r.synchronise(state.w.to_array())
 
+    def is_done(self, state):
+        """Tell whether a rule of the solver's own ends the run after this step."""
+        return False
+
     def advance(self, problem: Problem, run: Run, t: int, max_steps: float, max_epochs: float) -> int:
         """Make steps until a limit is reached or the block has taken long enough; return how many."""
         return run.advance(t, max_steps, max_epochs)
@@ -114,7 +118,7 @@ class Parts:
         self.w0 = problem.constraint.start(self.d).to_dense(self.d) if w0 is None else w0
         self.b = np.array([problem.best_intercept(self.w0)])
         self.is_compiled = problem.is_compiled
-        self.view = problem.finite_sum(self.b)
+        self.view: Any = problem.finite_sum(self.b)
 
     def iterate(self, *, shrinks: bool = True) -> Any:
         """Return w, at the start, as a vector that shrinks in O(1) unless told otherwise."""
@@ -196,9 +200,8 @@ class Run:
 
     def __init__(self, solver: Any, problem: Problem, w0: np.ndarray | None, rng: np.random.Generator) -> None:
         self.problem = problem
-        self.parts = Parts(problem, w0, solver)
-        importance = row_norms(problem) if solver.sampling == "importance" else None
-        self.sampler = Sampler(problem.n_samples, solver.sampling, rng, importance)
+        self.parts = self._parts(solver, w0)
+        self.sampler = self._sampler(solver, rng)
         self.arrays = solver.start(self.parts)
         self.solver = solver
         # The same object with numbers for its settings: a kernel takes neither strings nor Python rules. The
@@ -213,6 +216,18 @@ class Run:
         self._next_certificate = 0
         self.back_off()  # an estimate that has not seen the samples yet certifies nothing
         self._block = 1.0
+
+    def _parts(self, solver: Any, w0: np.ndarray | None) -> Parts:
+        return Parts(self.problem, w0, solver)
+
+    def _sampler(self, solver: Any, rng: np.random.Generator) -> Sampler:
+        importance = row_norms(self.problem) if solver.sampling == "importance" else None
+        return Sampler(self.problem.n_samples, solver.sampling, rng, importance)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether a rule of the solver's own has ended the run."""
+        return bool(self.solver.is_done(self.arrays))
 
     @property
     def w(self) -> np.ndarray:
@@ -246,12 +261,10 @@ class Run:
         before_pass = self.solver.steps_before_pass(self.parts, t + 1)
         count = int(max(1, min(max_steps, self._block, before_pass, self._next_pick - t)))
         sizes = self.solver.batch_sizes(self.parts, t + 1, count)
-        # Fractional sizes are counted as they will be drawn: a count of expectations would depend on how steps are cut
-        # into blocks, and with it when to record.
-        spent = np.cumsum(self.sampler.whole(sizes)) * self.parts.gradients_per_sample
+        spent = self._spent(sizes)
         due = min(max_epochs, _REFRESH_EPOCHS - self._since_refresh / self.problem.n_samples) * self.problem.n_samples
         count = min(count, int(np.searchsorted(spent, due - 0.5)) + 1)
-        self._run_block(t + 1, sizes[:count])
+        count = self._run_block(t + 1, sizes[:count])
         self.gradient_evaluations += int(spent[count - 1])
         self._since_refresh += int(spent[count - 1])
         if self._since_refresh >= _REFRESH_EPOCHS * self.problem.n_samples:
@@ -300,15 +313,23 @@ class Run:
         u = max(self._picks.random(), 1e-300)
         self._next_pick = int(min(self._t / u, 1e18)) + 1
 
-    def _run_block(self, t: int, sizes: np.ndarray) -> None:
+    def _spent(self, sizes: np.ndarray) -> np.ndarray:
+        """Return how many gradients of single samples are taken by the end of each of the next steps."""
+        # Fractional sizes are counted as they will be drawn: a count of expectations would depend on how steps are cut
+        # into blocks, and with it when to record.
+        return np.cumsum(self.sampler.whole(sizes)) * self.parts.gradients_per_sample
+
+    def _run_block(self, t: int, sizes: np.ndarray) -> int:
+        """Make steps with batches of the given sizes; return how many were made before the solver was done."""
         batches = self.sampler.draw(sizes, self.solver.needs_uniform)
         run = run_block if self.parts.is_compiled else interpreted
         start = time.perf_counter()
-        run(self.in_kernel, self.parts.view, self.arrays, batches, t)
+        count = run(self.in_kernel, self.parts.view, self.arrays, batches, t)
         per_step = (time.perf_counter() - start) / sizes.size
         # Blocks grow towards the wanted time, at most tenfold: the first ones include compilation.
         most = 10_000_000 / max(1, int(sizes[-1]))
         self._block = max(1.0, min(_BLOCK_SECONDS / max(per_step, 1e-9), 10 * sizes.size, most))
+        return count
 
 
 def _leaves(state: Any) -> Iterator[np.ndarray]:
@@ -323,9 +344,12 @@ def _leaves(state: Any) -> Iterator[np.ndarray]:
 
 
 def interpreted(solver, problem, state, batches, t):
-    """Make one step per batch, from iteration ``t`` on."""
+    """Make one step per batch, from iteration ``t`` on, until the solver is done; return how many."""
     for k in range(batches.size()):
         solver.step(problem, state, batches.at(k), t + k)
+        if solver.is_done(state):
+            return k + 1
+    return batches.size()
 
 
 run_block = kernel(interpreted)

@@ -1,0 +1,46 @@
+"""Blocks: the features on which the vertices of a set live, one block per vertex or pair or sphere of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from condgrad.compiled import compiled
+
+
+@compiled
+class SingleFeatures(NamedTuple):
+    """Every feature is a block of its own."""
+
+    count: int  # type: ignore[assignment]
+
+    def size(self):
+        """Return the number of blocks."""
+        return self.count
+
+    def first(self, g):
+        """Return the place of the first member of block ``g``; its last one is before that of block g + 1."""
+        return g
+
+    def member(self, k):
+        """Return the feature at place ``k``."""
+        return k
+
+
+@compiled
+class FeatureGroups(NamedTuple):
+    """Block g is members[offsets[g]:offsets[g + 1]]."""
+
+    members: Any
+    offsets: Any
+
+    def size(self):
+        """Return the number of blocks."""
+        return self.offsets.shape[0] - 1
+
+    def first(self, g):
+        """Return the place of the first member of block ``g``; its last one is before that of block g + 1."""
+        return self.offsets[g]
+
+    def member(self, k):
+        """Return the feature at place ``k``."""
+        return self.members[k]

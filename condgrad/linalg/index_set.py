@@ -1,0 +1,73 @@
+"""IndexSet: some of the numbers 0, ..., n - 1; Touched: a vector that knows which of its entries were touched."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled
+
+
+@compiled
+class IndexSet(NamedTuple):
+    """The numbers ``listed[:count[0]]``, in the order in which they came."""
+
+    listed: Any
+    is_in: Any
+    count: Any
+
+    def size(self):
+        """Return how many numbers there are."""
+        return self.count[0]
+
+    def row(self, k):
+        """Return the number at place ``k``."""
+        return self.listed[k]
+
+    def add(self, i):
+        """Put ``i`` in, unless it is there."""
+        if not self.is_in[i]:
+            self.is_in[i] = True
+            self.listed[self.count[0]] = i
+            self.count[0] += 1
+
+    def clear(self):
+        """Remove all numbers, in a time proportional to how many there are."""
+        for k in range(self.count[0]):
+            self.is_in[self.listed[k]] = False
+        self.count[0] = 0
+
+
+@compiled
+class Touched(NamedTuple):
+    """A vector of zeros but for the entries that were added to: clearing it costs these alone."""
+
+    values: Any
+    support: Any
+
+    def add_at(self, i, delta):
+        """Add ``delta`` to entry ``i``."""
+        self.support.add(i)
+        self.values[i] += delta
+
+    def clear(self):
+        """Make all entries zero."""
+        for k in range(self.support.size()):
+            self.values[self.support.row(k)] = 0.0
+        self.support.clear()
+
+
+def index_set(n: int, members: np.ndarray | None = None) -> IndexSet:
+    """Return a set of numbers below ``n``: none, or the given ones."""
+    found = IndexSet(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_), np.zeros(1, dtype=np.int64))
+    if members is not None:
+        found.listed[: members.size] = members
+        found.is_in[members] = True
+        found.count[0] = members.size
+    return found
+
+
+def touched(n: int) -> Touched:
+    """Return a vector of ``n`` zeros."""
+    return Touched(np.zeros(n), index_set(n))
