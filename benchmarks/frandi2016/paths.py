@@ -1,0 +1,120 @@
+"""The regularisation paths of Frandi et al. (2016), section 5: 100 parameters on a logarithmic grid, warm starts."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from baselines import AcceleratedGradient, CoordinateDescent, Solution
+from data import Regression
+
+import condgrad as cg
+from condgrad.solvers import Randomized
+from condgrad.trace import count_nonzero
+
+EPS = 1e-3  # on the largest change of a coefficient, for all methods
+
+
+class Grids(NamedTuple):
+    """The penalties and the radii, from the sparsest problem on."""
+
+    penalties: np.ndarray
+    radii: np.ndarray
+
+
+class Path(NamedTuple):
+    """The models of a path, and what they took.
+
+    ``seconds`` is the time of the methods themselves. For randomized Frank-Wolfe ``wall`` has besides the passes over
+    the data that each call of ``minimize`` makes to start and to certify its answer.
+    """
+
+    models: list[np.ndarray]
+    seconds: float
+    wall: float
+    iterations: int
+    products: int
+
+    @property
+    def active(self) -> float:
+        """The average number of features."""
+        return float(np.mean([count_nonzero(w) for w in self.models]))
+
+
+def grids(data: Regression, count: int, eps: float = 1e-8) -> tuple[Grids, list[np.ndarray]]:
+    """Return both grids, and the precise models of the penalties that the radii come from."""
+    descent = CoordinateDescent(data.X, data.y)
+    largest = float(np.abs(descent.matrix.transpose_dot(data.y)).max())
+    penalties = np.geomspace(largest, largest / 100.0, count)
+    models, w = [], np.zeros(descent.p)
+    for penalty in penalties:
+        w = descent.solve_precisely(penalty, w, eps)
+        models.append(w)
+    radius = float(np.abs(w).sum())
+    return Grids(penalties, np.geomspace(radius / 100.0, radius, count)), models
+
+
+def follow(solve: Callable[[float, np.ndarray, float], Solution], parameters: np.ndarray, p: int) -> Path:
+    """Return the path of a method, each model the start of the next."""
+    w, models, iterations, products = np.zeros(p), [], 0, 0
+    start = time.perf_counter()
+    for parameter in parameters:
+        w, steps, n_products = solve(float(parameter), w, EPS)
+        models.append(w)
+        iterations, products = iterations + steps, products + n_products
+    seconds = time.perf_counter() - start
+    return Path(models, seconds, seconds, iterations, products)
+
+
+def baselines(data: Regression, parameters: Grids, seed: int = 0) -> dict[str, Path]:
+    """Return the paths of the methods that the paper compares with."""
+    p = data.X.shape[1]
+    descent = CoordinateDescent(data.X, data.y)
+    stochastic = CoordinateDescent(data.X, data.y, np.random.default_rng(seed))
+    descent.solve(float(parameters.penalties[0]), np.zeros(p), math.inf)  # compiles
+    return {
+        "CD": follow(descent.solve, parameters.penalties, p),
+        "SCD": follow(stochastic.solve, parameters.penalties, p),
+        "SLEP Reg.": follow(AcceleratedGradient(data.X, data.y).penalised, parameters.penalties, p),
+        "SLEP Const.": follow(AcceleratedGradient(data.X, data.y).constrained, parameters.radii, p),
+    }
+
+
+def randomized(data: Regression, radii: np.ndarray, sample_size: Any, seed: int = 0) -> Path:
+    """Return the path of randomized Frank-Wolfe, each model scaled to the border of the next ball to start there."""
+    problem = cg.Problem(data.X, data.y, cg.losses.Squared(), cg.constraints.L1Ball(float(radii[0])))
+    solver = Randomized(sample_size=sample_size, step_tol=EPS, gradient="residuals")
+    rng = np.random.default_rng(seed)
+    p = problem.n_features
+    cg.minimize(problem, solver, max_steps=2, random_state=0)  # compiles
+    start = time.perf_counter()
+    problem.matrix.transpose_dot(data.y)  # X'y, which the paper computes once for the whole path
+    seconds = time.perf_counter() - start
+    w, models, iterations, drawn = np.zeros(p), [], 0, 0
+    for radius in radii:
+        problem = with_radius(problem, float(radius))
+        size = np.abs(w).sum()
+        w0 = w * (radius / size) if size > 0.0 else w
+        result = cg.minimize(problem, solver, w0=w0, tol=0.0, max_epochs=1e6, max_steps=100_000, random_state=rng)
+        w = result.state.w  # the last iterate, as the paper has it; result.w is the one with the smallest gap
+        models.append(w)
+        seconds += result.seconds
+        iterations += result.n_steps
+        drawn += round(result.n_epochs * p)
+    return Path(models, seconds, time.perf_counter() - start, iterations, drawn + p)
+
+
+def with_radius(problem: cg.Problem, radius: float) -> cg.Problem:
+    """Return the same problem over another ball, without looking at the data again."""
+    other = copy.copy(problem)
+    other.constraint = cg.constraints.L1Ball(radius)
+    return other
+
+
+def errors(models: list[np.ndarray], X: Any, y: np.ndarray) -> np.ndarray:
+    """Return the mean squared error of each model."""
+    return np.array([np.mean((X @ w - y) ** 2) for w in models])
