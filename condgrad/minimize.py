@@ -10,19 +10,16 @@ import numpy as np
 
 from condgrad import solvers
 from condgrad.checkpoint import Checkpoint
-from condgrad.constraints import Atom
+from condgrad.choice import choose
 from condgrad.general_problem import GeneralProblem
 from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
 from condgrad.problem import Evaluation, Problem
 from condgrad.progress import check_callback, show
 from condgrad.result import Result, Status
-from condgrad.step_sizes import Backtracking
 from condgrad.trace import Progress, Trace, count_nonzero
 
 _SAVED = ("t", "seconds", "first_epoch", "next_record", "lower_bound", "best_gap", "was_still")  # by a checkpoint
-_MOST_PREDICTIONS = 200_000  # samples up to which "auto" lets corrective keep the predictions of dense vertices
-_MOST_SECOND = 1000  # features up to which "auto" takes second derivatives of general terms: H is d x d
 _FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: rounding of another solver
 
 
@@ -49,9 +46,10 @@ def minimize(
     problem : Problem or GeneralProblem
     solver : str or solver object
         A registered name (see :func:`condgrad.solvers.by_name`), an object such as
-        ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective, unless the set's vertices have many entries
-        and there are very many samples (then pairwise over polytopes, fw over round sets). For a GeneralProblem it is
-        tufw where it is convex with second derivatives and d is moderate, else fw. ``result.solver`` says why.
+        ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective over sets of single-feature vertices and
+        group balls, the least estimated work of corrective, bpcg or fw, and sfw over others (:mod:`condgrad.choice`).
+        For a GeneralProblem it is tufw where it is convex with second derivatives and d is moderate, else fw.
+        ``result.solver`` says why.
     w0 : array of shape (n_features,) or Result, optional
         Where to start: any point of the set, or the result of an earlier run.
     max_epochs : float
@@ -94,8 +92,8 @@ def minimize(
     """
     if not isinstance(problem, Problem | GeneralProblem):
         raise TypeError(f"problem must be a condgrad.Problem or GeneralProblem; got {type(problem).__name__}.")
-    solver, description = _resolve(solver, problem)
     limits = _Limits(tol, relative_tol, max_epochs, max_steps, max_time, evaluate_every)
+    solver, description = _resolve(solver, problem, limits)
     check_callback(callback)
     w0 = None if w0 is None else _feasible(problem, w0)
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
@@ -272,10 +270,10 @@ class _Run:
         return None
 
 
-def _resolve(solver: Any, problem: Any) -> tuple[Any, str]:
+def _resolve(solver: Any, problem: Any, limits: _Limits) -> tuple[Any, str]:
     """Return the solver object, and what the Result says of it."""
     if isinstance(solver, str) and solver == "auto":
-        chosen, why = _choose(problem) if problem.has_predictions else _choose_general(problem)
+        chosen, why = choose(problem, limits.tol, limits.relative_tol)
         return chosen, f"{chosen!r} (auto: {why})"
     if isinstance(solver, str):
         solver = solvers.by_name(solver)()
@@ -289,39 +287,6 @@ def _resolve(solver: Any, problem: Any) -> tuple[Any, str]:
             "use 'tufw', 'fw', 'away', 'pairwise' or 'bpcg'."
         )
     return solver, repr(solver)
-
-
-def _choose_general(problem: GeneralProblem) -> tuple[Any, str]:
-    """Return the solver that "auto" takes for general terms, and why.
-
-    For terms that are not convex, corollary 5.1 of Xiong & Freund needs the number of steps in advance; with open-loop
-    steps instead, TUFW can stay far from stationary where backtracking comes close.
-    """
-    if not problem.is_convex:
-        return solvers.FrankWolfe(
-            Backtracking()
-        ), "the terms do not say is_convex, and backtracking goes down at every step"
-    if not problem.has_second_derivatives:
-        return solvers.FrankWolfe(Backtracking()), "the terms have no second derivatives"
-    if problem.n_features > _MOST_SECOND:
-        return solvers.FrankWolfe(Backtracking()), f"a Hessian of {problem.n_features} features is too dear"
-    return solvers.by_name("tufw")(adaptive=True), "second derivatives save passes over the terms"
-
-
-def _choose(problem: Problem) -> tuple[Any, str]:
-    """Return the solver that "auto" takes, and why.
-
-    ``corrective`` needs 5 to 20 passes over the data where others need hundreds. Over sets whose vertices have many
-    entries it keeps the predictions of every atom, n numbers each: too many of them are left to solvers that keep none.
-    """
-    constraint = problem.constraint
-    if constraint.vertex is Atom or hasattr(constraint, "restricted"):
-        return solvers.Corrective(), "few passes, each followed by a correction of all weights"
-    if problem.n_samples <= _MOST_PREDICTIONS:
-        return solvers.Corrective(), f"few passes; {problem.n_samples} predictions an atom are affordable"
-    if constraint.is_polytope:
-        return solvers.Pairwise(), f"{type(constraint).__name__} is a polytope whose vertices have many entries"
-    return solvers.FrankWolfe(), f"{type(constraint).__name__} is not a polytope, and its vertices have many entries"
 
 
 def _feasible(problem: Any, w0: Any) -> np.ndarray:

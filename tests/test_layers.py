@@ -34,6 +34,7 @@ LAYERS = {
     "solvers": 4,
     "step_sizes": 4,
     "minimize": 5,
+    "choice": 5,
     "result": 5,
     "trace": 5,
     "interrupts": 5,

@@ -11,9 +11,10 @@ import types
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import condgrad as cg
-from condgrad import Status
+from condgrad import Status, choice
 
 loop = sys.modules["condgrad.minimize"]  # the name condgrad.minimize is the function
 EVERY_STEP = 1e-9
@@ -497,17 +498,40 @@ def test_an_enormous_integer_is_no_limit():
     assert cg.minimize(make(), "pairwise", max_steps=10**400, max_time=10**400).status is Status.CONVERGED
 
 
-def test_auto_chooses_and_says_why(monkeypatch):
+def test_auto_takes_corrective_over_atoms_and_says_why():
     result = cg.minimize(make(), max_steps=1)
     assert result.solver.startswith("Corrective() (auto: few passes")
-    assert "Corrective" in cg.minimize(make(constraint=cg.constraints.L2Ball(1.0)), max_steps=1).solver
-    monkeypatch.setattr(sys.modules["condgrad.minimize"], "_MOST_PREDICTIONS", 1)
-    result = cg.minimize(make(constraint=cg.constraints.Box(-1.0, 1.0)), max_steps=1)
-    assert "Pairwise" in result.solver
-    assert "Box is a polytope" in result.solver
-    result = cg.minimize(make(constraint=cg.constraints.LpBall(3.0, 1.0)), max_steps=1)
-    assert "FrankWolfe" in result.solver
-    assert "LpBall is not a polytope" in result.solver
+    groups = cg.constraints.GroupBall([0, 0, 1, 1, 2], 1.0)
+    assert cg.minimize(make(constraint=groups), max_steps=1).solver.startswith("Corrective() (auto: few passes")
+
+
+def test_auto_weighs_the_work_of_solvers_over_other_sets():
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random(5000, 400, 0.01, format="csr", random_state=rng)
+    y = np.sign(rng.standard_normal(5000))
+
+    def solver_for(constraint, **tolerances):
+        return cg.minimize(cg.Problem(X, y, cg.losses.Logistic(), constraint), max_steps=1, **tolerances).solver
+
+    box = cg.constraints.Box(-0.1, 0.1)
+    assert "Corrective() (auto: about" in solver_for(box, tol=0.0, relative_tol=1e-9)
+    said = solver_for(box, tol=0.0, relative_tol=1e-2)
+    assert said.startswith("SFW(batch_size=50") and "(bpcg)" in said and "(corrective)" in said
+    said = solver_for(cg.constraints.LpBall(3.0, 1.0), tol=0.0, relative_tol=1e-2)
+    assert "(fw)" in said and "(bpcg)" not in said
+    oracle = cg.constraints.OracleSet(lambda r: -np.sign(r))
+    assert "(sfw)" not in solver_for(oracle, tol=1.0)  # it is not compiled: small steps would be slow
+
+
+def test_estimated_work_is_what_the_module_says():
+    X, y = np.ones((40, 5)), np.sign(np.arange(40) - 20.5)
+    cube = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.LinfBall(1.0))
+    work = choice.estimates(cube, 1e-4)
+    assert work["corrective"] == 13 * (3 * 200 + 40 * 25 / 8)
+    assert work["bpcg"] == pytest.approx(300 * (2 * 200 + 30 * 40))
+    assert work["sfw"] == pytest.approx(200 * (3 * 200 + 30 * 40 + 100 * 5))
+    k_sparse = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.KSparsePolytope(2, 1.0))
+    assert choice.estimates(k_sparse, 1e-4)["corrective"] == 23 * 13 * 200 + 17 * 40 * 13**3
 
 
 def test_names_and_objects_are_the_same_solvers():
