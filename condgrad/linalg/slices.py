@@ -37,6 +37,16 @@ class DenseSlices(NamedTuple):
             for b in range(self.values.shape[1]):
                 H[a, b] += scaled * self.values[k, b]
 
+    def moments(self, k, weights):
+        """Return mean, root mean square and standard deviation of slice ``k`` under ``weights`` that sum to one."""
+        mean, square, spread = 0.0, 0.0, 0.0
+        for j in range(self.values.shape[1]):
+            mean += weights[j] * self.values[k, j]
+            square += weights[j] * self.values[k, j] * self.values[k, j]
+        for j in range(self.values.shape[1]):
+            spread += weights[j] * (self.values[k, j] - mean) ** 2
+        return mean, np.sqrt(square), np.sqrt(spread)
+
     def entry(self, k, j):
         """Return entry ``j`` of slice ``k``."""
         return self.values[k, j]
@@ -77,6 +87,18 @@ class SparseSlices(NamedTuple):
             scaled = c * self.data[a]
             for b in range(self.indptr[k], self.indptr[k + 1]):
                 H[self.indices[a], self.indices[b]] += scaled * self.data[b]
+
+    def moments(self, k, weights):
+        """Return mean, root mean square and standard deviation of slice ``k`` under ``weights`` that sum to one."""
+        mean, square, spread, stored = 0.0, 0.0, 0.0, 0.0
+        for m in range(self.indptr[k], self.indptr[k + 1]):
+            mean += weights[self.indices[m]] * self.data[m]
+            square += weights[self.indices[m]] * self.data[m] * self.data[m]
+            stored += weights[self.indices[m]]
+        for m in range(self.indptr[k], self.indptr[k + 1]):
+            spread += weights[self.indices[m]] * (self.data[m] - mean) ** 2
+        spread += max(0.0, 1.0 - stored) * mean * mean
+        return mean, np.sqrt(square), np.sqrt(spread)
 
     def entry(self, k, j):
         """Return entry ``j`` of slice ``k``, found by bisection."""

@@ -1,0 +1,112 @@
+"""Columns: the features as the path sees them, weighted, centred and scaled, without a copy of X.
+
+With weights v_i that sum to one, feature j is z_j = scale_j (x_j - mean_j), and <a, b> = sum_i v_i a_i b_i is the inner
+product that every formula of this folder uses. mean_j is 0 without an intercept, scale_j is 1 without standardisation,
+and 0 for a feature that is constant once centred: it takes no part. Predictions are kept without the means, which an
+intercept takes up.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled, kernel
+from condgrad.linalg import threads
+from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.vectors import DenseVector
+
+_CONSTANT = 1e-12  # a feature whose deviation from its mean is below this times its size is constant up to rounding
+
+
+@compiled
+class Columns(NamedTuple):
+    """The scaled and centred features; ``slices`` are the columns of X, ``norm_j`` is ||z_j||."""
+
+    slices: Any
+    weight: Any
+    mean: Any
+    scale: Any
+    norm: Any
+
+    def correlation(self, j, a, mu):
+        """Return <z_j, R> for weighted residuals a_i = v_i R_i with sum mu."""
+        return self.scale[j] * (self.slices.dot_slice(j, a) - self.mean[j] * mu)
+
+    def add(self, j, c, out):
+        """Add c scale_j x_j to the vector ``out``."""
+        self.slices.add_slice(j, c * self.scale[j], out)
+
+    def n_stored(self, j):
+        """Return how many entries feature j stores."""
+        return self.slices.n_stored(j)
+
+
+def make_columns(matrix: Matrix, weight: np.ndarray, has_intercept: bool, standardize: bool) -> Columns:
+    """Return the features of ``matrix``: two passes over the data, on all cores."""
+    n, d = matrix.shape
+    mean, scale, norm = np.zeros(d), np.ones(d), np.empty(d)
+    columns = Columns(matrix.columns, weight, mean, scale, norm)
+    task = functools.partial(_measure, columns, has_intercept, standardize)
+    offsets = getattr(matrix.columns, "indptr", None)
+    threads.run(task, threads.cut(d, 4 * matrix.n_stored, offsets))
+    return columns
+
+
+@kernel
+def _measure(columns, has_intercept, standardize, start, stop):
+    for j in range(start, stop):
+        mean, size, spread = columns.slices.moments(j, columns.weight)
+        if has_intercept:
+            columns.mean[j] = mean
+        else:
+            spread = size
+        if not spread > _CONSTANT * size:
+            columns.scale[j] = 0.0
+            columns.norm[j] = 0.0
+        elif standardize:
+            columns.scale[j] = 1.0 / spread
+            columns.norm[j] = 1.0
+        else:
+            columns.norm[j] = spread
+
+
+@kernel
+def predict(columns, features, x, out):
+    """Fill ``out`` with sum_k x_k scale_j x_j over the features j = features_k."""
+    vector = DenseVector(out)
+    for i in range(out.shape[0]):
+        out[i] = 0.0
+    for k in range(features.shape[0]):
+        if x[k] != 0.0:
+            columns.add(features[k], x[k], vector)
+
+
+@kernel
+def extend_gram(columns, features, first, c, target, G, buffer):
+    """Fill the rows of G and the entries of c that belong to features[first:], the new ones.
+
+    ``buffer`` holds zeros, one for each sample, before and after.
+    """
+    vector = DenseVector(buffer)
+    for q in range(first, features.shape[0]):
+        j = features[q]
+        columns.add(j, 1.0, vector)
+        c[q] = 0.0
+        mu = 0.0
+        for i in range(buffer.shape[0]):
+            buffer[i] *= columns.weight[i]
+        for i in range(buffer.shape[0]):
+            mu += buffer[i]
+        total = 0.0
+        for i in range(buffer.shape[0]):
+            total += buffer[i] * target[i]
+        c[q] = total
+        for k in range(q + 1):
+            value = columns.correlation(features[k], buffer, mu)
+            G[q, k] = value
+            G[k, q] = value
+        for i in range(buffer.shape[0]):
+            buffer[i] = 0.0

@@ -1,0 +1,251 @@
+"""An active-set solver for small Lasso models, with a fixed radius or a fixed penalty, that ends exactly.
+
+The model over the atoms k of a working set is F(x) = x'Gx/2 - c'x. On the support S, with signs s, its minimiser under
+s'x = radius (or with the penalty alpha s'x) solves the KKT system G_SS x = c_S - alpha s: each change of the support is
+one solve with an up- or downdated Cholesky factor. A step ends early where a coefficient reaches zero, which leaves; at
+the minimiser the atom with the largest correlation c_j - (Gx)_j above alpha enters.
+
+An atom that depends linearly on the support has no pivot. Then a direction z with Gz = 0 leads from the support to it,
+along which the objective is constant and the norm falls by |correlation| / alpha - 1 a unit: the step goes on until a
+coefficient of the support reaches zero, and that one makes room.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled, kernel
+
+_DEPENDENT = 1e-9  # a pivot below this share of an atom's norm squared: it depends on the support
+_ENTERS = 1e-11  # an atom enters where its correlation exceeds alpha by this share
+
+SOLVED, GAVE_UP = 0, 1
+
+
+@compiled
+class Model(NamedTuple):
+    """A working set of atoms, all arrays with room for more; ``U`` is the factor of G_SS = U'U in the order of S."""
+
+    G: Any
+    c: Any
+    x: Any
+    correlation: Any
+    support: Any  # places of the atoms in S, in the order of U
+    is_in: Any  # whether an atom is in S
+    U: Any
+    sizes: Any  # number of atoms, number in S
+
+    def refactor(self):
+        """Compute U anew; atoms whose pivot is lost leave the support, with coefficient 0."""
+        count = self.sizes[1]
+        self.sizes[1] = 0
+        for q in range(count):
+            k = self.support[q]
+            self.is_in[k] = False
+            if not self.enter(k):
+                self.x[k] = 0.0
+
+    def enter(self, k):
+        """Append atom k to the support; return False where it depends linearly on it."""
+        size = self.sizes[1]
+        column = np.empty(size)
+        for q in range(size):
+            column[q] = self.G[k, self.support[q]]
+        self.forward(column)
+        pivot = self.G[k, k]
+        for q in range(size):
+            pivot -= column[q] * column[q]
+        if not pivot > _DEPENDENT * self.G[k, k]:
+            return False
+        for q in range(size):
+            self.U[q, size] = column[q]
+        self.U[size, size] = np.sqrt(pivot)
+        self.support[size] = k
+        self.is_in[k] = True
+        self.sizes[1] = size + 1
+        return True
+
+    def leave(self, q):
+        """Take the atom at place q of the support out of it: rotations make U triangular again."""
+        size = self.sizes[1]
+        self.is_in[self.support[q]] = False
+        for b in range(q, size - 1):
+            self.support[b] = self.support[b + 1]
+        for a in range(size):
+            for b in range(max(q, a - 1), size - 1):
+                self.U[a, b] = self.U[a, b + 1]
+        for a in range(q, size - 1):
+            top, low = self.U[a, a], self.U[a + 1, a]
+            length = np.sqrt(top * top + low * low)
+            cosine, sine = top / length, low / length
+            for b in range(a, size - 1):
+                first, second = self.U[a, b], self.U[a + 1, b]
+                self.U[a, b] = cosine * first + sine * second
+                self.U[a + 1, b] = cosine * second - sine * first
+        self.sizes[1] = size - 1
+
+    def forward(self, v):
+        """Replace v by the solution of U'z = v."""
+        for a in range(v.shape[0]):
+            v[a] /= self.U[a, a]
+            for b in range(a + 1, v.shape[0]):
+                v[b] -= self.U[a, b] * v[a]
+
+    def backward(self, v):
+        """Replace v by the solution of Uz = v."""
+        for a in range(v.shape[0] - 1, -1, -1):
+            total = v[a]
+            for b in range(a + 1, v.shape[0]):
+                total -= self.U[a, b] * v[b]
+            v[a] = total / self.U[a, a]
+
+    def correlate(self):
+        """Compute the correlations c - Gx anew."""
+        n_atoms, size = self.sizes
+        for j in range(n_atoms):
+            self.correlation[j] = self.c[j]
+        for q in range(size):
+            k = self.support[q]
+            for j in range(n_atoms):
+                self.correlation[j] -= self.x[k] * self.G[k, j]
+
+    def move(self, direction, step):
+        """Add step times the direction, given on the support, to x."""
+        n_atoms, size = self.sizes
+        for q in range(size):
+            k, change = self.support[q], step * direction[q]
+            self.x[k] += change
+            for j in range(n_atoms):
+                self.correlation[j] -= change * self.G[k, j]
+
+
+@kernel
+def correlate(model):
+    """Compute the correlations of all atoms anew."""
+    model.correlate()
+
+
+@kernel
+def first_zero(model, sign, direction, limit):
+    """Return the longest step up to ``limit`` that keeps the signs, and the place in S that stops it (-1: none)."""
+    step, blocker = limit, -1
+    for q in range(model.sizes[1]):
+        if sign[q] * direction[q] < 0.0:
+            reach = -model.x[model.support[q]] / direction[q]
+            if reach < step:
+                step, blocker = reach, q
+    return max(step, 0.0), blocker
+
+
+@kernel
+def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
+    """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap."""
+    n_atoms = model.sizes[0]
+    banned = np.zeros(n_atoms, np.bool_)
+    is_fresh = False
+    alpha, gap = target, np.inf
+    for change in range(max_changes):
+        size = model.sizes[1]
+        sign, direction, slope = np.empty(size), np.empty(size), np.empty(size)
+        norm = 0.0
+        for q in range(size):
+            k = model.support[q]
+            ahead = model.x[k] if model.x[k] != 0.0 else model.correlation[k]
+            sign[q] = 1.0 if ahead > 0.0 else -1.0
+            direction[q] = model.correlation[k]
+            slope[q] = sign[q]
+        for q in range(size):
+            norm += abs(model.x[model.support[q]])
+        if size > 0:
+            model.forward(direction)
+            if is_penalised:
+                model.forward(slope)
+                for q in range(size):
+                    direction[q] -= alpha * slope[q]
+                model.backward(direction)
+            else:
+                # G d = correlation - alpha s with s'd = radius - norm; alpha < 0: the minimiser is inside the ball.
+                model.forward(slope)
+                along, curvature = 0.0, 0.0
+                for q in range(size):
+                    along += slope[q] * direction[q]
+                    curvature += slope[q] * slope[q]
+                alpha = max(0.0, (along - (target - norm)) / curvature)
+                for q in range(size):
+                    direction[q] -= alpha * slope[q]
+                model.backward(direction)
+            step, blocker = first_zero(model, sign, direction, 1.0)
+            model.move(direction, step)
+            if blocker >= 0:
+                model.x[model.support[blocker]] = 0.0
+                model.leave(blocker)
+                is_fresh = False
+                continue
+        elif not is_penalised:
+            alpha = 0.0
+        # x is the minimiser on its support. What do the other atoms say?
+        along, fit, largest, best, entering = 0.0, 0.0, 0.0, alpha * (1.0 + _ENTERS) + 1e-300, -1
+        for q in range(model.sizes[1]):
+            k = model.support[q]
+            along += model.x[k] * model.correlation[k]
+            fit += model.x[k] * model.c[k]
+        for j in range(n_atoms):
+            value = abs(model.correlation[j])
+            largest = max(largest, value)
+            if value > best and not model.is_in[j] and not banned[j]:
+                best, entering = value, j
+        if is_penalised:
+            norm = 0.0
+            for q in range(model.sizes[1]):
+                norm += abs(model.x[model.support[q]])
+            gap = duality_gap(squared_y, fit, along, alpha * norm, alpha, largest)
+        else:
+            gap = target * largest - along
+        if gap <= tol or entering < 0:
+            if is_fresh:
+                return SOLVED, change, alpha, gap
+            model.correlate()  # rounding has piled up in the correlations: a last look with fresh ones
+            is_fresh = True
+            continue
+        is_fresh = False
+        if not model.enter(entering):
+            banned[entering] = True
+            size = model.sizes[1]
+            onto = 1.0 if model.correlation[entering] > 0.0 else -1.0
+            null, sign = np.empty(size), np.empty(size)
+            for q in range(size):
+                k = model.support[q]
+                null[q] = -onto * model.G[entering, k]
+                sign[q] = 1.0 if model.x[k] > 0.0 else -1.0
+            model.forward(null)
+            model.backward(null)
+            step, blocker = first_zero(model, sign, null, np.inf)
+            if blocker < 0:
+                continue
+            model.move(null, step)
+            model.x[entering] += step * onto
+            model.x[model.support[blocker]] = 0.0
+            model.leave(blocker)
+            if not model.enter(entering):
+                return GAVE_UP, change, alpha, gap
+            model.correlate()
+    return GAVE_UP, max_changes, alpha, gap
+
+
+@kernel
+def duality_gap(squared_y, fit, along, penalty, alpha, largest):
+    """Return P(x) - D(theta) for P(x) = ||R||^2/2 + alpha ||x||_1 and the best multiple theta of R that is feasible.
+
+    ``fit`` is <y, Xx>, ``along`` <R, Xx>, ``penalty`` alpha ||x||_1 and ``largest`` the largest |<z_j, R>|, or a bound
+    of it. D(theta) = (||y||^2 - ||y - theta||^2)/2 over theta with |<z_j, theta>| <= alpha.
+    """
+    squared_r = max(squared_y - fit - along, 0.0)
+    y_r = squared_y - fit
+    if squared_r == 0.0:
+        return penalty
+    share = y_r / squared_r
+    if largest * abs(share) > alpha:
+        share = np.sign(share) * alpha / largest
+    return 0.5 * squared_r + penalty - share * (y_r - 0.5 * share * squared_r)
