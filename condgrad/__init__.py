@@ -10,6 +10,7 @@ from condgrad import constraints, losses, rules, sample_sizes, solvers, step_siz
 from condgrad.checkpoint import Checkpoint
 from condgrad.general_problem import GeneralProblem
 from condgrad.minimize import minimize
+from condgrad.paths import PathInfo, lasso_path
 from condgrad.problem import Evaluation, Problem
 from condgrad.result import Result, Status
 from condgrad.trace import Progress, Trace
@@ -20,12 +21,14 @@ __all__ = [
     "Checkpoint",
     "Evaluation",
     "GeneralProblem",
+    "PathInfo",
     "Problem",
     "Progress",
     "Result",
     "Status",
     "Trace",
     "constraints",
+    "lasso_path",
     "losses",
     "minimize",
     "rules",

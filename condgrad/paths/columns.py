@@ -46,7 +46,7 @@ class Columns(NamedTuple):
 
 def make_columns(matrix: Matrix, weight: np.ndarray, has_intercept: bool, standardize: bool) -> Columns:
     """Return the features of ``matrix``: two passes over the data, on all cores."""
-    n, d = matrix.shape
+    d = matrix.shape[1]
     mean, scale, norm = np.zeros(d), np.ones(d), np.empty(d)
     columns = Columns(matrix.columns, weight, mean, scale, norm)
     task = functools.partial(_measure, columns, has_intercept, standardize)

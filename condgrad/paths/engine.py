@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import kernel
-from condgrad.paths.columns import Columns, extend_gram, predict
+from condgrad.paths.columns import Columns, extend_gram
 from condgrad.paths.oracle import LazyOracle
-from condgrad.paths.quadratic import GAVE_UP, Model, correlate, duality_gap, solve_model
+from condgrad.paths.quadratic import Model, correlate, duality_gap, solve_model
+from condgrad.paths.sweeps import correlate_columns, renew, solve_kkt, sweep_model
 
-_BATCH = 30  # atoms that enter after one look
-_IDLE = 150  # atoms without a coefficient that the working set keeps
-_MOST_ROUNDS = 500
+_IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
+_INNER = 0.3  # share of the tolerance that the working set's own gap may use up
+_DENSE_WORK = 20  # sweeps take over where a change of the support costs as much as so many of them
+_MOST_PENALTIES = 50
+_SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
+_FIRST = 0.9  # the first atoms are those with at least this share of the largest correlation
+_BATCH = 30  # atoms that enter at least after one look, or a quarter of those with a coefficient
+_MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 
 
 class Point(NamedTuple):
@@ -21,14 +26,14 @@ class Point(NamedTuple):
 
     features: np.ndarray
     x: np.ndarray
-    radius: float
+    norm: float
     alpha: float
     gap: float
     objective: float
 
 
 class Fit(NamedTuple):
-    """Inner products at a point: squares of y and R, <y, Xx>, <R, Xx>, the l1 norm, the sum of weighted residuals."""
+    """Sums at a point: ||R||^2, <y, Xx>, <R, Xx>, ||x||_1, and the sum of the weighted residuals."""
 
     squared_r: float
     fit: float
@@ -46,11 +51,11 @@ class ExactEngine:
         self.p, self.R, self.a, self.buffer = np.zeros(n), y.copy(), columns.weight * y, np.zeros(n)
         self.squared_y = float(self.a @ y)
         self.features = np.empty(0, np.int64)
-        self.model = _empty_model(64)
+        self.solver: GramSolver | SweepSolver = GramSolver(self)
         self.oracle = LazyOracle(columns, n_stored, self.R)
         mu = float(self.a.sum()) if has_intercept else 0.0
         self.largest = self.oracle.look(self.a, mu, -1.0, np.inf).largest  # lambda_max: every column is seen once
-        self.n_rounds = self.n_changes = 0
+        self.n_rounds = 0
 
     @property
     def scale(self) -> float:
@@ -58,49 +63,36 @@ class ExactEngine:
         return 0.5 * self.squared_y
 
     def solve(self, target: float, *, is_penalised: bool, tol: float) -> Point:
-        """Return the point at a radius, or at a penalty, with a gap of at most ``tol * scale``."""
+        """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``.
+
+        The gap is exact: the oracle proves the largest correlation. It exceeds the limit only where rounding does not
+        let it fall any further.
+        """
         limit = tol * self.scale
-        inner_tol = 0.3 * limit
+        inner_tol = _INNER * limit
+        n_idle = 0
         while True:
             self.n_rounds += 1
-            status, changes, _, _ = solve_model(
-                self.model, self.squared_y, is_penalised, target, inner_tol, 1000 + 20 * self.features.size
-            )
-            self.n_changes += changes
-            x = self.model.x[: self.features.size]
-            fit = Fit(*_fit(self.columns, self.features, x, self.y, self.has_intercept, self.p, self.R, self.a))
+            self.solver.minimise(target, is_penalised, inner_tol)
+            x = self.solver.x
+            fit = Fit(*renew(self.columns, self.features, x, self.y, self.has_intercept, self.p, self.R, self.a))
             self.oracle.move(self.R)
-            level = float(np.abs(self.model.correlation[: x.size]).max(initial=0.0))
-            threshold = self._threshold(fit, target, is_penalised, limit)
-            look = self.oracle.look(self.a, fit.mu, max(threshold, level) if x.size else threshold, level)
+            level = float(np.abs(self.solver.correlation).max()) if x.size else _FIRST * self.largest
+            look = self.oracle.look(self.a, fit.mu, level, level)
             largest = max(look.largest, level)
             gap = self._gap(fit, target, is_penalised, largest)
-            if gap <= limit:
-                used = np.flatnonzero(x)
-                point = Point(self.features[used], x[used], fit.norm, largest, gap, 0.5 * fit.squared_r)
-                self._prune()
-                return point
             new = ~np.isin(look.features, self.features)
-            if not new.any():
+            n_idle = 0 if new.any() else n_idle + 1
+            if gap <= limit or n_idle > _MOST_IDLE:
+                used = np.flatnonzero(x)
+                point = Point(self.features[used], x[used], fit.norm, largest, max(gap, 0.0), 0.5 * fit.squared_r)
+                self._prune(used)
+                return point
+            if n_idle:
                 inner_tol *= 0.1
-                if status == GAVE_UP or inner_tol < 1e-30 * self.scale:
-                    raise RuntimeError(f"stuck at {target}, gap {gap / self.scale}")
                 continue
-            order = np.argsort(-look.sizes[new], kind="stable")[:_BATCH]
+            order = np.argsort(-look.sizes[new], kind="stable")[: max(_BATCH, np.count_nonzero(x) // 4)]
             self._enter(look.features[new][order])
-
-    def _threshold(self, fit: Fit, target: float, is_penalised: bool, limit: float) -> float:
-        """Return how large the largest correlation may be for the gap to be at most ``limit``."""
-        if not is_penalised:
-            return (limit + fit.along) / target
-        squared_r, y_r = fit.squared_r, self.squared_y - fit.fit
-        wanted = 0.5 * squared_r + target * fit.norm - limit  # of the dual objective
-        if wanted <= 0.0:
-            return np.inf
-        room = y_r * y_r - 2.0 * squared_r * wanted
-        if room < 0.0 or y_r <= 0.0:
-            return target
-        return target / ((y_r - np.sqrt(room)) / squared_r)
 
     def _gap(self, fit: Fit, target: float, is_penalised: bool, largest: float) -> float:
         if not is_penalised:
@@ -108,22 +100,123 @@ class ExactEngine:
         return duality_gap(self.squared_y, fit.fit, fit.along, target * fit.norm, target, largest)
 
     def _enter(self, new: np.ndarray) -> None:
-        first = self.features.size
         self.features = np.concatenate([self.features, new])
-        if self.features.size > self.model.c.shape[0]:
-            self.model = _copy_model(self.model, np.arange(first), 2 * self.features.size)
-        extend_gram(self.columns, self.features, first, self.model.c, self.y, self.model.G, self.buffer)
-        self.model.x[first : self.features.size] = 0.0
-        self.model.is_in[first : self.features.size] = False
-        self.model.sizes[0] = self.features.size
+        self.solver.enter(new.size)
+        if self.solver.is_outgrown():
+            self.solver = SweepSolver(self, self.solver.x.copy(), self.solver.alpha)
+
+    def _prune(self, used: np.ndarray) -> None:
+        """Forget atoms without a coefficient where there are many of them."""
+        if self.features.size > 2 * used.size + _IDLE:
+            self.features = self.features[used]
+            self.solver.keep(used)
+
+
+class GramSolver:
+    """The working set as a dense quadratic, solved exactly: for supports of up to some hundred atoms."""
+
+    def __init__(self, engine: ExactEngine) -> None:
+        self.engine = engine
+        self.model = _empty_model(64)
+        self.alpha = np.inf
+        self.n_changes = 0
+
+    @property
+    def x(self) -> np.ndarray:
+        return self.model.x[: self.engine.features.size]
+
+    @property
+    def correlation(self) -> np.ndarray:
+        return self.model.correlation[: self.engine.features.size]
+
+    def minimise(self, target: float, is_penalised: bool, tol: float) -> None:
+        _, changes, self.alpha, _ = solve_model(
+            self.model, self.engine.squared_y, is_penalised, target, tol, 1000 + 20 * self.engine.features.size
+        )
+        self.n_changes += changes
+
+    def is_outgrown(self) -> bool:
+        """Tell whether a change of the support costs more than several sweeps over its columns."""
+        n_atoms, n_used = self.model.sizes
+        return bool(n_used > 100 and n_atoms > _DENSE_WORK * self.engine.oracle.work)
+
+    def enter(self, n_new: int) -> None:
+        engine, n_atoms = self.engine, self.engine.features.size
+        first = n_atoms - n_new
+        if n_atoms > self.model.c.shape[0]:
+            self.model = _copy_model(self.model, np.arange(first), 2 * n_atoms)
+        extend_gram(engine.columns, engine.features, first, self.model.c, engine.y, self.model.G, engine.buffer)
+        self.model.x[first:n_atoms] = 0.0
+        self.model.is_in[first:n_atoms] = False
+        self.model.sizes[0] = n_atoms
         correlate(self.model)
 
-    def _prune(self) -> None:
-        """Forget atoms without a coefficient where there are many of them."""
-        kept = np.flatnonzero(self.model.is_in[: self.features.size])
-        if self.features.size > kept.size + _IDLE:
-            self.model = _copy_model(self.model, kept, self.model.c.shape[0])
-            self.features = self.features[kept]
+    def keep(self, used: np.ndarray) -> None:
+        used = np.flatnonzero(self.model.is_in[: self.model.sizes[0]])
+        self.model = _copy_model(self.model, used, self.model.c.shape[0])
+
+
+class SweepSolver:
+    """The working set through its columns: coordinate descent and conjugate gradients."""
+
+    def __init__(self, engine: ExactEngine, x: np.ndarray, alpha: float) -> None:
+        self.engine, self.x, self.alpha = engine, x, min(alpha, engine.largest)
+        self.correlation = np.zeros(x.size)
+        self.n_changes = 0
+
+    def minimise(self, target: float, is_penalised: bool, tol: float) -> None:
+        """Minimise over the working set to a gap of at most ``tol``."""
+        if is_penalised:
+            self._sweep(target, tol)
+        else:
+            self._find_radius(target, tol)
+
+    def _find_radius(self, radius: float, tol: float) -> None:
+        """Search for the penalty whose solution has the norm ``radius``; its last bit is done by scaling.
+
+        On a support S with signs s the norm falls with alpha at the rate s'z, where G_SS z = s: Newton steps on alpha.
+        Below alpha = tol / radius the radius does not bind, as far as the tolerance can tell.
+        """
+        e, floor = self.engine, tol / radius
+        for _ in range(_MOST_PENALTIES):
+            self._sweep(max(self.alpha, floor), 0.5 * tol)
+            norm = float(np.abs(self.x).sum())
+            is_inside = norm <= radius and self.alpha == floor
+            trial = self.x if is_inside or norm == 0.0 else self.x * (radius / norm)
+            fit = Fit(*renew(e.columns, e.features, trial, e.y, e.has_intercept, e.p, e.R, e.a))
+            largest = correlate_columns(e.columns, e.features, e.a, fit.mu, self.correlation)
+            if radius * largest - fit.along <= tol:
+                break
+            support = np.flatnonzero(self.x)
+            sign = np.sign(self.x[support])
+            z = solve_kkt(e.columns, e.features, support, sign, e.has_intercept, _SLOPE_ACCURACY, np.empty(e.y.size))
+            slope = float(sign @ z)
+            change = (norm - radius) / slope if slope > 0.0 else -np.inf
+            change = max(change, floor - self.alpha, -0.5 * self.alpha)
+            self.alpha += change
+            ahead = self.x[support] - change * z
+            self.x[support] = np.where(ahead * sign > 0.0, ahead, 0.0)
+        self.x = trial
+
+    def _sweep(self, alpha: float, tol: float) -> None:
+        e = self.engine
+        _, rounds = sweep_model(
+            e.columns, e.features, self.x, e.y, e.squared_y, e.has_intercept, alpha, tol, 200, e.p, e.R, e.a,
+            self.correlation,
+        )  # fmt: skip
+        self.alpha = alpha
+        self.n_changes += rounds
+
+    def is_outgrown(self) -> bool:
+        """Return False: there is no other way for larger working sets."""
+        return False
+
+    def enter(self, n_new: int) -> None:
+        self.x = np.concatenate([self.x, np.zeros(n_new)])
+        self.correlation = np.zeros(self.x.size)
+
+    def keep(self, used: np.ndarray) -> None:
+        self.x, self.correlation = self.x[used], self.correlation[used]
 
 
 def _empty_model(room: int) -> Model:
@@ -146,25 +239,3 @@ def _copy_model(model: Model, kept: np.ndarray, room: int) -> Model:
     out.U[:size, :size] = model.U[:size, :size]
     out.sizes[:] = k, size
     return out
-
-
-@kernel
-def _fit(columns, features, x, y, has_intercept, p, R, a):
-    """Renew predictions, residuals and weighted residuals at x; return the sums that a certificate needs."""
-    predict(columns, features, x, p)
-    mean = 0.0
-    if has_intercept:
-        for i in range(p.shape[0]):
-            mean += columns.weight[i] * p[i]
-    for i in range(p.shape[0]):
-        R[i] = y[i] - (p[i] - mean)
-        a[i] = columns.weight[i] * R[i]
-    squared_r, fit, along, norm, mu = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(p.shape[0]):
-        squared_r += a[i] * R[i]
-        fit += columns.weight[i] * y[i] * (p[i] - mean)
-        along += a[i] * (p[i] - mean)
-        mu += a[i]
-    for k in range(x.shape[0]):
-        norm += abs(x[k])
-    return squared_r, fit, along, norm, mu if has_intercept else 0.0

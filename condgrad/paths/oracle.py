@@ -4,8 +4,8 @@ From one residual R to the next R', with beta = <R, R'> / ||R||^2,
 
     |<z_j, R'>| <= |beta| |<z_j, R>| + ||z_j|| ||R' - beta R||,
 
-so an upper bound of every correlation is one affine map B key_j + D ||z_j|| of a stored number. Only columns whose bound
-exceeds the threshold are looked at, and their keys then give the value itself.
+so an upper bound of every correlation is one affine map B key_j + D ||z_j|| of a stored number. Only columns whose
+bound exceeds the threshold are looked at, and their keys then give the value itself.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from condgrad.linalg import threads
 from condgrad.paths.columns import Columns
 
 _BLOCK = 128  # bounds compared at a time: counting those above the threshold vectorises
+_WORTH_THREADS = 400_000  # multiply-adds that a look should have before both cores pay
 _ROUNDING = 1e-14  # relative error that bounds allow a computed correlation
 
 
@@ -33,14 +34,18 @@ class Look(NamedTuple):
 
 
 class LazyOracle:
-    """Bounds for all correlations with a residual that moves; starts at the residual ``R``, with every column unseen."""
+    """Bounds for all correlations with a residual that moves; it starts at ``R``, with every column unseen."""
 
     def __init__(self, columns: Columns, n_stored: int, R: np.ndarray) -> None:
         self.columns = columns
         n_features = columns.norm.shape[0]
-        self.borders = threads.cut(n_features, n_stored, getattr(columns.slices, "indptr", None))
-        self.n_looked = 0
+        self.apart = threads.cut(n_features, n_stored, getattr(columns.slices, "indptr", None))
+        self.alone = np.array([0, n_features])
+        self.work = n_stored / n_features  # of a column, on average
+        self.n_looked, self.last_looked = 0, n_features
         self.key = np.full(n_features, np.inf)
+        # Looked at and their correlations: fresh pages for each look would cost more than many a look itself.
+        self.found, self.sizes = np.empty(n_features, np.uint64), np.empty(n_features)
         self.B, self.D = 1.0, 0.0
         self.R = R.copy()
 
@@ -55,9 +60,13 @@ class LazyOracle:
 
     def look(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Look:
         """Look at every column whose bound exceeds ``threshold``; tell those above ``level``."""
-        task = functools.partial(_look, self.columns, a, mu, self.key, self.B, self.D, threshold, level)
-        parts = threads.run(task, self.borders)
-        self.n_looked += sum(part[3] for part in parts)
+        task = functools.partial(
+            _look, self.columns, a, mu, self.key, self.B, self.D, threshold, level, self.found, self.sizes
+        )
+        expected = self.last_looked * self.work + 0.1 * self.key.size  # as many as last time
+        parts = threads.run(task, self.apart if expected > _WORTH_THREADS else self.alone)
+        self.last_looked = sum(part[3] for part in parts)
+        self.n_looked += self.last_looked
         if len(parts) == 1:
             return Look(*parts[0][:3])
         features = np.concatenate([part[1] for part in parts])
@@ -81,27 +90,37 @@ def _compare(weight, old, new):
 
 
 @kernel
-def _look(columns, a, mu, key, B, D, threshold, level, start, stop):
-    features, sizes = np.empty(64, np.int64), np.empty(64)
-    largest, n_above, n_looked = 0.0, 0, 0
-    for block in range(start, stop, _BLOCK):
-        end = min(block + _BLOCK, stop)
+def _look(columns, a, mu, key, B, D, threshold, level, found, sizes, start, stop):
+    n_found = _above(columns.norm, key, B, D, threshold, found, start, stop)
+    for k in range(start, start + n_found):
+        sizes[k] = abs(columns.correlation(found[k], a, mu))
+    largest, n_above = 0.0, 0
+    for k in range(start, start + n_found):
+        j = found[k]
+        largest = max(largest, sizes[k])
+        key[j] = (sizes[k] - D * columns.norm[j]) / B
+        if sizes[k] > level:  # what has been read may be overwritten
+            found[start + n_above] = j
+            sizes[start + n_above] = sizes[k]
+            n_above += 1
+    above = slice(start, start + n_above)
+    return largest, found[above].astype(np.int64), sizes[above].copy(), n_found
+
+
+@kernel
+def _above(norm, key, B, D, threshold, found, start, stop):
+    """List the columns whose bound exceeds the threshold; return how many they are."""
+    n_found = start
+    block, last = np.uint64(start), np.uint64(stop)
+    while block < last:
+        end = min(block + np.uint64(_BLOCK), last)
         n_exceed = 0
         for j in range(block, end):
-            n_exceed += B * key[j] + D * columns.norm[j] > threshold
-        if n_exceed == 0:
-            continue
-        for j in range(block, end):
-            if B * key[j] + D * columns.norm[j] > threshold:
-                value = abs(columns.correlation(j, a, mu))
-                key[j] = (value - D * columns.norm[j]) / B
-                n_looked += 1
-                largest = max(largest, value)
-                if value > level:
-                    if n_above == features.shape[0]:
-                        features = np.append(features, np.empty(n_above, np.int64))
-                        sizes = np.append(sizes, np.empty(n_above))
-                    features[n_above] = j
-                    sizes[n_above] = value
-                    n_above += 1
-    return largest, features[:n_above], sizes[:n_above], n_looked
+            n_exceed += B * key[j] + D * norm[j] > threshold
+        if n_exceed > 0:
+            for j in range(block, end):
+                if B * key[j] + D * norm[j] > threshold:
+                    found[n_found] = j
+                    n_found += 1
+        block = end
+    return n_found - start

@@ -69,53 +69,59 @@ class Model(NamedTuple):
 
     def leave(self, q):
         """Take the atom at place q of the support out of it: rotations make U triangular again."""
-        size = self.sizes[1]
         self.is_in[self.support[q]] = False
-        for b in range(q, size - 1):
-            self.support[b] = self.support[b + 1]
-        for a in range(size):
-            for b in range(max(q, a - 1), size - 1):
-                self.U[a, b] = self.U[a, b + 1]
-        for a in range(q, size - 1):
-            top, low = self.U[a, a], self.U[a + 1, a]
+        one, last = np.uint64(1), np.uint64(self.sizes[1] - 1)
+        for b in range(np.uint64(q), last):
+            self.support[b] = self.support[b + one]
+        for a in range(last + one):
+            for b in range(max(np.uint64(q), max(a, one) - one), last):
+                self.U[a, b] = self.U[a, b + one]
+        for a in range(np.uint64(q), last):
+            below = a + one
+            top, low = self.U[a, a], self.U[below, a]
             length = np.sqrt(top * top + low * low)
             cosine, sine = top / length, low / length
-            for b in range(a, size - 1):
-                first, second = self.U[a, b], self.U[a + 1, b]
+            for b in range(a, last):
+                first, second = self.U[a, b], self.U[below, b]
                 self.U[a, b] = cosine * first + sine * second
-                self.U[a + 1, b] = cosine * second - sine * first
-        self.sizes[1] = size - 1
+                self.U[below, b] = cosine * second - sine * first
+        self.sizes[1] -= 1
 
     def forward(self, v):
         """Replace v by the solution of U'z = v."""
-        for a in range(v.shape[0]):
+        size = np.uint64(v.shape[0])  # unsigned: signed indices cost a test for negative ones, and these loops are all
+        for a in range(size):
             v[a] /= self.U[a, a]
-            for b in range(a + 1, v.shape[0]):
-                v[b] -= self.U[a, b] * v[a]
+            value = v[a]
+            for b in range(a + np.uint64(1), size):
+                v[b] -= self.U[a, b] * value
 
     def backward(self, v):
         """Replace v by the solution of Uz = v."""
-        for a in range(v.shape[0] - 1, -1, -1):
+        size = np.uint64(v.shape[0])
+        for k in range(size):
+            a = size - np.uint64(1) - k
             total = v[a]
-            for b in range(a + 1, v.shape[0]):
+            for b in range(a + np.uint64(1), size):
                 total -= self.U[a, b] * v[b]
             v[a] = total / self.U[a, a]
 
     def correlate(self):
         """Compute the correlations c - Gx anew."""
-        n_atoms, size = self.sizes
+        n_atoms = np.uint64(self.sizes[0])
         for j in range(n_atoms):
             self.correlation[j] = self.c[j]
-        for q in range(size):
-            k = self.support[q]
+        for q in range(self.sizes[1]):
+            k = np.uint64(self.support[q])
+            value = self.x[k]
             for j in range(n_atoms):
-                self.correlation[j] -= self.x[k] * self.G[k, j]
+                self.correlation[j] -= value * self.G[k, j]
 
     def move(self, direction, step):
         """Add step times the direction, given on the support, to x."""
-        n_atoms, size = self.sizes
-        for q in range(size):
-            k, change = self.support[q], step * direction[q]
+        n_atoms = np.uint64(self.sizes[0])
+        for q in range(self.sizes[1]):
+            k, change = np.uint64(self.support[q]), step * direction[q]
             self.x[k] += change
             for j in range(n_atoms):
                 self.correlation[j] -= change * self.G[k, j]

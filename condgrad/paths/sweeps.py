@@ -1,0 +1,199 @@
+"""Coordinate descent on residuals, with Newton steps on the support: for working sets too large for a Gram matrix.
+
+The penalised problem ||R||^2/2 + alpha ||x||_1 over the atoms of a working set. A sweep minimises over one
+coefficient after the other at the cost of the stored entries. Where the support has settled, the KKT system
+G_SS d = correlation - alpha s is solved by conjugate gradients, which meet the data through products alone: where d
+keeps the signs, it leads to the minimiser on the support; coefficients that would change their sign become zero if the
+objective falls, else the step ends at the first of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled, kernel
+from condgrad.linalg.vectors import DenseVector
+from condgrad.paths.columns import predict
+from condgrad.paths.quadratic import duality_gap
+
+_SUPPORT_SWEEPS = 4  # sweeps over the support after one over the whole working set
+_CG_ACCURACY = 1e-2  # relative, of the KKT system
+_MOST_PRODUCTS = 30
+
+
+@compiled
+class WeightedVector(NamedTuple):
+    """A vector that takes v_i times what is added to entry i."""
+
+    values: Any
+    weight: Any
+
+    def add_at(self, i, delta):
+        """Add weight_i delta to entry i."""
+        self.values[i] += self.weight[i] * delta
+
+
+@kernel
+def renew(columns, features, x, y, has_intercept, p, R, a):
+    """Renew predictions, residuals and weighted residuals at x; return the sums that a certificate needs.
+
+    They are ||R||^2, <y, Xx>, <R, Xx>, ||x||_1 and the sum of the weighted residuals.
+    """
+    predict(columns, features, x, p)
+    mean = 0.0
+    if has_intercept:
+        for i in range(p.shape[0]):
+            mean += columns.weight[i] * p[i]
+    for i in range(p.shape[0]):
+        R[i] = y[i] - (p[i] - mean)
+        a[i] = columns.weight[i] * R[i]
+    squared_r, fit, along, norm, mu = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(p.shape[0]):
+        squared_r += a[i] * R[i]
+        fit += columns.weight[i] * y[i] * (p[i] - mean)
+        along += a[i] * (p[i] - mean)
+        mu += a[i]
+    for k in range(x.shape[0]):
+        norm += abs(x[k])
+    return squared_r, fit, along, norm, mu if has_intercept else 0.0
+
+
+@kernel
+def correlate_columns(columns, features, a, mu, correlation):
+    """Fill in the correlations of the chosen features with the residual; return the largest size."""
+    for k in range(features.shape[0]):
+        correlation[k] = columns.correlation(features[k], a, mu)
+    largest = 0.0
+    for k in range(features.shape[0]):
+        largest = max(largest, abs(correlation[k]))
+    return largest
+
+
+@kernel
+def _sweep(columns, features, chosen, x, alpha, a, mu):
+    """Minimise over the ``chosen`` coefficients one after the other; return the sum of weighted residuals."""
+    vector = WeightedVector(a, columns.weight)
+    total = np.array([mu])
+    for q in range(chosen.shape[0]):
+        k = chosen[q]
+        j = features[k]
+        curvature = columns.norm[j] * columns.norm[j]
+        if curvature > 0.0:
+            free = columns.correlation(j, a, total[0]) + curvature * x[k]
+            new = max(abs(free) - alpha, 0.0) / curvature
+            new = new if free > 0.0 else -new
+            change = new - x[k]
+            if change != 0.0:
+                x[k] = new
+                columns.add(j, -change, vector)
+                total[0] -= change * columns.scale[j] * columns.mean[j]
+    return total[0]
+
+
+@kernel
+def _apply(columns, features, support, d, has_intercept, q, out):
+    """Fill ``out`` with G_SS d."""
+    vector = DenseVector(q)
+    for i in range(q.shape[0]):
+        q[i] = 0.0
+    for s in range(support.shape[0]):
+        columns.add(features[support[s]], d[s], vector)
+    for i in range(q.shape[0]):
+        q[i] *= columns.weight[i]
+    mu = 0.0
+    if has_intercept:
+        for i in range(q.shape[0]):
+            mu += q[i]
+    for s in range(support.shape[0]):
+        out[s] = columns.correlation(features[support[s]], q, mu)
+
+
+@kernel
+def solve_kkt(columns, features, support, b, has_intercept, accuracy, q):
+    """Return d with G_SS d = b by conjugate gradients, preconditioned by the diagonal."""
+    size = support.shape[0]
+    d, rest, z, out = np.zeros(size), b.copy(), np.empty(size), np.empty(size)
+    diagonal = np.empty(size)
+    for s in range(size):
+        diagonal[s] = columns.norm[features[support[s]]] ** 2
+        z[s] = rest[s] / diagonal[s]
+    direction = z.copy()
+    size_now = 0.0
+    for s in range(size):
+        size_now += rest[s] * z[s]
+    goal = accuracy * accuracy * size_now
+    for _ in range(_MOST_PRODUCTS):
+        if size_now <= goal or size_now == 0.0:
+            break
+        _apply(columns, features, support, direction, has_intercept, q, out)
+        curvature = 0.0
+        for s in range(size):
+            curvature += direction[s] * out[s]
+        if not curvature > 0.0:
+            break
+        step = size_now / curvature
+        for s in range(size):
+            d[s] += step * direction[s]
+            rest[s] -= step * out[s]
+            z[s] = rest[s] / diagonal[s]
+        size_next = 0.0
+        for s in range(size):
+            size_next += rest[s] * z[s]
+        for s in range(size):
+            direction[s] = z[s] + size_next / size_now * direction[s]
+        size_now = size_next
+    return d
+
+
+@kernel
+def sweep_model(columns, features, x, y, squared_y, has_intercept, alpha, tol, max_rounds, p, R, a, correlation):
+    """Minimise over the working set to a duality gap of at most ``tol``; return the gap and the number of rounds.
+
+    On return p, R, a and ``correlation`` belong to x.
+    """
+    n_atoms = x.shape[0]
+    everything = np.arange(n_atoms)
+    trial = np.empty(n_atoms)
+    q = np.empty(y.shape[0])
+    gap, n_before = np.inf, -1
+    for t in range(max_rounds + 1):
+        squared_r, fit, along, norm, mu = renew(columns, features, x, y, has_intercept, p, R, a)
+        largest = correlate_columns(columns, features, a, mu, correlation)
+        gap = duality_gap(squared_y, fit, along, alpha * norm, alpha, largest)
+        if gap <= tol or t == max_rounds:
+            return gap, t
+        support = np.flatnonzero(x)
+        if t > 0 and support.shape[0] > 0 and 10 * abs(support.shape[0] - n_before) <= support.shape[0]:
+            b = np.empty(support.shape[0])
+            for s in range(support.shape[0]):
+                k = support[s]
+                b[s] = correlation[k] - (alpha if x[k] > 0.0 else -alpha)
+            d = solve_kkt(columns, features, support, b, has_intercept, _CG_ACCURACY, q)
+            limit = 1.0
+            for k in range(n_atoms):
+                trial[k] = x[k]
+            for s in range(support.shape[0]):
+                k = support[s]
+                ahead = x[k] + d[s]
+                if ahead * x[k] <= 0.0:
+                    limit = min(limit, -x[k] / d[s])
+                    ahead = 0.0
+                trial[k] = ahead
+            after = renew(columns, features, trial, y, has_intercept, p, R, a)
+            if limit < 1.0 and 0.5 * after[0] + alpha * after[3] > 0.5 * squared_r + alpha * norm:
+                for s in range(support.shape[0]):
+                    k = support[s]
+                    ahead = x[k] + limit * d[s]
+                    trial[k] = ahead if ahead * x[k] > 0.0 else 0.0
+                after = renew(columns, features, trial, y, has_intercept, p, R, a)
+            mu = after[4]
+            for k in range(n_atoms):
+                x[k] = trial[k]
+        n_before = support.shape[0]
+        mu = _sweep(columns, features, everything, x, alpha, a, mu)
+        support = np.flatnonzero(x)
+        for _ in range(_SUPPORT_SWEEPS):
+            mu = _sweep(columns, features, support, x, alpha, a, mu)
+    return gap, max_rounds

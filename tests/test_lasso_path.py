@@ -1,0 +1,359 @@
+"""lasso_path: equal to scikit-learn's, certified by brute force, for every kind of data."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.linear_model import Lasso
+from sklearn.linear_model import lasso_path as sklearn_path
+
+import condgrad as cg
+from condgrad.linalg.matrix import Matrix
+from condgrad.paths.columns import make_columns
+from condgrad.paths.engine import ExactEngine, GramSolver
+from condgrad.paths.oracle import LazyOracle
+
+
+def regression(n, d, seed, density=1.0, noise=0.3):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * rng.uniform(0.3, 3.0, d)
+    X[rng.random((n, d)) > density] = 0.0
+    w = np.where(rng.random(d) < 0.3, rng.standard_normal(d), 0.0)
+    return X, X @ w + noise * rng.standard_normal(n)
+
+
+def gap_from_scratch(X, y, w, radius=None, alpha=None, weight=None, scale=1.0, intercept=0.0):
+    """The exact gap relative to the objective at zero, in plain numpy; ``scale`` divides features."""
+    X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    weight = np.full(y.size, 1.0 / y.size) if weight is None else weight / weight.sum()
+    target = y - weight @ y if intercept is not None and intercept != 0.0 else y
+    X, w = X / scale, w * scale
+    R = y - X @ w - (intercept or 0.0)
+    r = -X.T @ (weight * R)
+    zero = 0.5 * weight @ target**2
+    if alpha is None:
+        return (r @ w + radius * np.abs(r).max()) / zero
+    share = min(1.0, alpha / np.abs(r).max())
+    primal = 0.5 * weight @ R**2 + alpha * np.abs(w).sum()
+    return (primal - (share * (weight * R) @ target - 0.5 * share**2 * weight @ R**2)) / zero
+
+
+KINDS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "csr": scipy.sparse.csr_matrix,
+    "csc": scipy.sparse.csc_matrix,
+    "float32": lambda X: np.asfortranarray(X, dtype=np.float32),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(30, 90), (120, 15), (40, 40)])
+def test_equals_scikit_learn(kind, shape):
+    X, y = regression(*shape, seed=1, density=0.6)
+    X = X.astype(np.float32).astype(np.float64)
+    alphas = np.abs(X.T @ y).max() / y.size * np.geomspace(1.0, 1e-2, 12)
+    theirs = sklearn_path(X, y, alphas=alphas, tol=1e-12, max_iter=100_000)[1]
+    radii, coefs, info = cg.lasso_path(KINDS[kind](X), y, alphas=alphas, tol=1e-10)
+    np.testing.assert_allclose(coefs.toarray(), theirs, atol=1e-5 * np.abs(theirs).max())
+    np.testing.assert_allclose(radii, np.abs(theirs).sum(axis=0), rtol=1e-5, atol=1e-12)
+    assert ((coefs.toarray() != 0) == (np.abs(theirs) > 1e-9)).mean() > 0.99
+    mine, other = (0.5 * ((y[:, None] - X @ w) ** 2).mean(axis=0) for w in (coefs.toarray(), theirs))
+    np.testing.assert_allclose(mine, other, rtol=1e-6)
+    np.testing.assert_allclose(info.objective, mine, rtol=1e-9)
+    np.testing.assert_array_equal(info.alpha, alphas)
+    assert info.relative_gap.max() <= 1e-10
+    assert info.status is cg.Status.CONVERGED
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tol", [1e-3, 1e-9])
+def test_gaps_are_exact(kind, tol):
+    X, y = regression(50, 200, seed=2, density=0.5)
+    X = KINDS[kind](X)
+    radii, coefs, info = cg.lasso_path(X, y, n_radii=15, tol=tol)
+    assert coefs.format == "csc"
+    assert coefs.shape == (200, 15)
+    for k in range(15):
+        gap = gap_from_scratch(X, y, coefs[:, k].toarray().ravel(), radius=radii[k])
+        assert gap <= tol * (1 + 1e-6) + 1e-14
+        assert info.relative_gap[k] == pytest.approx(gap, abs=1e-12)
+        assert abs(coefs[:, k]).sum() <= radii[k] * (1 + 1e-12)
+    np.testing.assert_allclose(radii[1:] / radii[:-1], 100 ** (1 / 14))
+    np.testing.assert_array_equal(info.n_nonzero, np.diff(coefs.indptr))
+
+
+def test_radius_and_alpha_are_two_names_of_one_solution():
+    X, y = regression(60, 80, seed=3)
+    radii, coefs, info = cg.lasso_path(X, y, n_radii=10, tol=1e-12)
+    radii_again, coefs_again, _ = cg.lasso_path(X, y, alphas=info.alpha, tol=1e-12)
+    np.testing.assert_allclose(radii_again, radii, rtol=1e-5)
+    np.testing.assert_allclose(coefs_again.toarray(), coefs.toarray(), atol=1e-5 * abs(coefs).max())
+    assert info.alpha[-1] == pytest.approx(1e-2 * np.abs(X.T @ y).max() / y.size, rel=1e-2)  # eps * lambda_max
+
+
+def test_agrees_with_minimize():
+    X, y = regression(40, 60, seed=4)
+    radii, coefs, info = cg.lasso_path(X, y, radii=[0.5, 2.0], tol=1e-10)
+    for k, radius in enumerate(radii):
+        problem = cg.Problem(X, y, cg.losses.Squared(), cg.constraints.L1Ball(radius))
+        result = cg.minimize(problem, "corrective", tol=1e-10)
+        assert info.objective[k] == pytest.approx(result.objective, rel=1e-8)
+        assert problem.objective(coefs[:, k].toarray().ravel()) == pytest.approx(info.objective[k], rel=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intercept(sparse, weighted):
+    X, y = regression(50, 70, seed=5, density=0.4)
+    X[:, :20] += 3.0
+    y = y + 10.0
+    weight = np.random.default_rng(5).uniform(0.1, 2.0, 50) if weighted else None
+    data = scipy.sparse.csr_matrix(X) if sparse else X
+    alphas = np.array([0.5, 0.05])
+    _, coefs, info = cg.lasso_path(data, y, alphas=alphas, fit_intercept=True, sample_weight=weight, tol=1e-12)
+    for k, alpha in enumerate(alphas):
+        model = Lasso(alpha, tol=1e-13, max_iter=100_000).fit(X, y, sample_weight=weight)
+        np.testing.assert_allclose(coefs[:, k].toarray().ravel(), model.coef_, atol=1e-6)
+        assert info.intercept[k] == pytest.approx(model.intercept_, abs=1e-6)
+        w = np.ones(50) if weight is None else weight
+        gap = gap_from_scratch(X, y, coefs[:, k].toarray().ravel(), alpha=alpha, weight=w, intercept=info.intercept[k])
+        assert gap <= 1e-11
+
+
+@pytest.mark.parametrize("kind", ["F", "csc"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_standardize(kind, fit_intercept):
+    X, y = regression(40, 50, seed=6, density=0.5)
+    spread = X.std(axis=0) if fit_intercept else np.sqrt((X**2).mean(axis=0))
+    kwargs = {"fit_intercept": fit_intercept, "tol": 1e-12, "radii": [0.3, 3.0]}
+    _, coefs, info = cg.lasso_path(KINDS[kind](X), y, standardize=True, **kwargs)
+    _, plain, plain_info = cg.lasso_path(X / spread, y, **kwargs)
+    np.testing.assert_allclose(coefs.toarray() * spread[:, None], plain.toarray(), atol=1e-7)
+    np.testing.assert_allclose(info.intercept, plain_info.intercept, atol=1e-7)
+    np.testing.assert_allclose(np.abs(coefs.toarray() * spread[:, None]).sum(axis=0), [0.3, 3.0], rtol=1e-9)
+
+
+def test_weights_count_samples():
+    X, y = regression(30, 20, seed=7)
+    weight = np.array([0, 1, 2] * 10)
+    rows = np.repeat(np.arange(30), weight)
+    for intercept in (False, True):
+        kwargs = {"alphas": [0.3, 0.01], "tol": 1e-12, "fit_intercept": intercept}
+        _, coefs, info = cg.lasso_path(X, y, sample_weight=weight, **kwargs)
+        _, repeated, other = cg.lasso_path(X[rows], y[rows], **kwargs)
+        np.testing.assert_allclose(coefs.toarray(), repeated.toarray(), atol=1e-7)
+        np.testing.assert_allclose(info.objective, other.objective, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["F", "csc"])
+def test_duplicated_collinear_constant_and_zero_columns(kind):
+    X, y = regression(25, 30, seed=8)
+    X[:, 10:20] = X[:, :10]  # duplicates
+    X[:, 20] = -X[:, 0]
+    X[:, 21] = X[:, 1] + X[:, 2]
+    X[:, 22] = 0.0
+    X[:, 23] = 4.0
+    X[:, 24:] = X[:, :6] @ np.random.default_rng(8).standard_normal((6, 6))
+    for intercept in (False, True):
+        radii, coefs, info = cg.lasso_path(KINDS[kind](X), y, n_radii=20, eps=1e-4, tol=1e-9, fit_intercept=intercept)
+        assert info.status is cg.Status.CONVERGED
+        for k in range(20):
+            w, b = coefs[:, k].toarray().ravel(), info.intercept[k]
+            assert gap_from_scratch(X, y, w, radius=radii[k], intercept=b) <= 1.1e-9
+        assert not coefs.toarray()[22].any()
+        if intercept:
+            assert not coefs.toarray()[23].any()
+
+
+def test_more_columns_than_samples_until_the_fit_is_perfect():
+    X, y = regression(12, 60, seed=9)
+    radii, coefs, info = cg.lasso_path(X, y, eps=1e-7, tol=1e-10)
+    assert info.status is cg.Status.CONVERGED
+    assert info.objective[-1] <= 1e-6 * 0.5 * (y @ y) / 12
+    for k in range(radii.size):
+        assert gap_from_scratch(X, y, coefs[:, k].toarray().ravel(), radius=radii[k]) <= 1.1e-10
+
+
+@pytest.mark.parametrize("kind", ["F", "csc"])
+def test_radius_beyond_least_squares(kind):
+    X, y = regression(60, 8, seed=10)
+    best = np.linalg.lstsq(X, y, rcond=None)[0]
+    radii = np.abs(best).sum() * np.array([0.5, 1.5, 100.0])
+    _, coefs, info = cg.lasso_path(KINDS[kind](X), y, radii=radii, tol=1e-12)
+    np.testing.assert_allclose(coefs[:, 1].toarray().ravel(), best, atol=1e-8)
+    np.testing.assert_allclose(coefs[:, 2].toarray().ravel(), best, atol=1e-8)
+    assert info.alpha[1] < 1e-9 * info.alpha[0]
+    assert info.status is cg.Status.CONVERGED
+
+
+def test_radius_zero_and_penalties_with_zero_solutions():
+    X, y = regression(20, 10, seed=11)
+    largest = np.abs(X.T @ y).max() / 20
+    _, coefs, info = cg.lasso_path(X, y, radii=[0.0, 1.0])
+    assert coefs[:, 0].nnz == 0
+    assert info.alpha[0] == pytest.approx(largest)
+    assert info.gap[0] == 0.0
+    radii, coefs, info = cg.lasso_path(X, y, alphas=[2 * largest, largest])
+    assert coefs.nnz == 0
+    np.testing.assert_array_equal(radii, 0.0)
+    assert info.relative_gap.max() <= 1e-14
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_nothing_to_explain(intercept):
+    X, _ = regression(20, 10, seed=12)
+    y = np.full(20, 3.0 if intercept else 0.0)
+    radii, coefs, info = cg.lasso_path(X, y, n_radii=5, fit_intercept=intercept)
+    assert coefs.nnz == 0
+    np.testing.assert_array_equal(radii, 0.0)
+    np.testing.assert_array_equal(info.relative_gap, 0.0)
+    np.testing.assert_allclose(info.intercept, y[0])
+    radii, coefs, info = cg.lasso_path(X, y, radii=[1.0], fit_intercept=intercept)
+    assert coefs.nnz == 0
+
+
+def test_order_of_the_grid_is_the_users():
+    X, y = regression(30, 40, seed=13)
+    asked = np.array([2.0, 0.5, 1.0])
+    radii, coefs, _ = cg.lasso_path(X, y, radii=asked, tol=1e-12)
+    _, ascending, _ = cg.lasso_path(X, y, radii=np.sort(asked), tol=1e-12)
+    np.testing.assert_array_equal(radii, asked)
+    np.testing.assert_allclose(coefs.toarray(), ascending.toarray()[:, [2, 0, 1]], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["F", "csc"])
+def test_the_oracle_never_misses(kind, monkeypatch):
+    """At every call, the largest correlation that the lazy oracle proves is that of a look at all columns."""
+    calls = []
+    look = LazyOracle.look
+
+    def checked(self, a, mu, threshold, level):
+        answer = look(self, a, mu, threshold, level)
+        every = np.array([abs(self.columns.correlation(j, a, mu)) for j in range(self.key.size)])
+        assert (every[self.B * self.key + self.D * self.columns.norm < every * (1 - 1e-12) - 1e-15].size) == 0
+        if np.isfinite(level):
+            assert max(answer.largest, level) >= every.max() * (1 - 1e-12)
+            assert set(np.flatnonzero(every > level * (1 + 1e-12))) <= set(answer.features)
+        calls.append(answer.features.size)
+        return answer
+
+    monkeypatch.setattr(LazyOracle, "look", checked)
+    for seed in range(4):
+        X, y = regression(20, 60, seed=seed, density=0.5)
+        _, _, info = cg.lasso_path(KINDS[kind](X), y, n_radii=10, tol=1e-7, fit_intercept=bool(seed % 2))
+        assert info.relative_gap.max() <= 1e-7
+        assert info.columns_seen < 60 * info.n_rounds
+    assert len(calls) > 40
+
+
+@pytest.mark.parametrize("kind", ["F", "csc"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_sweeps_reach_the_same_points(kind, fit_intercept, monkeypatch):
+    """The solver for very large working sets, made to serve small ones."""
+    X, y = regression(80, 150, seed=14, density=0.4)
+    kwargs = {"n_radii": 12, "tol": 1e-9, "fit_intercept": fit_intercept, "standardize": True}
+    radii, coefs, _ = cg.lasso_path(KINDS[kind](X), y, **kwargs)
+    monkeypatch.setattr(GramSolver, "is_outgrown", lambda self: True)
+    again, swept, info = cg.lasso_path(KINDS[kind](X), y, **kwargs)
+    assert info.status is cg.Status.CONVERGED
+    np.testing.assert_allclose(again, radii, rtol=1e-3)
+    _, swept, info = cg.lasso_path(KINDS[kind](X), y, **{**kwargs, "radii": radii})
+    np.testing.assert_allclose(swept.toarray(), coefs.toarray(), atol=1e-3 * abs(coefs).max())
+    beyond = 10 * radii[-1:]
+    _, _, info = cg.lasso_path(KINDS[kind](X[:, :20]), y, radii=beyond, tol=1e-9)
+    assert info.status is cg.Status.CONVERGED
+
+
+def test_ctrl_c_keeps_the_points_that_are_done():
+    X, y = regression(30, 50, seed=15)
+
+    def press(progress):
+        if progress.step == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    radii, coefs, info = cg.lasso_path(X, y, n_radii=20, callback=press)
+    assert info.status is cg.Status.INTERRUPTED
+    assert radii.size == coefs.shape[1] == info.gap.size == 4
+    assert info.relative_gap.max() <= 1e-6
+
+
+def test_callback_sees_points_and_may_stop():
+    X, y = regression(30, 50, seed=16)
+    seen = []
+    _, coefs, info = cg.lasso_path(X, y, n_radii=20, callback=lambda p: seen.append(p) or p.step == 5)
+    assert info.status is cg.Status.STOPPED
+    assert [p.step for p in seen] == [1, 2, 3, 4, 5]
+    np.testing.assert_array_equal(coefs[:, 4].toarray().ravel(), seen[-1].w)
+
+
+def test_verbose_shows_points(capsys):
+    X, y = regression(20, 10, seed=17)
+    cg.lasso_path(X, y, n_radii=3, verbose=True)
+    assert capsys.readouterr().err.count("gap") == 3
+
+
+def test_same_path_to_the_bit():
+    X, y = regression(40, 80, seed=18)
+    first, second = (cg.lasso_path(X, y, n_radii=10)[1] for _ in range(2))
+    assert (first != second).nnz == 0
+
+
+def test_a_tolerance_below_rounding_ends():
+    X, y = regression(20, 30, seed=19)
+    _, _, info = cg.lasso_path(X, y, n_radii=5, tol=0.0)
+    assert info.relative_gap.max() < 1e-12
+
+
+def test_info_is_shown_in_a_line():
+    X, y = regression(20, 30, seed=20)
+    info = cg.lasso_path(X, y, n_radii=5)[2]
+    assert repr(info).startswith("PathInfo(5 points, relative gaps up to ")
+    assert info.passes == info.columns_seen / 30
+    assert (info.seconds > 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"n_radii": 0}, "n_radii must be a whole number of at least 1; got 0."),
+        ({"n_radii": 2.5}, "n_radii must be a whole number of at least 1; got 2.5."),
+        ({"eps": 1.5}, "eps must be a number between 0 and 1; got 1.5."),
+        ({"tol": -1.0}, "tol must be a number of at least 0; got -1.0."),
+        ({"radii": [-1.0]}, "radii must be finite and at least 0; got -1."),
+        ({"radii": [np.nan]}, "radii must be finite and at least 0; got nan."),
+        ({"radii": []}, "radii must be a sequence of numbers; got shape (0,)."),
+        ({"alphas": [0.0]}, "alphas must be finite and positive; got 0."),
+        ({"alphas": "x"}, "alphas must be a sequence of numbers; got 'x'."),
+        ({"alphas": [1.0], "radii": [1.0]}, "give radii or alphas, not both: each radius has its alpha, which info "),
+        ({"engine": "fast"}, "engine must be 'exact' or 'randomized'; got 'fast'."),
+        ({"engine": "randomized", "alphas": [1.0]}, "engine='randomized' takes radii of features as they are; use "),
+        ({"fit_intercept": 1}, "fit_intercept must be True or False; got 1."),
+        ({"callback": 3}, "callback must be callable with one argument, a Progress; got 3."),
+        ({"sample_weight": [1.0]}, "sample_weight must have one entry per sample: X has 2 rows, sample_weight has 1."),
+    ],
+)
+def test_bad_input_gets_one_sentence(kwargs, message):
+    with pytest.raises((ValueError, TypeError)) as error:
+        cg.lasso_path([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], **kwargs)
+    assert str(error.value).startswith(message)
+
+
+def test_columns_are_centred_and_scaled_by_formula():
+    X, y = regression(30, 12, seed=21, density=0.5)
+    X[:, 3] = 2.5
+    weight = np.random.default_rng(21).uniform(0.0, 1.0, 30)
+    weight /= weight.sum()
+    for data in (X, scipy.sparse.csc_matrix(X)):
+        columns = make_columns(Matrix(data), weight, True, True)
+        Z = X - weight @ X
+        spread = np.sqrt(weight @ Z**2)
+        Z = np.divide(Z, spread, out=np.zeros_like(Z), where=spread > 1e-12)
+        R = y - weight @ y
+        found = [columns.correlation(j, weight * y, float(weight @ y)) for j in range(12)]
+        np.testing.assert_allclose(found, Z.T @ (weight * R), atol=1e-12)
+        assert columns.norm[3] == 0.0
+        engine = ExactEngine(columns, data.size, R, True)
+        assert engine.largest == pytest.approx(np.abs(Z.T @ (weight * R)).max())
