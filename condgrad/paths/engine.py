@@ -15,6 +15,7 @@ _IDLE = 150  # atoms without a coefficient that the working set keeps, or as man
 _INNER = 0.3  # share of the tolerance that the working set's own gap may use up
 _DENSE_WORK = 20  # sweeps take over where a change of the support costs as much as so many of them
 _MOST_PENALTIES = 50
+_MOST_SWEEPS = 200  # rounds of sweeps and Newton steps for one penalty
 _SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
 _FIRST = 0.9  # the first atoms are those with at least this share of the largest correlation
 _BATCH = 30  # atoms that enter at least after one look, or a quarter of those with a coefficient
@@ -55,6 +56,7 @@ class ExactEngine:
         self.oracle = LazyOracle(columns, n_stored, self.R)
         mu = float(self.a.sum()) if has_intercept else 0.0
         self.largest = self.oracle.look(self.a, mu, -1.0, np.inf).largest  # lambda_max: every column is seen once
+        self.fit, self.largest_now = Fit(self.squared_y, 0.0, 0.0, 0.0, mu), self.largest
         self.n_rounds = 0
 
     @property
@@ -69,6 +71,9 @@ class ExactEngine:
         let it fall any further.
         """
         limit = tol * self.scale
+        gap = self._gap(self.fit, target, is_penalised, self.largest_now)
+        if gap <= limit:  # the last point serves for this one too
+            return self._point(gap)
         inner_tol = _INNER * limit
         n_idle = 0
         while True:
@@ -76,23 +81,30 @@ class ExactEngine:
             self.solver.minimise(target, is_penalised, inner_tol)
             x = self.solver.x
             fit = Fit(*renew(self.columns, self.features, x, self.y, self.has_intercept, self.p, self.R, self.a))
+            self.fit = fit
             self.oracle.move(self.R)
             level = float(np.abs(self.solver.correlation).max()) if x.size else _FIRST * self.largest
             look = self.oracle.look(self.a, fit.mu, level, level)
-            largest = max(look.largest, level)
-            gap = self._gap(fit, target, is_penalised, largest)
-            new = ~np.isin(look.features, self.features)
+            self.largest_now = max(look.largest, level)
+            gap = self._gap(fit, target, is_penalised, self.largest_now)
+            new = ~np.isin(look.features, self.features) if gap > limit else np.zeros(0, np.bool_)
             n_idle = 0 if new.any() else n_idle + 1
             if gap <= limit or n_idle > _MOST_IDLE:
-                used = np.flatnonzero(x)
-                point = Point(self.features[used], x[used], fit.norm, largest, max(gap, 0.0), 0.5 * fit.squared_r)
-                self._prune(used)
+                point = self._point(gap)
+                self._prune(np.flatnonzero(x))
                 return point
             if n_idle:
                 inner_tol *= 0.1
                 continue
             order = np.argsort(-look.sizes[new], kind="stable")[: max(_BATCH, np.count_nonzero(x) // 4)]
             self._enter(look.features[new][order])
+
+    def _point(self, gap: float) -> Point:
+        x = self.solver.x
+        used = np.flatnonzero(x)
+        return Point(
+            self.features[used], x[used], self.fit.norm, self.largest_now, max(gap, 0.0), 0.5 * self.fit.squared_r
+        )
 
     def _gap(self, fit: Fit, target: float, is_penalised: bool, largest: float) -> float:
         if not is_penalised:
@@ -162,6 +174,7 @@ class SweepSolver:
     def __init__(self, engine: ExactEngine, x: np.ndarray, alpha: float) -> None:
         self.engine, self.x, self.alpha = engine, x, min(alpha, engine.largest)
         self.correlation = np.zeros(x.size)
+        self.is_settled = False  # x is the solution for the last penalty, with no atom entered since
         self.n_changes = 0
 
     def minimise(self, target: float, is_penalised: bool, tol: float) -> None:
@@ -201,9 +214,10 @@ class SweepSolver:
     def _sweep(self, alpha: float, tol: float) -> None:
         e = self.engine
         _, rounds = sweep_model(
-            e.columns, e.features, self.x, e.y, e.squared_y, e.has_intercept, alpha, tol, 200, e.p, e.R, e.a,
-            self.correlation,
+            e.columns, e.features, self.x, e.y, e.squared_y, e.has_intercept, alpha, tol, self.is_settled, _MOST_SWEEPS,
+            e.p, e.R, e.a, self.correlation,
         )  # fmt: skip
+        self.is_settled = True
         self.alpha = alpha
         self.n_changes += rounds
 
@@ -214,6 +228,7 @@ class SweepSolver:
     def enter(self, n_new: int) -> None:
         self.x = np.concatenate([self.x, np.zeros(n_new)])
         self.correlation = np.zeros(self.x.size)
+        self.is_settled = False
 
     def keep(self, used: np.ndarray) -> None:
         self.x, self.correlation = self.x[used], self.correlation[used]

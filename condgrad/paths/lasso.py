@@ -182,7 +182,7 @@ def lasso_path(
     else:
         path = _ExactPath(data, settings)
     with Interrupts() as interrupts, show(callback, verbose) as report:
-        return _run(path, data, settings, interrupts, report)
+        return _run(path, data, settings, interrupts, report if callback is not None or verbose else None)
 
 
 class _Settings(NamedTuple):
@@ -306,7 +306,7 @@ class _RandomizedPath:
 
 
 def _run(
-    path: Any, data: _Data, settings: _Settings, interrupts: Interrupts, report: Callable[[Progress], bool]
+    path: Any, data: _Data, settings: _Settings, interrupts: Interrupts, report: Callable[[Progress], bool] | None
 ) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
     """Solve point after point, from sparse to dense, and return what is done in the order that was asked for."""
     targets = settings.alphas if settings.is_penalised else settings.radii
@@ -321,7 +321,8 @@ def _run(
             status = Status.INTERRUPTED
             break
         solved[k] = path.solve(float(targets[k]))
-        if report(_progress(step, solved, int(k), path, data, settings)) and step < order.size:
+        wants_to_stop = report is not None and report(_progress(step, solved, int(k), path, data, settings))
+        if wants_to_stop and step < order.size:
             status = Status.STOPPED
             break
     points = [solved[k] for k in sorted(solved)]

@@ -18,8 +18,9 @@ from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.columns import predict
 from condgrad.paths.quadratic import duality_gap
 
-_SUPPORT_SWEEPS = 4  # sweeps over the support after one over the whole working set
-_CG_ACCURACY = 1e-2  # relative, of the KKT system
+_NEWTON_STEPS = 3  # in a row, while signs stop them
+_SUPPORT_SWEEPS = 1  # sweeps over the support after one over the whole working set
+_CG_ROUGH, _CG_ACCURACY = 0.03, 1e-3  # relative accuracy of the KKT system: for a gap close to the tolerance, at best
 _MOST_PRODUCTS = 30
 
 
@@ -148,52 +149,71 @@ def solve_kkt(columns, features, support, b, has_intercept, accuracy, q):
 
 
 @kernel
-def sweep_model(columns, features, x, y, squared_y, has_intercept, alpha, tol, max_rounds, p, R, a, correlation):
+def _newton(columns, features, x, y, has_intercept, alpha, accuracy, p, R, a, correlation, value, trial, q):
+    """Go to the minimiser on the support as far as signs allow; return the sums at x, and whether a sign stopped it.
+
+    ``correlation`` belongs to x when it begins, p, R and a when it ends; ``value`` is the objective at x.
+    """
+    support = np.flatnonzero(x)
+    b = np.empty(support.shape[0])
+    for s in range(support.shape[0]):
+        k = support[s]
+        b[s] = correlation[k] - (alpha if x[k] > 0.0 else -alpha)
+    d = solve_kkt(columns, features, support, b, has_intercept, accuracy, q)
+    limit = 1.0
+    for k in range(x.shape[0]):
+        trial[k] = x[k]
+    for s in range(support.shape[0]):
+        k = support[s]
+        ahead = x[k] + d[s]
+        if ahead * x[k] <= 0.0:
+            limit = min(limit, -x[k] / d[s])
+            ahead = 0.0
+        trial[k] = ahead
+    sums = renew(columns, features, trial, y, has_intercept, p, R, a)
+    if limit < 1.0 and 0.5 * sums[0] + alpha * sums[3] > value:
+        for s in range(support.shape[0]):
+            k = support[s]
+            ahead = x[k] + limit * d[s]
+            trial[k] = ahead if ahead * x[k] > 0.0 else 0.0
+        sums = renew(columns, features, trial, y, has_intercept, p, R, a)
+    for k in range(x.shape[0]):
+        x[k] = trial[k]
+    return sums, limit < 1.0
+
+
+@kernel
+def sweep_model(
+    columns, features, x, y, squared_y, has_intercept, alpha, tol, is_settled, max_rounds, p, R, a, correlation
+):
     """Minimise over the working set to a duality gap of at most ``tol``; return the gap and the number of rounds.
 
-    On return p, R, a and ``correlation`` belong to x.
+    ``is_settled`` says that x is the solution for another penalty: then a Newton step comes before any sweep. On return
+    p, R, a and ``correlation`` belong to x.
     """
     n_atoms = x.shape[0]
     everything = np.arange(n_atoms)
-    trial = np.empty(n_atoms)
-    q = np.empty(y.shape[0])
-    gap, n_before = np.inf, -1
-    for t in range(max_rounds + 1):
-        squared_r, fit, along, norm, mu = renew(columns, features, x, y, has_intercept, p, R, a)
-        largest = correlate_columns(columns, features, a, mu, correlation)
-        gap = duality_gap(squared_y, fit, along, alpha * norm, alpha, largest)
-        if gap <= tol or t == max_rounds:
-            return gap, t
-        support = np.flatnonzero(x)
-        if t > 0 and support.shape[0] > 0 and 10 * abs(support.shape[0] - n_before) <= support.shape[0]:
-            b = np.empty(support.shape[0])
-            for s in range(support.shape[0]):
-                k = support[s]
-                b[s] = correlation[k] - (alpha if x[k] > 0.0 else -alpha)
-            d = solve_kkt(columns, features, support, b, has_intercept, _CG_ACCURACY, q)
-            limit = 1.0
-            for k in range(n_atoms):
-                trial[k] = x[k]
-            for s in range(support.shape[0]):
-                k = support[s]
-                ahead = x[k] + d[s]
-                if ahead * x[k] <= 0.0:
-                    limit = min(limit, -x[k] / d[s])
-                    ahead = 0.0
-                trial[k] = ahead
-            after = renew(columns, features, trial, y, has_intercept, p, R, a)
-            if limit < 1.0 and 0.5 * after[0] + alpha * after[3] > 0.5 * squared_r + alpha * norm:
-                for s in range(support.shape[0]):
-                    k = support[s]
-                    ahead = x[k] + limit * d[s]
-                    trial[k] = ahead if ahead * x[k] > 0.0 else 0.0
-                after = renew(columns, features, trial, y, has_intercept, p, R, a)
-            mu = after[4]
-            for k in range(n_atoms):
-                x[k] = trial[k]
-        n_before = support.shape[0]
-        mu = _sweep(columns, features, everything, x, alpha, a, mu)
-        support = np.flatnonzero(x)
-        for _ in range(_SUPPORT_SWEEPS):
-            mu = _sweep(columns, features, support, x, alpha, a, mu)
+    trial, q = np.empty(n_atoms), np.empty(y.shape[0])
+    sums = renew(columns, features, x, y, has_intercept, p, R, a)
+    gap = np.inf
+    for t in range(max_rounds):
+        if t > 0 or not is_settled:
+            mu = _sweep(columns, features, everything, x, alpha, a, sums[4])
+            support = np.flatnonzero(x)
+            for _ in range(_SUPPORT_SWEEPS):
+                mu = _sweep(columns, features, support, x, alpha, a, mu)
+            sums = renew(columns, features, x, y, has_intercept, p, R, a)
+        is_stopped = True
+        for step in range(_NEWTON_STEPS + 1):
+            largest = correlate_columns(columns, features, a, sums[4], correlation)
+            gap = duality_gap(squared_y, sums[1], sums[2], alpha * sums[3], alpha, largest)
+            if gap <= tol:
+                return gap, t + 1
+            if step == _NEWTON_STEPS or not is_stopped:
+                break
+            value = 0.5 * sums[0] + alpha * sums[3]
+            accuracy = min(_CG_ROUGH, max(_CG_ACCURACY, _CG_ROUGH * tol / gap))
+            sums, is_stopped = _newton(
+                columns, features, x, y, has_intercept, alpha, accuracy, p, R, a, correlation, value, trial, q
+            )
     return gap, max_rounds

@@ -1,0 +1,346 @@
+"""Seconds for a whole Lasso path of 100 points at certified relative gaps of 1e-3 and 1e-6: condgrad beside its peers.
+
+All solve (1/2n) ||y - Xw||^2 + alpha ||w||_1 for the same 100 penalties, evenly spaced in their logarithm between
+lambda_max and lambda_max / 100, without intercept, on features of unit length and centred targets.
+
+    python benchmarks/peers/lasso_path.py [--quick] [--only NAME] [--limit SECONDS]
+
+How the comparison is kept fair:
+
+* One function judges every method, outside the clock: the largest duality gap of the path relative to (1/2n) ||y||^2,
+  with the residual, scaled to be feasible, as dual point. Each peer climbs a ladder of its own tolerances, and a target
+  counts with the fastest run that reached it; condgrad is given the target itself.
+* Dense data are in Fortran order and sparse data CSC, which all of them want; kernels are warm.
+* Every method runs in processes with one and with two threads (--quick: one) and counts with the better time; a run
+  that takes longer than the limit is ended.
+* The excess is the largest difference of the objective from the best one that any run found, relative to the same
+  scale: a method can be much closer to the optimum than its gap tells.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import io
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import warnings
+
+import numpy as np
+import scipy.sparse
+
+TARGETS = (1e-3, 1e-6)
+LADDER = tuple(10.0**-k for k in range(2, 14))
+PEERS = ("scikit-learn", "celer", "skglm", "adelie")
+MODULES = {"scikit-learn": "sklearn", "celer": "celer", "skglm": "skglm", "adelie": "adelie"}
+THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+N_POINTS, EPS = 100, 1e-2
+
+
+def main() -> int:
+    """Measure and print one table per problem."""
+    sys.stdout.reconfigure(line_buffering=True)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="duke and dorothea, one thread, 10 s a method")
+    parser.add_argument("--only", choices=PROBLEMS, action="append", help="this problem (may be given several times)")
+    parser.add_argument("--peers", default=",".join(PEERS), help="the peers to run, separated by commas")
+    parser.add_argument("--limit", type=float, help="seconds that a method may take in all for a problem (default 300)")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        return work(*json.loads(options.worker))
+    limit = options.limit or (10.0 if options.quick else 300.0)
+    peers = [name for name in options.peers.split(",") if name]
+    for name in peers:
+        if importlib.util.find_spec(MODULES[name]) is None:
+            print(f"{name}: skipped, because it is not installed.")
+    peers = [name for name in peers if importlib.util.find_spec(MODULES[name]) is not None]
+    print("R's glmnet: skipped, because this script speaks to Python packages only.\n")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.only or (("duke", "dorothea") if options.quick else PROBLEMS):
+            compare(name, peers, (1,) if options.quick else (1, 2), limit, folder)
+    return 0
+
+
+def compare(name: str, peers: list[str], threads: tuple[int, ...], limit: float, folder: str) -> None:
+    """Run all methods on one problem in processes of their own and print its table."""
+    try:
+        X, y = PROBLEMS[name]()
+    except FileNotFoundError as error:
+        print(f"{name}: skipped, because {error}\n")
+        return
+    save(folder, X, y)
+    stored = X.nnz if scipy.sparse.issparse(X) else X.size
+    print(f"{name}: {X.shape[0]} x {X.shape[1]}, {stored} stored entries; limit {limit:g} s a method")
+    del X
+    runs = {method: [] for method in ("condgrad", *peers)}
+    for count in threads:
+        for method in runs:
+            runs[method] += measure(method, count, limit, folder)
+    best = np.min([run["objectives"] for found in runs.values() for run in found], axis=0)
+    scale = best[0]  # at lambda_max the solution is zero
+    print(f"  {'':<14}" + "".join(f"{f'gap {target:g}':>34}" for target in TARGETS))
+    fastest = [min(times(runs[peer], target)[0] for peer in peers) for target in TARGETS] if peers else []
+    for method, found in runs.items():
+        cells = []
+        for k, target in enumerate(TARGETS):
+            seconds, run = times(found, target)
+            if run is None:
+                cells.append("not reached")
+                continue
+            excess = float(np.max(np.array(run["objectives"]) - best) / scale)
+            ratio = (
+                f" ({fastest[k] / seconds:.1f}x)" if method == "condgrad" and peers and fastest[k] < math.inf else ""
+            )
+            cells.append(f"{seconds:.3g} s{ratio}, excess {excess:.0e}")
+        print(f"  {method:<14}" + "".join(f"{cell:>34}" for cell in cells))
+    print("  In brackets: time of the fastest peer over this time.\n")
+
+
+def times(found: list[dict], target: float) -> tuple[float, dict | None]:
+    """Return the time of the fastest run that reached the target, and the run."""
+    reached = [run for run in found if run["gap"] <= target]
+    run = min(reached, key=lambda run: run["seconds"], default=None)
+    return (math.inf, None) if run is None else (run["seconds"], run)
+
+
+def measure(method: str, threads: int, limit: float, folder: str) -> list[dict]:
+    """Return what a worker told before its time was over."""
+    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+    command = [sys.executable, __file__, "--worker", json.dumps([method, threads, limit, folder])]
+    with tempfile.TemporaryFile("w+") as output:
+        worker = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.PIPE, text=True)
+        try:
+            errors = worker.communicate(timeout=2 * limit + 120)[1]
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.communicate()
+            errors = ""
+        if worker.returncode not in (0, -9):
+            print(f"  {method} with {threads} threads failed: {errors.strip().splitlines()[-1]}")
+        output.seek(0)
+        return [json.loads(line) for line in output if line.startswith("{")]
+
+
+def work(method: str, threads: int, limit: float, folder: str) -> int:
+    """Run one method up its ladder and print a line of JSON for each run."""
+    warnings.simplefilter("ignore")
+    X, y = restore(folder)
+    alphas = np.abs(X.T @ y).max() / y.size * np.geomspace(1.0, EPS, N_POINTS)
+    solve = METHODS[method]
+    part = slice(0, min(X.shape[1], 200))
+    small = X[:, part].tocsc() if scipy.sparse.issparse(X) else np.asfortranarray(X[:, part])
+    top = np.abs(small.T @ y).max() / y.size
+    solve(small, y, top * np.geomspace(1.0, 0.1, 5), 1e-3, threads)  # compiles, fills caches
+    begun = time.perf_counter()
+    for tol in TARGETS if method == "condgrad" else LADDER:
+        for _ in range(3 if method == "condgrad" else 1):
+            start = time.perf_counter()
+            coefs = solve(X, y, alphas, tol, threads)
+            seconds = time.perf_counter() - start
+            gaps, objectives = judge(X, y, alphas, coefs)
+            line = {"seconds": seconds, "gap": float(gaps.max()), "objectives": objectives.tolist()}
+            print(json.dumps(line), flush=True)
+            if seconds > 5.0:
+                break
+        if gaps.max() <= TARGETS[-1] or time.perf_counter() - begun > limit:
+            break
+    return 0
+
+
+def judge(X, y, alphas, coefs) -> tuple[np.ndarray, np.ndarray]:
+    """Return relative duality gaps and objectives of all points."""
+    gaps, objectives = np.empty(alphas.size), np.empty(alphas.size)
+    n = y.size
+    for k, alpha in enumerate(alphas):
+        w = np.asarray(coefs[:, k].todense()).ravel() if scipy.sparse.issparse(coefs) else coefs[:, k]
+        R = y - X @ w
+        objectives[k] = 0.5 * (R @ R) / n + alpha * np.abs(w).sum()
+        share = y @ R / (R @ R)
+        largest = np.abs(X.T @ R).max() / n
+        share = np.clip(share, -alpha / largest, alpha / largest)
+        gaps[k] = objectives[k] - (share * (y @ R) - 0.5 * share**2 * (R @ R)) / n
+    return gaps / (0.5 * (y @ y) / n), objectives
+
+
+def run_condgrad(X, y, alphas, tol, threads):
+    import condgrad as cg
+
+    return cg.lasso_path(X, y, alphas=alphas, tol=tol)[1]
+
+
+def run_sklearn(X, y, alphas, tol, threads):
+    from sklearn.linear_model import lasso_path
+
+    return lasso_path(X, y, alphas=alphas, tol=tol, max_iter=100_000, precompute=False)[1]
+
+
+def run_celer(X, y, alphas, tol, threads):
+    from celer import celer_path
+
+    return celer_path(X, y, "lasso", alphas=alphas, tol=tol, max_iter=100, max_epochs=100_000)[1]
+
+
+def run_skglm(X, y, alphas, tol, threads):
+    from skglm.datafits import Quadratic
+    from skglm.penalties import L1
+    from skglm.solvers import AndersonCD
+    from skglm.utils.jit_compilation import compiled_clone
+
+    solver = AndersonCD(max_iter=100, max_epochs=100_000, tol=tol, fit_intercept=False)
+    datafit, penalty = compiled_clone(Quadratic()), compiled_clone(L1(alphas[0]))
+    return solver.path(X, y, datafit, penalty, alphas)[1]
+
+
+def run_adelie(X, y, alphas, tol, threads):
+    import adelie
+
+    kind = adelie.matrix.sparse if scipy.sparse.issparse(X) else adelie.matrix.dense
+    state = adelie.grpnet(
+        X=kind(X, method="naive", n_threads=threads), glm=adelie.glm.gaussian(y=y), lmda_path=alphas, intercept=False,
+        tol=tol, early_exit=False, progress_bar=False, n_threads=threads, max_iters=10**8,
+    )  # fmt: skip
+    return scipy.sparse.csc_matrix(state.betas.T)
+
+
+METHODS = {
+    "condgrad": run_condgrad,
+    "scikit-learn": run_sklearn,
+    "celer": run_celer,
+    "skglm": run_skglm,
+    "adelie": run_adelie,
+}
+
+
+def duke():
+    """Gene expressions."""
+    from condgrad import datasets
+
+    data = datasets.load("duke")
+    return unit_length(data.X), data.y - data.y.mean()
+
+
+def dorothea():
+    """Molecules as sets of 100,000 properties."""
+    from condgrad import datasets
+
+    data = datasets.load("dorothea")
+    return unit_length(data.X), data.y - data.y.mean()
+
+
+def pyrim():
+    """All products of up to five of 27 features."""
+    from condgrad import datasets
+
+    data = datasets.load("pyrim")
+    return unit_length(products(data.X, 5)), data.y - data.y.mean()
+
+
+def triazines():
+    """All products of up to four of 60 features."""
+    from condgrad import datasets
+
+    data = datasets.load("triazines")
+    return unit_length(products(data.X, 4)), data.y - data.y.mean()
+
+
+def news20():
+    """Texts of one news group against nineteen others, tf-idf."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    from condgrad.datasets import read_libsvm
+
+    X, labels = read_libsvm(find("news20.bz2"), 62_061)
+    y = np.where(labels == 1, 1.0, -1.0)
+    return unit_length(TfidfTransformer().fit_transform(X)), y - y.mean()
+
+
+def imdb():
+    """Stars of film reviews from the words and pairs of words that at least three reviews have, tf-idf."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts, stars = [], []
+    with tarfile.open(find("aclImdb_labelled.tar.xz")) as archive:
+        for member in archive:
+            found = re.search(r"train/.*_(\d+)\.txt$", member.name)
+            if found and member.isfile():
+                texts.append(io.TextIOWrapper(archive.extractfile(member), encoding="utf-8").read())
+                stars.append(float(found[1]))
+    y = np.array(stars)
+    return unit_length(TfidfVectorizer(ngram_range=(1, 2), min_df=3).fit_transform(texts)), y - y.mean()
+
+
+PROBLEMS = {
+    "duke": duke,
+    "pyrim": pyrim,
+    "dorothea": dorothea,
+    "triazines": triazines,
+    "news20": news20,
+    "imdb": imdb,
+}
+
+
+def products(X, degree: int):
+    """Return all products of at most ``degree`` features, the features scaled to [-1, 1] first."""
+    spread = np.ptp(X, axis=0)
+    X = 2.0 * (X - X.min(axis=0)) / np.where(spread > 0.0, spread, 1.0) - 1.0
+    level, last = np.ones((1, X.shape[0])), np.zeros(1, dtype=int)
+    levels = [level]
+    for _ in range(degree):
+        # A product is made once: its factors come in ascending order.
+        parts = [(level[last <= j] * X[:, j], np.count_nonzero(last <= j)) for j in range(X.shape[1])]
+        level = np.vstack([part for part, _ in parts])
+        last = np.repeat(np.arange(X.shape[1]), [count for _, count in parts])
+        levels.append(level)
+    return np.vstack(levels).T
+
+
+def unit_length(X):
+    """Return X in column order, its columns divided by their length."""
+    if scipy.sparse.issparse(X):
+        X = scipy.sparse.csc_matrix(X, dtype=np.float64)
+        length = np.sqrt(np.asarray(X.multiply(X).sum(axis=0)).ravel())
+        X.data /= np.repeat(np.where(length > 0.0, length, 1.0), np.diff(X.indptr))
+        return X
+    length = np.sqrt((X * X).sum(axis=0))
+    return np.asfortranarray(X / np.where(length > 0.0, length, 1.0))
+
+
+def find(file: str) -> pathlib.Path:
+    """Return the path of a file below the folder that CONDGRAD_DATA names."""
+    folder = os.environ.get("CONDGRAD_DATA")
+    for path in sorted(pathlib.Path(folder).rglob(file)) if folder else ():
+        return path
+    raise FileNotFoundError(f"{file} is not in the folder that CONDGRAD_DATA names.")
+
+
+def save(folder: str, X, y) -> None:
+    """Keep a problem for the workers."""
+    np.save(os.path.join(folder, "y.npy"), y)
+    if scipy.sparse.issparse(X):
+        scipy.sparse.save_npz(os.path.join(folder, "X.npz"), X, compressed=False)
+    else:
+        np.save(os.path.join(folder, "X.npy"), X)
+        pathlib.Path(folder, "X.npz").unlink(missing_ok=True)
+
+
+def restore(folder: str):
+    """Return the problem that was kept last."""
+    y = np.load(os.path.join(folder, "y.npy"))
+    if os.path.exists(os.path.join(folder, "X.npz")):
+        X = scipy.sparse.load_npz(os.path.join(folder, "X.npz"))
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        return X, y
+    return np.load(os.path.join(folder, "X.npy")), y
+
+
+if __name__ == "__main__":
+    sys.exit(main())
