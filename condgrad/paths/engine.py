@@ -8,12 +8,15 @@ import numpy as np
 
 from condgrad.paths.columns import Columns, extend_gram
 from condgrad.paths.oracle import LazyOracle
-from condgrad.paths.quadratic import Model, correlate, duality_gap, solve_model
+from condgrad.paths.quadratic import GAVE_UP, Model, correlate, duality_gap, solve_model
 from condgrad.paths.sweeps import correlate_columns, renew, solve_kkt, sweep_model
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _INNER = 0.3  # share of the tolerance that the working set's own gap may use up
-_DENSE_WORK = 20  # sweeps take over where a change of the support costs as much as so many of them
+# Sweeps take over where there are so many times more atoms than entries in a column, at rough and at tight tolerances.
+_DENSE_WORK = 20, 120
+_ROUGH_TOL = 1e-5  # relative gaps above this are rough ones
+_MOST_DENSE = 800  # nonzero coefficients up to which a dense factor may serve
 _MOST_PENALTIES = 50
 _MOST_SWEEPS = 200  # rounds of sweeps and Newton steps for one penalty
 _SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
@@ -52,6 +55,7 @@ class ExactEngine:
         self.p, self.R, self.a, self.buffer = np.zeros(n), y.copy(), columns.weight * y, np.zeros(n)
         self.squared_y = float(self.a @ y)
         self.features = np.empty(0, np.int64)
+        self.is_atom = np.zeros(columns.norm.size, np.bool_)  # whether a feature is among them
         self.solver: GramSolver | SweepSolver = GramSolver(self)
         self.oracle = LazyOracle(columns, n_stored, self.R)
         mu = float(self.a.sum()) if has_intercept else 0.0
@@ -87,17 +91,18 @@ class ExactEngine:
             look = self.oracle.look(self.a, fit.mu, level, level)
             self.largest_now = max(look.largest, level)
             gap = self._gap(fit, target, is_penalised, self.largest_now)
-            new = ~np.isin(look.features, self.features) if gap > limit else np.zeros(0, np.bool_)
-            n_idle = 0 if new.any() else n_idle + 1
+            is_new = ~self.is_atom[look.features]
+            n_idle = 0 if is_new.any() else n_idle + 1
             if gap <= limit or n_idle > _MOST_IDLE:
                 point = self._point(gap)
-                self._prune(np.flatnonzero(x))
+                self._prune()
                 return point
             if n_idle:
                 inner_tol *= 0.1
+                self._change_solver(tol)
                 continue
-            order = np.argsort(-look.sizes[new], kind="stable")[: max(_BATCH, np.count_nonzero(x) // 4)]
-            self._enter(look.features[new][order])
+            order = np.argsort(-look.sizes[is_new], kind="stable")[: max(_BATCH, np.count_nonzero(x) // 4)]
+            self._enter(look.features[is_new][order], tol)
 
     def _point(self, gap: float) -> Point:
         x = self.solver.x
@@ -111,17 +116,24 @@ class ExactEngine:
             return target * largest - fit.along
         return duality_gap(self.squared_y, fit.fit, fit.along, target * fit.norm, target, largest)
 
-    def _enter(self, new: np.ndarray) -> None:
+    def _enter(self, new: np.ndarray, tol: float) -> None:
         self.features = np.concatenate([self.features, new])
+        self.is_atom[new] = True
         self.solver.enter(new.size)
-        if self.solver.is_outgrown():
+        self._change_solver(tol)
+
+    def _change_solver(self, tol: float) -> None:
+        if self.solver.is_outgrown(tol):
             self.solver = SweepSolver(self, self.solver.x.copy(), self.solver.alpha)
 
-    def _prune(self, used: np.ndarray) -> None:
-        """Forget atoms without a coefficient where there are many of them."""
-        if self.features.size > 2 * used.size + _IDLE:
-            self.features = self.features[used]
-            self.solver.keep(used)
+    def _prune(self) -> None:
+        """Forget atoms that the solver does not need where there are many of them."""
+        needed = self.solver.needed()
+        if self.features.size > 2 * needed.size + _IDLE:
+            self.is_atom[self.features] = False
+            self.features = self.features[needed]
+            self.is_atom[self.features] = True
+            self.solver.keep(needed)
 
 
 class GramSolver:
@@ -131,28 +143,36 @@ class GramSolver:
         self.engine = engine
         self.model = _empty_model(64)
         self.alpha = np.inf
+        self.gave_up = False
         self.n_changes = 0
 
     @property
     def x(self) -> np.ndarray:
+        """The coefficients of the atoms."""
         return self.model.x[: self.engine.features.size]
 
     @property
     def correlation(self) -> np.ndarray:
+        """The correlations of the atoms with the residual."""
         return self.model.correlation[: self.engine.features.size]
 
     def minimise(self, target: float, is_penalised: bool, tol: float) -> None:
-        _, changes, self.alpha, _ = solve_model(
+        """Minimise over the working set to a gap of at most ``tol``."""
+        status, changes, self.alpha, _ = solve_model(
             self.model, self.engine.squared_y, is_penalised, target, tol, 1000 + 20 * self.engine.features.size
         )
         self.n_changes += changes
+        self.gave_up = status == GAVE_UP
 
-    def is_outgrown(self) -> bool:
-        """Tell whether a change of the support costs more than several sweeps over its columns."""
+    def is_outgrown(self, tol: float) -> bool:
+        """Tell whether changes of the support cost more than sweeps would, or have led nowhere."""
         n_atoms, n_used = self.model.sizes
-        return bool(n_used > 100 and n_atoms > _DENSE_WORK * self.engine.oracle.work)
+        factor = _DENSE_WORK[0] if tol > _ROUGH_TOL else _DENSE_WORK[1]
+        is_large = n_used > _MOST_DENSE or (n_used > 100 and n_atoms > factor * self.engine.oracle.work)
+        return bool(is_large or self.gave_up)
 
     def enter(self, n_new: int) -> None:
+        """Take in the last ``n_new`` features of the engine."""
         engine, n_atoms = self.engine, self.engine.features.size
         first = n_atoms - n_new
         if n_atoms > self.model.c.shape[0]:
@@ -163,9 +183,13 @@ class GramSolver:
         self.model.sizes[0] = n_atoms
         correlate(self.model)
 
-    def keep(self, used: np.ndarray) -> None:
-        used = np.flatnonzero(self.model.is_in[: self.model.sizes[0]])
-        self.model = _copy_model(self.model, used, self.model.c.shape[0])
+    def needed(self) -> np.ndarray:
+        """Return the places of the atoms in the support."""
+        return np.flatnonzero(self.model.is_in[: self.model.sizes[0]])
+
+    def keep(self, needed: np.ndarray) -> None:
+        """Keep these atoms alone."""
+        self.model = _copy_model(self.model, needed, self.model.c.shape[0])
 
 
 class SweepSolver:
@@ -221,17 +245,23 @@ class SweepSolver:
         self.alpha = alpha
         self.n_changes += rounds
 
-    def is_outgrown(self) -> bool:
+    def is_outgrown(self, tol: float) -> bool:
         """Return False: there is no other way for larger working sets."""
         return False
 
     def enter(self, n_new: int) -> None:
+        """Take in the last ``n_new`` features of the engine."""
         self.x = np.concatenate([self.x, np.zeros(n_new)])
         self.correlation = np.zeros(self.x.size)
         self.is_settled = False
 
-    def keep(self, used: np.ndarray) -> None:
-        self.x, self.correlation = self.x[used], self.correlation[used]
+    def needed(self) -> np.ndarray:
+        """Return the places of the atoms with a coefficient."""
+        return np.flatnonzero(self.x)
+
+    def keep(self, needed: np.ndarray) -> None:
+        """Keep these atoms alone."""
+        self.x, self.correlation = self.x[needed], self.correlation[needed]
 
 
 def _empty_model(room: int) -> Model:

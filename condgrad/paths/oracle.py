@@ -110,7 +110,7 @@ def _look(columns, a, mu, key, B, D, threshold, level, found, sizes, start, stop
 @kernel
 def _above(norm, key, B, D, threshold, found, start, stop):
     """List the columns whose bound exceeds the threshold; return how many they are."""
-    n_found = start
+    n_found = np.uint64(start)
     block, last = np.uint64(start), np.uint64(stop)
     while block < last:
         end = min(block + np.uint64(_BLOCK), last)
@@ -118,9 +118,8 @@ def _above(norm, key, B, D, threshold, found, start, stop):
         for j in range(block, end):
             n_exceed += B * key[j] + D * norm[j] > threshold
         if n_exceed > 0:
-            for j in range(block, end):
-                if B * key[j] + D * norm[j] > threshold:
-                    found[n_found] = j
-                    n_found += 1
+            for j in range(block, end):  # without a branch, which would be mispredicted at every second hit
+                found[min(n_found, last - np.uint64(1))] = j
+                n_found = n_found + np.uint64(B * key[j] + D * norm[j] > threshold)
         block = end
-    return n_found - start
+    return np.int64(n_found) - start

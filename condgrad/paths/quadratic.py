@@ -37,16 +37,6 @@ class Model(NamedTuple):
     U: Any
     sizes: Any  # number of atoms, number in S
 
-    def refactor(self):
-        """Compute U anew; atoms whose pivot is lost leave the support, with coefficient 0."""
-        count = self.sizes[1]
-        self.sizes[1] = 0
-        for q in range(count):
-            k = self.support[q]
-            self.is_in[k] = False
-            if not self.enter(k):
-                self.x[k] = 0.0
-
     def enter(self, k):
         """Append atom k to the support; return False where it depends linearly on it."""
         size = self.sizes[1]
@@ -235,7 +225,7 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
             model.x[model.support[blocker]] = 0.0
             model.leave(blocker)
             if not model.enter(entering):
-                return GAVE_UP, change, alpha, gap
+                model.x[entering] = 0.0  # it depends on the rest too: go on without it
             model.correlate()
     return GAVE_UP, max_changes, alpha, gap
 

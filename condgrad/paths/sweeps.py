@@ -3,8 +3,8 @@
 The penalised problem ||R||^2/2 + alpha ||x||_1 over the atoms of a working set. A sweep minimises over one
 coefficient after the other at the cost of the stored entries. Where the support has settled, the KKT system
 G_SS d = correlation - alpha s is solved by conjugate gradients, which meet the data through products alone: where d
-keeps the signs, it leads to the minimiser on the support; coefficients that would change their sign become zero if the
-objective falls, else the step ends at the first of them.
+keeps the signs, it leads to the minimiser on the support; coefficients that would change their sign become zero, and
+the step is halved until the objective falls.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.columns import predict
 from condgrad.paths.quadratic import duality_gap
 
+_SHORTEST = 1e-3  # of the Newton steps that set coefficients to zero
 _NEWTON_STEPS = 3  # in a row, while signs stop them
 _SUPPORT_SWEEPS = 1  # sweeps over the support after one over the whole working set
-_CG_ROUGH, _CG_ACCURACY = 0.03, 1e-3  # relative accuracy of the KKT system: for a gap close to the tolerance, at best
-_MOST_PRODUCTS = 30
+_CG_ACCURACY = 0.5  # correlations may exceed alpha by this share of what the tolerance allows
+_MOST_PRODUCTS = 60
 
 
 @compiled
@@ -112,8 +113,8 @@ def _apply(columns, features, support, d, has_intercept, q, out):
 
 
 @kernel
-def solve_kkt(columns, features, support, b, has_intercept, accuracy, q):
-    """Return d with G_SS d = b by conjugate gradients, preconditioned by the diagonal."""
+def solve_kkt(columns, features, support, b, has_intercept, goal, q):
+    """Return d with |G_SS d - b| <= goal by conjugate gradients, preconditioned by the diagonal."""
     size = support.shape[0]
     d, rest, z, out = np.zeros(size), b.copy(), np.empty(size), np.empty(size)
     diagonal = np.empty(size)
@@ -124,9 +125,11 @@ def solve_kkt(columns, features, support, b, has_intercept, accuracy, q):
     size_now = 0.0
     for s in range(size):
         size_now += rest[s] * z[s]
-    goal = accuracy * accuracy * size_now
     for _ in range(_MOST_PRODUCTS):
-        if size_now <= goal or size_now == 0.0:
+        largest = 0.0
+        for s in range(size):
+            largest = max(largest, abs(rest[s]))
+        if largest <= goal:
             break
         _apply(columns, features, support, direction, has_intercept, q, out)
         curvature = 0.0
@@ -149,7 +152,7 @@ def solve_kkt(columns, features, support, b, has_intercept, accuracy, q):
 
 
 @kernel
-def _newton(columns, features, x, y, has_intercept, alpha, accuracy, p, R, a, correlation, value, trial, q):
+def _newton(columns, features, x, y, has_intercept, alpha, goal, p, R, a, correlation, value, trial, q):
     """Go to the minimiser on the support as far as signs allow; return the sums at x, and whether a sign stopped it.
 
     ``correlation`` belongs to x when it begins, p, R and a when it ends; ``value`` is the objective at x.
@@ -159,27 +162,27 @@ def _newton(columns, features, x, y, has_intercept, alpha, accuracy, p, R, a, co
     for s in range(support.shape[0]):
         k = support[s]
         b[s] = correlation[k] - (alpha if x[k] > 0.0 else -alpha)
-    d = solve_kkt(columns, features, support, b, has_intercept, accuracy, q)
-    limit = 1.0
+    d = solve_kkt(columns, features, support, b, has_intercept, goal, q)
     for k in range(x.shape[0]):
         trial[k] = x[k]
-    for s in range(support.shape[0]):
-        k = support[s]
-        ahead = x[k] + d[s]
-        if ahead * x[k] <= 0.0:
-            limit = min(limit, -x[k] / d[s])
-            ahead = 0.0
-        trial[k] = ahead
-    sums = renew(columns, features, trial, y, has_intercept, p, R, a)
-    if limit < 1.0 and 0.5 * sums[0] + alpha * sums[3] > value:
+    length, is_stopped = 1.0, False
+    while True:
         for s in range(support.shape[0]):
             k = support[s]
-            ahead = x[k] + limit * d[s]
-            trial[k] = ahead if ahead * x[k] > 0.0 else 0.0
+            ahead = x[k] + length * d[s]
+            if ahead * x[k] <= 0.0:
+                ahead = 0.0
+                is_stopped = True
+            trial[k] = ahead
         sums = renew(columns, features, trial, y, has_intercept, p, R, a)
+        if not is_stopped or length < _SHORTEST or 0.5 * sums[0] + alpha * sums[3] <= value:
+            break
+        length *= 0.5
+    if length < _SHORTEST:  # nothing gained: stay
+        return renew(columns, features, x, y, has_intercept, p, R, a), False
     for k in range(x.shape[0]):
         x[k] = trial[k]
-    return sums, limit < 1.0
+    return sums, is_stopped
 
 
 @kernel
@@ -212,8 +215,9 @@ def sweep_model(
             if step == _NEWTON_STEPS or not is_stopped:
                 break
             value = 0.5 * sums[0] + alpha * sums[3]
-            accuracy = min(_CG_ROUGH, max(_CG_ACCURACY, _CG_ROUGH * tol / gap))
+            # A largest correlation of alpha (1 + e) costs a gap of about e alpha ||x||_1.
+            goal = _CG_ACCURACY * max(tol, 0.1 * gap) / max(sums[3], 1e-300)
             sums, is_stopped = _newton(
-                columns, features, x, y, has_intercept, alpha, accuracy, p, R, a, correlation, value, trial, q
+                columns, features, x, y, has_intercept, alpha, goal, p, R, a, correlation, value, trial, q
             )
     return gap, max_rounds
