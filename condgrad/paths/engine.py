@@ -17,6 +17,7 @@ _INNER = 0.3  # share of the tolerance that the working set's own gap may use up
 _DENSE_WORK = 20, 120
 _ROUGH_TOL = 1e-5  # relative gaps above this are rough ones
 _MOST_DENSE = 800  # nonzero coefficients up to which a dense factor may serve
+_ROUNDING = 1e-15  # relative gaps below this are lost in rounding
 _MOST_PENALTIES = 50
 _MOST_SWEEPS = 200  # rounds of sweeps and Newton steps for one penalty
 _SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
@@ -211,29 +212,39 @@ class SweepSolver:
     def _find_radius(self, radius: float, tol: float) -> None:
         """Search for the penalty whose solution has the norm ``radius``; its last bit is done by scaling.
 
-        On a support S with signs s the norm falls with alpha at the rate s'z, where G_SS z = s: Newton steps on alpha.
-        Below alpha = tol / radius the radius does not bind, as far as the tolerance can tell.
+        On a support S with signs s the norm falls with alpha at the rate s'z, where G_SS z = s: Newton steps on alpha,
+        kept between penalties whose norms are known to be too large and too small. Below alpha = tol / radius the
+        radius does not bind, as far as the tolerance can tell.
         """
         e, floor = self.engine, tol / radius
-        for _ in range(_MOST_PENALTIES):
-            self._sweep(max(self.alpha, floor), 0.5 * tol)
+        low, high = 0.0, e.largest
+        for t in range(_MOST_PENALTIES):
+            self._sweep(max(self.alpha, floor), max(max(0.5 ** (t + 1), 0.05) * tol, _ROUNDING * e.squared_y))
             norm = float(np.abs(self.x).sum())
-            is_inside = norm <= radius and self.alpha == floor
-            trial = self.x if is_inside or norm == 0.0 else self.x * (radius / norm)
-            fit = Fit(*renew(e.columns, e.features, trial, e.y, e.has_intercept, e.p, e.R, e.a))
-            largest = correlate_columns(e.columns, e.features, e.a, fit.mu, self.correlation)
-            if radius * largest - fit.along <= tol:
+            trials = [self.x] if norm <= radius else []
+            trials += [self.x * (radius / norm)] if norm > 0.0 else []
+            gap, best = min(((self._gap_at(trial, radius), k) for k, trial in enumerate(trials)))
+            if gap <= tol:
                 break
+            low, high = (self.alpha, high) if norm > radius else (low, self.alpha)
             support = np.flatnonzero(self.x)
             sign = np.sign(self.x[support])
             z = solve_kkt(e.columns, e.features, support, sign, e.has_intercept, _SLOPE_ACCURACY, np.empty(e.y.size))
             slope = float(sign @ z)
-            change = (norm - radius) / slope if slope > 0.0 else -np.inf
-            change = max(change, floor - self.alpha, -0.5 * self.alpha)
-            self.alpha += change
-            ahead = self.x[support] - change * z
+            alpha = self.alpha + (norm - radius) / slope if slope > 0.0 else low
+            if not low < alpha < high:
+                alpha = 0.5 * (low + high) if low > 0.0 else 0.1 * high
+            ahead = self.x[support] - (alpha - self.alpha) * z
             self.x[support] = np.where(ahead * sign > 0.0, ahead, 0.0)
-        self.x = trial
+            self.alpha = alpha
+        self.x = trials[best]
+        self._gap_at(self.x, radius)  # the correlations that belong to it
+
+    def _gap_at(self, x: np.ndarray, radius: float) -> float:
+        """Return the Frank-Wolfe gap at x over the working set, and renew its correlations."""
+        e = self.engine
+        fit = Fit(*renew(e.columns, e.features, x, e.y, e.has_intercept, e.p, e.R, e.a))
+        return radius * correlate_columns(e.columns, e.features, e.a, fit.mu, self.correlation) - fit.along
 
     def _sweep(self, alpha: float, tol: float) -> None:
         e = self.engine

@@ -178,8 +178,17 @@ def _newton(columns, features, x, y, has_intercept, alpha, goal, p, R, a, correl
         if not is_stopped or length < _SHORTEST or 0.5 * sums[0] + alpha * sums[3] <= value:
             break
         length *= 0.5
-    if length < _SHORTEST:  # nothing gained: stay
-        return renew(columns, features, x, y, has_intercept, p, R, a), False
+    if length < _SHORTEST:  # nothing gained: the first coefficient that reaches zero ends the step
+        length = 1.0
+        for s in range(support.shape[0]):
+            k = support[s]
+            if (x[k] + d[s]) * x[k] <= 0.0:
+                length = min(length, -x[k] / d[s])
+        for s in range(support.shape[0]):
+            k = support[s]
+            ahead = x[k] + length * d[s]
+            trial[k] = ahead if ahead * x[k] > 0.0 else 0.0
+        sums = renew(columns, features, trial, y, has_intercept, p, R, a)
     for k in range(x.shape[0]):
         x[k] = trial[k]
     return sums, is_stopped
