@@ -315,6 +315,29 @@ def test_info_is_shown_in_a_line():
     assert (info.seconds > 0.0).all()
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_another_solver_walks_the_same_radii(fit_intercept, monkeypatch):
+    """The engine for the randomized solver, with an exact one in its place: each radius from the last solution."""
+    monkeypatch.setitem(cg.solvers.REGISTERED, "randomized", cg.solvers.Corrective)
+    X, y = regression(30, 40, seed=22)
+    kwargs = {"n_radii": 6, "tol": 1e-9, "fit_intercept": fit_intercept}
+    radii, coefs, info = cg.lasso_path(X, y, **kwargs)
+    again, walked, other = cg.lasso_path(X, y, engine="randomized", random_state=0, **kwargs)
+    np.testing.assert_allclose(again, radii)
+    np.testing.assert_allclose(walked.toarray(), coefs.toarray(), atol=1e-4 * abs(coefs).max())
+    np.testing.assert_allclose(other.objective, info.objective, rtol=1e-6)
+    np.testing.assert_allclose(other.alpha, info.alpha, rtol=1e-3)
+    np.testing.assert_allclose(other.intercept, info.intercept, atol=1e-3)
+    assert other.relative_gap.max() <= 1e-9
+    zero = [
+        cg.lasso_path(X, y, radii=[0.0], engine=name, fit_intercept=fit_intercept)[2]
+        for name in ("exact", "randomized")
+    ]
+    assert zero[0].alpha[0] == pytest.approx(zero[1].alpha[0])
+    assert zero[0].objective[0] == pytest.approx(zero[1].objective[0])
+    assert zero[0].intercept[0] == pytest.approx(zero[1].intercept[0])
+
+
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [

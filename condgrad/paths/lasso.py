@@ -243,8 +243,7 @@ class _ExactPath:
         """Return the solution at a radius or penalty."""
         engine, is_penalised, begun = self.engine, self.settings.is_penalised, time.perf_counter()
         if target == 0.0 or engine.largest == 0.0:
-            none = np.empty(0, np.int64)
-            point = Point(none, np.empty(0), 0.0, engine.largest, 0.0, engine.scale)
+            point = Point(np.empty(0, np.int64), np.empty(0), 0.0, engine.largest, 0.0, engine.scale)
         else:
             point = engine.solve(target, is_penalised=is_penalised, tol=self.settings.tol)
         w = point.x * self.data.columns.scale[point.features]
@@ -285,6 +284,10 @@ class _RandomizedPath:
     def solve(self, target: float) -> _Solved:
         """Return the solver's answer at a radius."""
         data, begun = self.data, time.perf_counter()
+        if target == 0.0:
+            alpha = float(np.abs(data.matrix.transpose_dot(data.weight * data.target)).max())
+            none = np.empty(0, np.int64)
+            return _Solved(none, np.empty(0), 0.0, alpha, 0.0, data.scale, data.y_mean, time.perf_counter() - begun)
         loss, ball = Squared(), L1Ball(target)  # type: ignore[call-arg]
         problem = Problem(data.matrix.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
         norm = float(np.abs(self.w).sum())
