@@ -119,7 +119,7 @@ def measure(method: str, threads: int, limit: float, folder: str) -> list[dict]:
     with tempfile.TemporaryFile("w+") as output:
         worker = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.PIPE, text=True)
         try:
-            errors = worker.communicate(timeout=2 * limit + 120)[1]
+            errors = worker.communicate(timeout=3 * limit + 300)[1]  # loading and judging take time too
         except subprocess.TimeoutExpired:
             worker.kill()
             worker.communicate()
@@ -142,18 +142,19 @@ def work(method: str, threads: int, limit: float, folder: str) -> int:
     solve(small, y, top * np.geomspace(1.0, 0.1, 5), 1e-3, threads)  # compiles, fills caches
     if method == "condgrad":  # which kernels it needs depends on the size of the problem
         solve(X, y, alphas, 1e-2, threads)
-    begun = time.perf_counter()
+    spent = 0.0  # without the judge's time
     for tol in TARGETS if method == "condgrad" else LADDER:
         for _ in range(3 if method == "condgrad" else 1):
             start = time.perf_counter()
             coefs = solve(X, y, alphas, tol, threads)
             seconds = time.perf_counter() - start
+            spent += seconds
             gaps, objectives = judge(X, y, alphas, coefs)
             line = {"seconds": seconds, "gap": float(gaps.max()), "objectives": objectives.tolist()}
             print(json.dumps(line), flush=True)
             if seconds > 5.0:
                 break
-        if gaps.max() <= TARGETS[-1] or time.perf_counter() - begun > limit:
+        if gaps.max() <= TARGETS[-1] or spent > limit:
             break
     return 0
 
