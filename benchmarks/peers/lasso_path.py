@@ -38,7 +38,7 @@ import numpy as np
 import scipy.sparse
 
 TARGETS = (1e-3, 1e-6)
-LADDER = tuple(10.0**-k for k in range(2, 14))
+LADDER = tuple(10.0**-k for k in range(2, 17))
 PEERS = ("scikit-learn", "celer", "skglm", "adelie")
 MODULES = {"scikit-learn": "sklearn", "celer": "celer", "skglm": "skglm", "adelie": "adelie"}
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

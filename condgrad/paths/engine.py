@@ -12,7 +12,7 @@ from condgrad.paths.quadratic import GAVE_UP, Model, correlate, duality_gap, sol
 from condgrad.paths.sweeps import correlate_columns, renew, solve_kkt, sweep_model
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
-_INNER = 0.3  # share of the tolerance that the working set's own gap may use up
+_INNER = 0.6  # share of the tolerance that the working set's own gap may use up
 # Sweeps take over where there are so many times more atoms than entries in a column, at rough and at tight tolerances.
 _DENSE_WORK = 20, 120
 _ROUGH_TOL = 1e-5  # relative gaps above this are rough ones

@@ -19,8 +19,7 @@ from condgrad.paths.columns import predict
 from condgrad.paths.quadratic import duality_gap
 
 _SHORTEST = 1e-3  # of the Newton steps that set coefficients to zero
-_NEWTON_STEPS = 3  # in a row, while signs stop them
-_SUPPORT_SWEEPS = 1  # sweeps over the support after one over the whole working set
+_SUPPORT_SWEEPS = 3  # sweeps over the support after one over the whole working set
 _CG_ACCURACY = 0.5  # correlations may exceed alpha by this share of what the tolerance allows
 _MOST_PRODUCTS = 60
 
@@ -153,7 +152,7 @@ def solve_kkt(columns, features, support, b, has_intercept, goal, q):
 
 @kernel
 def _newton(columns, features, x, y, has_intercept, alpha, goal, p, R, a, correlation, value, trial, q):
-    """Go to the minimiser on the support as far as signs allow; return the sums at x, and whether a sign stopped it.
+    """Go to the minimiser on the support as far as the signs allow; return the sums at the new x.
 
     ``correlation`` belongs to x when it begins, p, R and a when it ends; ``value`` is the objective at x.
     """
@@ -191,7 +190,7 @@ def _newton(columns, features, x, y, has_intercept, alpha, goal, p, R, a, correl
         sums = renew(columns, features, trial, y, has_intercept, p, R, a)
     for k in range(x.shape[0]):
         x[k] = trial[k]
-    return sums, is_stopped
+    return sums
 
 
 @kernel
@@ -215,18 +214,16 @@ def sweep_model(
             for _ in range(_SUPPORT_SWEEPS):
                 mu = _sweep(columns, features, support, x, alpha, a, mu)
             sums = renew(columns, features, x, y, has_intercept, p, R, a)
-        is_stopped = True
-        for step in range(_NEWTON_STEPS + 1):
+        for step in range(2):  # before and after a Newton step
             largest = correlate_columns(columns, features, a, sums[4], correlation)
             gap = duality_gap(squared_y, sums[1], sums[2], alpha * sums[3], alpha, largest)
             if gap <= tol:
                 return gap, t + 1
-            if step == _NEWTON_STEPS or not is_stopped:
-                break
-            value = 0.5 * sums[0] + alpha * sums[3]
-            # A largest correlation of alpha (1 + e) costs a gap of about e alpha ||x||_1.
-            goal = _CG_ACCURACY * max(tol, 0.1 * gap) / max(sums[3], 1e-300)
-            sums, is_stopped = _newton(
-                columns, features, x, y, has_intercept, alpha, goal, p, R, a, correlation, value, trial, q
-            )
+            if step == 0:
+                value = 0.5 * sums[0] + alpha * sums[3]
+                # A largest correlation of alpha (1 + e) costs a gap of about e alpha ||x||_1.
+                goal = _CG_ACCURACY * max(tol, 0.1 * gap) / max(sums[3], 1e-300)
+                sums = _newton(
+                    columns, features, x, y, has_intercept, alpha, goal, p, R, a, correlation, value, trial, q
+                )
     return gap, max_rounds
