@@ -24,6 +24,7 @@ from condgrad.result import Status
 from condgrad.trace import Progress
 
 _ENGINES = ("exact", "randomized")
+_STEP = 1e-3  # of the radius: the change of a coefficient at which the randomized engine stops
 _WALK = 8  # penalties from lambda_max down to eps * lambda_max on the way to the largest radius
 _WALK_TOL = 1e-4  # relative gap at the end of that walk, or tol where it is smaller
 
@@ -131,10 +132,11 @@ def lasso_path(
         Gap of every point relative to the objective at zero, (1/2n) ||y||^2 (of the centred y with an intercept).
     radii, alphas : array, optional
         Radii of at least 0, or positive penalties, in any order; at most one of the two.
-    engine : {"exact", "randomized"}
+    engine : {"exact", "randomized"} or a :class:`~condgrad.solvers.Randomized`
         "exact": a working set solved to the end, and an oracle that proves the best column while looking at few.
-        "randomized": the solver of Frandi et al. for every radius, from the last solution scaled to the border; it
-        stops by its own sampled criterion, so gaps are reported and not promised. Radii only, without ``standardize``.
+        "randomized": the solver of Frandi et al. for every radius, from the last solution scaled to the border. It
+        stops when a step changes no coefficient by more than a thousandth of the radius (or by ``step_tol`` of the
+        solver given), so gaps are reported and not promised. Radii only, without ``standardize``.
     fit_intercept : bool
         Whether to add an intercept, which has no budget. X is centred by formula: sparse data stay sparse.
     standardize : bool
@@ -177,10 +179,10 @@ def lasso_path(
     settings = _checked(n_radii, eps, tol, radii, alphas, engine, fit_intercept, standardize)
     check_callback(callback)
     data = _Data(X, y, sample_weight, settings)
-    if engine == "randomized":
-        path: Any = _RandomizedPath(data, settings, random_state)
+    if engine == "exact":
+        path: Any = _ExactPath(data, settings)
     else:
-        path = _ExactPath(data, settings)
+        path = _RandomizedPath(data, settings, engine, random_state)
     with Interrupts() as interrupts, show(callback, verbose) as report:
         return _run(path, data, settings, interrupts, report if callback is not None or verbose else None)
 
@@ -220,6 +222,8 @@ class _Data:
 
 class _ExactPath:
     """Points of the exact engine."""
+
+    shortfall = Status.STALLED  # why a point may miss the tolerance
 
     def __init__(self, data: _Data, settings: _Settings) -> None:
         self.data, self.settings = data, settings
@@ -270,11 +274,13 @@ class _ExactPath:
 class _RandomizedPath:
     """Points of the randomized solver, each from the last one scaled to the border."""
 
-    def __init__(self, data: _Data, settings: _Settings, random_state: Any) -> None:
-        self.data, self.settings = data, settings
-        self.solver = solvers.by_name("randomized")()
+    shortfall = Status.SMALL_STEP
+
+    def __init__(self, data: _Data, settings: _Settings, engine: Any, random_state: Any) -> None:
+        self.data, self.settings, self.engine = data, settings, engine
         self.random = np.random.default_rng(random_state)
         self.w = np.zeros(data.n_features)
+        self.epochs = 0.0
         self.n_looks = 0
 
     def largest_radius(self) -> float:
@@ -293,8 +299,9 @@ class _RandomizedPath:
         norm = float(np.abs(self.w).sum())
         start = self.w * (target / norm) if norm > 0.0 else None
         tol = self.settings.tol * data.scale
-        result = minimize(problem, self.solver, w0=start, tol=tol, random_state=self.random)
+        result = minimize(problem, self._solver(target), w0=start, tol=tol, random_state=self.random)
         self.w = result.w
+        self.epochs += result.n_epochs
         self.n_looks += result.n_lmo
         features = np.flatnonzero(result.w)
         alpha = float(np.abs(problem.gradient(result.w)).max())
@@ -303,9 +310,14 @@ class _RandomizedPath:
             features, result.w[features], target, alpha, result.gap, result.objective, result.intercept, seconds
         )
 
+    def _solver(self, radius: float) -> Any:
+        if self.engine == "randomized":
+            return solvers.by_name("randomized")(step_tol=_STEP * radius)
+        return self.engine
+
     def totals(self) -> tuple[int, int]:
-        """Return the columns seen (which the solver does not tell) and the oracle calls."""
-        return 0, self.n_looks
+        """Return the columns seen and the oracle calls."""
+        return int(self.epochs * self.data.n_features), self.n_looks
 
 
 def _run(
@@ -330,7 +342,7 @@ def _run(
             break
     points = [solved[k] for k in sorted(solved)]
     if status is Status.CONVERGED and any(point.gap > settings.tol * data.scale for point in points):
-        status = Status.STALLED
+        status = path.shortfall
     info = _info(points, status, path, data)
     return info.radius.copy(), _matrix(points, data.n_features), info
 
@@ -390,14 +402,15 @@ def _sorted(points: list[_Solved]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 def _checked(
     n_radii: Any, eps: Any, tol: Any, radii: Any, alphas: Any, engine: Any, fit_intercept: Any, standardize: Any
 ) -> _Settings:
-    if engine not in _ENGINES:
-        raise ValueError(f"engine must be 'exact' or 'randomized'; got {engine!r}.")
+    is_named = isinstance(engine, str) and engine in _ENGINES
+    if not (is_named or isinstance(engine, solvers.Randomized)):
+        raise ValueError(f"engine must be 'exact', 'randomized' or a solver Randomized(...); got {engine!r}.")
     for name, value in (("fit_intercept", fit_intercept), ("standardize", standardize)):
         if not isinstance(value, bool | np.bool_):
             raise TypeError(f"{name} must be True or False; got {value!r}.")
     if radii is not None and alphas is not None:
         raise ValueError("give radii or alphas, not both: each radius has its alpha, which info reports.")
-    if engine == "randomized" and (standardize or alphas is not None):
+    if engine != "exact" and (standardize or alphas is not None):
         raise ValueError("engine='randomized' takes radii of features as they are; use engine='exact'.")
     n_radii = convert.as_number(n_radii, "n_radii", low=1, what="a whole number of at least 1")
     if n_radii != int(n_radii):
