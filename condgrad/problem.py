@@ -128,7 +128,7 @@ class Problem:
         Parameters
         ----------
         w : array of shape (n_features,)
-        atoms : list of vertices, or a function of (objective, gradient) that returns Wanted(...) or None, optional
+        atoms : list of vertices, or a function of (objective, gradient, gap) that returns Wanted(...) or None, optional
             Where given, the curvature <s_k, H s_l> of F at w on these k atoms is returned too, a k x k array, and the
             atoms with it. For a non-convex loss negative curvatures of samples count as zero.
         """
@@ -137,11 +137,11 @@ class Problem:
         value, alpha, d = outer.expand(self.samples, p, b)
         r = self.matrix.transpose_dot(alpha)
         s = self.lmo(r)
-        if not callable(atoms):
-            wanted = None if atoms is None else Wanted(stack(atoms))
-        else:
-            wanted = atoms(value, r)
         gap = gap_at(r, w, s)
+        if not callable(atoms):
+            wanted = None if atoms is None else Wanted(stack(atoms, distinct_features=True))
+        else:
+            wanted = atoms(value, r, gap)
         if wanted is None:
             return Evaluation(value, r, gap, s, b)
         return Evaluation(value, r, gap, s, b, self._curvature_on(wanted, d), wanted.atoms)
@@ -239,6 +239,8 @@ class Problem:
         atoms, known, n_rows = wanted
         d = d if self.is_convex else np.maximum(d, 0.0)
         n_known = 0 if known is None else known.shape[0]
+        if known is not None and n_known == len(atoms):
+            return known
         rows = None
         if n_rows <= self.n_samples / 2 and d.any():
             rows, d = outer.sample_by_curvature(d, n_rows)

@@ -13,7 +13,7 @@ from condgrad.constraints import Atom, best_vertex
 from condgrad.linalg.vectors import inner
 from condgrad.problem import Problem, gap_at
 
-_PROMISING = 0.9  # a new vertex must be at least this good, relative to the mean of the atoms, to enter
+_MARGIN = 0.1  # by how much, relative to the mean of the atoms, a new vertex may be worse and enter all the same
 _MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms may have this many in play
 
 
@@ -55,14 +55,15 @@ class HullModel:
         """Tell which atoms stay: those with weight."""
         return x != 0.0
 
-    def enter(self, atoms: Any, x: np.ndarray, r: np.ndarray) -> None:
+    def enter(self, atoms: Any, x: np.ndarray, r: np.ndarray, gap: float) -> None:
         """Add the best several vertices for the gradient ``r`` at w = sum_k x_k v_k, new ones only."""
         count = max(20, len(atoms))
         new = atoms.without(self._candidates(r, count + len(atoms)), self.is_symmetric)
-        # The best new vertex enters whatever it promises; others where they promise about as much as w itself does.
+        # The best vertex of all promises at least <r, w>. Others enter where they promise about as much, within a
+        # margin that shrinks with the gap: the gradient will not change by more.
         along = float(atoms.inner_products(r) @ x)
-        promising = new.inner_products(r) <= (_PROMISING * along if along < 0.0 else along)
-        promising[:1] = True
+        margin = min(_MARGIN * abs(along), 5.0 * max(gap, 0.0))
+        promising = new.inner_products(r) <= along + margin
         promising[count:] = False
         atoms.join(new.select(promising))
 
@@ -104,7 +105,7 @@ class FeatureModel:
         """Tell which features stay: those of groups that are not zero."""
         return self.constraint.related(atoms.index, x != 0.0)
 
-    def enter(self, atoms: Any, x: np.ndarray, r: np.ndarray) -> None:
+    def enter(self, atoms: Any, x: np.ndarray, r: np.ndarray, gap: float) -> None:
         """Add the features of the best several vertices for the gradient ``r``."""
         count = max(10, len(atoms) // 2)
         found = [v.support()[0] for v in self.constraint.best_vertices(r, count)]

@@ -427,11 +427,11 @@ def test_curvature_is_not_computed_twice_nor_from_more_rows_than_wanted(kind, in
     w = np.linspace(-0.2, 0.3, D)
     H = problem.evaluate(w, vertices).curvature
     known = np.arange(9.0).reshape(3, 3)
-    partly = problem.evaluate(w, lambda objective, r: Wanted(active_set.stack(vertices), known=known)).curvature
+    partly = problem.evaluate(w, lambda objective, r, gap: Wanted(active_set.stack(vertices), known=known)).curvature
     np.testing.assert_array_equal(partly[:3, :3], known)
     np.testing.assert_allclose(partly[3:], H[3:], atol=1e-12)
     np.testing.assert_allclose(partly[:3, 3:], H[:3, 3:], atol=1e-12)
-    estimate = problem.evaluate(w, lambda objective, r: Wanted(active_set.stack(vertices), n_rows=20)).curvature
+    estimate = problem.evaluate(w, lambda objective, r, gap: Wanted(active_set.stack(vertices), n_rows=20)).curvature
     assert 1e-6 < abs(estimate - H).max() < 0.7 * abs(H).max()
     assert np.linalg.eigvalsh(estimate).min() > -1e-12
 
@@ -445,3 +445,11 @@ def test_corrective_sees_all_samples_where_few_have_one_class_only():
     assert cg.minimize(problem, "corrective", tol=1e-10).gap <= 1e-10
     weight = (y > 0) * 1.0
     assert not cg.Problem(X, X[:, 0], losses.Squared(), constraints.L1Ball(1.0), sample_weight=weight).can_be_thinned(5)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_curvature_on_two_atoms_of_one_feature(kind):
+    problem, w = make_problem(kind), np.linspace(-0.2, 0.3, D)
+    one = problem.evaluate(w, [constraints.Atom(3, 2.0)]).curvature[0, 0]
+    both = problem.evaluate(w, [constraints.Atom(3, 2.0), constraints.Atom(3, -2.0)]).curvature
+    np.testing.assert_allclose(both, [[one, -one], [-one, one]], rtol=1e-12)

@@ -21,6 +21,7 @@ _SUFFICIENT = 1e-4  # of the decrease that the slope promises: Armijo's rule
 _SMALL = 4000  # samples that a first rough answer is sought for
 _WIDENING = 8  # how many times more samples a rough answer is refined on
 _FEW_ROWS = 30  # per atom, for a first estimate of the curvature
+_FAST = 0.1  # of the gap by a pass: where it shrinks so much, the curvature need not be computed again
 _CONTRACTION = 0.3  # of the gap by a pass: where it shrinks less, the curvature should be more exact
 
 
@@ -50,14 +51,17 @@ class CorrectiveState:
         kept = self.model.kept(atoms, x)
         w = atoms.combination(x, self.problem.n_features)
 
-        def choose(objective: float, r: np.ndarray) -> Wanted | None:
+        def choose(objective: float, r: np.ndarray, gap: float) -> Wanted | None:
             if objective > limit:
                 return None  # the step was too long: no curvature is needed here
             chosen = atoms.select(kept)
-            self.model.enter(chosen, x[kept], r)
-            if self.problem.loss.is_quadratic:  # one Gram matrix, a few columns at a time
-                return Wanted(chosen, known=None if self.curvature is None else self.curvature[np.ix_(kept, kept)])
-            return Wanted(chosen, n_rows=self.rows_per_atom * max(20, len(chosen)))
+            self.model.enter(chosen, x[kept], r, gap)
+            # A quadratic loss has one Gram matrix, found a few columns at a time. Other curvatures serve on as long as
+            # they lead on fast.
+            serves_on = len(chosen) == np.count_nonzero(kept) and gap <= _FAST * self.last_gap
+            if self.curvature is not None and (self.problem.loss.is_quadratic or serves_on):
+                return Wanted(chosen, known=self.curvature[np.ix_(kept, kept)])
+            return Wanted(chosen, n_rows=self.rows_needed(len(chosen)))
 
         evaluation = self.part.evaluate(w, choose)
         self.gradient_evaluations += self.part.n_samples
@@ -68,6 +72,15 @@ class CorrectiveState:
         self.x = np.zeros(len(self.atoms))
         self.x[: np.count_nonzero(kept)] = x[kept]
         return None
+
+    def rows_needed(self, n_atoms: int) -> float:
+        """Return the number of samples from which to estimate the curvature."""
+        return np.inf if self.problem.loss.is_quadratic else self.rows_per_atom * max(20, n_atoms)
+
+    @property
+    def last_gap(self) -> float:
+        """The gap of the last pass over the samples that are seen now."""
+        return np.inf if self.curvature is None else self.evaluation.gap
 
     @property
     def noise(self) -> float:
