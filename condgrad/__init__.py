@@ -10,6 +10,8 @@ from condgrad import constraints, losses, rules, sample_sizes, solvers, step_siz
 from condgrad.checkpoint import Checkpoint
 from condgrad.general_problem import GeneralProblem
 from condgrad.minimize import minimize
+from condgrad.model import Model
+from condgrad.model_file import load_model, save_model
 from condgrad.paths import PathInfo, lasso_path
 from condgrad.problem import Evaluation, Problem
 from condgrad.result import Result, Status
@@ -21,6 +23,7 @@ __all__ = [
     "Checkpoint",
     "Evaluation",
     "GeneralProblem",
+    "Model",
     "PathInfo",
     "Problem",
     "Progress",
@@ -29,10 +32,12 @@ __all__ = [
     "Trace",
     "constraints",
     "lasso_path",
+    "load_model",
     "losses",
     "minimize",
     "rules",
     "sample_sizes",
+    "save_model",
     "solvers",
     "step_sizes",
     "terms",

@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import time
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from condgrad.atomic_file import write_file
 
 _FORMAT = "condgrad checkpoint, version 1"
 
@@ -77,20 +78,11 @@ class Checkpoint:
 
 
 def save(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write header and arrays: to a file beside ``path`` first, which then takes its place in one step."""
+    """Write header and arrays; whatever happens meanwhile, the file is the last whole one."""
     buffer = io.BytesIO()
     text = json.dumps({"format": _FORMAT, **header})
     np.savez(buffer, **{"header": np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)  # type: ignore[arg-type]
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with open(beside, "wb") as file:
-            file.write(buffer.getbuffer())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    write_file(path, buffer.getbuffer())
 
 
 def load(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -128,13 +120,3 @@ def _feed(digest: Any, part: Any) -> None:
             _feed(digest, (name, item if not callable(item) else getattr(item, "__qualname__", "")))
     else:
         digest.update(repr(part).encode())
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # other systems cannot open a folder
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

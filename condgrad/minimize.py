@@ -98,7 +98,7 @@ def minimize(
     w0 = None if w0 is None else _feasible(problem, w0)
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
         checkpoint = Checkpoint(checkpoint)
-    with Interrupts() as interrupts, show(callback, verbose) as report:
+    with Interrupts() as interrupts, show(callback, verbose, limits) as report:
         run = _Run(problem, solver, solver.init(problem, w0, random_state), limits, checkpoint)
         status = run.to_the_end(report, interrupts)
         return run.result(status, description)

@@ -1,4 +1,4 @@
-"""Plots of runs; matplotlib is imported when one is drawn."""
+"""Plots of runs and paths; matplotlib is imported when one is drawn, and every function returns its axes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,31 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from condgrad.result import Result
 from condgrad.trace import Trace
 
-__all__ = ["plot_convergence"]
+__all__ = ["plot_coefficient_path", "plot_comparison", "plot_convergence", "plot_path_scores"]
 
 _X_LABELS = {
     "seconds": "solver time (s)",
     "epoch": "epochs (passes over the samples)",
     "gradient_evaluations": "gradients of single samples",
 }
-_Y_LABELS = {"gap": "Frank-Wolfe gap", "suboptimality": "F(w) − best lower bound of F*"}  # noqa: RUF001
+_Y_LABELS = {
+    "gap": "Frank-Wolfe gap",
+    "suboptimality": "F(w) − best lower bound of F*",  # noqa: RUF001
+    "objective": "F(w)",
+}
 _COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"]  # told apart by everyone
 _STYLES = ["-", "--", ":", "-."]
+_MOST_NAMED = 12  # features that a legend can name
 
 
-def plot_convergence(runs: Any, x: str = "seconds", y: str = "gap", ax: Any = None, *, log_x: bool = True) -> Any:
+def plot_convergence(
+    runs: Any, x: str = "seconds", y: str = "gap", ax: Any = None, *, log_x: bool = True, slopes: Iterable[float] = ()
+) -> Any:
     """Draw how runs converged, one line each, and return the matplotlib axes.
 
     The strong line is the best value so far, which is what a run returns when it stops there; the faint one is that of
@@ -35,14 +43,17 @@ def plot_convergence(runs: Any, x: str = "seconds", y: str = "gap", ax: Any = No
         A list labels each line by its solver; a dictionary ``{label: run}`` chooses the labels.
     x : {"seconds", "epoch", "gradient_evaluations"}
         ``"seconds"`` is the solver's own time, without the evaluation of the records.
-    y : {"gap", "suboptimality"}
-        The exact Frank-Wolfe gap, or the objective minus the best lower bound of F* that any of the runs has met: for
-        a convex loss a certified bound of F(w) - F*. Compare runs on one problem only.
+    y : {"gap", "suboptimality", "objective"}
+        The exact Frank-Wolfe gap; the objective minus the best lower bound of F* that any of the runs has met, for
+        a convex loss a certified bound of F(w) - F*; or the objective itself. Compare runs on one problem only.
     ax : matplotlib axes, optional
         Where to draw; a new figure by default.
     log_x : bool
         Whether the horizontal axis is logarithmic, where sublinear rates are straight lines; linear rates are
         straight with ``log_x=False``.
+    slopes : numbers
+        Rates to compare with: for each number p a thin line proportional to x^-p, from the first point of the first
+        run on. They need ``log_x=True``.
 
     Examples
     --------
@@ -54,16 +65,21 @@ def plot_convergence(runs: Any, x: str = "seconds", y: str = "gap", ax: Any = No
     """
     _check_choice("x", x, _X_LABELS)
     _check_choice("y", y, _Y_LABELS)
+    slopes = _rates(slopes, log_x)
     named = _named(runs)
     bound = _lower_bound(named.values()) if y == "suboptimality" else 0.0
     ax = _new_axes() if ax is None else ax
     for k, (label, run) in enumerate(named.items()):
         trace = _trace_of(run)
         across, up = trace[x], trace["gap"] if y == "gap" else trace["objective"] - bound
+        if y == "objective" and up.min() <= 0.0:
+            raise ValueError("y='objective' needs positive objectives for its logarithmic axis; use y='gap'.")
         shown = (up > 0.0) & ((across > 0.0) | (not log_x))  # the others have no place on a logarithmic axis
         across, up = across[shown], up[shown]
         colour = _COLOURS[k % len(_COLOURS)]
         ax.plot(across, up, color=colour, linewidth=0.8, alpha=0.3)
+        if k == 0 and across.size > 1:
+            _draw_slopes(ax, across, up[0], slopes)
         is_short = across.size < 3  # a line with no length
         ax.plot(
             across, np.minimum.accumulate(up), label=label, color=colour, linewidth=2.2, solid_capstyle="round",
@@ -73,12 +89,182 @@ def plot_convergence(runs: Any, x: str = "seconds", y: str = "gap", ax: Any = No
     ax.set_ylabel(_Y_LABELS[y])
     ax.set_xscale("log" if log_x else "linear")
     ax.set_yscale("log")
+    _tidy(ax)
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_comparison(runs: Any, goals: Iterable[float] = (1e-2, 1e-4, 1e-6), x: str = "seconds", ax: Any = None) -> Any:
+    """Draw what several runs needed to reach certain gaps, a bar each, and return the matplotlib axes.
+
+    A run that did not reach a gap has no bar there but a cross.
+
+    Parameters
+    ----------
+    runs : Result, Trace, or several of them
+        As in :func:`plot_convergence`.
+    goals : numbers
+        Frank-Wolfe gaps, each a group of bars.
+    x : {"seconds", "epoch", "gradient_evaluations"}
+        What is counted.
+    ax : matplotlib axes, optional
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    >>> ax = plot_comparison([cg.minimize(problem, name) for name in ("fw", "pairwise")], goals=[1e-1, 1e-3], x="epoch")
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['gap 0.1', 'gap 0.001']
+    """
+    _check_choice("x", x, _X_LABELS)
+    named, goals = _named(runs), [float(goal) for goal in goals]
+    if not goals or not min(goals) > 0.0:
+        raise ValueError(f"goals must be positive gaps; got {goals!r}.")
+    ax = _new_axes() if ax is None else ax
+    height = 0.8 / len(named)
+    for k, (label, run) in enumerate(named.items()):
+        trace = _trace_of(run)
+        for m, goal in enumerate(goals):
+            reached = np.flatnonzero(trace["gap"] <= goal)
+            place = m - 0.4 + (k + 0.5) * height
+            colour, name = _COLOURS[k % len(_COLOURS)], label if m == 0 else None
+            if reached.size:
+                ax.barh(place, trace[x][reached[0]], 0.9 * height, color=colour, label=name)
+            else:
+                ax.barh(place, 0.0, 0.9 * height, color=colour, label=name)
+                ax.plot(0.0, place, "x", color=colour, clip_on=False)
+    ax.set_yticks(range(len(goals)), [f"gap {goal:g}" for goal in goals])
+    ax.invert_yaxis()
+    ax.set_xlabel(_X_LABELS[x])
+    _tidy(ax)
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_coefficient_path(radii: Any, coefs: Any, names: Any = None, ax: Any = None) -> Any:
+    """Draw how coefficients grow with the radius, a line each, and return the matplotlib axes.
+
+    Parameters
+    ----------
+    radii : array of shape (n_points,)
+        Or penalties, or whatever the points of the path are told by.
+    coefs : array or sparse matrix of shape (n_features, n_points)
+        As :func:`condgrad.lasso_path` returns them. Features that are zero everywhere have no line.
+    names : list of str, optional
+        Names of the features; the largest twelve at the end of the path are told in the legend.
+    ax : matplotlib axes, optional
+
+    Examples
+    --------
+    >>> ax = plot_coefficient_path([0.5, 1.0, 2.0], [[0.5, 1.0, 1.6], [0.0, 0.0, 0.4], [0.0, 0.0, 0.0]])
+    >>> len(ax.get_lines())
+    2
+    """
+    radii = _points(radii)
+    rows = scipy.sparse.csr_array(coefs)
+    if rows.shape[1] != radii.size:
+        raise ValueError(f"coefs must have a column per point, {radii.size} in all; got shape {rows.shape}.")
+    if names is not None and len(names) != rows.shape[0]:
+        raise ValueError(f"names must be those of all {rows.shape[0]} features; got {len(names)}.")
+    ax = _new_axes() if ax is None else ax
+    order, ends = np.argsort(radii), rows[:, [int(radii.argmax())]].toarray()[:, 0]
+    largest = set(np.argsort(-np.abs(ends), kind="stable")[:_MOST_NAMED].tolist())
+    for k, j in enumerate(np.flatnonzero(np.diff(rows.indptr))):
+        label = str(names[j]) if names is not None and j in largest and ends[j] != 0.0 else None
+        line = rows[[j], :].toarray()[0, order]
+        style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
+        ax.plot(radii[order], line, color=_COLOURS[k % len(_COLOURS)], linestyle=style, linewidth=1.2, label=label)
+    ax.set_xlabel("radius")
+    ax.set_ylabel("coefficient")
+    _tidy(ax)
+    if names is not None and ax.get_legend_handles_labels()[1]:
+        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax
+
+
+def plot_path_scores(
+    radii: Any, error: Any, spread: Any = None, *, n_nonzero: Any = None, best: int | None = None, ax: Any = None
+) -> Any:
+    """Draw an error along a path, and how sparse its points are, and return the matplotlib axes of the error.
+
+    Parameters
+    ----------
+    radii, error : array of shape (n_points,)
+        For instance the mean loss on held-out samples.
+    spread : array of shape (n_points,), optional
+        Half the height of the band around the error, such as its standard error.
+    n_nonzero : array of shape (n_points,), optional
+        Drawn on an axis of its own, on the right.
+    best : int, optional
+        The place of the point to mark.
+    ax : matplotlib axes, optional
+
+    Examples
+    --------
+    >>> ax = plot_path_scores([1.0, 2.0, 4.0], [0.5, 0.3, 0.4], [0.1, 0.1, 0.1], n_nonzero=[1, 5, 20], best=1)
+    >>> ax.get_xscale(), ax.get_legend_handles_labels()[1]
+    ('log', ['error', 'chosen: 2'])
+    """
+    radii, error = _points(radii), np.asarray(error, dtype=np.float64)
+    for name, values in (("error", error), ("spread", spread), ("n_nonzero", n_nonzero)):
+        if values is not None and np.shape(values) != radii.shape:
+            raise ValueError(
+                f"{name} must have one entry per point, {radii.size} in all; got shape {np.shape(values)}."
+            )
+    ax = _new_axes() if ax is None else ax
+    order = np.argsort(radii)
+    across, up = radii[order], error[order]
+    if spread is not None:
+        half = np.asarray(spread, dtype=np.float64)[order]
+        ax.fill_between(across, up - half, up + half, color=_COLOURS[0], alpha=0.15, linewidth=0.0)
+    ax.plot(across, up, color=_COLOURS[0], linewidth=2.2, marker="o", markersize=3, label="error")
+    if best is not None:
+        label = f"chosen: {radii[best]:.4g}"
+        ax.plot(radii[best], error[best], "o", color=_COLOURS[1], markersize=8, label=label)
+    ax.set_xscale("log" if across[0] > 0.0 else "linear")
+    ax.set_xlabel("radius")
+    ax.set_ylabel("error")
+    _tidy(ax)
+    if n_nonzero is not None:
+        right = ax.twinx()
+        right.plot(across, np.asarray(n_nonzero)[order], color=_COLOURS[2], linewidth=1.2, linestyle="--")
+        right.set_ylabel("nonzero coefficients (dashed)")
+        right.spines["top"].set_visible(False)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _tidy(ax: Any) -> None:
+    """Give axes a light grid and no box."""
     ax.grid(True, which="major", color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    ax.legend(frameon=False)
-    return ax
+
+
+def _points(radii: Any) -> np.ndarray:
+    radii = np.asarray(radii, dtype=np.float64)
+    if radii.ndim != 1 or radii.size == 0:
+        raise ValueError(f"radii must be a list of at least one number; got shape {radii.shape}.")
+    return radii
+
+
+def _rates(slopes: Iterable[float], log_x: bool) -> list[float]:
+    rates = [float(p) for p in slopes]
+    if rates and not log_x:
+        raise ValueError("slopes are straight lines on logarithmic axes only; use log_x=True.")
+    return rates
+
+
+def _draw_slopes(ax: Any, across: np.ndarray, first: float, rates: list[float]) -> None:
+    ends = np.array([across[0], across[-1]])
+    for p in rates:
+        ax.plot(ends, first * (ends / ends[0]) ** -p, color="0.5", linewidth=0.8, linestyle=":", label=_rate_name(p))
+
+
+def _rate_name(p: float) -> str:
+    return "1/t" if p == 1.0 else f"1/t^{p:g}"
 
 
 def _new_axes() -> Any:

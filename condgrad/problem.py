@@ -88,11 +88,14 @@ class Problem:
         if intercept:
             loss.check_intercept(y[weight > 0.0])
         self.loss = loss
+        self._constrain(constraint)
+        self.has_intercept = bool(intercept)
+        self.samples = outer.Samples(loss, y, weight)
+
+    def _constrain(self, constraint: Any) -> None:
         self.constraint = constraints.as_constraint_set(constraint)
         self.constraint.check_features(self.n_features)
         check_size(self.constraint, self.n_features)
-        self.has_intercept = bool(intercept)
-        self.samples = outer.Samples(loss, y, weight)
 
     @property
     def y(self) -> np.ndarray:
@@ -145,6 +148,12 @@ class Problem:
         if wanted is None:
             return Evaluation(value, r, gap, s, b)
         return Evaluation(value, r, gap, s, b, self._curvature_on(wanted, d), wanted.atoms)
+
+    def over(self, constraint: Any) -> Problem:
+        """Return the same problem over another set; both share the data and their views."""
+        other = copy.copy(self)
+        other._constrain(constraint)
+        return other
 
     def can_be_thinned(self, every: int) -> bool:
         """Tell whether one sample in ``every`` makes a problem of its own: weights, and targets for an intercept."""

@@ -39,7 +39,10 @@ LAYERS = {
     "trace": 5,
     "interrupts": 5,
     "progress": 5,
+    "atomic_file": 1,
     "checkpoint": 5,
+    "model": 5,
+    "model_file": 5,
     "theory": 5,
     "paths": 5,
     "low_rank": 5,
@@ -52,7 +55,7 @@ LAYERS = {
 }
 STRANGERS = {("losses", "constraints"), ("constraints", "losses")}  # same layer, and know nothing of each other
 SHARED_BY_SOLVERS = {"_columns", "_protocol", "_stochastic"}  # the only files of solvers/ that a solver may import
-OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars"}
+OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars", "pyarrow"}
 SERVES = {"dask": {"dask"}, "plotting": {"matplotlib"}, "progress": {"rich"}}  # module -> what it may import
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

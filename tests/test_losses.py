@@ -138,8 +138,8 @@ def test_smoothed_losses_approach_the_originals():
 
 def test_names():
     assert sorted(losses.__all__) == losses.__all__
-    assert set(NAMES) <= set(losses._BY_NAME)
-    for name, cls in losses._BY_NAME.items():
+    assert set(NAMES) <= set(losses.REGISTERED)
+    for name, cls in losses.REGISTERED.items():
         assert by_name(name) == cls() and isinstance(by_name(name), losses.Loss)
     assert by_name("pinball", q=0.1) == losses.Pinball(q=0.1)
 
@@ -199,7 +199,7 @@ def test_no_finite_intercept(name, y, sentence):
         by_name(name).check_intercept(np.array(y, dtype=float))
 
 
-@pytest.mark.parametrize("name", sorted(set(losses._BY_NAME) - set(NON_CONVEX)))
+@pytest.mark.parametrize("name", sorted(set(losses.REGISTERED) - set(NON_CONVEX)))
 def test_a_finite_intercept(name):
     by_name(name).check_intercept(np.array([-1.0, 1.0]) if name in BINARY else np.array([0.0, 1.0]))
 

@@ -51,7 +51,7 @@ __all__ = [
     "constraint_set",
 ]
 
-_BY_NAME = {
+REGISTERED = {
     "l1": L1Ball,
     "weighted-l1": WeightedL1Ball,
     "nonnegative-l1": NonnegativeL1Ball,
@@ -75,8 +75,8 @@ def by_name(name: str) -> Any:
     >>> by_name("l1")(radius=2.0)
     L1Ball(radius=2.0)
     """
-    if isinstance(name, str) and name in _BY_NAME:
-        return _BY_NAME[name]
-    close = difflib.get_close_matches(str(name), _BY_NAME, n=1)
+    if isinstance(name, str) and name in REGISTERED:
+        return REGISTERED[name]
+    close = difflib.get_close_matches(str(name), REGISTERED, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"no constraint set is called {name!r}; there are {', '.join(_BY_NAME)}.{hint}")
+    raise ValueError(f"no constraint set is called {name!r}; there are {', '.join(REGISTERED)}.{hint}")

@@ -9,16 +9,18 @@ import lzma
 import os
 import pathlib
 import re
+import zlib
 from typing import Any
 
 import numpy as np
 
 _OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
+_LARGEST = 100_000_000  # features, where none were asked for: an index beyond is a slip rather than a model
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LINE = re.compile(rf"{_NUMBER}(?:\s+\d+:{_NUMBER})*")
 
 
-def read_libsvm(path: str | os.PathLike, n_features: int) -> tuple[Any, np.ndarray]:
+def read_libsvm(path: str | os.PathLike, n_features: int | None = None) -> tuple[Any, np.ndarray]:
     """Return the CSR matrix and the targets of a LIBSVM file, plain or compressed (.bz2, .gz, .xz).
 
     Indices start at 1 in this format, whatever the first line looks like, and ``n_features`` fixes the width: two
@@ -28,46 +30,59 @@ def read_libsvm(path: str | os.PathLike, n_features: int) -> tuple[Any, np.ndarr
     Parameters
     ----------
     path : str or path
-    n_features : int
-        The number of columns; an index above it is an error.
+    n_features : int, optional
+        The number of columns; an index above it is an error. By default it is the largest index of the file, which
+        may be at most 100,000,000.
     """
+    path = pathlib.Path(path)
+    return parse_libsvm(read_bytes(path), path.name, n_features)
+
+
+def parse_libsvm(text: bytes, name: str, n_features: int | None = None) -> tuple[Any, np.ndarray]:
+    """Return the CSR matrix and the targets of a text in LIBSVM format; errors call it ``name``."""
     from sklearn.datasets import load_svmlight_file
 
+    is_known, n_features = n_features is not None, _LARGEST if n_features is None else n_features
     if not isinstance(n_features, int | np.integer) or isinstance(n_features, bool) or n_features < 1:
         raise ValueError(f"n_features must be an integer of at least 1; got {n_features!r}.")
-    path = pathlib.Path(path)
-    text = _read(path)
     # scikit-learn would read 1_0 as 10, and would pass over a query id.
     if b"_" in text or b"qid:" in text:
-        _complain(path, text, n_features)
+        _complain(name, text, n_features)
     try:
         X, y = load_svmlight_file(io.BytesIO(text), n_features=int(n_features), zero_based=False)
     except (ValueError, OverflowError, IndexError) as error:
-        _complain(path, text, n_features)
-        raise ValueError(f"{path.name} is not a LIBSVM file: {error}.") from None
+        _complain(name, text, n_features)
+        raise ValueError(f"{name} is not a LIBSVM file: {error}.") from None
     if y.size == 0:
-        raise ValueError(f"{path.name} holds no samples.")
+        raise ValueError(f"{name} holds no samples.")
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        _complain(path, text, n_features)
+        _complain(name, text, n_features)
+    if not is_known:
+        if X.nnz == 0:
+            raise ValueError(f"{name} holds no entries, so that its number of features is unknown.")
+        X = type(X)((X.data, X.indices, X.indptr), shape=(y.size, int(X.indices.max()) + 1))
     return X, y
 
 
-def _read(path: pathlib.Path) -> bytes:
+def read_bytes(path: pathlib.Path) -> bytes:
+    """Return the content of a file, unpacked where its suffix says that it is compressed."""
     try:
         with _OPENERS.get(path.suffix, open)(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {str(path)!r}.") from None
-    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
+    except IsADirectoryError:
+        raise ValueError(f"{str(path)!r} is a folder; give a file.") from None
+    except (EOFError, lzma.LZMAError, zlib.error, OSError, ValueError) as error:
         raise ValueError(f"{path.name} could not be read, it may be incomplete: {error}.") from None
 
 
-def _complain(path: pathlib.Path, text: bytes, n_features: int) -> None:
+def _complain(name: str, text: bytes, n_features: int) -> None:
     """Raise for the first line that is not as the format says; return where every line is."""
     for number, raw in enumerate(text.split(b"\n"), start=1):
         fault = _fault(raw.decode("utf-8", "replace").split("#", 1)[0].strip(), n_features)
         if fault:
-            raise ValueError(f"{path.name}, line {number}: {fault}.")
+            raise ValueError(f"{name}, line {number}: {fault}.")
 
 
 def _fault(line: str, n_features: int) -> str | None:

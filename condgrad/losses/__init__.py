@@ -47,11 +47,11 @@ def by_name(name: str, **parameters: float) -> Loss:
     >>> by_name("huber", delta=2)
     Huber(delta=2.0)
     """
-    if isinstance(name, str) and name in _BY_NAME:
-        return _BY_NAME[name](**parameters)
-    close = difflib.get_close_matches(str(name).lower(), _BY_NAME, n=1)
+    if isinstance(name, str) and name in REGISTERED:
+        return REGISTERED[name](**parameters)
+    close = difflib.get_close_matches(str(name).lower(), REGISTERED, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    known = ", ".join(map(repr, _BY_NAME))
+    known = ", ".join(map(repr, REGISTERED))
     raise ValueError(f"loss must be one of {known}; got {name!r}.{hint}")
 
 
@@ -59,4 +59,4 @@ def _kebab_case(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-_BY_NAME = {_kebab_case(name): globals()[name] for name in __all__ if name not in ("Loss", "by_name", "loss")}
+REGISTERED = {_kebab_case(name): globals()[name] for name in __all__ if name not in ("Loss", "by_name", "loss")}

@@ -1,0 +1,60 @@
+"""Which columns of a table are features, and which one is the target."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Wanted(NamedTuple):
+    """What is asked of a table: the target, whether its first line is a header, word labels, a model's features."""
+
+    target: str | None
+    header: str
+    labels: bool
+    model: Any
+
+    def columns(self, names: list[str] | None, width: int, file: str) -> tuple[list[int], int | None]:
+        """Return the places of the features and of the target, None where there is none."""
+        if names is not None:
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"{file} has two columns named {twice[0]!r}; give each its own name.")
+        if self.model is None:
+            if width < 2:
+                raise ValueError(f"{file} has {width} column, but needs features and a target.")
+            target = width - 1 if self.target is None else self._find(names, width, file)
+            return [k for k in range(width) if k != target], target
+        return self._of_model(names, width, file)
+
+    def _of_model(self, names: list[str] | None, width: int, file: str) -> tuple[list[int], int | None]:
+        known, d = self.model.feature_names, self.model.w.size
+        target = None if self.target is None else self._find(names, width, file)
+        if names is not None and known is not None:
+            missing = [name for name in known if name not in names]
+            if missing:
+                raise ValueError(f"{file} lacks the column {missing[0]!r}, which the model needs.")
+            features = [names.index(name) for name in known]
+        elif width - (target is not None) == d:
+            features = [k for k in range(width) if k != target]
+        elif width == d + 1:
+            features = list(range(d))
+        else:
+            raise ValueError(f"{file} has {width} columns, but the model has {d} features.")
+        if target is None and width == d + 1:  # one column more than the features: the target
+            (target,) = set(range(width)) - set(features)
+        return features, target
+
+    def _find(self, names: list[str] | None, width: int, file: str) -> int:
+        target = self.target or ""
+        if names is not None:
+            if target in names:
+                return names.index(target)
+            raise ValueError(f"{file} has no column {target!r}; it has {_shown(names)}.")
+        if target.isascii() and target.isdigit() and 1 <= int(target) <= width:
+            return int(target) - 1
+        raise ValueError(f"{file} does not name its columns: --target must be a number from 1 to {width}; "
+                         f"got {target!r}.")  # fmt: skip
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")

@@ -1,0 +1,87 @@
+"""Data files of every format as X and y; what is wrong with a file is told with its name and line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.cli._columns import Wanted
+from condgrad.datasets.libsvm import parse_libsvm, read_bytes
+
+_SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz"}
+_PACKED = (".bz2", ".gz", ".xz")
+
+
+class Data(NamedTuple):
+    """Samples, their targets (None where a file has none) and the names of the features (None where it has none)."""
+
+    X: Any
+    y: np.ndarray | None
+    feature_names: tuple[str, ...] | None
+    name: str
+
+    def __str__(self) -> str:
+        kind = getattr(self.X, "format", "dense")
+        return f"{self.name}: {self.X.shape[0]} samples, {self.X.shape[1]} features, {kind}"
+
+
+def read_data(args: Any, *, labels: bool, model: Any = None) -> Data:
+    """Return the data that the options of ``args`` describe.
+
+    With ``labels`` targets may be words. With a ``model`` the features are those that it knows, by name where both
+    have names, and the file need not hold targets.
+    """
+    path = Path(args.data)
+    name = "standard input" if args.data == "-" else path.name
+    content = sys.stdin.buffer.read() if args.data == "-" else read_bytes(path)
+    if not content:
+        raise ValueError(f"{name} is empty.")
+    wanted = Wanted(args.target, args.header, labels, model)
+    form = args.format or _guess(path)
+    if form == "libsvm":
+        if args.target is not None:
+            raise ValueError("--target is for CSV and Parquet; LIBSVM text has its target at the start of a line.")
+        n_features = args.n_features if model is None else model.w.size
+        return Data(*parse_libsvm(content, name, n_features), None, name)
+    if args.n_features is not None:
+        raise ValueError("--n-features is for LIBSVM text; other formats tell it themselves.")
+    if form == "csv":
+        from condgrad.cli._csv import parse_csv
+
+        delimiter = "\t" if ".tsv" in path.suffixes else ","
+        return Data(*parse_csv(content, name, delimiter, wanted), name)
+    if form == "parquet":
+        from condgrad.cli._parquet import parse_parquet
+
+        return Data(*parse_parquet(content, name, wanted), name)
+    from condgrad.cli._npz import parse_npz
+
+    return Data(*parse_npz(content, name, wanted), name)
+
+
+def encode_targets(y: Any, loss: Any, classes: Any = None) -> tuple[np.ndarray, tuple | None]:
+    """Return the targets as the loss wants them, and the labels of its two classes (None for other losses)."""
+    from condgrad.model import class_values
+
+    values = class_values(loss)
+    if values is None:
+        return y, None
+    found = np.unique(y)
+    if classes is None:
+        if found.size != 2:
+            shown = ", ".join(map(str, found[:5].tolist())) + (", ..." if found.size > 5 else "")
+            raise ValueError(f"{type(loss).__name__} needs targets of two classes; got {found.size}: {shown}.")
+        classes = tuple(int(value) if value == int(value) else value for value in found.tolist()) \
+            if found.dtype.kind == "f" else tuple(found.tolist())  # fmt: skip
+    strange = found[~np.isin(found, np.asarray(classes))]
+    if strange.size:
+        raise ValueError(f"the model knows the classes {classes[0]} and {classes[1]}; got {strange[0]}.")
+    return np.where(y == classes[1], values[1], values[0]), classes
+
+
+def _guess(path: Path) -> str:
+    suffix = path.with_suffix("").suffix if path.suffix in _PACKED else path.suffix
+    return _SUFFIXES.get(suffix.lower(), "libsvm")

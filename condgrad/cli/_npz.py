@@ -1,0 +1,40 @@
+"""``.npz`` files: arrays X and y, or what scipy.sparse.save_npz writes with a y beside it."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from condgrad.cli._columns import Wanted
+
+_SPARSE = {"format", "shape", "data"}  # members of every file of scipy.sparse
+
+
+def parse_npz(content: bytes, name: str, wanted: Wanted) -> tuple[Any, Any, Any]:
+    """Return X, y and the names of the features of the bytes of an ``.npz`` file."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            members = {key: file[key] for key in file.files if key not in _SPARSE}
+            is_sparse = set(file.files) >= _SPARSE
+        if is_sparse:
+            import scipy.sparse
+
+            members["X"] = scipy.sparse.load_npz(io.BytesIO(content)).tocsr()
+    except Exception as error:  # zip, numpy and scipy raise errors of a dozen kinds on damaged files
+        raise ValueError(f"{name} could not be read as an .npz file: {error}.") from None
+    if "X" not in members:
+        found = ", ".join(sorted(members)) or "nothing"
+        raise ValueError(f"{name} must hold an array X, or a matrix of scipy.sparse.save_npz; it holds {found}.")
+    X, y, names = members["X"], members.get("y"), members.get("feature_names")
+    if y is None and wanted.model is None:
+        raise ValueError(f"{name} has no array y of targets.")
+    if y is not None and (y.ndim != 1 or y.size != X.shape[0]):
+        raise ValueError(f"y of {name} must have one entry per row of X, shape ({X.shape[0]},); got {y.shape}.")
+    if y is not None and y.dtype.kind not in ("biufU" if wanted.labels else "biuf"):
+        raise ValueError(f"y of {name} must be an array of numbers; got dtype {y.dtype}.")
+    y = y if y is None or y.dtype.kind == "U" else y.astype(np.float64)
+    if names is not None and names.shape != (X.shape[1],):
+        raise ValueError(f"feature_names of {name} must have one entry per column of X; got shape {names.shape}.")
+    return X, y, None if names is None else tuple(map(str, names.tolist()))

@@ -1,0 +1,164 @@
+"""Options that several commands share, and the objects that they stand for."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+FORMATS = ("libsvm", "csv", "parquet", "npz")
+_SPEC = "NAME[:KEY=VALUE,...]"
+
+
+def add_data(parser: argparse.ArgumentParser, *, what: str = "data") -> None:
+    """Add the data file and how to read it."""
+    parser.add_argument("data", metavar="DATA", help=f"file with the {what}, or - for standard input")
+    group = parser.add_argument_group("data")
+    group.add_argument(
+        "--format", choices=FORMATS, help="how to read DATA; by default its suffix says so, and else it is LIBSVM text"
+    )
+    group.add_argument("--target", metavar="COLUMN", help="name of the target column of CSV or Parquet, or its number "
+                       "from 1 where columns have no names (default: the last one)")  # fmt: skip
+    group.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="whether the first line of CSV "
+                       "names the columns (default: auto, yes where no field of it is a number)")  # fmt: skip
+    group.add_argument("--n-features", type=int, metavar="N", help="number of features of LIBSVM text (default: its "
+                       "largest index)")  # fmt: skip
+
+
+def add_loss(parser: argparse.ArgumentParser, default: str = "logistic") -> Any:
+    """Add the loss, and return its group of options."""
+    group = parser.add_argument_group("problem")
+    group.add_argument("--loss", default=default, metavar=_SPEC, help=f"loss, such as huber:delta=2; `condgrad losses` "
+                       f"lists them (default: {default})")  # fmt: skip
+    return group
+
+
+def add_problem(parser: argparse.ArgumentParser, *, has_radius: bool = True) -> Any:
+    """Add loss, set and radius, and return their group of options."""
+    group = add_loss(parser)
+    group.add_argument("--set", default="l1", metavar=_SPEC, help="constraint set, such as lp:p=1.5 or "
+                       "group:groups=@labels.txt (numbers of a file); `condgrad sets` lists them (default: l1)")  # fmt: skip
+    if has_radius:
+        group.add_argument("--radius", type=float, metavar="R", help="size of the set")
+    return group
+
+
+def add_run(parser: argparse.ArgumentParser) -> Any:
+    """Add solver, tolerances and limits, and return their group of options."""
+    group = parser.add_argument_group("solver")
+    group.add_argument("--solver", default="auto", metavar=_SPEC, help="solver, such as sfw:batch_size=32; "
+                       "`condgrad solvers` lists them (default: auto)")  # fmt: skip
+    group.add_argument("--tol", type=float, default=1e-6, help="stop at an exact Frank-Wolfe gap of at most this "
+                       "(default: 1e-6)")  # fmt: skip
+    group.add_argument("--relative-tol", type=float, default=0.0, metavar="TOL", help="or at this share of the first "
+                       "gap (default: 0)")  # fmt: skip
+    group.add_argument("--max-epochs", type=float, default=10_000, metavar="N", help="passes over the data at most "
+                       "(default: 10000)")  # fmt: skip
+    group.add_argument("--max-steps", type=int, metavar="N", help="steps of the solver at most")
+    group.add_argument("--max-time", type=float, metavar="S", help="seconds at most")
+    group.add_argument("--seed", type=int, default=0, help="seed of all that is random (default: 0)")
+    return group
+
+
+def add_outputs(parser: argparse.ArgumentParser, out: str | None, plot: str | None = None) -> Any:
+    """Add what is written where, and return the group of options; ``out`` and ``plot`` say what they hold."""
+    group = parser.add_argument_group("output")
+    if out:
+        group.add_argument("--out", metavar="FILE", help=out)
+    if plot:
+        group.add_argument("--plot", metavar="FILE", help=f"draw {plot} (.png, .pdf or .svg)")
+    if out or plot:
+        group.add_argument("--force", action="store_true", help="overwrite files that exist")
+    group.add_argument("--quiet", action="store_true", help="show no progress")
+    group.add_argument("--json", action="store_true", help="print the results as JSON")
+    return group
+
+
+def loss_of(text: str) -> Any:
+    """Return the loss that an option names."""
+    from condgrad import losses
+
+    name, parameters = _split(text, "--loss")
+    kind = type(losses.by_name(name))
+    _check_names(name, parameters, inspect.get_annotations(kind))
+    return kind(**parameters)
+
+
+def set_maker(text: str) -> tuple[Callable[[float | None], Any], bool]:
+    """Return a function of the radius that makes the set an option names, and whether the set has a radius."""
+    from condgrad import constraints
+
+    name, parameters = _split(text, "--set")
+    kind = constraints.by_name(name)
+    known = {key: part for key, part in inspect.signature(kind).parameters.items() if key not in _MADE_BY_SETS}
+    _check_names(name, parameters, known)
+
+    def make(radius: float | None) -> Any:
+        given = dict(parameters)
+        if radius is not None:
+            if "radius" not in known:
+                raise ValueError(f"the set {name} has no radius; leave out --radius.")
+            given["radius"] = radius
+        missing = [key for key, part in known.items() if part.default is part.empty and key not in given]
+        if "radius" in missing:
+            raise ValueError(f"the set {name} needs a radius; use --radius R.")
+        if missing:
+            raise ValueError(f"the set {name} needs {' and '.join(missing)}; use --set {name}:{missing[0]}=VALUE.")
+        return kind(**given)
+
+    return make, "radius" in known
+
+
+def solver_of(text: str) -> Any:
+    """Return the solver that an option names."""
+    from condgrad import solvers
+
+    name, parameters = _split(text, "--solver")
+    if name == "auto":
+        _check_names(name, parameters, {})
+        return "auto"
+    kind = solvers.by_name(name)
+    _check_names(name, parameters, inspect.signature(kind).parameters)
+    return kind(**parameters)
+
+
+_MADE_BY_SETS = {"members", "offsets", "size"}  # fields that a set computes from the others
+
+
+def _split(text: str, option: str) -> tuple[str, dict[str, Any]]:
+    """Return name and parameters of NAME:KEY=VALUE,KEY=VALUE."""
+    name, _, rest = text.partition(":")
+    parameters = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or not key:
+            raise ValueError(f"{option} must look like {_SPEC}; got {text!r}.")
+        parameters[key.strip().replace("-", "_")] = _value(value.strip(), option)
+    return name, parameters
+
+
+def _value(text: str, option: str) -> Any:
+    if text.startswith("@"):
+        import numpy as np
+
+        try:
+            return np.loadtxt(text[1:], delimiter="," if text.endswith(".csv") else None)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{option}: the file {text[1:]!r} does not hold plain numbers: {error}.") from None
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _check_names(name: str, given: dict[str, Any], known: Any) -> None:
+    for key in given:
+        if key not in known:
+            there = f"it has {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"{name} has no parameter {key!r}; {there}.")

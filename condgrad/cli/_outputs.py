@@ -1,0 +1,85 @@
+"""What a command writes: refused before any work where it would destroy something, then written in one step."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+_PICTURES = (".png", ".pdf", ".svg")
+
+
+def check_outputs(*files: str | None, force: bool) -> None:
+    """Raise where a file could not be written, or would replace one without ``force``."""
+    given = [Path(file) for file in files if file is not None and file != "-"]
+    for k, path in enumerate(given):
+        if path.is_dir():
+            raise ValueError(f"{str(path)!r} is a folder; give the name of a file.")
+        if not path.parent.is_dir():
+            raise ValueError(f"the folder of {str(path)!r} does not exist; create it first.")
+        if path.exists() and not force:
+            raise ValueError(f"{str(path)!r} exists; use --force to overwrite it.")
+        if path.resolve() in [other.resolve() for other in given[:k]]:
+            raise ValueError(f"{str(path)!r} is asked for twice; use two names.")
+
+
+def check_plot(file: str | None) -> None:
+    """Raise where a picture could not be drawn."""
+    if file is None:
+        return
+    if Path(file).suffix.lower() not in _PICTURES:
+        raise ValueError(f"--plot writes {', '.join(_PICTURES)}; got {file!r}.")
+    try:
+        import matplotlib
+    except ImportError:
+        raise ImportError("--plot needs matplotlib: pip install condgrad[plot].") from None
+    matplotlib.use("agg")
+
+
+def save_plot(ax: Any, file: str) -> None:
+    """Write the figure of ``ax`` and close it."""
+    import matplotlib.pyplot as plt
+
+    from condgrad.atomic_file import write_file
+
+    buffer = io.BytesIO()
+    ax.figure.savefig(buffer, format=Path(file).suffix[1:].lower(), dpi=150)
+    plt.close(ax.figure)
+    write_file(file, buffer.getbuffer())
+
+
+def note(args: Any, text: str) -> None:
+    """Say something beside the results, unless --quiet."""
+    if not args.quiet:
+        print(text, file=sys.stderr, flush=True)
+
+
+def show(args: Any, rows: dict[str, Any], data: dict[str, Any]) -> None:
+    """Print results: ``rows`` of words for people, or ``data`` with --json."""
+    if args.json:
+        print(json.dumps(_plain(data), allow_nan=False))
+        return
+    width = max(map(len, rows))
+    for name, value in rows.items():
+        print(f"{name:<{width}}  {value}")
+
+
+def print_table(columns: list[str], rows: list[tuple[str, ...]]) -> None:
+    """Print rows of words under their headings, numbers to the right."""
+    widths = [max(len(row[k]) for row in [tuple(columns), *rows]) for k in range(len(columns))]
+    for row in [tuple(columns), *rows]:
+        print("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths)))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: no numpy, and null for nan and infinities."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,152 @@
+"""Fit a constrained linear model and certify it.
+
+Minimises the mean loss of the predictions x_i'w (+ b) over w in a set, until the exact
+Frank-Wolfe gap is at most --tol. For a convex loss no w of the set is better by more.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from condgrad.cli import _options as options
+from condgrad.cli._outputs import check_outputs, check_plot, note, save_plot, show
+
+EPILOG = """\
+A run with --out saves itself now and then in FILE.checkpoint. After kill -9 or a power cut the
+same command with --resume goes on from there, to the bit-identical result; so does a run that
+met a limit, with a higher one. The checkpoint is deleted when the run has converged.
+
+examples:
+  condgrad fit train.svm --loss logistic --set l1 --radius 10 --out model.npz --plot run.png
+  condgrad fit houses.csv --target price --loss huber:delta=2 --set l2 --radius 3 --intercept
+  xz -dc train.svm.xz | condgrad fit - --radius 5 --solver sfw:batch_size=64 --max-time 60 --json
+
+exit codes: 0 converged, 1 a limit came first, 2 bad input, 130 interrupted
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    options.add_data(parser)
+    problem = options.add_problem(parser)
+    problem.add_argument("--intercept", action="store_true", help="add an intercept, which is not constrained")
+    options.add_run(parser)
+    output = options.add_outputs(parser, "model file (.npz)", "gap and objective against time and epochs")
+    output.add_argument("--checkpoint", metavar="FILE", help="where the run is saved (default: OUT.checkpoint)")
+    output.add_argument("--checkpoint-every", type=float, default=30.0, metavar="S", help="seconds between two saves "
+                        "(default: 30)")  # fmt: skip
+    output.add_argument("--resume", action="store_true", help="go on from the checkpoint where there is one")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit, write, report."""
+    checkpoint = _checkpoint(args)
+    is_resumed = checkpoint is not None and checkpoint.exists()
+    check_plot(args.plot)
+    check_outputs(args.out, args.plot, force=args.force or is_resumed)
+    import condgrad as cg
+    from condgrad.cli._data import encode_targets, read_data
+    from condgrad.model import class_values
+
+    loss, constraint = options.loss_of(args.loss), options.set_maker(args.set)[0](args.radius)
+    solver = options.solver_of(args.solver)
+    data = read_data(args, labels=class_values(loss) is not None)
+    y, classes = encode_targets(data.y, loss)
+    problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept)
+    note(args, str(data))
+    if args.resume:
+        note(args, f"going on from {checkpoint}." if is_resumed else "there is no checkpoint: starting afresh.")
+    result = cg.minimize(
+        problem,
+        solver,
+        max_epochs=args.max_epochs,
+        max_steps=args.max_steps,
+        tol=args.tol,
+        relative_tol=args.relative_tol,
+        max_time=args.max_time,
+        checkpoint=None if checkpoint is None else cg.Checkpoint(checkpoint, every=args.checkpoint_every),
+        random_state=args.seed,
+        verbose=not args.quiet,
+    )
+    model = cg.Model.of(problem, result, classes=classes, feature_names=data.feature_names)
+    if args.out is not None:
+        cg.save_model(args.out, model)
+    if args.plot is not None:
+        save_plot(_draw(result), args.plot)
+    if checkpoint is not None and result.status is cg.Status.CONVERGED:
+        checkpoint.unlink(missing_ok=True)
+    _report(args, model, result)
+    return exit_code(result.status)
+
+
+def exit_code(status: Any) -> int:
+    """Return the exit code of a run that ended so."""
+    return {"CONVERGED": 0, "INTERRUPTED": 130}.get(status.name, 1)
+
+
+def _checkpoint(args: argparse.Namespace) -> Path | None:
+    """Return where the run is saved, None for nowhere; what would lose a saved run is refused."""
+    name = args.checkpoint or (None if args.out is None else f"{args.out}.checkpoint")
+    if name is None:
+        if args.resume:
+            raise ValueError("--resume needs --out or --checkpoint: the run was saved beside its output.")
+        return None
+    path = Path(name)
+    if path.exists() and not args.resume:
+        if not args.force:
+            raise ValueError(f"{name!r} holds an unfinished run; use --resume to go on, or --force to start afresh.")
+        path.unlink()
+    return path
+
+
+def _draw(result: Any) -> Any:
+    """Return axes with the gap against time; beside it, in the same figure, the objective against epochs."""
+    import matplotlib.pyplot as plt
+
+    from condgrad.plotting import plot_convergence
+
+    _, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
+    plot_convergence(result, x="seconds", y="gap", ax=left, slopes=(1.0,))
+    is_convex = result.lower_bound > -float("inf")
+    plot_convergence(result, x="epoch", y="suboptimality" if is_convex else "objective", ax=right)
+    return left
+
+
+def _report(args: argparse.Namespace, model: Any, result: Any) -> None:
+    import numpy as np
+
+    numbers = {
+        "status": result.status.name,
+        "message": str(result.status),
+        "objective": result.objective,
+        "gap": result.gap,
+        "lower_bound": result.lower_bound,
+        "intercept": result.intercept,
+        "n_nonzero": int(np.count_nonzero(model.w)),
+        "n_features": model.w.size,
+        "n_samples": model.n_samples,
+        "n_steps": result.n_steps,
+        "n_epochs": result.n_epochs,
+        "seconds": result.seconds,
+        "loss": repr(model.loss),
+        "set": model.constraint,
+        "solver": result.solver,
+        "classes": model.classes,
+        "out": args.out,
+        "plot": args.plot,
+    }
+    bound = f" (so F(w) - F* <= {result.gap:.3g})" if result.lower_bound > -np.inf else " (the loss is not convex)"
+    rows = {
+        "problem": f"{model.loss!r} over {model.constraint}",
+        "solver": result.solver,
+        "status": f"{result.status.name}: {result.status}",
+        "objective": f"{result.objective:.10g}",
+        "gap": f"{result.gap:.3g}{bound}",
+        "nonzero": f"{numbers['n_nonzero']} of {model.w.size}",
+        "work": f"{result.n_steps} steps, {result.n_epochs:.1f} epochs, {result.seconds:.3g} s",
+    }
+    rows |= {"intercept": f"{result.intercept:.6g}"} if args.intercept else {}
+    rows |= {key: numbers[key] for key in ("out", "plot") if numbers[key]}
+    show(args, rows, numbers)

@@ -1,0 +1,87 @@
+"""The parser, and what becomes of errors: one sentence, and an exit code that scripts can use."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from condgrad.cli import bench, cv, fit, losses, path, predict, sets, solvers, theory
+
+CONVERGED, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+_COMMANDS = (fit, path, cv, predict, theory, solvers, losses, sets, bench)
+_DESCRIPTION = """\
+Constrained linear models without projections, each answer with a certificate: the exact
+Frank-Wolfe gap, a bound of how far the objective is from its optimum over the set.
+
+  condgrad fit train.svm --loss logistic --set l1 --radius 10 --out model.npz
+  condgrad predict model.npz test.svm --out predictions.csv
+"""
+_EPILOG = """\
+exit codes:
+  0    done; every answer is certified to the tolerance
+  1    a limit (time, epochs, steps) came first; what was reached is written all the same
+  2    bad input or options; a sentence on stderr says what, where, and what to do
+  130  interrupted by Ctrl-C; what is certified so far is written
+
+`condgrad COMMAND --help` tells the options of a command.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    >>> main(["losses", "--names"])  # doctest: +ELLIPSIS
+    huber
+    logistic
+    ...
+    0
+    """
+    args = make_parser().parse_args(argv)
+    try:
+        code = args.run(args)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return _complain(args, "interrupted; nothing was written.", INTERRUPTED)
+    except BrokenPipeError:  # the reader of the output has gone, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOT_CONVERGED
+    except MemoryError as error:
+        return _complain(args, f"this does not fit into memory: {error}.", BAD_INPUT)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        return _complain(args, str(error), BAD_INPUT)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("condgrad", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=formatter)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        name = command.__name__.rsplit(".", 1)[-1]
+        about, _, details = (command.__doc__ or "").partition("\n")
+        below = commands.add_parser(
+            name,
+            help=about.rstrip(".")[0].lower() + about.rstrip(".")[1:],
+            description=f"{about}\n{details.rstrip()}",
+            epilog=command.EPILOG,
+            formatter_class=formatter,
+        )
+        command.add_options(below)
+        below.set_defaults(run=command.run, command=name)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None):
+        from condgrad import __version__
+
+        parser.exit(message=f"condgrad {__version__}\n")
+
+
+def _complain(args: argparse.Namespace, sentence: str, code: int) -> int:
+    print(f"condgrad {args.command}: {' '.join(sentence.split())}", file=sys.stderr)
+    return code
