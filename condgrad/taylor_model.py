@@ -45,6 +45,7 @@ class HullModel:
         """Return atoms and weights of ``w0``, of the origin where the set has it, or of the set's own start."""
         if w0 is not None:
             parts = [(x, v) for x, v in self.constraint.decompose(w0) if x > 0.0]
+            parts = _one_per_feature(parts) if self.constraint.vertex is Atom and self.has_origin else parts
         else:
             parts = [] if self.has_origin else [(1.0, self.constraint.start(self.problem.n_features))]
         atoms = AtomStack() if self.constraint.vertex is Atom else VertexStack()
@@ -80,6 +81,17 @@ class HullModel:
         z = x.copy()
         _minimise(g.copy(), H, z, self.is_symmetric, self.has_origin, tol, 50_000)
         return z
+
+
+def _one_per_feature(parts: list[tuple[float, Atom]]) -> list[tuple[float, Atom]]:
+    """Return the same sum of atoms without those that cancel, or are zero: the curvature has a row per feature.
+
+    A decomposition has them where w lies inside a set with the origin, to make the weights sum to one.
+    """
+    total: dict[int, float] = {}
+    for x, v in parts:
+        total[v.index] = total.get(v.index, 0.0) + x * v.value
+    return [(total.pop(v.index) / v.value, v) for _, v in parts if total.get(v.index, 0.0) * v.value > 0.0]
 
 
 class FeatureModel:

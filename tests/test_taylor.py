@@ -337,6 +337,22 @@ def test_corrective_with_more_features_than_samples():
         assert cg.minimize(cg.Problem(X, y, loss, constraints.L1Ball(1.0)), "corrective", tol=1e-10).gap <= 1e-10
 
 
+@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
+@pytest.mark.parametrize("make", [cg.constraints.L1Ball, cg.constraints.NonnegativeL1Ball])
+def test_corrective_from_inside_a_larger_ball_takes_few_passes(kind, make):
+    # The atoms of a point inside the ball must not hold two of one feature: sparse curvature has one row for both.
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 20))
+    y = np.where(X[:, :4].sum(axis=1) + rng.standard_normal(300) > 0.0, 1.0, -1.0)
+    X = X if kind == "dense" else scipy.sparse.csr_matrix(X).asformat(kind)
+    problem = cg.Problem(X, y, cg.losses.Logistic(), make(1.0))
+    w = cg.minimize(problem, "corrective", tol=1e-8).w
+    for radius in (2.0, 4.0, 50.0):
+        result = cg.minimize(problem.over(make(radius)), "corrective", tol=1e-8, w0=w, max_epochs=40)
+        assert result.status is cg.Status.CONVERGED and result.n_steps <= 12
+        w = result.w
+
+
 def test_corrective_goes_on_from_a_warm_start():
     problem = make_problem()
     result = cg.minimize(problem, "corrective", tol=1e-10)

@@ -37,8 +37,8 @@ def add_loss(parser: argparse.ArgumentParser, default: str = "logistic") -> Any:
 def add_problem(parser: argparse.ArgumentParser, *, has_radius: bool = True) -> Any:
     """Add loss, set and radius, and return their group of options."""
     group = add_loss(parser)
-    group.add_argument("--set", default="l1", metavar=_SPEC, help="constraint set, such as lp:p=1.5 or "
-                       "group:groups=@labels.txt (numbers of a file); `condgrad sets` lists them (default: l1)")  # fmt: skip
+    group.add_argument("--set", default="l1", metavar=_SPEC, help="constraint set, such as lp:p=1.5, "
+                       "group:groups=@labels.txt (a file); `condgrad sets` lists them (default: l1)")  # fmt: skip
     if has_radius:
         group.add_argument("--radius", type=float, metavar="R", help="size of the set")
     return group
