@@ -76,7 +76,7 @@ class Pace:
 
     def __init__(self, limits: Any = None) -> None:
         self.limits = limits
-        self.began = time.perf_counter()
+        self.began = 0.0  # at the first record: what comes before is compilation and the first pass
         self.first_step: int | None = None  # where a run goes on from a checkpoint it is not 0
         self.first_epoch = 0.0
         self.target = 0.0
@@ -85,6 +85,7 @@ class Pace:
     def add(self, progress: Progress) -> None:
         """Take note of a record."""
         if self.first_step is None:
+            self.began = time.perf_counter()
             self.first_step, self.first_epoch = progress.step, progress.epoch
             if self.limits is not None:
                 self.target = max(self.limits.tol, self.limits.relative_tol * progress.gap)

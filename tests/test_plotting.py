@@ -1,13 +1,14 @@
-"""plot_convergence draws what the traces hold, and refuses what it cannot draw in one sentence."""
+"""Plots draw what runs and paths hold, and refuse what they cannot draw in one sentence."""
 
 import builtins
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import condgrad as cg
 from condgrad.datasets import simulate_regression
-from condgrad.plotting import plot_convergence
+from condgrad.plotting import plot_coefficient_path, plot_comparison, plot_convergence, plot_path_scores
 from condgrad.trace import Progress
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -36,7 +37,7 @@ def strong_line(ax, label):
 
 
 @pytest.mark.parametrize("x", ["seconds", "epoch", "gradient_evaluations"])
-@pytest.mark.parametrize("y", ["gap", "suboptimality"])
+@pytest.mark.parametrize("y", ["gap", "suboptimality", "objective"])
 @pytest.mark.parametrize("log_x", [True, False])
 def test_axes_are_labelled_and_logarithmic(runs, x, y, log_x):
     ax = plot_convergence(runs, x=x, y=y, log_x=log_x)
@@ -89,7 +90,7 @@ def test_records_without_a_place_on_a_logarithmic_axis_are_left_out():
     ("wrong", "sentence"),
     [
         ({"x": "time"}, "x must be one of 'seconds', 'epoch', 'gradient_evaluations'; got 'time'."),
-        ({"y": "loss"}, "y must be one of 'gap', 'suboptimality'; got 'loss'."),
+        ({"y": "loss"}, "y must be one of 'gap', 'suboptimality', 'objective'; got 'loss'."),
     ],
 )
 def test_unknown_axes_are_named(runs, wrong, sentence):
@@ -126,3 +127,60 @@ def test_without_matplotlib_it_says_what_to_install(runs, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", no_matplotlib)
     with pytest.raises(ImportError, match=r"pip install condgrad\[plot\]"):
         plot_convergence(runs)
+
+
+def test_slopes_are_reference_lines(runs):
+    ax = plot_convergence(runs["fw"], x="epoch", slopes=(1, 2))
+    trace = runs["fw"].trace
+    for label, p in (("1/t", 1), ("1/t^2", 2)):
+        x, y = strong_line(ax, label).get_data()
+        assert y[0] == trace.gap[0]
+        assert np.log(y[1] / y[0]) == pytest.approx(-p * np.log(x[1] / x[0]))
+    with pytest.raises(ValueError, match="use log_x=True"):
+        plot_convergence(runs["fw"], log_x=False, slopes=(1,))
+
+
+def test_objectives_that_are_not_positive_have_no_logarithm():
+    problem = cg.Problem([[1.0], [2.0]], [1.0, 20.0], cg.losses.Poisson(), cg.constraints.L1Ball(1.0))
+    with pytest.raises(ValueError, match="needs positive objectives"):
+        plot_convergence(cg.minimize(problem, "fw", max_epochs=5), x="epoch", y="objective")
+
+
+def test_comparison_shows_what_each_run_needed(runs):
+    ax = plot_comparison(runs, goals=(1e-1, 1e-3, 1e-300), x="epoch")
+    assert labels(ax) == ["fw", "away", "pairwise"]
+    widths = np.array([bar.get_width() for bar in ax.patches]).reshape(3, 3)
+    for k, run in enumerate(runs.values()):
+        gap, epoch = run.trace.gap, run.trace.epoch
+        expected = [epoch[np.argmax(gap <= goal)] if (gap <= goal).any() else 0.0 for goal in (1e-1, 1e-3, 1e-300)]
+        assert widths[k].tolist() == expected
+    assert len(ax.get_lines()) == 3  # a cross for each run at the gap that none reached
+    with pytest.raises(ValueError, match="goals must be positive gaps"):
+        plot_comparison(runs, goals=())
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csc_matrix])
+def test_coefficient_path_draws_each_feature_that_is_not_zero(form):
+    coefs = np.array([[3.0, 1.0, 2.0], [0.0, 0.0, 0.0], [-0.5, 0.0, 0.0]])
+    ax = plot_coefficient_path([3.0, 1.0, 2.0], form(coefs), names=["a", "b", "c"])
+    assert labels(ax) == ["a", "c"]
+    np.testing.assert_array_equal(strong_line(ax, "a").get_data(), [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+    np.testing.assert_array_equal(strong_line(ax, "c").get_ydata(), [0.0, 0.0, -0.5])
+    _, mine = pyplot.subplots()
+    assert plot_coefficient_path([1.0, 2.0, 3.0], coefs, ax=mine) is mine
+    assert mine.get_legend() is None
+    for wrong in (([1.0], coefs), ([1.0, 2.0, 3.0], coefs, ["a"]), ([[1.0]], coefs)):
+        with pytest.raises(ValueError, match="must"):
+            plot_coefficient_path(*wrong)
+
+
+def test_path_scores_show_error_band_and_sparsity():
+    ax = plot_path_scores([4.0, 1.0, 2.0], [0.4, 0.5, 0.3], [0.1, 0.1, 0.1], n_nonzero=[9, 1, 3], best=2)
+    np.testing.assert_array_equal(strong_line(ax, "error").get_data(), [[1.0, 2.0, 4.0], [0.5, 0.3, 0.4]])
+    assert strong_line(ax, "chosen: 2").get_ydata()[0] == 0.3
+    (right,) = [other for other in ax.figure.axes if other is not ax]
+    np.testing.assert_array_equal(right.get_lines()[0].get_ydata(), [1, 3, 9])
+    ax.figure.canvas.draw()
+    assert plot_path_scores([0.0, 1.0], [2.0, 1.0]).get_xscale() == "linear"  # zero has no logarithm
+    with pytest.raises(ValueError, match="spread must have one entry per point"):
+        plot_path_scores([1.0, 2.0], [1.0, 2.0], [1.0])

@@ -143,9 +143,11 @@ def _value(text: str, option: str) -> Any:
         import numpy as np
 
         try:
-            return np.loadtxt(text[1:], delimiter="," if text.endswith(".csv") else None)
+            numbers = np.loadtxt(text[1:], delimiter="," if text.endswith(".csv") else None)
         except (OSError, ValueError) as error:
             raise ValueError(f"{option}: the file {text[1:]!r} does not hold plain numbers: {error}.") from None
+        is_whole = bool((numbers == np.round(numbers)).all() and np.abs(numbers).max(initial=0.0) < 2**53)
+        return numbers.astype(np.int64) if is_whole else numbers  # labels of groups are integers
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]

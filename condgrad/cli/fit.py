@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     problem = options.add_problem(parser)
     problem.add_argument("--intercept", action="store_true", help="add an intercept, which is not constrained")
     options.add_run(parser)
-    output = options.add_outputs(parser, "model file (.npz)", "gap and objective against time and epochs")
+    output = options.add_outputs(parser, "model file (.npz)", "the gap against epochs and the objective against time")
     output.add_argument("--checkpoint", metavar="FILE", help="where the run is saved (default: OUT.checkpoint)")
     output.add_argument("--checkpoint-every", type=float, default=30.0, metavar="S", help="seconds between two saves "
                         "(default: 30)")  # fmt: skip
@@ -102,15 +102,15 @@ def _checkpoint(args: argparse.Namespace) -> Path | None:
 
 
 def _draw(result: Any) -> Any:
-    """Return axes with the gap against time; beside it, in the same figure, the objective against epochs."""
+    """Return axes with the gap against epochs; beside it, in the same figure, the objective against time."""
     import matplotlib.pyplot as plt
 
     from condgrad.plotting import plot_convergence
 
     _, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
-    plot_convergence(result, x="seconds", y="gap", ax=left, slopes=(1.0,))
+    plot_convergence(result, x="epoch", y="gap", ax=left, slopes=(1.0,))
     is_convex = result.lower_bound > -float("inf")
-    plot_convergence(result, x="epoch", y="suboptimality" if is_convex else "objective", ax=right)
+    plot_convergence(result, x="seconds", y="suboptimality" if is_convex else "gap", ax=right)
     return left
 
 

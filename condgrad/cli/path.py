@@ -7,6 +7,10 @@ penalised problems; see docs/paths.md. Every point is reported with radius, pena
 from __future__ import annotations
 
 import argparse
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from condgrad.cli import _options as options
@@ -58,20 +62,22 @@ def run(args: argparse.Namespace) -> int:
     radii, alphas = parse_numbers(args.radii, "--radii"), parse_numbers(args.alphas, "--alphas")
     data = read_data(args, labels=False)
     note(args, str(data))
-    radii, coefs, info = cg.lasso_path(
-        data.X,
-        data.y,
-        n_radii=args.n_radii,
-        eps=args.eps,
-        tol=args.tol,
-        radii=radii,
-        alphas=alphas,
-        engine=args.engine,
-        fit_intercept=args.intercept,
-        standardize=args.standardize,
-        random_state=args.seed,
-        verbose=not args.quiet,
-    )
+    n_points = args.n_radii if radii is None and alphas is None else (radii if alphas is None else alphas).size
+    with _points(args, n_points) as report:
+        _, coefs, info = cg.lasso_path(
+            data.X,
+            data.y,
+            n_radii=args.n_radii,
+            eps=args.eps,
+            tol=args.tol,
+            radii=radii,
+            alphas=alphas,
+            engine=args.engine,
+            fit_intercept=args.intercept,
+            standardize=args.standardize,
+            random_state=args.seed,
+            callback=report,
+        )
     columns: dict[str, Any] = {name: getattr(info, name) for name in _COLUMNS}
     if args.out is not None:
         header = {"format": "condgrad path", "format_version": 1, "version": cg.__version__,
@@ -93,6 +99,27 @@ def run(args: argparse.Namespace) -> int:
     rows |= {key: value for key, value in (("out", args.out), ("plot", args.plot)) if value}
     show(args, rows, numbers)
     return exit_code(info.status)
+
+
+@contextlib.contextmanager
+def _points(args: argparse.Namespace, n_points: int) -> Iterator[Callable[[Any], None] | None]:
+    """Yield a listener that tells how far the path is (ten times, or live on a terminal), None with --quiet."""
+    if args.quiet:
+        yield None
+        return
+    from condgrad.progress import line_writer
+
+    with line_writer() as (write, is_live):
+        began = time.perf_counter()
+
+        def report(progress: Any) -> None:
+            if is_live or progress.step % math.ceil(n_points / 10) == 0 or progress.step == n_points:
+                passed = time.perf_counter() - began
+                left = passed * (n_points / progress.step - 1.0)
+                how = f"objective {progress.objective:.6g}  gap {progress.gap:.3g}  nonzero {progress.n_nonzero}"
+                write(f"point {progress.step} of {n_points}  {how}  {passed:.1f} s  {left:.1f} s left")
+
+        yield report
 
 
 def _print(columns: dict[str, Any]) -> None:

@@ -79,7 +79,8 @@ class _Version(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None):
         from condgrad import __version__
 
-        parser.exit(message=f"condgrad {__version__}\n")
+        print(f"condgrad {__version__}")
+        parser.exit()
 
 
 def _complain(args: argparse.Namespace, sentence: str, code: int) -> int:
