@@ -41,9 +41,16 @@ def show(
 @contextlib.contextmanager
 def _progress_line(limits: Any) -> Iterator[Callable[[Progress], None]]:
     """Yield a listener that shows a record as a line."""
-    pace = Pace(limits)
+    pace, last = Pace(limits), None
     with line_writer() as (write, _):
-        yield lambda progress: write(_line(progress, pace))
+
+        def listen(progress: Progress) -> None:
+            nonlocal last
+            if (progress.step, progress.gap) != last:  # a certificate repeats the record that it confirms
+                last = progress.step, progress.gap
+                write(_line(progress, pace))
+
+        yield listen
 
 
 @contextlib.contextmanager

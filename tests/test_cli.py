@@ -577,6 +577,17 @@ def test_200_corrupted_model_files_are_refused(capsys, data, train, tmp_path):
         assert "is not a condgrad model file, or it is damaged" in complaint(capsys, "predict", bad, train)
 
 
+def test_corrupted_checkpoints_are_refused_or_whole(capsys, train, tmp_path):
+    out, saved = tmp_path / "model.npz", tmp_path / "model.npz.checkpoint"
+    options = ["--radius", 3, "--solver", "pairwise", "--tol", 0, "--max-steps", 3, "--quiet", "--out", out]
+    assert run(capsys, "fit", train, *options)[0] == 1
+    good, rng = saved.read_bytes(), np.random.default_rng(3)
+    for _ in range(60):
+        saved.write_bytes(corrupted(good, rng))
+        code, _, err = run(capsys, "fit", train, *options, "--resume")
+        assert code == 1 or (code == 2 and "is not a checkpoint" in err and err.count("\n") == 1), err
+
+
 TOKENS = [
     "abc",
     "1:nan",
@@ -641,7 +652,7 @@ def test_any_bytes_give_an_answer_or_a_sentence(capsys, data, tmp_path):
         "d.csv": as_csv(X[:6], y[:6]).encode(),
         "d.npz": buffer.getvalue(),
     }
-    files["d.svm.bz2"] = buffer.getvalue(), bz2.compress(files["d.svm"])
+    files["d.svm.bz2"] = bz2.compress(files["d.svm"])
     rng = np.random.default_rng(2)
     for k in range(200):
         name = sorted(files)[k % 4]

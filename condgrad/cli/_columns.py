@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any, NamedTuple
 
 
@@ -49,7 +50,9 @@ class Wanted(NamedTuple):
         if names is not None:
             if target in names:
                 return names.index(target)
-            raise ValueError(f"{file} has no column {target!r}; it has {_shown(names)}.")
+            close = difflib.get_close_matches(target, names, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{file} has no column {target!r}; it has {_shown(names)}.{hint}")
         if target.isascii() and target.isdigit() and 1 <= int(target) <= width:
             return int(target) - 1
         raise ValueError(f"{file} does not name its columns: --target must be a number from 1 to {width}; "

@@ -23,7 +23,7 @@ def parse_npz(content: bytes, name: str, wanted: Wanted) -> tuple[Any, Any, Any]
 
             members["X"] = scipy.sparse.load_npz(io.BytesIO(content)).tocsr()
     except Exception as error:  # zip, numpy and scipy raise errors of a dozen kinds on damaged files
-        raise ValueError(f"{name} could not be read as an .npz file: {error}.") from None
+        raise ValueError(f"{name} could not be read as an .npz file: {str(error).rstrip('.')}.") from None
     if "X" not in members:
         found = ", ".join(sorted(members)) or "nothing"
         raise ValueError(f"{name} must hold an array X, or a matrix of scipy.sparse.save_npz; it holds {found}.")

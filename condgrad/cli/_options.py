@@ -11,9 +11,9 @@ FORMATS = ("libsvm", "csv", "parquet", "npz")
 _SPEC = "NAME[:KEY=VALUE,...]"
 
 
-def add_data(parser: argparse.ArgumentParser, *, what: str = "data") -> None:
+def add_data(parser: argparse.ArgumentParser) -> None:
     """Add the data file and how to read it."""
-    parser.add_argument("data", metavar="DATA", help=f"file with the {what}, or - for standard input")
+    parser.add_argument("data", metavar="DATA", help="file with the data, or - for standard input")
     group = parser.add_argument_group("data")
     group.add_argument(
         "--format", choices=FORMATS, help="how to read DATA; by default its suffix says so, and else it is LIBSVM text"
@@ -26,17 +26,11 @@ def add_data(parser: argparse.ArgumentParser, *, what: str = "data") -> None:
                        "largest index)")  # fmt: skip
 
 
-def add_loss(parser: argparse.ArgumentParser, default: str = "logistic") -> Any:
-    """Add the loss, and return its group of options."""
-    group = parser.add_argument_group("problem")
-    group.add_argument("--loss", default=default, metavar=_SPEC, help=f"loss, such as huber:delta=2; `condgrad losses` "
-                       f"lists them (default: {default})")  # fmt: skip
-    return group
-
-
 def add_problem(parser: argparse.ArgumentParser, *, has_radius: bool = True) -> Any:
     """Add loss, set and radius, and return their group of options."""
-    group = add_loss(parser)
+    group = parser.add_argument_group("problem")
+    group.add_argument("--loss", default="logistic", metavar=_SPEC, help="loss, such as huber:delta=2; "
+                       "`condgrad losses` lists them (default: logistic)")  # fmt: skip
     group.add_argument("--set", default="l1", metavar=_SPEC, help="constraint set, such as lp:p=1.5, "
                        "group:groups=@labels.txt (a file); `condgrad sets` lists them (default: l1)")  # fmt: skip
     if has_radius:

@@ -19,7 +19,7 @@ def parse_parquet(content: bytes, name: str, wanted: Wanted) -> tuple[Any, Any, 
     try:
         table = pyarrow.parquet.read_table(io.BytesIO(content))
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"{name} could not be read as a Parquet file: {error}.") from None
+        raise ValueError(f"{name} could not be read as a Parquet file: {str(error).rstrip('.')}.") from None
     features, target = wanted.columns(table.column_names, table.num_columns, name)
     if table.num_rows == 0:
         raise ValueError(f"{name} holds no samples.")
@@ -27,7 +27,8 @@ def parse_parquet(content: bytes, name: str, wanted: Wanted) -> tuple[Any, Any, 
     names = tuple(table.column_names[k] for k in features)
     if target is None:
         return X, None, names
-    is_word = wanted.labels and pyarrow.types.is_string(table.column(target).type)
+    kind = table.column(target).type
+    is_word = wanted.labels and (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
     return X, _words(table, target, name) if is_word else _numbers(table, target, name), names
 
 

@@ -240,7 +240,11 @@ def _report(args: argparse.Namespace, radii: Any, scores: _Scores, best: int, mo
         ]  # fmt: skip
         print_table(columns, rows)
         print()
-    rows = {"status": f"{status.name}: {status}", "radius": f"{radii[best]:.10g}"}
+    is_last = best == radii.size - 1
+    advice = (
+        " (the largest of the grid: a larger one may be better; use a smaller --eps, or --radii)" if is_last else ""
+    )
+    rows = {"status": f"{status.name}: {status}", "radius": f"{radii[best]:.10g}{advice}"}
     if model is not None:
         rows |= {"gap": f"{model.gap:.3g}", "out": args.out}
     show(args, rows | ({"plot": args.plot} if args.plot else {}), numbers)

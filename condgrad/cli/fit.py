@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fit, write, report."""
     checkpoint = _checkpoint(args)
-    is_resumed = checkpoint is not None and checkpoint.exists()
+    is_resumed = args.resume and checkpoint is not None and checkpoint.exists()
     check_plot(args.plot)
     check_outputs(args.out, args.plot, force=args.force or is_resumed)
     import condgrad as cg
@@ -58,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     note(args, str(data))
     if args.resume:
         note(args, f"going on from {checkpoint}." if is_resumed else "there is no checkpoint: starting afresh.")
+    if checkpoint is not None and not args.resume:
+        checkpoint.unlink(missing_ok=True)
     result = cg.minimize(
         problem,
         solver,
@@ -94,10 +96,8 @@ def _checkpoint(args: argparse.Namespace) -> Path | None:
             raise ValueError("--resume needs --out or --checkpoint: the run was saved beside its output.")
         return None
     path = Path(name)
-    if path.exists() and not args.resume:
-        if not args.force:
-            raise ValueError(f"{name!r} holds an unfinished run; use --resume to go on, or --force to start afresh.")
-        path.unlink()
+    if path.exists() and not args.resume and not args.force:
+        raise ValueError(f"{name!r} holds an unfinished run; use --resume to go on, or --force to start afresh.")
     return path
 
 
