@@ -1,23 +1,20 @@
 """Checkpoints: save a run now and then, and go on from it bit for bit after anything, even kill -9.
 
-A checkpoint is an ``.npz`` file: arrays, and a JSON header with numbers. Nothing in it is ever executed on load.
+A checkpoint is a sealed ``.npz`` file: arrays, and a JSON header with numbers. Nothing in it is ever executed on load.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
-import json
 import time
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from condgrad.atomic_file import write_file
+from condgrad.sealed_file import pack, unpack, write_file
 
-_FORMAT = "condgrad checkpoint, version 1"
+_KIND, _VERSION = "checkpoint", 2
 
 
 class Checkpoint:
@@ -54,7 +51,7 @@ class Checkpoint:
         self._key = {"problem": fingerprint(problem), "solver": solver}
         if not self.path.exists():
             return None
-        header, arrays = load(self.path)
+        header, arrays = unpack(self.path, _KIND, _VERSION)
         if header["problem"] != self._key["problem"]:
             raise ValueError(
                 f"the checkpoint {str(self.path)!r} belongs to another problem (data, loss, set or weights differ); "
@@ -73,30 +70,8 @@ class Checkpoint:
 
     def save(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Save a run; whatever happens meanwhile, the file holds the last whole one."""
-        save(self.path, {**self._key, "numbers": numbers}, arrays)
+        write_file(self.path, pack(_KIND, _VERSION, {**self._key, "numbers": numbers}, arrays))
         self._last_save = time.monotonic()
-
-
-def save(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write header and arrays; whatever happens meanwhile, the file is the last whole one."""
-    buffer = io.BytesIO()
-    text = json.dumps({"format": _FORMAT, **header})
-    np.savez(buffer, **{"header": np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)  # type: ignore[arg-type]
-    write_file(path, buffer.getbuffer())
-
-
-def load(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return header and arrays, or raise ValueError, in a sentence, for a file that is none of ours or damaged."""
-    try:
-        # Opened here: np.load leaves its own handle open where the file is damaged.
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as members:
-            arrays = {name: members[name] for name in members.files}
-        header = json.loads(arrays.pop("header").tobytes())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{str(path)!r} is not a checkpoint, or it is damaged ({error}).") from None
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise ValueError(f"{str(path)!r} is not a checkpoint of this version of condgrad.")
-    return header, arrays
 
 
 def fingerprint(problem: Any) -> str:

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
-from condgrad import checkpoint as files
+from condgrad.sealed_file import unpack
 
 SETTINGS = {"tol": 1e-13, "random_state": 3, "evaluate_every": 5}
 
@@ -104,7 +104,7 @@ def test_a_killed_process_goes_on_bit_for_bit(tmp_path):
     time.sleep(0.2)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    steps = files.load(path)[0]["numbers"]["run"]["t"]
+    steps = unpack(path, "checkpoint", 2)[0]["numbers"]["run"]["t"]
     target = steps + 100
     result = cg.minimize(
         make_problem(),

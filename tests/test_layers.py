@@ -39,7 +39,7 @@ LAYERS = {
     "trace": 5,
     "interrupts": 5,
     "progress": 5,
-    "atomic_file": 1,
+    "sealed_file": 1,
     "checkpoint": 5,
     "model": 6,
     "model_file": 6,

@@ -55,9 +55,8 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     import condgrad as cg
-    from condgrad.atomic_file import write_file
     from condgrad.cli._data import read_data
-    from condgrad.model_file import pack
+    from condgrad.sealed_file import pack, write_file
 
     radii, alphas = parse_numbers(args.radii, "--radii"), parse_numbers(args.alphas, "--alphas")
     data = read_data(args, labels=False)
@@ -80,11 +79,10 @@ def run(args: argparse.Namespace) -> int:
         )
     columns: dict[str, Any] = {name: getattr(info, name) for name in _COLUMNS}
     if args.out is not None:
-        header = {"format": "condgrad path", "format_version": 1, "version": cg.__version__,
-                  "status": info.status.name, "feature_names": data.feature_names}  # fmt: skip
+        header = {"version": cg.__version__, "status": info.status.name, "feature_names": data.feature_names}
         sparse = {"format": np.bytes_(coefs.format), "shape": np.array(coefs.shape), "data": coefs.data,
                   "indices": coefs.indices, "indptr": coefs.indptr}  # fmt: skip
-        write_file(args.out, pack(header, columns | sparse))
+        write_file(args.out, pack("path", 1, header, columns | sparse))
     if args.plot is not None:
         from condgrad.plotting import plot_coefficient_path
 

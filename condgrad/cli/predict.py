@@ -38,9 +38,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Predict, write, report."""
     check_outputs(args.out, force=args.force)
-    from condgrad.atomic_file import write_file
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.model_file import load_model
+    from condgrad.sealed_file import write_file
 
     if args.json and args.out is None:
         raise ValueError("--json prints the scores on standard output; give --out FILE for the predictions.")

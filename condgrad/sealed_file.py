@@ -1,0 +1,84 @@
+"""Sealed files: an ``.npz`` of arrays with a JSON header under a checksum, written in one step, never executed.
+
+The member ``header`` is JSON in UTF-8. The comment of the zip archive, its last 64 bytes, is the SHA-256 of all bytes
+before it, so that a damaged file is refused before anything in it is looked at; ``numpy.load`` reads it all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_SEAL = 64  # bytes of a SHA-256 in hexadecimal digits
+
+
+def pack(kind: str, version: int, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """Return the bytes of a sealed file of a kind ("model", "checkpoint", "path")."""
+    text = json.dumps({"format": f"condgrad {kind}", "format_version": version, **header}).encode()
+    buffer = io.BytesIO()
+    np.savez(buffer, **{"header": np.frombuffer(text, dtype=np.uint8)}, **arrays)  # type: ignore[arg-type]
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.comment = b"0" * _SEAL
+    body = buffer.getbuffer()[:-_SEAL]
+    return b"".join((body, hashlib.sha256(body).hexdigest().encode()))
+
+
+def unpack(path: str | os.PathLike, kind: str, version: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return header and arrays of a sealed file, or raise ValueError, in a sentence, where it is none of this kind."""
+    name = repr(str(path))
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {name}.") from None
+    except OSError as error:
+        raise ValueError(f"{name} could not be read: {error.strerror}.") from None
+    view = memoryview(content)
+    if hashlib.sha256(view[:-_SEAL]).hexdigest().encode() != content[-_SEAL:]:
+        raise ValueError(f"{name} is not a {kind} of condgrad, or it is damaged: its checksum is wrong.")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as members:
+            arrays = {key: members[key] for key in members.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        found, found_version = header["format"], header["format_version"]
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{name} is not a {kind} of condgrad ({error}).") from None
+    if found != f"condgrad {kind}":
+        raise ValueError(f"{name} is not a {kind} of condgrad, but a {found}.")
+    if found_version != version:
+        raise ValueError(
+            f"{name} is a {kind} in version {found_version} of its format, and this condgrad reads version {version}; "
+            "use the condgrad that wrote it."
+        )
+    return header, arrays
+
+
+def write_file(path: str | os.PathLike, content: Any) -> None:
+    """Write bytes to ``path``; whatever happens meanwhile, the file is the old one or the whole new one."""
+    path = Path(path)
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":  # other systems cannot open a folder
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
