@@ -203,6 +203,21 @@ def test_labels_may_be_words_and_columns_are_found_by_name(capsys, data, tmp_pat
     )
 
 
+def test_a_header_of_numbers_must_be_announced(capsys, data, tmp_path):
+    X, y = data
+    path = tmp_path / "train.csv"
+    path.write_text("2020,2021,price\n" + as_csv(X[:, :2], y, names=False))
+    fault = complaint(capsys, "fit", path, "--radius", 1, "--loss", "squared")
+    assert fault == "train.csv, line 1: column 3 must hold a finite number; got 'price'."
+    options = ["--radius", 1, "--loss", "squared", "--header", "yes", "--out", tmp_path / "m.npz"]
+    assert answer(capsys, "fit", path, *options)[1] == 0
+    assert cg.load_model(tmp_path / "m.npz").feature_names == ("2020", "2021")
+    no_header = ["--header", "no", "--target", "1", "--radius", 1, "--loss", "squared"]
+    path.write_text(as_csv(X, y, names=False))
+    assert answer(capsys, "fit", path, *no_header)[0]["n_features"] == D
+    assert "must be a number from 1 to 9" in complaint(capsys, "fit", path, "--target", "y", "--radius", 1)
+
+
 def test_losses_sets_and_solvers_take_parameters(capsys, data, tmp_path):
     X, y = data
     (tmp_path / "train.csv").write_text(as_csv(X, y))
@@ -247,6 +262,7 @@ def test_outputs_are_checked_before_any_work(capsys, tmp_path):
         assert complaint(capsys, *command, "--out", out) == f"{str(out)!r} exists; use --force to overwrite it."
         assert "does not exist; create it first." in complaint(capsys, *command, "--out", tmp_path / "no" / "out.npz")
         assert "is a folder" in complaint(capsys, *command, "--out", tmp_path)
+    assert "give the name of a file" in complaint(capsys, "fit", nothing, "--out", "-")
     assert "--plot writes .png, .pdf, .svg" in complaint(capsys, "fit", nothing, "--plot", tmp_path / "run.gif")
     same = tmp_path / "same.png"
     assert "asked for twice" in complaint(capsys, "fit", nothing, "--out", same, "--plot", same)
@@ -283,6 +299,7 @@ def start_and_wait_for_checkpoint(train, out):
     return child
 
 
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGKILL")
 def test_a_killed_run_resumes_to_the_same_bits(capsys, train, tmp_path):
     whole, out = tmp_path / "whole.npz", tmp_path / "model.npz"
     assert answer(capsys, "fit", train, *LONG, "--out", whole)[1] == 1  # tol is 0
@@ -370,6 +387,26 @@ def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train
     assert "--folds must lie between 2 and the 60 samples" in complaint(capsys, "cv", train, "--folds", 1, "--quiet")
     assert "no radius to choose" in complaint(capsys, "cv", train, "--set", "box:lower=0,upper=1")
     assert "does not hold 0; use --radii" in complaint(capsys, "cv", train, "--set", "simplex", "--quiet")
+
+
+@pytest.mark.parametrize("n_solved", [2, 4])
+def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, train, tmp_path, monkeypatch, n_solved):
+    module, solved = sys.modules["condgrad.minimize"], []
+    real = module.minimize
+
+    def minimize(*arguments, **settings):
+        solved.append(1)
+        result = real(*arguments, **settings)
+        return result if len(solved) <= n_solved else result._replace(status=cg.Status.INTERRUPTED)
+
+    monkeypatch.setattr(module, "minimize", minimize)
+    out = tmp_path / "m.npz"
+    code, printed, err = run(capsys, "cv", train, "--radii", "1,2,3", "--folds", 3, "--out", out, "--json")
+    assert code == 130 and not out.exists()
+    if n_solved == 2:
+        assert printed == "" and "interrupted before the end of the first fold" in err
+    else:
+        assert json.loads(printed)["folds"] == 1 and json.loads(printed)["status"] == "INTERRUPTED"
 
 
 def test_the_default_grid_ends_where_the_multiplier_is_small(data):

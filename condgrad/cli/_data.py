@@ -74,12 +74,16 @@ def encode_targets(y: Any, loss: Any, classes: Any = None) -> tuple[np.ndarray, 
         if found.size != 2:
             shown = ", ".join(map(str, found[:5].tolist())) + (", ..." if found.size > 5 else "")
             raise ValueError(f"{type(loss).__name__} needs targets of two classes; got {found.size}: {shown}.")
-        classes = tuple(int(value) if value == int(value) else value for value in found.tolist()) \
-            if found.dtype.kind == "f" else tuple(found.tolist())  # fmt: skip
+        classes = tuple(map(_as_label, found.tolist()))
     strange = found[~np.isin(found, np.asarray(classes))]
     if strange.size:
         raise ValueError(f"the model knows the classes {classes[0]} and {classes[1]}; got {strange[0]}.")
     return np.where(y == classes[1], values[1], values[0]), classes
+
+
+def _as_label(value: Any) -> Any:
+    """Return a label as people write it: 1 and not 1.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _guess(path: Path) -> str:

@@ -8,6 +8,7 @@ import shutil
 import textwrap
 from typing import Any
 
+from condgrad.cli._options import FILLED_IN
 from condgrad.cli._outputs import show
 
 
@@ -47,9 +48,8 @@ def _about(kind: type) -> str:
 
 def _parameters(kind: type) -> dict[str, str | None]:
     """Return the parameters with their defaults, as they print; None for those that must be given."""
-    hidden = {"placeholder", "members", "offsets", "size"}  # fields that classes fill in themselves
     return {
         name: None if part.default is part.empty else repr(part.default)
         for name, part in inspect.signature(kind).parameters.items()
-        if name not in hidden
+        if name not in FILLED_IN
     }

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 FORMATS = ("libsvm", "csv", "parquet", "npz")
+FILLED_IN = {"placeholder", "members", "offsets", "size"}  # fields that classes compute from the others
 _SPEC = "NAME[:KEY=VALUE,...]"
 
 
@@ -85,7 +86,7 @@ def set_maker(text: str) -> tuple[Callable[[float | None], Any], bool]:
 
     name, parameters = _split(text, "--set")
     kind = constraints.by_name(name)
-    known = {key: part for key, part in inspect.signature(kind).parameters.items() if key not in _MADE_BY_SETS}
+    known = {key: part for key, part in inspect.signature(kind).parameters.items() if key not in FILLED_IN}
     _check_names(name, parameters, known)
 
     def make(radius: float | None) -> Any:
@@ -115,9 +116,6 @@ def solver_of(text: str) -> Any:
     kind = solvers.by_name(name)
     _check_names(name, parameters, inspect.signature(kind).parameters)
     return kind(**parameters)
-
-
-_MADE_BY_SETS = {"members", "offsets", "size"}  # fields that a set computes from the others
 
 
 def _split(text: str, option: str) -> tuple[str, dict[str, Any]]:

@@ -14,8 +14,10 @@ _PICTURES = (".png", ".pdf", ".svg")
 
 def check_outputs(*files: str | None, force: bool) -> None:
     """Raise where a file could not be written, or would replace one without ``force``."""
-    given = [Path(file) for file in files if file is not None and file != "-"]
+    given = [Path(file) for file in files if file is not None]
     for k, path in enumerate(given):
+        if str(path) == "-":
+            raise ValueError("'-' stands for standard input; give the name of a file to write.")
         if path.is_dir():
             raise ValueError(f"{str(path)!r} is a folder; give the name of a file.")
         if not path.parent.is_dir():

@@ -37,6 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Predict, write, report."""
+    args.out = None if args.out == "-" else args.out
     check_outputs(args.out, force=args.force)
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.model_file import load_model
