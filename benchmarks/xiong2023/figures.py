@@ -52,7 +52,7 @@ def figure_1(problem, limit):
     }
     curves = {}
     for label, solver in methods.items():
-        cg.minimize(problem, solver, max_steps=3)  # compile
+        cg.minimize(problem, solver, max_steps=30)  # compile
         trace = tables.run(problem, solver, limit, 0)
         best = np.minimum.accumulate(trace.gap)
         curves[label] = trace.step, trace.epoch, trace.seconds, best
@@ -67,7 +67,7 @@ def figure_2(problem, limit):
         for K in 10 * 2 ** np.arange(0, 21):
             solver = non_convex_method(label, int(K))
             if not dots:
-                cg.minimize(problem, solver, max_steps=3)  # compile
+                cg.minimize(problem, solver, max_steps=30)  # compile
             trace = cg.minimize(problem, solver, tol=0.0, max_steps=int(K), max_epochs=1e9, random_state=0).trace
             dots.append((trace.step[-1], trace.epoch[-1], trace.seconds[-1], tables.average_gap(trace)))
             if trace.seconds[-1] > limit / 4:  # the next, twice as long, would end a geometric series at the limit

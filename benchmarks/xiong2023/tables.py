@@ -121,7 +121,7 @@ def table_3(name, X, y, radius, limit, trials):
     problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(radius))
     times, curves = {}, {}
     for label, solver in convex_methods(problem.n_samples).items():
-        cg.minimize(problem, solver, max_steps=3)  # compile
+        cg.minimize(problem, solver, max_steps=30)  # compile
         runs = [
             run(problem, solver, limit, seed) for seed in range(trials if label in ("SBD", "SPIDER-FW", "CSFW") else 1)
         ]
@@ -157,7 +157,7 @@ def table_4(name, X, y, radius, limit, trials):
     times: dict = {}
     for label in non_convex_methods(1):
         times[label] = dict.fromkeys(NON_CONVEX_TARGETS, np.nan)
-        cg.minimize(problem, non_convex_methods(10)[label], max_steps=3)  # compile
+        cg.minimize(problem, non_convex_methods(10)[label], max_steps=30)  # compile
         for K in 10 * 4 ** np.arange(0, 9):
             solver = non_convex_methods(int(K))[label]
             start = time.perf_counter()
