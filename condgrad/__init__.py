@@ -6,6 +6,8 @@
 array([0., 1.])
 """
 
+from typing import Any
+
 from condgrad import constraints, losses, rules, sample_sizes, solvers, step_sizes, terms, theory
 from condgrad.checkpoint import Checkpoint
 from condgrad.general_problem import GeneralProblem
@@ -19,22 +21,45 @@ from condgrad.trace import Progress, Trace
 
 __version__ = "0.1.0"
 
+# Imported when first asked for: they need scikit-learn, which takes a second.
+_LAZY = (
+    "ConstrainedClassifier",
+    "ConstrainedElasticNet",
+    "ConstrainedLasso",
+    "ConstrainedLassoCV",
+    "ConstrainedLogisticRegression",
+    "ConstrainedLogisticRegressionCV",
+    "ConstrainedRegressor",
+    "RadiusWarning",
+    "radius_max",
+)
+
 __all__ = [
     "Checkpoint",
+    "ConstrainedClassifier",
+    "ConstrainedElasticNet",
+    "ConstrainedLasso",
+    "ConstrainedLassoCV",
+    "ConstrainedLogisticRegression",
+    "ConstrainedLogisticRegressionCV",
+    "ConstrainedRegressor",
     "Evaluation",
     "GeneralProblem",
     "Model",
     "PathInfo",
     "Problem",
     "Progress",
+    "RadiusWarning",
     "Result",
     "Status",
     "Trace",
     "constraints",
+    "estimators",
     "lasso_path",
     "load_model",
     "losses",
     "minimize",
+    "radius_max",
     "rules",
     "sample_sizes",
     "save_model",
@@ -43,3 +68,16 @@ __all__ = [
     "terms",
     "theory",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "estimators" or name in _LAZY:
+        import importlib
+
+        module = importlib.import_module("condgrad.estimators")
+        return module if name == "estimators" else getattr(module, name)
+    raise AttributeError(f"module 'condgrad' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -155,6 +155,16 @@ class Problem:
         other._constrain(constraint)
         return other
 
+    def with_targets(self, y: Any) -> Problem:
+        """Return the same problem with other targets; both share the data and their views."""
+        y = convert.as_targets(y, self.n_samples)
+        self.loss.check_targets(y)
+        if self.has_intercept:
+            self.loss.check_intercept(y[self.samples.weight > 0.0])
+        other = copy.copy(self)
+        other.samples = self.samples._replace(y=y)
+        return other
+
     def can_be_thinned(self, every: int) -> bool:
         """Tell whether one sample in ``every`` makes a problem of its own: weights, and targets for an intercept."""
         y, weight = self.samples.y[::every], self.samples.weight[::every]

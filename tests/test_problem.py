@@ -84,6 +84,33 @@ def test_curvature_on_atoms_is_the_second_difference(form, loss, intercept):
             assert H[k, j] == pytest.approx(a_dense @ slope, rel=1e-5, abs=1e-8)
 
 
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_curvature_where_a_feature_has_atoms_on_both_sides_of_zero(form):
+    X, y, _, w = data()
+    ball = cg.constraints.L1Ball(RADIUS)
+    atoms = [cg.constraints.Atom(j, value) for j, value in ((1, RADIUS), (1, -RADIUS), (3, RADIUS), (1, RADIUS))]
+    H, same = (
+        cg.Problem(FORMS[name](X), y, cg.losses.Squared(), ball, intercept=True).evaluate(w, atoms).curvature
+        for name in (form, "C")
+    )
+    np.testing.assert_allclose(H, same, rtol=1e-10)
+
+
+def test_problems_that_share_data_are_as_if_made_anew():
+    X, y, weight, w = data()
+    ball = cg.constraints.L1Ball(RADIUS)
+    problem = cg.Problem(X, y, cg.losses.Squared(), ball, sample_weight=weight, intercept=True)
+    larger = cg.constraints.L1Ball(2.0 * RADIUS)
+    other = problem.with_targets(2.0 * y).over(larger)
+    anew = cg.Problem(X, 2.0 * y, cg.losses.Squared(), larger, sample_weight=weight, intercept=True)
+    assert other.gap(w) == anew.gap(w) != problem.gap(w)
+    assert other.matrix is problem.matrix
+    with pytest.raises(ValueError, match="one entry per sample"):
+        problem.with_targets(y[1:])
+    with pytest.raises(ValueError, match="length 7"):
+        problem.over(cg.constraints.WeightedL1Ball(1.0, np.ones(7)))
+
+
 def test_gradient_is_the_derivative_of_every_loss():
     X, y, weight, w = data()
     h = 1e-6

@@ -101,6 +101,8 @@ class Matrix:
             return weighted_gram(X * values, d, first)
         place = np.full(self.shape[1], -1, dtype=np.int32)
         place[features] = np.arange(features.size)
+        if (place[features] != np.arange(features.size)).any():  # a feature with atoms on both sides of zero
+            return self._gram_with_twins(features, values, d, rows, first)
         support = support_of(rows, self.shape[0])
 
         def add_rows(start: int, stop: int) -> np.ndarray:
@@ -112,6 +114,15 @@ class Matrix:
         work = max(0.0, 4.0 * self.n_stored * (d.size / self.shape[0]) - 4.0 * features.size**2)
         H = functools.reduce(np.add, threads.run(add_rows, threads.cut(d.size, work)))
         _mirror(H)
+        return H
+
+    def _gram_with_twins(
+        self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None, first: int
+    ) -> np.ndarray:
+        """Return the same where a feature is there more than once, from the products of its one column."""
+        single, at = np.unique(features, return_inverse=True)
+        H = self.gram(single, np.ones(single.size), d, rows)[np.ix_(at, at)] * np.outer(values, values)
+        H[:first, :first] = 0.0
         return H
 
     def count_stored(self, rows: np.ndarray) -> int:

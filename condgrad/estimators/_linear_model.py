@@ -1,0 +1,290 @@
+"""What all estimators share: from validated data to problems, their solutions, coefficients and warnings."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from condgrad import losses
+from condgrad import samples as outer
+from condgrad.constraints import as_constraint_set
+from condgrad.estimators._report import report
+from condgrad.estimators.radius import RadiusWarning, complaint, default_radius, go_on_unless_interrupted, set_by_name
+from condgrad.linalg import convert
+from condgrad.minimize import minimize
+from condgrad.problem import Problem
+from condgrad.result import Result, Status
+
+_SMALLEST_SCALE = 1e-9  # of the loss of predicting zero, for targets that a constant predicts up to rounding
+
+
+class Design:
+    """The samples of a fit: X and weights, as a problem wants them.
+
+    A subclass may add rows to X; then it says which targets these have, and what a result means for the samples.
+    """
+
+    def __init__(self, X: Any, weight: np.ndarray | None, fit_intercept: bool) -> None:
+        self.X, self.weight, self.has_intercept = X, weight, fit_intercept
+
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        """Return the targets of all rows, from those of the samples."""
+        return y
+
+    def result(self, result: Result, y: np.ndarray) -> Result:
+        """Return a result for the samples, from one for all rows."""
+        return result
+
+
+class Budget(NamedTuple):
+    """A set: the object itself, or a class that a radius, or the rule for it, makes one."""
+
+    constraint: Any
+    make: Any
+    radius: float | None
+
+    def applied(self, problem: Problem) -> tuple[Problem, float | None]:
+        """Return the problem over the set, and the radius where there is one; ``problem`` is over the unit set."""
+        if self.make is None:
+            return problem, None
+        radius = default_radius(problem, self.make) if self.radius is None else self.radius
+        return problem.sharing_data(constraint=self.make(radius)), radius
+
+
+class ConstrainedLinearModel(BaseEstimator):
+    """Base of the estimators: coefficients from one problem, or from one per class or output."""
+
+    # Those that an estimator does not offer as parameters.
+    loss: Any = "squared"
+    constraint: Any = "l1"
+    radius: Any = None
+    solver: Any = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_iter: float = 1000
+    max_time: float | None = None
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: Any = False
+
+    coef_: Any
+    intercept_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def sparsify(self) -> Any:
+        """Turn ``coef_`` into a CSR matrix, which saves memory and time where most coefficients are zero."""
+        check_is_fitted(self)
+        self.coef_ = scipy.sparse.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Turn ``coef_`` back into an array."""
+        check_is_fitted(self)
+        if scipy.sparse.issparse(self.coef_):
+            dense = self.coef_.toarray()
+            self.coef_ = dense[0] if np.ndim(self.intercept_) == 0 else dense
+        return self
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any, **targets: Any) -> tuple[Any, np.ndarray, Any]:
+        """Return X, y and the weights (None: all equal) as arrays."""
+        self._check_settings()
+        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **targets)
+        if sample_weight is None:
+            return X, y, None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if weight.min() < 0.0:
+            raise ValueError(f"sample_weight must not be negative; got {weight.min():g}.")
+        if not weight.any():  # newer scikit-learn says so itself
+            raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+        return X, y, weight
+
+    def _check_settings(self) -> None:
+        convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
+        convert.as_number(self.max_iter, "max_iter", low=0.0, what="a number of at least 0")
+        if self.radius is not None:
+            convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
+
+    def _loss(self) -> Any:
+        loss = losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss
+        if self.fit_intercept and not getattr(loss, "is_convex", True):
+            raise ValueError(
+                f"{loss!r} is not convex, so that its best intercept cannot be certified; use fit_intercept=False, "
+                "with a constant column in X if you need one."
+            )
+        return loss
+
+    def _budget(self) -> Budget:
+        if isinstance(self.constraint, str):
+            return Budget(None, set_by_name(self.constraint), None if self.radius is None else float(self.radius))
+        if self.radius is not None:
+            raise ValueError(
+                f"radius goes with a named constraint; {self.constraint!r} has its own size. Leave it out."
+            )
+        return Budget(as_constraint_set(self.constraint), None, None)
+
+    def _design(self, X: Any, weight: np.ndarray | None) -> Design:
+        """Return the samples as the problem sees them."""
+        return Design(X, weight, bool(self.fit_intercept))
+
+    def _problem(self, design: Design, y: np.ndarray, budget: Budget) -> Problem:
+        """Return the problem over the set, over the unit one where the radius is still to come."""
+        return Problem(
+            design.X,
+            design.targets(y),
+            self._loss(),
+            budget.constraint if budget.make is None else budget.make(1.0),
+            sample_weight=design.weight,
+            intercept=design.has_intercept,
+        )
+
+    def _solve_all(
+        self,
+        X: Any,
+        targets: list[np.ndarray],
+        weight: np.ndarray | None,
+        starts: Any = None,
+        radius: float | None = None,
+    ) -> None:
+        """Solve one problem per vector of targets, keep what is known of the solutions, and warn where needed.
+
+        A ``radius`` that the estimator itself has chosen is used as it is; warnings speak of the user's own only.
+        """
+        budget, design = self._budget(), self._design(X, weight)
+        is_given = budget.radius is not None
+        budget = budget if radius is None else budget._replace(radius=radius)
+        random_state = as_seed(self.random_state)
+        first, results, radii, complaints, shortfalls = None, [], [], [], []
+        for k, y in enumerate(targets):
+            first = self._problem(design, y, budget) if first is None else first.sharing_data(y=design.targets(y))
+            problem, used = budget.applied(first)
+            tol = self.tol * loss_scale(problem)
+            result = minimize(
+                problem,
+                self.solver,
+                w0=None if starts is None else feasible_start(problem.constraint, starts[k]),
+                tol=tol,
+                max_epochs=self.max_iter,
+                max_time=self.max_time,
+                random_state=random_state,
+                verbose=bool(self.verbose),
+            )
+            if len(targets) > 1:
+                go_on_unless_interrupted(result.status)
+            if not result.gap <= tol:
+                shortfalls.append((result, tol))
+            elif is_given and used is not None:
+                complaints.append(complaint(problem, result, null_loss(problem), used))
+            radii.append(used)
+            # The solver's own state holds the data: an estimator that is pickled should not.
+            results.append(design.result(result, y)._replace(state=None))
+        self._keep(results, radii)
+        self._warn(len(results), shortfalls, complaints)
+
+    def _keep(self, results: list[Result], radii: list[float | None]) -> None:
+        """Set the fitted attributes."""
+        is_single = len(results) == 1
+        self.coef_ = np.array([result.w for result in results])
+        self.intercept_ = np.array([result.intercept for result in results])
+        self.n_iter_ = max(1, *(math.ceil(result.n_epochs) for result in results))
+        self.result_ = results[0] if is_single else results
+        self.trace_ = results[0].trace if is_single else [result.trace for result in results]
+        self.gap_ = results[0].gap if is_single else np.array([result.gap for result in results])
+        if radii[0] is not None:
+            self.radius_ = radii[0] if is_single else np.array(radii)
+
+    def _warn(self, n_problems: int, shortfalls: list[tuple[Result, float]], complaints: list[str]) -> None:
+        level = 4  # the caller of fit
+        if shortfalls:
+            result, tol = max(shortfalls, key=lambda pair: pair[0].gap / max(pair[1], 1e-300))
+            of_all = f" (for {len(shortfalls)} of {n_problems} problems; this is the worst)" if n_problems > 1 else ""
+            warnings.warn(
+                f"the Frank-Wolfe gap {result.gap:.3g} is above tol times the loss of a constant model, "
+                f"{tol:.3g}{of_all}: {self._remedy(result.status)}",
+                ConvergenceWarning,
+                stacklevel=level,
+            )
+        said = next((text for text in complaints if text), None)
+        if said is not None:
+            warnings.warn(said, RadiusWarning, stacklevel=level)
+
+    def _remedy(self, status: Status) -> str:
+        if status is Status.MAX_EPOCHS:
+            return f"raise max_iter (now {self.max_iter:g}) or tol, try solver='auto', or standardise the features."
+        if status is Status.MAX_TIME:
+            return f"raise max_time (now {self.max_time:g} s) or tol, or go on with warm_start=True."
+        if status is Status.STALLED:
+            return "rounding allows no smaller gap; raise tol, or standardise the features."
+        return str(status)
+
+    def _starts(self, n_problems: int, n_features: int) -> Any:
+        """Return the coefficients to start from, or None."""
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return None
+        coef = self.coef_.toarray() if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        return coef if coef.shape == (n_problems, n_features) else None
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Return X coef' + intercept, of shape (n_samples, n_problems)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        coef = self.coef_ if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + report(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += report(self)
+        return bundle
+
+
+def weighted_only(weight: np.ndarray | None) -> np.ndarray | None:
+    """Return the samples that count, or None for all: those without weight are left out, as if never given."""
+    return None if weight is None or weight.all() else np.flatnonzero(weight)
+
+
+def null_loss(problem: Problem) -> float:
+    """Return the objective at w = 0, with the best intercept where there is one."""
+    zeros = np.zeros(problem.n_samples)
+    b = outer.best_intercept(problem.samples, zeros, 0.0) if problem.has_intercept else 0.0
+    return outer.value(problem.samples, zeros, b)
+
+
+def loss_scale(problem: Problem) -> float:
+    """Return the mean size of the loss at w = 0, which ``tol`` is relative to."""
+    samples, zeros = problem.samples, np.zeros(problem.n_samples)
+    plain = float(samples.weight @ np.abs(samples.loss.value(zeros, samples.y)))
+    if not problem.has_intercept:
+        return plain
+    b = outer.best_intercept(samples, zeros, 0.0)
+    return max(float(samples.weight @ np.abs(samples.loss.value(zeros + b, samples.y))), _SMALLEST_SCALE * plain)
+
+
+def feasible_start(constraint: Any, w: np.ndarray) -> np.ndarray | None:
+    """Return ``w``, scaled into a ball that has become smaller, or None where that does not help."""
+    violation = constraint.violation(w)
+    if violation > 0.0 and getattr(constraint, "radius", None):
+        w = w * (constraint.radius / (constraint.radius + violation))
+        violation = constraint.violation(w)
+    return w if violation <= 1e-9 * np.abs(w).sum() else None
+
+
+def as_seed(random_state: Any) -> Any:
+    """Return what ``minimize`` takes, from what scikit-learn does: a RandomState gives the seed."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return random_state

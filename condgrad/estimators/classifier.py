@@ -1,0 +1,208 @@
+"""ConstrainedClassifier: a linear classifier of any loss over any set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from condgrad import losses
+from condgrad.estimators._linear_model import ConstrainedLinearModel, weighted_only
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    """Tell whether the predictions of the loss are logits."""
+    loss = estimator.loss
+    if loss in ("logistic", "sigmoid-squared") or isinstance(loss, losses.Logistic | losses.SigmoidSquared):
+        return True
+    raise AttributeError(f"probabilities need loss='logistic' or 'sigmoid-squared'; got {loss!r}.")
+
+
+class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
+    r"""Linear classifier: minimises the mean loss of the decisions x'w + b over w in a constraint set.
+
+    Two classes are one problem with the targets -1 and 1 (0 and 1 where the loss wants these), the second class of
+    ``classes_`` being 1; more are one problem each, one class against the rest.
+
+    Parameters
+    ----------
+    loss : str or loss object
+        A name of :func:`condgrad.losses.by_name`, or an object with its parameters.
+    constraint : str or set
+        "l1", "nonnegative-l1", "l2", "linf" or "simplex", which ``radius`` belongs to; or a set of
+        :mod:`condgrad.constraints`, or any object with a method ``lmo``.
+    radius : float, optional
+        The size of a named set. By default it is picked by :func:`condgrad.radius_max` with eps = 0.1, for every class
+        its own: where the objective falls at a tenth of the rate at which it fell from zero. That follows the units
+        of X and is neither zero nor a fit of everything; for a tuned radius use the CV estimators. (The simplex has
+        radius 1.)
+    solver : str or solver object
+        As in :func:`condgrad.minimize`.
+    fit_intercept : bool
+        Whether to add an intercept, which is free. Convex losses only.
+    tol : float
+        Accuracy: the exact Frank-Wolfe gap is to be at most this share of the loss of the best constant.
+    max_iter : float
+        Epochs, n evaluations of a single-sample gradient each, after which to stop.
+    max_time : float, optional
+        Seconds after which to stop.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, by which those of the samples are multiplied.
+    warm_start : bool
+        Whether ``fit`` starts from the last solution (scaled into the set where that has become smaller).
+    random_state : int, RandomState, Generator or None
+        For solvers that draw samples.
+    verbose : bool
+        Show progress on the terminal.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+        Sparse after ``sparsify()``.
+    intercept_ : array of shape (1,) or (n_classes,)
+    classes_ : array of shape (n_classes,)
+    gap_ : float, or array with one entry per class
+        The exact Frank-Wolfe gap: the loss is at most that above the optimum, for a convex loss.
+    radius_ : float, or array with one entry per class
+        The radius that was used, for named sets.
+    result_, trace_ : Result and Trace, or a list of one per class
+    n_iter_ : int
+        Epochs, the most of all classes.
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]], ["no", "no", "yes", "yes"]
+    >>> model = cg.ConstrainedClassifier(loss="squared-hinge", radius=1.0).fit(X, y)
+    >>> model.predict(X)
+    array(['no', 'no', 'yes', 'yes'], dtype='<U3')
+    >>> bool(model.gap_ < 1e-6)
+    True
+    """
+
+    loss: Any = "logistic"
+    class_weight: Any = None
+
+    def __init__(
+        self,
+        loss: Any = "logistic",
+        *,
+        constraint: Any = "l1",
+        radius: float | None = None,
+        solver: Any = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: float = 1000,
+        max_time: float | None = None,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.constraint = constraint
+        self.radius = radius
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels.
+        sample_weight : array of shape (n_samples,), optional
+            Samples without weight are left out, as if never given.
+        """
+        X, y, weight = self._validated(X, y, sample_weight)
+        check_classification_targets(y)
+        kept = weighted_only(weight)
+        if kept is not None:
+            X, y, weight = X[kept], y[kept], weight[kept]
+        index = self._number_classes(y)
+        targets = self._targets(index)
+        starts = self._starts(len(targets), X.shape[1])
+        self._solve_all(X, targets, self._with_class_weight(index, weight), starts)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return x'w + b: for two classes one number per sample, else one per sample and class."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each sample."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class (those of one class against the rest, normalised)."""
+        return probabilities(self._scores(X))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _number_classes(self, y: np.ndarray) -> np.ndarray:
+        """Set ``classes_`` and return the number of the class of each sample."""
+        classes, index = np.unique(y, return_inverse=True)
+        if classes.size < 2:
+            raise ValueError(
+                f"a classifier needs samples of at least two classes; y has only one class, {classes[0]!r}."
+            )
+        self.classes_ = classes
+        return index
+
+    def _targets(self, index: np.ndarray) -> list[np.ndarray]:
+        """Return the targets of each problem: -1 and 1, or 0 and 1 where the loss wants these."""
+        n_classes = self.classes_.size
+        low = _lower_target(self._loss())
+        return [np.where(index == k, 1.0, low) for k in ((1,) if n_classes == 2 else range(n_classes))]
+
+    def _with_class_weight(self, index: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
+        """Return the weights of the samples times those of their classes."""
+        if self.class_weight is None:
+            return weight
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            totals = np.bincount(index, weights=weight)
+            per_class = totals.sum() / (totals.size * totals)
+        else:
+            labels = self.classes_[index]
+            per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+        return per_class[index] if weight is None else per_class[index] * weight
+
+
+def probabilities(scores: np.ndarray) -> np.ndarray:
+    """Return the probabilities of all classes, from logits of shape (n_samples, n_problems)."""
+    small = np.exp(-np.abs(scores))
+    p = np.where(scores >= 0.0, 1.0, small) / (1.0 + small)
+    if p.shape[1] == 1:
+        return np.hstack([1.0 - p, p])
+    total = p.sum(axis=1, keepdims=True)
+    return np.where(total > 0.0, p / np.where(total > 0.0, total, 1.0), 1.0 / p.shape[1])
+
+
+def _lower_target(loss: Any) -> float:
+    """Return the target of the other class than 1: -1 unless the loss refuses that."""
+    try:
+        loss.check_targets(np.array([-1.0, 1.0]))
+    except ValueError:
+        return 0.0
+    return -1.0

@@ -1,0 +1,190 @@
+"""ConstrainedLasso, and ConstrainedLassoCV, which picks the radius by cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from condgrad.estimators import _cross_validation as validation
+from condgrad.estimators._linear_model import weighted_only
+from condgrad.estimators.radius import go_on_unless_interrupted
+from condgrad.estimators.regressor import ConstrainedRegressor
+from condgrad.paths import lasso_path
+
+
+class ConstrainedLasso(ConstrainedRegressor):
+    r"""Lasso in its constrained form: minimises (1/2n) ||y - Xw - b||^2 over ||w||_1 <= radius.
+
+    Parameters
+    ----------
+    radius : float, optional
+        The largest l1 norm. By default it is picked by :func:`condgrad.radius_max` with eps = 0.1: the l1 norm of the
+        penalised Lasso whose ``alpha`` is a tenth of the smallest one that gives zero. :class:`ConstrainedLassoCV`
+        tunes it.
+    solver, fit_intercept, tol, max_iter, max_time, warm_start, random_state, verbose
+        As in :class:`ConstrainedRegressor`.
+
+    Attributes
+    ----------
+    coef_, intercept_, gap_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`ConstrainedRegressor`.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> model = cg.ConstrainedLasso(radius=1.0, fit_intercept=False).fit([[1.0, 0.0], [0.0, 1.0]], [3.0, 1.0])
+    >>> model.coef_
+    array([1., 0.])
+    """
+
+    loss = "squared"
+    constraint = "l1"
+
+    def __init__(
+        self,
+        radius: float | None = None,
+        *,
+        solver: Any = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: float = 1000,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.radius = radius
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class ConstrainedLassoCV(ConstrainedRegressor):
+    r"""Lasso over the l1 ball whose radius cross-validation picks.
+
+    For every fold :func:`condgrad.lasso_path` solves the Lasso for all radii, each certified to ``tol``; the radius
+    with the smallest mean squared error of prediction is taken for all data.
+
+    Parameters
+    ----------
+    radii : array, optional
+        The radii to choose from. By default ``n_radii`` of them, evenly spaced in their logarithm, up to the l1 norm of
+        the solution whose penalty is ``eps`` times the smallest one that gives zero.
+    n_radii, eps : int, float
+        See ``radii``.
+    cv : int, splitter or iterable, optional
+        Folds, as in scikit-learn: 5 by default.
+    selection : {"best", "one-standard-error"}
+        Which radius: the one with the best mean, or the smallest one whose mean is within one standard error of it.
+    fit_intercept, tol, max_iter, verbose
+        As in :class:`ConstrainedRegressor`.
+    n_jobs : int, optional
+        Folds at a time, on threads: the kernels release the interpreter lock.
+
+    Attributes
+    ----------
+    coef_, intercept_, gap_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`ConstrainedRegressor`, for the chosen radius on all data.
+    radii_ : array of shape (n_radii,)
+    mse_path_ : array of shape (n_radii, n_folds)
+        Mean squared error on the samples left out.
+    coef_path_ : CSC matrix of shape (n_features, n_radii)
+        Coefficients of all radii on all data.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> from condgrad import datasets
+    >>> data = datasets.simulate_regression(60, 200, n_informative=3, noise=0.1, random_state=0)
+    >>> model = cg.ConstrainedLassoCV(n_radii=20, cv=3).fit(data.X, data.y)
+    >>> bool(model.score(data.X, data.y) > 0.9), model.mse_path_.shape
+    (True, (20, 3))
+    """
+
+    loss = "squared"
+    constraint = "l1"
+
+    def __init__(
+        self,
+        *,
+        radii: Any = None,
+        n_radii: int = 100,
+        eps: float = 1e-2,
+        cv: Any = None,
+        selection: str = "best",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: float = 1000,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.radii = radii
+        self.n_radii = n_radii
+        self.eps = eps
+        self.cv = cv
+        self.selection = selection
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Choose the radius and fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            Weighs samples in fitting and in the errors. Samples without weight are left out.
+        """
+        X, y, weight = self._validated(X, y, sample_weight, y_numeric=True)
+        y = y.astype(np.float64, copy=False)
+        parts = validation.folds(self.cv, X, y, weight, is_classifier=False)
+        kept = weighted_only(weight)
+        whole = (X, y, weight) if kept is None else (X[kept], y[kept], weight[kept])
+        settings: dict[str, Any] = {"tol": self.tol, "fit_intercept": bool(self.fit_intercept)}
+        grid: dict[str, Any] = {"n_radii": self.n_radii, "eps": self.eps}
+        if self.radii is not None:
+            grid = {"radii": validation.as_radii(self.radii)}
+        radii, coefs, info = lasso_path(whole[0], whole[1], sample_weight=whole[2], **grid, **settings)
+        go_on_unless_interrupted(info.status)
+        if radii[-1] == 0.0:  # y is constant: zero is the answer to any radius
+            radii, coefs = np.ones(1), coefs[:, :1]
+        errors = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(_errors)(X, y, weight, train, test, radii, settings) for train, test in parts
+        )
+        self.radii_, self.coef_path_, self.mse_path_ = radii, coefs, np.column_stack(errors)
+        k = validation.select(-self.mse_path_, self.selection)
+        self._solve_all(whole[0], [whole[1]], whole[2], [coefs[:, [k]].toarray()[:, 0]], radius=float(radii[k]))
+        self._flatten()
+        return self
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        validation.check_selection(self.selection)
+        validation.check_grid(self.n_radii, self.eps)
+
+
+def _errors(X: Any, y: Any, weight: Any, train: Any, test: Any, radii: Any, settings: dict[str, Any]) -> np.ndarray:
+    """Return the mean squared errors on the samples of ``test`` of the path fitted on those of ``train``."""
+    _, coefs, info = lasso_path(
+        X[train], y[train], radii=radii, sample_weight=None if weight is None else weight[train], **settings
+    )
+    go_on_unless_interrupted(info.status)
+    active = np.unique(coefs.indices)
+    predictions = X[test][:, active] @ coefs[active].toarray() + info.intercept
+    return np.average((y[test][:, None] - predictions) ** 2, axis=0, weights=None if weight is None else weight[test])

@@ -1,0 +1,242 @@
+"""ConstrainedLogisticRegression, and its CV sibling, which picks the radius by cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import get_scorer
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+
+from condgrad.estimators import _cross_validation as validation
+from condgrad.estimators._linear_model import as_seed, loss_scale, weighted_only
+from condgrad.estimators.classifier import ConstrainedClassifier, probabilities
+from condgrad.estimators.radius import go_on_unless_interrupted, radius_at, two_digits
+from condgrad.minimize import minimize
+
+
+class ConstrainedLogisticRegression(ConstrainedClassifier):
+    r"""Logistic regression over a ball: minimises (1/n) sum_i log(1 + exp(-y_i (x_i'w + b))) over ||w|| <= radius.
+
+    Parameters
+    ----------
+    radius : float, optional
+        The largest norm of w. By default it is picked by :func:`condgrad.radius_max` with eps = 0.1: for the l1 ball
+        the norm of the penalised solution whose penalty is a tenth of the smallest one that gives zero.
+        :class:`ConstrainedLogisticRegressionCV` tunes it.
+    constraint : str or set
+        The l1 ball by default, for sparse models; as in :class:`ConstrainedClassifier`.
+    solver, fit_intercept, tol, max_iter, max_time, class_weight, warm_start, random_state, verbose
+        As in :class:`ConstrainedClassifier`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, gap_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`ConstrainedClassifier`.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]], [0, 0, 1, 1]
+    >>> model = cg.ConstrainedLogisticRegression(radius=2.0).fit(X, y)
+    >>> model.coef_.round(6), model.predict(X)
+    (array([[2., 0.]]), array([0, 0, 1, 1]))
+    """
+
+    loss = "logistic"
+
+    def __init__(
+        self,
+        radius: float | None = None,
+        *,
+        constraint: Any = "l1",
+        solver: Any = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: float = 1000,
+        max_time: float | None = None,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.radius = radius
+        self.constraint = constraint
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
+    r"""Logistic regression over a ball whose radius cross-validation picks.
+
+    In every fold the radii are solved in ascending order, each from the last solution and certified to ``tol``; the
+    radius with the best mean score is taken for all data (the same one for all classes).
+
+    Parameters
+    ----------
+    radii : array, optional
+        The radii to choose from. By default ``n_radii`` of them, evenly spaced in their logarithm, between a hundredth
+        of ``radius_max(X, y, loss="logistic", eps=eps)`` and itself (the largest one of all classes, to two digits).
+    n_radii, eps : int, float
+        See ``radii``.
+    constraint : str
+        A set with a radius that contains zero: "l1", "nonnegative-l1", "l2" or "linf".
+    cv : int, splitter or iterable, optional
+        Folds, as in scikit-learn: 5 by default, stratified.
+    scoring : str or callable, optional
+        A scorer of scikit-learn. By default the mean log-probability of the true class.
+    selection : {"best", "one-standard-error"}
+        Which radius: the one with the best mean, or the smallest one whose mean is within one standard error of it.
+    solver, fit_intercept, tol, max_iter, class_weight, random_state, verbose
+        As in :class:`ConstrainedClassifier`.
+    n_jobs : int, optional
+        Folds at a time, on threads: the kernels release the interpreter lock.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, gap_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`ConstrainedClassifier`, for the chosen radius on all data.
+    radii_ : array of shape (n_radii,)
+    score_path_ : array of shape (n_radii, n_folds)
+        Scores of the samples left out.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> from condgrad import datasets
+    >>> data = datasets.simulate_classification(120, 20, n_informative=3, random_state=0)
+    >>> model = cg.ConstrainedLogisticRegressionCV(n_radii=8, cv=3).fit(data.X, data.y)
+    >>> bool(model.score(data.X, data.y) > 0.7), model.score_path_.shape
+    (True, (8, 3))
+    """
+
+    loss = "logistic"
+
+    def __init__(
+        self,
+        *,
+        radii: Any = None,
+        n_radii: int = 20,
+        eps: float = 1e-2,
+        constraint: str = "l1",
+        cv: Any = None,
+        scoring: Any = None,
+        selection: str = "best",
+        solver: Any = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: float = 1000,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.radii = radii
+        self.n_radii = n_radii
+        self.eps = eps
+        self.constraint = constraint
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Choose the radius and fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels.
+        sample_weight : array of shape (n_samples,), optional
+            Weighs samples in fitting and in the scores. Samples without weight are left out.
+        """
+        X, y, weight = self._validated(X, y, sample_weight)
+        check_classification_targets(y)
+        parts = validation.folds(self.cv, X, y, weight, is_classifier=True)
+        kept = weighted_only(weight)
+        whole = (X, y, weight) if kept is None else (X[kept], y[kept], weight[kept])
+        index = self._number_classes(whole[1])
+        targets, used = self._targets(index), self._with_class_weight(index, whole[2])
+        self.radii_ = self._grid(whole[0], targets, used)
+        scores = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._fold_scores)(X, y, weight, train, test) for train, test in parts
+        )
+        self.score_path_ = np.column_stack(scores)
+        radius = float(self.radii_[validation.select(self.score_path_, self.selection)])
+        self._solve_all(whole[0], targets, used, radius=radius)
+        self.radius_ = radius
+        return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the score of ``scoring``, or the accuracy where that is None."""
+        if self.scoring is None:
+            return super().score(X, y, sample_weight)
+        return float(get_scorer(self.scoring)(self, X, y, **_as_keyword(sample_weight)))
+
+    def _grid(self, X: Any, targets: list[np.ndarray], weight: np.ndarray | None) -> np.ndarray:
+        if self.radii is not None:
+            return validation.as_radii(self.radii)
+        budget = self._budget()
+        problem = self._problem(self._design(X, weight), targets[0], budget)
+        largest = max(radius_at(problem.sharing_data(y=y), budget.make, self.eps) for y in targets)
+        return np.geomspace(0.01, 1.0, self.n_radii) * (two_digits(largest) or 1.0)
+
+    def _fold_scores(self, X: Any, y: Any, weight: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+        """Return the scores on the samples of ``test`` of the models of all radii fitted on those of ``train``."""
+        index = np.searchsorted(self.classes_, y[train])
+        if np.unique(index).size < self.classes_.size:
+            raise ValueError("a fold of cv leaves a class without samples to fit; use fewer folds, or stratified ones.")
+        budget = self._budget()
+        used = self._with_class_weight(index, None if weight is None else weight[train])
+        design, targets = self._design(X[train], used), self._targets(index)
+        first = self._problem(design, targets[0], budget)
+        coef = np.empty((self.radii_.size, len(targets), X.shape[1]))
+        intercept = np.empty(coef.shape[:2])
+        seed = as_seed(self.random_state)
+        for c, target in enumerate(targets):
+            problem, w = first.sharing_data(y=target), None
+            tol = self.tol * loss_scale(problem)
+            for k, radius in enumerate(self.radii_):
+                part = problem.sharing_data(constraint=budget.make(radius))
+                result = minimize(part, self.solver, w0=w, tol=tol, max_epochs=self.max_iter, random_state=seed)
+                go_on_unless_interrupted(result.status)
+                coef[k, c], intercept[k, c] = result.w, result.intercept
+                w = result.w
+        held_out = X[test], y[test], None if weight is None else weight[test]
+        return np.array([self._score_of(coef[k], intercept[k], *held_out) for k in range(self.radii_.size)])
+
+    def _score_of(self, coef: np.ndarray, intercept: np.ndarray, X: Any, y: np.ndarray, weight: Any) -> float:
+        if self.scoring is None:
+            p = probabilities(X @ coef.T + intercept)[np.arange(y.size), np.searchsorted(self.classes_, y)]
+            return float(np.average(np.log(np.maximum(p, np.finfo(float).tiny)), weights=weight))
+        model = ConstrainedLogisticRegression()
+        model.coef_, model.intercept_, model.classes_ = coef, intercept, self.classes_
+        model.n_features_in_ = X.shape[1]
+        return float(get_scorer(self.scoring)(model, X, y, **_as_keyword(weight)))
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        validation.check_selection(self.selection)
+        validation.check_grid(self.n_radii, self.eps)
+        if not isinstance(self.constraint, str):
+            raise ValueError(f"constraint must be the name of a set with a radius here; got {self.constraint!r}.")
+
+
+def _as_keyword(weight: Any) -> dict[str, Any]:
+    return {} if weight is None else {"sample_weight": weight}

@@ -1,0 +1,134 @@
+"""ConstrainedRegressor: a linear regressor of any loss over any set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from condgrad import losses
+from condgrad.estimators._linear_model import ConstrainedLinearModel, weighted_only
+
+
+class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
+    r"""Linear regressor: minimises the mean loss of the predictions x'w + b over w in a constraint set.
+
+    Several outputs are one problem each. With ``loss="poisson"`` the predicted mean is exp(x'w + b).
+
+    Parameters
+    ----------
+    loss : str or loss object
+        A name of :func:`condgrad.losses.by_name`, or an object with its parameters.
+    constraint : str or set
+        "l1", "nonnegative-l1", "l2", "linf" or "simplex", which ``radius`` belongs to; or a set of
+        :mod:`condgrad.constraints`, or any object with a method ``lmo``.
+    radius : float, optional
+        The size of a named set. By default it is picked by :func:`condgrad.radius_max` with eps = 0.1, for every output
+        its own: where the objective falls at a tenth of the rate at which it fell from zero. That follows the units
+        of X and y and is neither zero nor a fit of everything; for a tuned radius use :class:`ConstrainedLassoCV`.
+        (The simplex has radius 1.)
+    solver : str or solver object
+        As in :func:`condgrad.minimize`.
+    fit_intercept : bool
+        Whether to add an intercept, which is free. Convex losses only.
+    tol : float
+        Accuracy: the exact Frank-Wolfe gap is to be at most this share of the loss of the best constant.
+    max_iter : float
+        Epochs, n evaluations of a single-sample gradient each, after which to stop.
+    max_time : float, optional
+        Seconds after which to stop.
+    warm_start : bool
+        Whether ``fit`` starts from the last solution (scaled into the set where that has become smaller).
+    random_state : int, RandomState, Generator or None
+        For solvers that draw samples.
+    verbose : bool
+        Show progress on the terminal.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_outputs, n_features)
+        Sparse after ``sparsify()``.
+    intercept_ : float or array of shape (n_outputs,)
+    gap_ : float, or array with one entry per output
+        The exact Frank-Wolfe gap: the loss is at most that above the optimum, for a convex loss.
+    radius_ : float, or array with one entry per output
+        The radius that was used, for named sets.
+    result_, trace_ : Result and Trace, or a list of one per output
+    n_iter_ : int
+        Epochs, the most of all outputs.
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]], [0.0, 1.0, 2.0, 30.0]
+    >>> model = cg.ConstrainedRegressor(loss="huber", constraint="simplex").fit(X, y)
+    >>> model.coef_, bool(model.gap_ < 1e-5)
+    (array([1., 0.]), True)
+    """
+
+    def __init__(
+        self,
+        loss: Any = "squared",
+        *,
+        constraint: Any = "l1",
+        radius: float | None = None,
+        solver: Any = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: float = 1000,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.constraint = constraint
+        self.radius = radius
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = self._is_poisson()
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,), optional
+            Samples without weight are left out, as if never given.
+        """
+        X, y, weight = self._validated(X, y, sample_weight, multi_output=True, y_numeric=True)
+        kept = weighted_only(weight)
+        if kept is not None:
+            X, y, weight = X[kept], y[kept], weight[kept]
+        targets = [y] if y.ndim == 1 else list(y.T)
+        self._solve_all(X, targets, weight, self._starts(len(targets), X.shape[1]))
+        if y.ndim == 1:
+            self._flatten()
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the prediction for each sample: x'w + b, or its exponential for the Poisson loss."""
+        scores = self._scores(X)
+        p = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
+        return np.exp(p) if self._is_poisson() else p
+
+    def _flatten(self) -> None:
+        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+
+    def _is_poisson(self) -> bool:
+        return self.loss == "poisson" or isinstance(self.loss, losses.Poisson)
