@@ -13,7 +13,7 @@ compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the example
 
 ROOT = Path(__file__).parents[1]
 PAGES = [f"docs/extend/{name}.md" for name in ("loss", "constraint_set", "solver", "terms")]
-PAGES += [f"docs/{name}.md" for name in ("quickstart", "paths", "cli")]
+PAGES += [f"docs/{name}.md" for name in ("quickstart", "estimators", "paths", "cli")]
 
 
 def blocks(page, language):

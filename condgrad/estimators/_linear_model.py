@@ -56,7 +56,7 @@ class Budget(NamedTuple):
         if self.make is None:
             return problem, None
         radius = default_radius(problem, self.make) if self.radius is None else self.radius
-        return problem.sharing_data(constraint=self.make(radius)), radius
+        return problem.over(self.make(radius)), radius
 
 
 class ConstrainedLinearModel(BaseEstimator):
@@ -167,7 +167,7 @@ class ConstrainedLinearModel(BaseEstimator):
         random_state = as_seed(self.random_state)
         first, results, radii, complaints, shortfalls = None, [], [], [], []
         for k, y in enumerate(targets):
-            first = self._problem(design, y, budget) if first is None else first.sharing_data(y=design.targets(y))
+            first = self._problem(design, y, budget) if first is None else first.with_targets(design.targets(y))
             problem, used = budget.applied(first)
             tol = self.tol * loss_scale(problem)
             result = minimize(

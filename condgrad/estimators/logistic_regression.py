@@ -194,7 +194,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
             return validation.as_radii(self.radii)
         budget = self._budget()
         problem = self._problem(self._design(X, weight), targets[0], budget)
-        largest = max(radius_at(problem.sharing_data(y=y), budget.make, self.eps) for y in targets)
+        largest = max(radius_at(problem.with_targets(y), budget.make, self.eps) for y in targets)
         return np.geomspace(0.01, 1.0, self.n_radii) * (two_digits(largest) or 1.0)
 
     def _fold_scores(self, X: Any, y: Any, weight: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
@@ -210,10 +210,10 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         intercept = np.empty(coef.shape[:2])
         seed = as_seed(self.random_state)
         for c, target in enumerate(targets):
-            problem, w = first.sharing_data(y=target), None
+            problem, w = first.with_targets(target), None
             tol = self.tol * loss_scale(problem)
             for k, radius in enumerate(self.radii_):
-                part = problem.sharing_data(constraint=budget.make(radius))
+                part = problem.over(budget.make(radius))
                 result = minimize(part, self.solver, w0=w, tol=tol, max_epochs=self.max_iter, random_state=seed)
                 go_on_unless_interrupted(result.status)
                 coef[k, c], intercept[k, c] = result.w, result.intercept

@@ -137,7 +137,7 @@ def radius_at(problem: Problem, make: Callable[[float], Any], share: float) -> f
     low, high = (0.0, largest), (math.inf, 0.0)
     w, last = zero, radius
     for _ in range(_MOST_SOLVES):
-        part = problem.sharing_data(constraint=make(radius))
+        part = problem.over(make(radius))
         tol = _CLOSE_GAP * target * radius
         start = w * min(1.0, radius / last)
         result = minimize(part, w0=start, tol=tol, max_epochs=_MOST_EPOCHS, random_state=0)
