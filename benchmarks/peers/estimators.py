@@ -208,7 +208,7 @@ def condgrad_run(X: Any, y: np.ndarray, radii: Any, folds: Any, task: Task, targ
         scale, w = problem.objective(np.zeros(X.shape[1])), None
         path = None if task.is_classifier else cg.lasso_path(X[train], y[train], radii=radii, tol=target)[1]
         for k, radius in enumerate(radii):
-            part = problem.sharing_data(constraint=cg.constraints.L1Ball(radius))
+            part = problem.over(cg.constraints.L1Ball(radius))
             w = cg.minimize(part, w0=w, tol=target * scale).w if path is None else path[:, [k]].toarray()[:, 0]
             worst = max(worst, part.gap(w) / scale)
     return seconds, worst
