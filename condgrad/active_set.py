@@ -107,16 +107,9 @@ class ActiveSet:
         self.weights = arrays["weights"]
 
 
-def stack(vertices: list[Any], *, distinct_features: bool = False) -> Any:
-    """Return a stack of the given vertices, of which there is at least one.
-
-    ``distinct_features`` puts atoms that share a feature into a stack of vertices: the curvature of atoms has a place
-    for each feature.
-    """
-    is_atomic = all(isinstance(v, Atom) for v in vertices)
-    if is_atomic and distinct_features:
-        is_atomic = len({v.index for v in vertices}) == len(vertices)
-    held = AtomStack() if is_atomic else VertexStack()
+def stack(vertices: list[Any]) -> Any:
+    """Return a stack of the given vertices, of which there is at least one."""
+    held = AtomStack() if all(isinstance(v, Atom) for v in vertices) else VertexStack()
     held.extend(vertices)
     return held
 

@@ -142,7 +142,7 @@ class Problem:
         s = self.lmo(r)
         gap = gap_at(r, w, s)
         if not callable(atoms):
-            wanted = None if atoms is None else Wanted(stack(atoms, distinct_features=True))
+            wanted = None if atoms is None else Wanted(stack(atoms))
         else:
             wanted = atoms(value, r, gap)
         if wanted is None:
