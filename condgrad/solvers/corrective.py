@@ -9,14 +9,7 @@ import numpy as np
 from condgrad.problem import Evaluation, Problem, Wanted
 from condgrad.taylor_model import model_for
 
-_SAVED = (
-    "gradient_evaluations",
-    "lmo_calls",
-    "is_still",
-    "thinning",
-    "first_objective",
-    "rows_per_atom",
-)  # by a checkpoint
+_SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "thinning", "first_objective", "rows_per_atom")
 _SUFFICIENT = 1e-4  # of the decrease that the slope promises: Armijo's rule
 _SMALL = 4000  # samples that a first rough answer is sought for
 _WIDENING = 8  # how many times more samples a rough answer is refined on
@@ -93,18 +86,19 @@ class CorrectiveState:
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all that decides the rest of the run, as numbers and as arrays."""
-        kept = self.model.kept(self.atoms, self.x)
-        arrays = {f"atoms.{name}": part for name, part in self.atoms.select(kept).to_arrays().items()}
-        arrays |= {"x": self.x[kept], "curvature": self.curvature[np.ix_(kept, kept)]}  # type: ignore[index]
-        return {name: getattr(self, name) for name in _SAVED}, arrays
+        assert self.curvature is not None
+        arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()}
+        return {name: getattr(self, name) for name in _SAVED}, arrays | {"x": self.x, "curvature": self.curvature}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Go back to a snapshot; a pass tells again what is not in it."""
-        self.see(numbers["thinning"])
-        self.rows_per_atom, self.curvature = numbers["rows_per_atom"], arrays["curvature"]
-        self.look(type(self.atoms).from_arrays(arrays), arrays["x"], np.inf)
         for name in _SAVED:
             setattr(self, name, numbers[name])
+        self.see(self.thinning)
+        self.atoms, self.x = type(self.atoms).from_arrays(arrays), arrays["x"]
+        self.curvature = arrays["curvature"]
+        self.w = self.atoms.combination(self.x, self.problem.n_features)
+        self.evaluation = self.part.evaluate(self.w)
 
     @property
     def known_gap(self) -> float:
