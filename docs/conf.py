@@ -44,9 +44,10 @@ html_theme_options = {
 }
 
 
-def skip_fields(app, what, name, obj, skip, options):
-    """Leave out the fields of a NamedTuple: they are its parameters, and its docstring describes them."""
-    return True if isinstance(obj, _tuplegetter) else None
+def skip_member(app, what, name, obj, skip, options):
+    """Leave out the fields of a NamedTuple, which its docstring describes, and scikit-learn's routing of metadata."""
+    is_routing = name.endswith("_request") or name == "get_metadata_routing"
+    return True if is_routing or isinstance(obj, _tuplegetter) else None
 
 
 class PlainBars(SphinxTransform):
@@ -61,5 +62,5 @@ class PlainBars(SphinxTransform):
 
 
 def setup(app):
-    app.connect("autodoc-skip-member", skip_fields)
+    app.connect("autodoc-skip-member", skip_member)
     app.add_transform(PlainBars)
