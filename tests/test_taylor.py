@@ -469,3 +469,16 @@ def test_curvature_on_two_atoms_of_one_feature(kind):
     one = problem.evaluate(w, [constraints.Atom(3, 2.0)]).curvature[0, 0]
     both = problem.evaluate(w, [constraints.Atom(3, 2.0), constraints.Atom(3, -2.0)]).curvature
     np.testing.assert_allclose(both, [[one, -one], [-one, one]], rtol=1e-12)
+
+
+def test_what_few_samples_tell_is_not_taken_for_all():
+    problem = make_large_problem(loss=losses.Squared())
+    state = cg.solvers.Corrective().init(problem, None)
+    assert state.thinning == 5
+    assert state.known_gap == state.gap_estimate == np.inf
+    for t in range(12):
+        cg.solvers.Corrective().step(problem, state, t)
+    assert state.thinning == 1
+    assert state.known_gap == problem.gap(state.w)
+    vertices = [state.atoms.vertex(k) for k in range(len(state.atoms))]
+    np.testing.assert_allclose(state.curvature, problem.evaluate(state.w, vertices).curvature, rtol=1e-9, atol=1e-12)
