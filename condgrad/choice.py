@@ -53,7 +53,8 @@ def estimates(problem: Any, rho: float) -> dict[str, float]:
         corrective = 23.0 * n_passes * stored + 17.0 * n * n_passes**3
     work = {"corrective": corrective}
     work["bpcg" if problem.constraint.is_polytope else "fw"] = n_steps * (2.0 * stored + 30.0 * n)
-    if problem.is_compiled:
+    # Small steps need kernels, the count above a convex F, and the estimate of sfw follows a free intercept with delay.
+    if problem.is_compiled and problem.is_convex and not problem.has_intercept:
         work["sfw"] = 2.0 / 3.0 * n_steps * (3.0 * stored + 30.0 * n + 100.0 * d)
     return work
 

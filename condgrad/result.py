@@ -14,7 +14,7 @@ class Status(enum.Enum):
     """Why a run stopped; the value is the sentence that users read."""
 
     CONVERGED = "The Frank-Wolfe gap fell below tol."
-    MAX_EPOCHS = "The limit max_epochs was reached; raise it, or try solver='pairwise'."
+    MAX_EPOCHS = "The limit max_epochs was reached; raise it, raise tol, or try solver='auto'."
     MAX_STEPS = "The limit max_steps was reached; raise it to go on."
     MAX_TIME = "The limit max_time was reached; raise it, or go on from this result with w0=result."
     SMALL_STEP = "A step changed no coefficient by more than the solver's step_tol; the gap says how good this is."

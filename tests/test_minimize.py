@@ -523,6 +523,19 @@ def test_auto_weighs_the_work_of_solvers_over_other_sets():
     assert "(sfw)" not in solver_for(oracle, tol=1.0)  # it is not compiled: small steps would be slow
 
 
+def test_auto_takes_no_stochastic_solver_with_an_intercept_or_without_convexity():
+    X, y = np.ones((40, 5)), (np.arange(40) > 20) * 1.0
+    cube = cg.constraints.LinfBall(1.0)
+    logistic, sigmoid = (cg.losses.Logistic(), 2.0 * y - 1.0), (cg.losses.SigmoidSquared(), y)
+    for (loss, targets), intercept, expected in (
+        (logistic, False, True),
+        (logistic, True, False),
+        (sigmoid, False, False),
+    ):
+        problem = cg.Problem(X, targets, loss, cube, intercept=intercept)
+        assert ("sfw" in choice.estimates(problem, 1e-2)) is expected
+
+
 def test_estimated_work_is_what_the_module_says():
     X, y = np.ones((40, 5)), np.sign(np.arange(40) - 20.5)
     cube = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.LinfBall(1.0))
