@@ -14,6 +14,7 @@ from typing import Any
 
 from condgrad.cli import _options as options
 from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show
+from condgrad.cli.fit import exit_code
 
 EPILOG = """\
 Without --radii the grid is evenly spaced in its logarithm, up to the radius (to a factor of two)
@@ -92,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         ax = plot_path_scores(radii, scores.mean, scores.error, n_nonzero=scores.nonzero, best=best)
         save_plot(ax, args.plot)
     _report(args, radii, scores, best, model, status)
-    return {"CONVERGED": 0, "INTERRUPTED": 130}.get(status.name, 1)
+    return exit_code(status)
 
 
 def parse_numbers(text: str | None, option: str) -> Any:
