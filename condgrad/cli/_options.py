@@ -8,7 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 FORMATS = ("libsvm", "csv", "parquet", "npz")
-FILLED_IN = {"placeholder", "members", "offsets", "size"}  # fields that classes compute from the others
+FILLED_IN = {
+    "placeholder",
+    "members",
+    "offsets",
+    "size",
+    "order",
+    "n_nodes",
+    "root",
+}  # fields that classes compute from the others
 _SPEC = "NAME[:KEY=VALUE,...]"
 
 

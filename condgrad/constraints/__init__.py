@@ -4,51 +4,89 @@ import difflib
 from typing import Any
 
 from condgrad.constraints._protocol import ConstraintSet, best_vertex, constraint_set
+from condgrad.constraints.birkhoff import Birkhoff
 from condgrad.constraints.box import Box
 from condgrad.constraints.convex_hull import ConvexHull
+from condgrad.constraints.convex_hull_of_union import ConvexHullOfUnion
+from condgrad.constraints.ellipsoid import Ellipsoid
+from condgrad.constraints.flow_polytope import FlowPolytope
+from condgrad.constraints.fused_ball import FusedBall
+from condgrad.constraints.graph_total_variation_ball import GraphTotalVariationBall
 from condgrad.constraints.group_ball import GroupBall
 from condgrad.constraints.hypersimplex import Hypersimplex
+from condgrad.constraints.isotonic_box import IsotonicBox
 from condgrad.constraints.k_sparse_polytope import KSparsePolytope
+from condgrad.constraints.k_support_ball import KSupportBall
 from condgrad.constraints.l1_ball import L1Ball
 from condgrad.constraints.l2_ball import L2Ball
+from condgrad.constraints.latent_group_ball import LatentGroupBall
+from condgrad.constraints.linear_image import LinearImage
+from condgrad.constraints.linearly_constrained import LinearlyConstrained
 from condgrad.constraints.linf_ball import LinfBall
 from condgrad.constraints.lp_ball import LpBall
+from condgrad.constraints.matroid_base_polytope import MatroidBasePolytope, partition_matroid, uniform_matroid
+from condgrad.constraints.minkowski_sum import MinkowskiSum
 from condgrad.constraints.nonnegative_l1_ball import NonnegativeL1Ball
 from condgrad.constraints.oracle_set import OracleSet, as_constraint_set
+from condgrad.constraints.ordered_weighted_l1_ball import OrderedWeightedL1Ball
+from condgrad.constraints.permutahedron import Permutahedron
 from condgrad.constraints.polytope import Polytope
 from condgrad.constraints.product import Product
 from condgrad.constraints.scale import Scale
 from condgrad.constraints.shift import Shift
 from condgrad.constraints.simplex import Simplex
+from condgrad.constraints.spanning_tree_polytope import SpanningTreePolytope
+from condgrad.constraints.sparse_group_ball import SparseGroupBall
+from condgrad.constraints.total_variation_ball import TotalVariationBall
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex
 from condgrad.constraints.weighted_l1_ball import WeightedL1Ball
 
 __all__ = [
     "Atom",
+    "Birkhoff",
     "Box",
     "ConstraintSet",
     "ConvexHull",
+    "ConvexHullOfUnion",
     "DenseVertex",
+    "Ellipsoid",
+    "FlowPolytope",
+    "FusedBall",
+    "GraphTotalVariationBall",
     "GroupBall",
     "Hypersimplex",
+    "IsotonicBox",
     "KSparsePolytope",
+    "KSupportBall",
     "L1Ball",
     "L2Ball",
+    "LatentGroupBall",
+    "LinearImage",
+    "LinearlyConstrained",
     "LinfBall",
     "LpBall",
+    "MatroidBasePolytope",
+    "MinkowskiSum",
     "NonnegativeL1Ball",
     "OracleSet",
+    "OrderedWeightedL1Ball",
+    "Permutahedron",
     "Polytope",
     "Product",
     "Scale",
     "Shift",
     "Simplex",
+    "SpanningTreePolytope",
+    "SparseGroupBall",
     "SparseVertex",
+    "TotalVariationBall",
     "WeightedL1Ball",
     "as_constraint_set",
     "best_vertex",
     "by_name",
     "constraint_set",
+    "partition_matroid",
+    "uniform_matroid",
 ]
 
 REGISTERED = {
@@ -63,9 +101,27 @@ REGISTERED = {
     "k-sparse": KSparsePolytope,
     "hypersimplex": Hypersimplex,
     "group": GroupBall,
+    "ordered-weighted-l1": OrderedWeightedL1Ball,
+    "k-support": KSupportBall,
+    "sparse-group": SparseGroupBall,
+    "latent-group": LatentGroupBall,
+    "fused": FusedBall,
+    "total-variation": TotalVariationBall,
+    "graph-total-variation": GraphTotalVariationBall,
+    "isotonic": IsotonicBox,
+    "ellipsoid": Ellipsoid,
+    "permutahedron": Permutahedron,
+    "birkhoff": Birkhoff,
+    "flow": FlowPolytope,
+    "spanning-tree": SpanningTreePolytope,
+    "matroid-base": MatroidBasePolytope,
     "convex-hull": ConvexHull,
     "polytope": Polytope,
+    "linearly-constrained": LinearlyConstrained,
     "product": Product,
+    "minkowski-sum": MinkowskiSum,
+    "convex-hull-of-union": ConvexHullOfUnion,
+    "linear-image": LinearImage,
 }
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from condgrad.compiled import compiled
+from condgrad.constraints._sphere import stretch
+from condgrad.constraints.vertices import SparseVertex
 
 
 @compiled
@@ -44,3 +48,14 @@ class FeatureGroups(NamedTuple):
     def member(self, k):
         """Return the feature at place ``k``."""
         return self.members[k]
+
+    def opposite(self, r, g, radius):
+        """Return -radius r_g / ||r_g||_2, the point of the sphere over block ``g`` with the smallest <r, s>."""
+        first, size = self.offsets[g], self.offsets[g + 1] - self.offsets[g]
+        indices = np.empty(size, np.int64)
+        values = np.empty(size)
+        for k in range(size):
+            indices[k] = self.members[first + k]
+            values[k] = r.at(indices[k])
+        stretch(values, -radius)
+        return SparseVertex(indices, values)

@@ -23,6 +23,13 @@ def as_positive_integer(owner: str, name: str, value: Any) -> int:
     return number
 
 
+def as_real(owner: str, name: str, value: Any) -> float:
+    """Return ``value`` as a float."""
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        return float(value)
+    raise TypeError(f"{name} of {owner} must be a real number; got {' '.join(reprlib.repr(value).split())}.")
+
+
 def as_reals(owner: str, name: str, value: Any, n_dims: int = 1, *, is_finite: bool = True) -> np.ndarray:
     """Return ``value`` as a new float64 array with ``n_dims`` dimensions and at least one entry."""
     array = to_array(owner, name, value)

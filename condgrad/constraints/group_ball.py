@@ -8,12 +8,12 @@ import numpy as np
 
 from condgrad.constraints._blocks import FeatureGroups
 from condgrad.constraints._capped import project_capped
+from condgrad.constraints._groups import members_by_label
 from condgrad.constraints._parameters import as_labels, shown
 from condgrad.constraints._protocol import best_vertex, check_positive, constraint_set
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.max_tree import GroupScore
-from condgrad.linalg.vectors import inner
 
 
 @constraint_set
@@ -60,8 +60,7 @@ class GroupBall(NamedTuple):
         if self.members is not None:
             return self
         groups = as_labels("GroupBall", "groups", self.groups)
-        sizes = np.unique(groups, return_counts=True)[1]
-        return groups, self.radius, np.argsort(groups, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])
+        return groups, self.radius, *members_by_label(groups)
 
     def check(self):
         """Raise unless the radius is positive and finite."""
@@ -70,22 +69,7 @@ class GroupBall(NamedTuple):
     def lmo(self, r):
         """Return -radius r_g / ||r_g||_2 on the group with the largest norm, or radius e_j for r = 0."""
         g = r.best_group(self.members, self.offsets)
-        first, size = self.offsets[g], self.offsets[g + 1] - self.offsets[g]
-        indices = np.empty(size, np.int64)
-        values = np.zeros(size)
-        largest = 0.0
-        for k in range(size):
-            indices[k] = self.members[first + k]
-            largest = max(largest, abs(r.at(indices[k])))
-        if largest == 0.0:
-            values[0] = self.radius
-            return SparseVertex(indices, values)
-        for k in range(size):
-            values[k] = r.at(indices[k]) / largest  # squares of these neither overflow nor vanish
-        factor = -self.radius / np.sqrt(inner(values, values))
-        for k in range(size):
-            values[k] *= factor
-        return SparseVertex(indices, values)
+        return FeatureGroups(self.members, self.offsets).opposite(r, g, self.radius)
 
     def norms(self, w):
         """Return ||w_g||_2 of each group."""

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import ConstraintSet, as_array
+from condgrad.constraints._rows import as_bounds, as_rows, dimension
 from condgrad.constraints.vertices import DenseVertex
 
 # The tightest that HiGHS accepts: rows are scaled to norm 1, so a vertex lies within 1e-10 of every half-space.
@@ -42,14 +42,15 @@ class Polytope(ConstraintSet):
 
     vertex = DenseVertex
     is_polytope = True
+    _empty = "the Polytope"  # who is to blame where there is no point
 
     def __init__(
         self, A_ub: Any = None, b_ub: Any = None, A_eq: Any = None, b_eq: Any = None, bounds: Any = None
     ) -> None:
-        self.A_ub, self.b_ub = _as_rows("A_ub", A_ub, "b_ub", b_ub)
-        self.A_eq, self.b_eq = _as_rows("A_eq", A_eq, "b_eq", b_eq)
-        self.n_features: int = _dimension(self.A_ub, self.A_eq, bounds)
-        self.bounds = _as_bounds(bounds, self.n_features)
+        self.A_ub, self.b_ub = as_rows("Polytope", "A_ub", A_ub, "b_ub", b_ub)
+        self.A_eq, self.b_eq = as_rows("Polytope", "A_eq", A_eq, "b_eq", b_eq)
+        self.n_features: int = dimension("Polytope", self.A_ub, self.A_eq, bounds)
+        self.bounds = as_bounds("Polytope", bounds, self.n_features)
         self._check_not_empty()
         self._check_bounded()
 
@@ -85,7 +86,7 @@ class Polytope(ConstraintSet):
 
     def _check_not_empty(self) -> None:
         if self._solve(np.zeros(self.n_features), self.bounds).status == _INFEASIBLE:
-            raise ValueError("the Polytope is empty: no w satisfies all of its constraints. Relax one of them.")
+            raise ValueError(f"{self._empty} is empty: no w satisfies all of its constraints. Relax one of them.")
 
     def _check_bounded(self) -> None:
         if np.isfinite(self.bounds).all():
@@ -124,62 +125,3 @@ class Polytope(ConstraintSet):
             ahead = ~tight & (speed > 1e-9)
             w = w + (slack[ahead] / speed[ahead]).min() * free[:, 0]
         return w
-
-
-def _as_rows(name: str, A: Any, side: str, b: Any) -> tuple[Any, Any]:
-    """Return A and b with rows of norm 1 in A, or None twice."""
-    if A is None and b is None:
-        return None, None
-    if A is None or b is None:
-        given, missing = (name, side) if b is None else (side, name)
-        raise ValueError(f"{name} and {side} of Polytope belong together; got {given} alone. Give {missing} too.")
-    if scipy.sparse.issparse(A):
-        A = scipy.sparse.csr_array(A)
-        as_reals("Polytope", name, A.data if A.nnz else [0.0])
-        A = A.astype(np.float64)
-        norms = np.sqrt(A.multiply(A).sum(axis=1))
-    else:
-        A = as_reals("Polytope", name, A, n_dims=2)
-        norms = np.linalg.norm(A, axis=1)
-    b = as_reals("Polytope", side, b)
-    if b.size != A.shape[0]:
-        raise ValueError(f"{side} of Polytope must have one entry per row of {name}, {A.shape[0]}; got {b.size}.")
-    norms[norms == 0.0] = 1.0
-    if scipy.sparse.issparse(A):
-        return scipy.sparse.csr_array(scipy.sparse.diags_array(1.0 / norms) @ A), b / norms
-    return A / norms[:, None], b / norms
-
-
-def _dimension(A_ub: Any, A_eq: Any, bounds: Any) -> int:
-    sizes = {A.shape[1] for A in (A_ub, A_eq) if A is not None}
-    if np.ndim(np.array(bounds, dtype=object)) == 2:
-        sizes.add(len(bounds))
-    if len(sizes) != 1:
-        raise ValueError(
-            "A_ub, A_eq and bounds of Polytope must agree on the number of features; "
-            + (f"got {sorted(sizes)}." if sizes else "got none of them: give one, bounds with one row per feature.")
-        )
-    return int(sizes.pop())
-
-
-def _as_bounds(bounds: Any, n_features: int) -> np.ndarray:
-    table = np.array((None, None) if bounds is None else bounds, dtype=object)
-    if table.shape not in {(2,), (n_features, 2)}:
-        raise ValueError(
-            f"bounds of Polytope must be a pair (low, high) or an array of shape ({n_features}, 2); "
-            f"got shape {table.shape}."
-        )
-    table = np.broadcast_to(table, (n_features, 2))
-    free = np.array([[bound is None for bound in row] for row in table])
-    limits = as_reals("Polytope", "bounds", np.where(free, 0.0, table).tolist(), n_dims=2, is_finite=False)
-    limits = np.where(free, [-np.inf, np.inf], limits)
-    if np.isnan(limits).any() or (limits[:, 0] == np.inf).any() or (limits[:, 1] == -np.inf).any():
-        raise ValueError("bounds of Polytope must be numbers or None; got nan, or a bound of the wrong infinity.")
-    wrong = np.flatnonzero(limits[:, 0] > limits[:, 1])
-    if wrong.size:
-        j = wrong[0]
-        raise ValueError(
-            f"low of the bounds of Polytope must not exceed high; got low = {limits[j, 0]:g} and "
-            f"high = {limits[j, 1]:g} at feature {j}."
-        )
-    return limits

@@ -1,0 +1,62 @@
+"""Convex hulls of several sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
+from condgrad.constraints._several import as_sets, common_vertex
+from condgrad.constraints.vertices import DenseVertex, SparseVertex
+from condgrad.linalg.vectors import DenseVector
+
+
+class ConvexHullOfUnion(ConstraintSet):
+    """The convex hull of the union of several sets: mixtures of models of different kinds.
+
+    The oracle asks each set for a vertex and takes the best. It is not compiled itself, but the sets are where they can
+    be.
+
+    Parameters
+    ----------
+    sets : sequence of constraint sets
+
+    Examples
+    --------
+    >>> from condgrad.constraints import L1Ball, LinfBall
+    >>> hull = ConvexHullOfUnion([L1Ball(2.0), LinfBall(1.2)])
+    >>> hull.contains([1.6, 0.6]), hull.contains([1.6, 1.2])
+    (True, False)
+    """
+
+    def __init__(self, sets: Sequence[Any]) -> None:
+        self.sets, self.n_features = as_sets("ConvexHullOfUnion", sets)
+        self.is_polytope = all(one.is_polytope for one in self.sets)
+        self.is_symmetric = all(one.is_symmetric for one in self.sets)
+        self.vertex = common_vertex(self.sets)
+
+    def __repr__(self) -> str:
+        return f"ConvexHullOfUnion({self.sets!r})"
+
+    def check_features(self, n_features: int) -> None:
+        """Raise ValueError where one of the sets does not fit data with ``n_features`` columns."""
+        for one in self.sets:
+            one.check_features(n_features)
+
+    def lmo(self, r: Any) -> Any:
+        """Return the best of the vertices of all sets, the first among equals."""
+        entries = as_array(r)
+        largest = np.abs(entries).max()
+        scaled = DenseVector(entries / largest if largest > 0.0 else entries)
+        s = min((best_vertex(one, entries) for one in self.sets), key=lambda vertex: vertex.inner(scaled))
+        if isinstance(s, self.vertex):
+            return s
+        return SparseVertex(*s.support()) if self.vertex is SparseVertex else DenseVertex(s.to_dense(entries.size))
+
+    def diameter(self, order: float = 2, n_features: int | None = None) -> float:
+        """Return the largest diameter of a set where all are symmetric, else the bound by the smallest box around."""
+        if self.is_symmetric:
+            return float(max(one.diameter(order, n_features) for one in self.sets))
+        return super().diameter(order, n_features)

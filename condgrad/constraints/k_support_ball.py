@@ -1,0 +1,123 @@
+"""The ball of the k-support norm."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.constraints._capped import systematic_sample
+from condgrad.constraints._parameters import as_positive_integer
+from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._selection import smallest
+from condgrad.constraints._sphere import stretch
+from condgrad.constraints.vertices import SparseVertex
+
+
+@constraint_set
+class KSupportBall(NamedTuple):
+    """The k-support ball: the convex hull of the vectors with at most k nonzeros and ||w||_2 <= radius.
+
+    It is the tightest convex set around them, so tighter than the elastic net. The oracle takes the k largest entries
+    of |r| and returns -radius r / ||r||_2 there, in O(d log k).
+
+    Parameters
+    ----------
+    k : int
+        The number of nonzeros of an extreme point, at most n_features.
+    radius : float
+        Their Euclidean norm.
+
+    References
+    ----------
+    Argyriou, Foygel, Srebro (2012). Sparse prediction with the k-support norm. Its proposition 2.1 is the norm.
+
+    Examples
+    --------
+    >>> ball = KSupportBall(k=2, radius=5.0)
+    >>> ball.contains([3.0, 4.0, 0.0]), ball.contains([3.0, 3.0, 2.0])
+    (True, False)
+    """
+
+    k: Any
+    radius: float
+
+    is_symmetric = True
+    vertex = SparseVertex
+
+    def prepare(self):
+        """Return the fields with ``k`` as an int."""
+        return as_positive_integer("KSupportBall", "k", self.k), self.radius
+
+    def check(self):
+        """Raise unless the radius is positive and finite."""
+        check_positive("KSupportBall", "radius", self.radius)
+
+    def check_features(self, n_features):
+        """Raise ValueError where k is larger than ``n_features``."""
+        if self.k > n_features:
+            raise ValueError(
+                f"k of KSupportBall must be at most the number of features, {n_features}; got {self.k}. "
+                "Use L2Ball where every entry may be nonzero."
+            )
+
+    def lmo(self, r):
+        """Return -radius r / ||r||_2 on the k largest entries of |r|."""
+        keys = np.empty(r.size())
+        for j in range(r.size()):
+            keys[j] = -abs(r.at(j))
+        indices = smallest(keys, self.k)
+        values = np.empty(indices.shape[0])
+        for q in range(indices.shape[0]):
+            values[q] = r.at(indices[q])
+        stretch(values, -self.radius)
+        return SparseVertex(indices, values)
+
+    def split(self, w):
+        """Return the features in the order of |w|, how many of them are taken always, and the common size of the rest.
+
+        The best w = sum of weights times vectors of k nonzeros has the n_large largest entries in all of these, and
+        k - n_large of the others, all of one size.
+        """
+        order = np.argsort(-np.abs(w), kind="stable")
+        sizes = np.abs(w)[order]
+        tails = np.append(np.cumsum(sizes[::-1])[::-1], 0.0)
+        for n_large in range(self.k - 1, 0, -1):
+            common = float(tails[n_large]) / (self.k - n_large)
+            if sizes[n_large - 1] > common:
+                return order, n_large, common
+        return order, 0, float(tails[0]) / self.k
+
+    def norm(self, w):
+        """Return the k-support norm of ``w``."""
+        order, n_large, common = self.split(w)
+        return float(np.hypot(np.linalg.norm(w[order[:n_large]]), common * np.sqrt(self.k - n_large)))
+
+    def violation(self, w):
+        """Return the k-support norm of ``w``, less the radius."""
+        return self.norm(w) - self.radius
+
+    def diameter(self, order=2, n_features=None):
+        """Return 2 radius for order >= 2 and 2 radius k^(1/order - 1/2) below: exact."""
+        return 2.0 * self.radius * self.k ** max(1.0 / order - 0.5, 0.0)
+
+    def decompose(self, w):
+        """Return at most d + 2 extreme points, drawn as in systematic sampling; mass left over is split evenly."""
+        order, n_large, common = self.split(w)
+        norm = self.norm(w)
+        parts = []
+        if norm > 0.0:
+            large, others, n_drawn = order[:n_large], order[n_large:], self.k - n_large
+            if common > 0.0:
+                draws = systematic_sample(np.abs(w)[others] / common, n_drawn)
+            else:
+                draws = [(1.0, np.arange(n_drawn))]
+            for weight, places in draws:
+                drawn = others[places]
+                values = np.concatenate([w[large], np.copysign(common, w[drawn])]) * (self.radius / norm)
+                parts.append((weight * min(norm / self.radius, 1.0), SparseVertex(np.append(large, drawn), values)))
+        rest = 1.0 - sum(weight for weight, _ in parts)
+        if rest > 0.0:
+            s = self.start(w.size)
+            parts += [(rest / 2, s), (rest / 2, s.scaled(-1.0))]
+        return parts

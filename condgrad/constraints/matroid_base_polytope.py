@@ -1,0 +1,118 @@
+"""The bases of a matroid."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from condgrad.constraints._parameters import as_labels, as_positive_integer, to_array
+from condgrad.constraints._protocol import ConstraintSet, as_array
+from condgrad.constraints.vertices import SparseVertex
+
+
+class MatroidBasePolytope(ConstraintSet):
+    """The convex hull of the bases of a matroid, as vectors of zeros and ones: choose features under a rule.
+
+    The oracle is the greedy algorithm: features in the order of r, each that keeps the choice independent. It asks
+    ``is_independent`` up to d times, and is not compiled.
+
+    Parameters
+    ----------
+    n_features : int
+        The number of features.
+    is_independent : callable
+        Takes an increasing array of features and tells whether they are an independent set: subsets of independent sets
+        are independent, and of two of different sizes the larger has a feature to add to the smaller. There are
+        :func:`uniform_matroid` and :func:`partition_matroid`; where the rule is no matroid, the oracle is not exact.
+
+    References
+    ----------
+    Edmonds (1971). Matroids and the greedy algorithm.
+
+    Examples
+    --------
+    >>> one_of_each = MatroidBasePolytope(4, partition_matroid([0, 0, 1, 1], capacities=[1, 1]))
+    >>> one_of_each.contains([0.3, 0.7, 1.0, 0.0]), one_of_each.contains([1.0, 1.0, 0.0, 0.0])
+    (True, False)
+    """
+
+    vertex = SparseVertex
+    is_polytope = True
+
+    def __init__(self, n_features: int, is_independent: Callable[[np.ndarray], bool]) -> None:
+        self.n_features: int = as_positive_integer("MatroidBasePolytope", "n_features", n_features)
+        if not callable(is_independent):
+            raise TypeError(f"is_independent of MatroidBasePolytope must be a function; got {is_independent!r}.")
+        self.is_independent = is_independent
+        self.rank = self._base(np.zeros(self.n_features)).size
+        if self.rank == 0:
+            raise ValueError(
+                "MatroidBasePolytope needs a feature that is independent; is_independent refused them all."
+            )
+
+    def __repr__(self) -> str:
+        return f"MatroidBasePolytope(<{self.n_features} features, rank {self.rank}>)"
+
+    def lmo(self, r: Any) -> SparseVertex:
+        """Return the base with the smallest sum of entries of r."""
+        return SparseVertex(self._base(as_array(r)), np.ones(self.rank))
+
+    def diameter(self, order: float = 2, n_features: int | None = None) -> float:
+        """Return the bound by two bases that have as few features in common as their number allows."""
+        n_moved = min(self.rank, self.n_features - self.rank)
+        return (2.0 * n_moved) ** (1.0 / order) if n_moved > 0 else 0.0
+
+    def _base(self, costs: np.ndarray) -> np.ndarray:
+        is_chosen = np.zeros(self.n_features, dtype=bool)
+        for j in np.argsort(costs, kind="stable"):
+            is_chosen[j] = True
+            is_chosen[j] = bool(self.is_independent(np.flatnonzero(is_chosen)))
+        return np.flatnonzero(is_chosen)
+
+
+def uniform_matroid(k: int) -> Callable[[np.ndarray], bool]:
+    """Return the rule "at most k features".
+
+    >>> uniform_matroid(2)(np.array([0, 5]))
+    True
+    """
+    return functools.partial(_has_at_most, as_positive_integer("uniform_matroid", "k", k))
+
+
+def partition_matroid(groups: Any, capacities: Any) -> Callable[[np.ndarray], bool]:
+    """Return the rule "of group g at most capacities[g] features".
+
+    Parameters
+    ----------
+    groups : array of int, of shape (n_features,)
+        The group of each feature, counted from 0.
+    capacities : array of int
+        How many features of each group may be chosen.
+
+    Examples
+    --------
+    >>> rule = partition_matroid([0, 0, 1], capacities=[1, 1])
+    >>> rule(np.array([0, 2])), rule(np.array([0, 1]))
+    (True, False)
+    """
+    labels = as_labels("partition_matroid", "groups", groups)
+    limits = to_array("partition_matroid", "capacities", capacities)
+    if limits.ndim != 1 or limits.dtype.kind not in "iu" or limits.min(initial=0) < 0:
+        raise ValueError(f"capacities of partition_matroid must be integers of at least 0; got {capacities!r}.")
+    if labels.min() < 0 or labels.max() >= limits.size:
+        raise ValueError(
+            f"groups of partition_matroid must be numbers from 0 to {limits.size - 1}, one per capacity; "
+            f"got {labels.min()} to {labels.max()}."
+        )
+    return functools.partial(_fits, labels, np.array(limits, dtype=np.int64))
+
+
+def _has_at_most(k: int, features: np.ndarray) -> bool:
+    return features.size <= k
+
+
+def _fits(labels: np.ndarray, limits: np.ndarray, features: np.ndarray) -> bool:
+    return bool((np.bincount(labels[features], minlength=limits.size) <= limits).all())

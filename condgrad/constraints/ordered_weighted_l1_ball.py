@@ -1,0 +1,128 @@
+"""The ball of the ordered weighted l1 norm."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.constraints._parameters import as_reals, shown
+from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints.vertices import SparseVertex
+
+
+@constraint_set
+class OrderedWeightedL1Ball(NamedTuple):
+    """The SLOPE or OWL ball {w : sum_i weights_i |w|_(i) <= radius}: sparse, and correlated features share a value.
+
+    Here |w|_(1) >= |w|_(2) >= ... are the sorted absolute values. A vertex has k nonzeros +-radius / (weights_1 + ... +
+    weights_k), for some k; the oracle sorts |r| and compares the best vertex of each k, in O(d log d). Linearly
+    decreasing weights make it the ball of OSCAR, equal ones the l1 ball, (1, 0, ..., 0) the l-infinity ball.
+
+    Parameters
+    ----------
+    radius : float
+        The budget.
+    weights : array of shape (n_features,)
+        The prices of the largest absolute value, of the second largest and so on: none negative, the first positive,
+        none larger than the one before.
+
+    References
+    ----------
+    Bogdan, van den Berg, Sabatti, Su, Candes (2015). SLOPE: adaptive variable selection via convex optimization.
+    Zeng, Figueiredo (2014). The ordered weighted l1 norm: atomic formulation, projections, and algorithms.
+
+    Examples
+    --------
+    >>> ball = OrderedWeightedL1Ball(radius=3.0, weights=[2.0, 1.0])
+    >>> ball.contains([1.0, -1.0]), ball.contains([0.5, 1.5])
+    (True, False)
+    """
+
+    radius: float
+    weights: Any
+
+    is_symmetric = True
+    vertex = SparseVertex
+    is_polytope = True
+
+    def __repr__(self):
+        return f"OrderedWeightedL1Ball(radius={self.radius!r}, weights={shown(self.weights)})"
+
+    @property
+    def n_features(self):
+        """The length of ``weights``."""
+        return self.weights.size
+
+    def prepare(self):
+        """Return the fields with ``weights`` as an array of floats."""
+        return self.radius, as_reals("OrderedWeightedL1Ball", "weights", self.weights)
+
+    def check(self):
+        """Raise unless the radius is positive and finite and the weights decrease to no less than zero."""
+        check_positive("OrderedWeightedL1Ball", "radius", self.radius)
+        rises = np.flatnonzero(np.diff(self.weights) > 0.0)
+        if rises.size:
+            i = rises[0]
+            raise ValueError(
+                f"weights of OrderedWeightedL1Ball must not increase; got {self.weights[i]:g} and then "
+                f"{self.weights[i + 1]:g}. Sort them, the largest first."
+            )
+        if self.weights[-1] < 0.0 or self.weights[0] == 0.0:
+            raise ValueError(
+                "weights of OrderedWeightedL1Ball must not be negative, and the first must be positive; "
+                f"got {shown(self.weights)}."
+            )
+        if self.radius / float(self.weights[0]) == np.inf:
+            raise ValueError(
+                f"radius / weights of OrderedWeightedL1Ball must be finite; got the weight {float(self.weights[0])!r}."
+            )
+
+    def lmo(self, r):
+        """Return the best of the vertices on the k largest entries of |r|, over all k."""
+        d = r.size()
+        largest = abs(r.at(r.argmax_abs()))
+        scale = largest if largest > 0.0 else 1.0
+        keys = np.empty(d)
+        for j in range(d):
+            keys[j] = -abs(r.at(j)) / scale
+        order = np.argsort(keys, kind="mergesort")
+        total, price = 0.0, 0.0
+        best, k, best_price = -1.0, 1, 1.0
+        for q in range(d):
+            total -= keys[order[q]]
+            price += self.weights[q]
+            # Under equal prices so far, k nonzeros are the mean of fewer; where the next is free, of more.
+            is_vertex = (q == 0 or self.weights[q] < self.weights[0]) and (q == d - 1 or self.weights[q + 1] > 0.0)
+            if is_vertex and total / price > best:
+                best, k, best_price = total / price, q + 1, price
+        indices = np.empty(k, np.int64)
+        values = np.empty(k)
+        for q in range(k):
+            indices[q] = order[q]
+            values[q] = -self.radius / best_price if r.at(order[q]) > 0.0 else self.radius / best_price
+        return SparseVertex(indices, values)
+
+    def violation(self, w):
+        """Return sum_i weights_i |w|_(i) - radius."""
+        return float(self.weights @ -np.sort(-np.abs(w)) - self.radius)
+
+    def diameter(self, order=2, n_features=None):
+        """Return twice the largest norm of a vertex: exact."""
+        counts = np.arange(1.0, self.weights.size + 1.0)
+        return float(2.0 * self.radius * (counts ** (1.0 / order) / np.cumsum(self.weights)).max())
+
+    def decompose(self, w):
+        """Return one vertex per different |w_j|, on all entries of at least that; mass left over is split evenly."""
+        order = np.argsort(-np.abs(w), kind="stable")
+        drops = -np.diff(np.append(np.abs(w)[order], 0.0))
+        prices = np.cumsum(self.weights)
+        parts = []
+        for q in np.flatnonzero(drops):
+            values = np.copysign(self.radius / prices[q], w[order[: q + 1]])
+            parts.append((float(drops[q] * prices[q] / self.radius), SparseVertex(order[: q + 1], values)))
+        rest = 1.0 - sum(weight for weight, _ in parts)
+        if rest > 0.0:
+            s = self.start(w.size)
+            parts += [(rest / 2, s), (rest / 2, s.scaled(-1.0))]
+        return parts

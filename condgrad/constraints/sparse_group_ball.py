@@ -1,0 +1,153 @@
+"""The ball of the sparse group lasso."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import kernel
+from condgrad.constraints._groups import members_by_label
+from condgrad.constraints._parameters import as_labels, shown
+from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.vectors import inner
+
+
+@constraint_set
+class SparseGroupBall(NamedTuple):
+    """The ball {w : l1_weight ||w||_1 + sum_g ||w_g||_2 <= radius}: few groups, and few features in each.
+
+    Its extreme points live on one group each. The dual norm of group g is the t with ||(|r_g| - l1_weight t)_+||_2 = t,
+    found by Newton's method; the oracle takes the group with the largest one and returns a multiple of
+    -sign(r_g) (|r_g| - l1_weight t)_+ there. The cost is O(d) times a few Newton steps.
+
+    Parameters
+    ----------
+    groups : array of int, of shape (n_features,)
+        A label for each feature; features with the same label form a group, wherever they are.
+    radius : float
+        The budget.
+    l1_weight : float
+        The price of the l1 norm against the sum of group norms; GroupBall is the case of 0.
+    members, offsets : leave out
+        Computed from ``groups``: group g holds the features members[offsets[g]:offsets[g + 1]].
+
+    References
+    ----------
+    Simon, Friedman, Hastie, Tibshirani (2013). A sparse-group lasso.
+
+    Examples
+    --------
+    >>> ball = SparseGroupBall(groups=[0, 1, 0], radius=12.0, l1_weight=1.0)
+    >>> ball.contains([3.0, 0.0, 4.0]), ball.contains([3.0, 4.0, 0.0])
+    (True, False)
+    """
+
+    groups: Any
+    radius: float
+    l1_weight: float = 1.0
+    members: Any = None
+    offsets: Any = None
+
+    is_symmetric = True
+    vertex = SparseVertex
+
+    def __repr__(self):
+        return f"SparseGroupBall(groups={shown(self.groups)}, radius={self.radius!r}, l1_weight={self.l1_weight!r})"
+
+    @property
+    def n_features(self):
+        """The number of labels."""
+        return self.groups.size
+
+    def prepare(self):
+        """Return the fields with the members of each group."""
+        if self.members is not None:
+            return self
+        groups = as_labels("SparseGroupBall", "groups", self.groups)
+        return groups, self.radius, self.l1_weight, *members_by_label(groups)
+
+    def check(self):
+        """Raise unless the radius and the weight are positive and finite."""
+        check_positive("SparseGroupBall", "radius", self.radius)
+        check_positive("SparseGroupBall", "l1_weight", self.l1_weight)
+
+    def lmo(self, r):
+        """Return a multiple of -sign(r_g) (|r_g| - l1_weight t)_+ on the group with the largest dual norm t."""
+        largest = abs(r.at(r.argmax_abs()))
+        if largest == 0.0:
+            return SparseVertex(np.zeros(1, np.int64), np.full(1, self.radius / (1.0 + self.l1_weight)))
+        sizes = np.empty(r.size())
+        for k in range(r.size()):
+            sizes[k] = abs(r.at(self.members[k])) / largest
+        best, g = -1.0, 0
+        for h in range(self.offsets.shape[0] - 1):
+            t = dual_norm(sizes, self.offsets[h], self.offsets[h + 1], self.l1_weight)
+            if t > best:
+                best, g = t, h
+        count = 0
+        for k in range(self.offsets[g], self.offsets[g + 1]):
+            count += 1 if sizes[k] > self.l1_weight * best else 0
+        indices = np.empty(count, np.int64)
+        values = np.empty(count)
+        q = 0
+        for k in range(self.offsets[g], self.offsets[g + 1]):
+            if sizes[k] > self.l1_weight * best:
+                indices[q] = self.members[k]
+                values[q] = sizes[k] - self.l1_weight * best
+                q += 1
+        length = self.radius / (self.l1_weight * values.sum() + np.sqrt(inner(values, values)))
+        for q in range(count):
+            values[q] *= -length if r.at(indices[q]) > 0.0 else length
+        return SparseVertex(indices, values)
+
+    def norms(self, w):
+        """Return l1_weight ||w_g||_1 + ||w_g||_2 of each group."""
+        squares = np.add.reduceat(np.square(w)[self.members], self.offsets[:-1])
+        return self.l1_weight * np.add.reduceat(np.abs(w)[self.members], self.offsets[:-1]) + np.sqrt(squares)
+
+    def violation(self, w):
+        """Return l1_weight ||w||_1 + sum_g ||w_g||_2 - radius."""
+        return float(self.norms(w).sum() - self.radius)
+
+    def diameter(self, order=2, n_features=None):
+        """Return the distance of +-spikes, or of +-even vectors on the largest group: exact for orders 1 and >= 2."""
+        largest_group = float(np.diff(self.offsets).max())
+        return 2.0 * self.radius / (self.l1_weight + largest_group ** min(0.5 - 1.0 / order, 0.0))
+
+    def decompose(self, w):
+        """Return one extreme point per nonzero group; mass left over is split over a pair of opposite ones."""
+        norms = self.norms(w)
+        parts = []
+        for g in np.flatnonzero(norms):
+            indices = self.members[self.offsets[g] : self.offsets[g + 1]]
+            parts.append((float(norms[g]) / self.radius, SparseVertex(indices, self.radius * w[indices] / norms[g])))
+        rest = 1.0 - sum(weight for weight, _ in parts)
+        if rest > 0.0:
+            s = self.start(w.size)
+            parts += [(rest / 2, s), (rest / 2, s.scaled(-1.0))]
+        return parts
+
+
+@kernel
+def dual_norm(sizes, first, last, l1_weight):
+    """Return the t with ||(x - l1_weight t)_+||_2 = t for the entries x of ``sizes`` from ``first`` to before ``last``.
+
+    The left side less the right one is convex and decreasing in t: Newton's method from 0 climbs to the root, and ends
+    where rounding stops it.
+    """
+    t = 0.0
+    while True:
+        total, squares = 0.0, 0.0
+        for k in range(first, last):
+            rest = max(sizes[k] - l1_weight * t, 0.0)
+            total += rest
+            squares += rest * rest
+        length = np.sqrt(squares)
+        if not length > t:
+            return t
+        following = t + (length - t) / (1.0 + l1_weight * total / length)
+        if not following > t:
+            return t
+        t = following
