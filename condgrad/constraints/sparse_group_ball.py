@@ -9,7 +9,8 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.constraints._groups import members_by_label
 from condgrad.constraints._parameters import as_labels, shown
-from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._protocol import best_vertex, check_positive, constraint_set
+from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.vectors import inner
 
@@ -107,6 +108,26 @@ class SparseGroupBall(NamedTuple):
         squares = np.add.reduceat(np.square(w)[self.members], self.offsets[:-1])
         return self.l1_weight * np.add.reduceat(np.abs(w)[self.members], self.offsets[:-1]) + np.sqrt(squares)
 
+    def best_vertices(self, r, count):
+        """Return the extreme points on the ``count`` groups with the largest Euclidean norms: likely the best ones."""
+        squares = np.add.reduceat(np.square(r)[self.members], self.offsets[:-1])
+        chosen = [best_vertex(self, r)]
+        for g in largest(squares, count):
+            alone = np.zeros(r.size)
+            indices = self.members[self.offsets[g] : self.offsets[g + 1]]
+            alone[indices] = r[indices]
+            if alone.any() and not np.isin(chosen[0].indices, indices).all():
+                chosen.append(best_vertex(self, alone))
+        return chosen[:count]
+
+    def restricted(self, features):
+        """Return the ball of the chosen features alone."""
+        return SparseGroupBall(self.groups[features], self.radius, self.l1_weight)
+
+    def related(self, features, is_chosen):
+        """Tell which of the ``features`` are in a group with a chosen one."""
+        return np.isin(self.groups[features], self.groups[features[is_chosen]])
+
     def violation(self, w):
         """Return l1_weight ||w||_1 + sum_g ||w_g||_2 - radius."""
         return float(self.norms(w).sum() - self.radius)
@@ -128,6 +149,23 @@ class SparseGroupBall(NamedTuple):
             s = self.start(w.size)
             parts += [(rest / 2, s), (rest / 2, s.scaled(-1.0))]
         return parts
+
+    def shrunk(self, w, theta):
+        """Return the minimiser of ||x - w||^2 / 2 + theta times the norm of x: entries shrink, then groups."""
+        x = np.sign(w) * np.maximum(np.abs(w) - self.l1_weight * theta, 0.0)
+        lengths = np.sqrt(np.add.reduceat(np.square(x)[self.members], self.offsets[:-1]))
+        factors = np.maximum(1.0 - theta / np.maximum(lengths, theta), 0.0)
+        x[self.members] *= np.repeat(factors, np.diff(self.offsets))
+        return x
+
+    def project(self, w):
+        """Return the point of the ball nearest to ``w``: shrunk by the theta that leaves the norm at the radius."""
+        from scipy.optimize import brentq  # here, as it takes long to import
+
+        if self.violation(w) <= 0.0:
+            return np.array(w)
+        theta = brentq(lambda t: self.violation(self.shrunk(w, t)), 0.0, np.abs(w).max() / self.l1_weight, xtol=1e-300)
+        return self.shrunk(w, theta)
 
 
 @kernel
