@@ -9,11 +9,13 @@ from pathlib import Path
 import numba
 import pytest
 
+from condgrad import constraints
+
 compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the examples take minutes when interpreted")
 
 ROOT = Path(__file__).parents[1]
 PAGES = [f"docs/extend/{name}.md" for name in ("loss", "constraint_set", "solver", "terms")]
-PAGES += [f"docs/{name}.md" for name in ("quickstart", "estimators", "paths", "cli")]
+PAGES += [f"docs/{name}.md" for name in ("quickstart", "sets", "estimators", "paths", "cli")]
 
 
 def blocks(page, language):
@@ -85,3 +87,9 @@ def test_the_architecture_names_every_module_and_its_layer():
         path = name.strip("`")
         places = (ROOT / path, ROOT / "condgrad" / path)
         assert any(place.exists() for place in places) or path == "utils.py", f"architecture.md names {path}."
+
+
+def test_the_page_of_sets_names_every_set():
+    text = (ROOT / "docs/sets.md").read_text(encoding="utf-8")
+    missing = [kind.__name__ for kind in constraints.REGISTERED.values() if f"`{kind.__name__}(" not in text]
+    assert not missing
