@@ -10,6 +10,7 @@ from typing import Any
 
 from condgrad import constraints, losses, rules, sample_sizes, solvers, step_sizes, terms, theory
 from condgrad.checkpoint import Checkpoint
+from condgrad.completion.problem import CompletionProblem
 from condgrad.general_problem import GeneralProblem
 from condgrad.minimize import minimize
 from condgrad.model import Model
@@ -36,6 +37,7 @@ _LAZY = (
 
 __all__ = [
     "Checkpoint",
+    "CompletionProblem",
     "ConstrainedClassifier",
     "ConstrainedElasticNet",
     "ConstrainedLasso",

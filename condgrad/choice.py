@@ -19,6 +19,7 @@ import math
 from typing import Any
 
 from condgrad import solvers
+from condgrad.completion.problem import CompletionProblem
 from condgrad.constraints import Atom
 from condgrad.step_sizes import Backtracking
 from condgrad.taylor_model import FeatureModel, model_for
@@ -28,6 +29,8 @@ _MOST_SECOND = 1000  # features up to which second derivatives of general terms 
 
 def choose(problem: Any, tol: float, relative_tol: float) -> tuple[Any, str]:
     """Return the solver to take for a problem and its tolerances, and why."""
+    if isinstance(problem, CompletionProblem):
+        return solvers.LowRank(), "factors are fitted anew after each call of the oracle"
     if not problem.has_predictions:
         return _choose_general(problem)
     constraint = problem.constraint

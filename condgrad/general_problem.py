@@ -134,6 +134,23 @@ class GeneralProblem:
             )
         return L
 
+    def check_solver(self, solver: Any) -> None:
+        """Raise where a solver needs what this problem does not have."""
+        if getattr(solver, "needs_predictions", False) or getattr(solver, "needs_factors", False):
+            raise TypeError(
+                f"{type(solver).__name__} works with predictions x_i'w, which a GeneralProblem does not have; "
+                "use 'tufw', 'fw', 'away', 'pairwise' or 'bpcg'."
+            )
+
+    def start(self) -> tuple[np.ndarray, list[tuple[float, Any]]]:
+        """Return where solvers start, and the same as weighted vertices."""
+        s = self.constraint.start(self.n_features)
+        return s.to_dense(self.n_features), [(1.0, s)]
+
+    def as_iterate(self, w: Any, name: str) -> np.ndarray:
+        """Return a point that the user gave as an array."""
+        return convert.as_point(w, self.n_features, name)
+
     def point(self, w: np.ndarray) -> GeneralPoint:
         """Return the iterate of a solver of full passes, at ``w``."""
         return GeneralPoint(self, w)

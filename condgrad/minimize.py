@@ -11,9 +11,11 @@ import numpy as np
 from condgrad import solvers
 from condgrad.checkpoint import Checkpoint
 from condgrad.choice import choose
+from condgrad.completion.problem import CompletionProblem
 from condgrad.general_problem import GeneralProblem
 from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
+from condgrad.linalg.factored import from_arrays, sizes, to_arrays
 from condgrad.problem import Evaluation, Problem
 from condgrad.progress import check_callback, show
 from condgrad.result import Result, Status
@@ -24,7 +26,7 @@ _FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: 
 
 
 def minimize(
-    problem: Problem | GeneralProblem,
+    problem: Problem | GeneralProblem | CompletionProblem,
     solver: Any = "auto",
     *,
     w0: Any = None,
@@ -43,12 +45,13 @@ def minimize(
 
     Parameters
     ----------
-    problem : Problem or GeneralProblem
+    problem : Problem, GeneralProblem or CompletionProblem
     solver : str or solver object
         A registered name (see :func:`condgrad.solvers.by_name`), an object such as
         ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective over sets of single-feature vertices and
         group balls, the least estimated work of corrective, bpcg or fw, and sfw over others (:mod:`condgrad.choice`).
-        For a GeneralProblem it is tufw where it is convex with second derivatives and d is moderate, else fw.
+        For a GeneralProblem it is tufw where it is convex with second derivatives and d is moderate, else fw; for a
+        CompletionProblem low-rank.
         ``result.solver`` says why.
     w0 : array of shape (n_features,) or Result, optional
         Where to start: any point of the set, or the result of an earlier run.
@@ -90,8 +93,10 @@ def minimize(
     >>> result.w, result.status.name
     (array([0., 1.]), 'CONVERGED')
     """
-    if not isinstance(problem, Problem | GeneralProblem):
-        raise TypeError(f"problem must be a condgrad.Problem or GeneralProblem; got {type(problem).__name__}.")
+    if not isinstance(problem, Problem | GeneralProblem | CompletionProblem):
+        raise TypeError(
+            f"problem must be a condgrad.Problem, GeneralProblem or CompletionProblem; got {type(problem).__name__}."
+        )
     limits = _Limits(tol, relative_tol, max_epochs, max_steps, max_time, evaluate_every)
     solver, description = _resolve(solver, problem, limits)
     check_callback(callback)
@@ -247,12 +252,12 @@ class _Run:
         numbers, arrays = self.state.snapshot()
         own = {name: getattr(self, name) for name in _SAVED}
         table = {f"trace.{name}": column for name, column in self.trace.to_dict().items()}
-        self.checkpoint.save(numbers | {"run": own}, arrays | table | {"best_w": self.best_w})
+        self.checkpoint.save(numbers | {"run": own}, arrays | table | to_arrays(self.best_w, "best_w"))
 
     def _restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         for name, value in numbers.pop("run").items():
             setattr(self, name, value)
-        self.best_w = arrays.pop("best_w")
+        self.best_w = from_arrays(arrays, "best_w")
         self.trace = Trace({name: arrays.pop(f"trace.{name}") for name in Trace.columns})
         self.state.restore(numbers, arrays)
 
@@ -281,20 +286,15 @@ def _resolve(solver: Any, problem: Any, limits: _Limits) -> tuple[Any, str]:
         raise TypeError(f"solver must be an object, not a class; use {solver.__name__}(...).")
     if not all(hasattr(solver, name) for name in ("init", "advance", "refresh", "evaluate")):
         raise TypeError(f"solver must be a registered name or a solver object; got {solver!r}.")
-    if getattr(solver, "needs_predictions", False) and not problem.has_predictions:
-        raise TypeError(
-            f"{type(solver).__name__} works with predictions x_i'w, which a GeneralProblem does not have; "
-            "use 'tufw', 'fw', 'away', 'pairwise' or 'bpcg'."
-        )
+    problem.check_solver(solver)
     return solver, repr(solver)
 
 
-def _feasible(problem: Any, w0: Any) -> np.ndarray:
-    """Return a warm start as an array of the set."""
-    w0 = w0.w if isinstance(w0, Result) else w0
-    w0 = convert.as_point(w0, problem.n_features, "w0")
+def _feasible(problem: Any, w0: Any) -> Any:
+    """Return a warm start as a point of the set."""
+    w0 = problem.as_iterate(w0.w if isinstance(w0, Result) else w0, "w0")
     violation = problem.constraint.violation(w0)
-    if violation > _FEASIBLE * (1.0 + np.abs(w0).sum()):
+    if violation > _FEASIBLE * (1.0 + sizes(w0).sum()):
         raise ValueError(f"w0 lies outside {problem.constraint!r} by {violation:.3g}; scale or project it first.")
     return w0
 

@@ -28,7 +28,7 @@ class Evaluation(NamedTuple):
     gradient: np.ndarray
     gap: float
     vertex: Any
-    intercept: float
+    intercept: Any  # a number, or the biases of a CompletionProblem
     curvature: np.ndarray | None = None
     atoms: Any = None
 
@@ -81,7 +81,7 @@ class Problem:
         self.n_samples, self.n_features = self.matrix.shape
         y = convert.as_targets(y, self.n_samples)
         weight = convert.as_weights(sample_weight, self.n_samples)
-        _check_loss(loss)
+        check_loss(loss)
         loss.check_targets(y)
         if not isinstance(intercept, bool | np.bool_):
             raise TypeError(f"intercept must be True or False; got {intercept!r}.")
@@ -190,6 +190,20 @@ class Problem:
         """Return a vertex of C that minimises <r, s>."""
         return best_vertex(self.constraint, r)
 
+    def check_solver(self, solver: Any) -> None:
+        """Raise where a solver needs what this problem does not have."""
+        if getattr(solver, "needs_factors", False):
+            raise TypeError(f"{type(solver).__name__} is for matrices in factors, the iterates of a CompletionProblem.")
+
+    def start(self) -> tuple[np.ndarray, list[tuple[float, Any]]]:
+        """Return where solvers start, and the same as weighted vertices."""
+        s = self.constraint.start(self.n_features)
+        return s.to_dense(self.n_features), [(1.0, s)]
+
+    def as_iterate(self, w: Any, name: str) -> np.ndarray:
+        """Return a point that the user gave as an array."""
+        return convert.as_point(w, self.n_features, name)
+
     def point(self, w: np.ndarray) -> Any:
         """Return the iterate of a solver of full passes, at ``w``."""
         from condgrad.point import Point  # which is made of problems
@@ -288,7 +302,8 @@ def check_size(constraint: Any, n_features: int) -> None:
         convert.check_magnitude(best_vertex(constraint, direction).support()[1], "constraint")
 
 
-def _check_loss(loss: Any) -> None:
+def check_loss(loss: Any) -> None:
+    """Raise unless ``loss`` is an object that kernels know as a loss."""
     if isinstance(loss, type):
         raise TypeError(f"loss must be an object, not a class; use {loss.__name__}(...).")
     if not isinstance(loss, Loss):

@@ -31,7 +31,7 @@ class Result(NamedTuple):
 
     Attributes
     ----------
-    w : array
+    w : array, or Factored for a CompletionProblem
         The best iterate that was certified: the one with the smallest gap.
     objective, gap : float
         F(w) and the exact Frank-Wolfe gap at w, from one fresh pass over the data. For a convex loss
@@ -40,7 +40,7 @@ class Result(NamedTuple):
         The largest lower bound of F* met during the run, so F(w) - F* <= objective - lower_bound as well (often
         tighter than gap); -inf for a non-convex loss.
     intercept : float
-        The intercept that belongs to w (0 without one).
+        The intercept that belongs to w (0 without one); for a CompletionProblem its Biases, or None.
     status : Status
     n_steps, n_epochs, n_lmo, seconds : steps, epochs (n single-sample gradients each), oracle calls, solver time
     solver : str
@@ -53,11 +53,11 @@ class Result(NamedTuple):
         The solver's own state at the end.
     """
 
-    w: np.ndarray
+    w: Any
     objective: float
     gap: float
     lower_bound: float
-    intercept: float
+    intercept: Any
     status: Status
     n_steps: int
     n_epochs: float

@@ -6,11 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condgrad.linalg.factored import sizes
 
-def count_nonzero(w: np.ndarray) -> int:
-    """Return the number of entries that are more than the rounding residue of a feature that has left."""
-    sizes = np.abs(w)
-    return int(np.count_nonzero(sizes > 1e-13 * sizes.max(initial=0.0)))
+
+def count_nonzero(w: Any) -> int:
+    """Return the number of entries that are more than the rounding residue of a feature that has left.
+
+    For a matrix in factors it is the number of such singular values: its rank.
+    """
+    found = sizes(w)
+    return int(np.count_nonzero(found > 1e-13 * found.max(initial=0.0)))
 
 
 class Progress(NamedTuple):

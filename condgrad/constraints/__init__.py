@@ -9,6 +9,7 @@ from condgrad.constraints.box import Box
 from condgrad.constraints.convex_hull import ConvexHull
 from condgrad.constraints.convex_hull_of_union import ConvexHullOfUnion
 from condgrad.constraints.ellipsoid import Ellipsoid
+from condgrad.constraints.fantope import Fantope
 from condgrad.constraints.flow_polytope import FlowPolytope
 from condgrad.constraints.fused_ball import FusedBall
 from condgrad.constraints.graph_total_variation_ball import GraphTotalVariationBall
@@ -27,19 +28,23 @@ from condgrad.constraints.lp_ball import LpBall
 from condgrad.constraints.matroid_base_polytope import MatroidBasePolytope, partition_matroid, uniform_matroid
 from condgrad.constraints.minkowski_sum import MinkowskiSum
 from condgrad.constraints.nonnegative_l1_ball import NonnegativeL1Ball
+from condgrad.constraints.nuclear_ball import NuclearBall
 from condgrad.constraints.oracle_set import OracleSet, as_constraint_set
 from condgrad.constraints.ordered_weighted_l1_ball import OrderedWeightedL1Ball
 from condgrad.constraints.permutahedron import Permutahedron
 from condgrad.constraints.polytope import Polytope
 from condgrad.constraints.product import Product
+from condgrad.constraints.psd_trace_ball import PSDTraceBall
 from condgrad.constraints.scale import Scale
 from condgrad.constraints.shift import Shift
 from condgrad.constraints.simplex import Simplex
 from condgrad.constraints.spanning_tree_polytope import SpanningTreePolytope
 from condgrad.constraints.sparse_group_ball import SparseGroupBall
+from condgrad.constraints.spectraplex import Spectraplex
 from condgrad.constraints.total_variation_ball import TotalVariationBall
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex
 from condgrad.constraints.weighted_l1_ball import WeightedL1Ball
+from condgrad.constraints.weighted_nuclear_ball import WeightedNuclearBall
 
 __all__ = [
     "Atom",
@@ -50,6 +55,7 @@ __all__ = [
     "ConvexHullOfUnion",
     "DenseVertex",
     "Ellipsoid",
+    "Fantope",
     "FlowPolytope",
     "FusedBall",
     "GraphTotalVariationBall",
@@ -68,8 +74,10 @@ __all__ = [
     "MatroidBasePolytope",
     "MinkowskiSum",
     "NonnegativeL1Ball",
+    "NuclearBall",
     "OracleSet",
     "OrderedWeightedL1Ball",
+    "PSDTraceBall",
     "Permutahedron",
     "Polytope",
     "Product",
@@ -79,8 +87,10 @@ __all__ = [
     "SpanningTreePolytope",
     "SparseGroupBall",
     "SparseVertex",
+    "Spectraplex",
     "TotalVariationBall",
     "WeightedL1Ball",
+    "WeightedNuclearBall",
     "as_constraint_set",
     "best_vertex",
     "by_name",
@@ -122,6 +132,11 @@ REGISTERED = {
     "minkowski-sum": MinkowskiSum,
     "convex-hull-of-union": ConvexHullOfUnion,
     "linear-image": LinearImage,
+    "nuclear": NuclearBall,
+    "weighted-nuclear": WeightedNuclearBall,
+    "spectraplex": Spectraplex,
+    "psd-trace": PSDTraceBall,
+    "fantope": Fantope,
 }
 
 

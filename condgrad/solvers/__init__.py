@@ -12,6 +12,7 @@ from condgrad.solvers.corrective import Corrective
 from condgrad.solvers.curvature_aided import CurvatureAided
 from condgrad.solvers.frank_wolfe import FrankWolfe
 from condgrad.solvers.growing_batch import GrowingBatch
+from condgrad.solvers.low_rank import LowRank
 from condgrad.solvers.momentum import Momentum
 from condgrad.solvers.one_sample import OneSample
 from condgrad.solvers.pairwise import Pairwise
@@ -44,6 +45,7 @@ REGISTERED = {
     "sfw-away": SFWAway,
     "sfw-pairwise": SFWPairwise,
     "randomized": Randomized,
+    "low-rank": LowRank,
 }
 
 
@@ -72,6 +74,7 @@ __all__ = [
     "CurvatureAided",
     "FrankWolfe",
     "GrowingBatch",
+    "LowRank",
     "Momentum",
     "OneSample",
     "Pairwise",

@@ -73,6 +73,8 @@ class PassSolver:
 
     needs_atoms = False  # whether it keeps an active set
     needs_predictions = False  # whether it works with predictions x_i'w, which a GeneralProblem does not have
+    takes_factors = False  # whether it works with matrices in factors, the iterates of a CompletionProblem
+    needs_factors = False  # whether it works with nothing else
 
     def __init__(self, step_size: StepSize | None = None) -> None:
         self.step_size = ExactLineSearch() if step_size is None else step_size
@@ -86,8 +88,7 @@ class PassSolver:
     def init(self, problem: Problem, w0: np.ndarray | None, random_state: Any = None) -> Any:
         """Return the state at ``w0``, or at the set's own start; nothing here is random."""
         if w0 is None:
-            parts = [(1.0, problem.constraint.start(problem.n_features))]
-            w0 = parts[0][1].to_dense(problem.n_features)
+            w0, parts = problem.start()
         elif self.needs_atoms:
             parts = problem.constraint.decompose(w0)
         active = ActiveSet(parts) if self.needs_atoms else None

@@ -30,6 +30,8 @@ class FrankWolfe(PassSolver):
     array([2.])
     """
 
+    takes_factors = True
+
     def step(self, problem: Problem, state: State, t: int) -> None:
         """Make one Frank-Wolfe step."""
         point = state.point

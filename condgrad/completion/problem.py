@@ -1,0 +1,315 @@
+"""CompletionProblem: minimise the mean loss at the observed entries of a matrix over a nuclear-norm ball."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad import losses
+from condgrad import samples as outer
+from condgrad.completion.biases import Biases, best_biases, check_biases
+from condgrad.constraints import NuclearBall
+from condgrad.linalg import convert
+from condgrad.linalg.entries import Entries
+from condgrad.linalg.factored import Factored
+from condgrad.linalg.lanczos import Lanczos
+from condgrad.problem import Evaluation, check_loss
+
+_STEPS = 10  # of Lanczos between two looks at its bound
+_MOST_STEPS = 300
+_ACCURACY = 0.1  # of the gap: how much of it may be the error of the oracle
+_CERTIFIED = 0.01  # the same for a certificate
+
+
+class RankOne(NamedTuple):
+    """The vertex -radius u v' of the ball, and by how much a better one could be better for the gradient it answers.
+
+    ``u`` and ``v`` are unit vectors in the coordinates of the plain ball.
+    """
+
+    u: np.ndarray
+    v: np.ndarray
+    radius: float
+    error: float
+
+    def as_factored(self) -> Factored:
+        """Return the vertex as a matrix."""
+        return Factored(-self.u[:, None], np.array([self.radius]), self.v[:, None])
+
+
+class Look(NamedTuple):
+    """What the oracle found: its Krylov space, the best vertex, and the gap, the oracle's own error included."""
+
+    lanczos: Lanczos
+    vertex: RankOne
+    gap: float
+
+
+class CompletionProblem:
+    r"""Minimise over matrices W in a nuclear-norm ball the mean loss F(W) = (1/n) sum_t f(W[i_t, j_t], y_t).
+
+    W is kept in factors (:class:`~condgrad.linalg.factored.Factored`), and memory is of the order of the observed
+    entries and the factors. With ``biases=True`` a prediction is W[i, j] + a_i + b_j with free a and b, and F(W) is the
+    minimum over them: every answer is for that minimum.
+
+    The gap is max over the ball of <grad F(W), W - S> = <grad F(W), W> + radius ||grad F(W)||. The gradient is a sparse
+    matrix; Lanczos steps find its norm and bound it from above, up to a probability of 1e-10
+    (:class:`~condgrad.linalg.lanczos.Lanczos`). The gap takes that bound: an inexact oracle never makes it too small.
+
+    Parameters
+    ----------
+    rows, columns : integer arrays of one length
+        The places of the observed entries; each place at most once.
+    values : array
+        The targets there, as the loss wants them.
+    loss : a loss of :mod:`condgrad.losses`, or your own
+    constraint : NuclearBall or WeightedNuclearBall
+    shape : (int, int), optional
+        The shape of the matrix, by default just large enough.
+    sample_weight : array, optional
+    biases : bool
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> rows, columns, values = [0, 0, 1, 1], [0, 1, 0, 1], [1.0, 2.0, 2.0, 4.0]
+    >>> problem = CompletionProblem(rows, columns, values, cg.losses.Squared(), cg.constraints.NuclearBall(5.0))
+    >>> result = cg.minimize(problem, tol=1e-8)
+    >>> result.w.rank, np.round(result.w.to_dense(), 3)
+    (1, array([[1., 2.],
+           [2., 4.]]))
+    """
+
+    has_predictions = False  # x_i'w, which most solvers work with
+    has_intercept = False  # free terms are biases here
+
+    def __init__(
+        self,
+        rows: Any,
+        columns: Any,
+        values: Any,
+        loss: Any,
+        constraint: Any,
+        *,
+        shape: tuple[int, int] | None = None,
+        sample_weight: Any = None,
+        biases: bool = False,
+    ) -> None:
+        rows, columns, self.shape = _as_places(rows, columns, shape)
+        self.n_samples = rows.size
+        self.n_features = self.shape[0] * self.shape[1]
+        y = convert.as_targets(values, self.n_samples)
+        weight = convert.as_weights(sample_weight, self.n_samples)
+        check_loss(loss)
+        loss.check_targets(y)
+        if not isinstance(biases, bool | np.bool_):
+            raise TypeError(f"biases must be True or False; got {biases!r}.")
+        if biases:
+            check_biases(loss, y[weight > 0.0])
+        self.has_biases = bool(biases)
+        self.loss = loss
+        self.entries = Entries(rows, columns, self.shape)
+        order = self.entries.sorting
+        self.samples = outer.Samples(loss, y[order], weight[order])
+        self._constrain(constraint)
+
+    def _constrain(self, constraint: Any) -> None:
+        if not isinstance(constraint, NuclearBall):
+            raise TypeError(f"constraint must be a NuclearBall or a WeightedNuclearBall; got {constraint!r}.")
+        if constraint.shape not in (None, self.shape):
+            raise ValueError(f"{constraint!r} is a set of matrices of shape {constraint.shape}, not {self.shape}.")
+        self.constraint = constraint
+        self.row_scale, self.column_scale = constraint.scales(self.shape)
+
+    def over(self, constraint: Any) -> CompletionProblem:
+        """Return the same problem over another ball; both share the data."""
+        other = copy.copy(self)
+        other._constrain(constraint)
+        return other
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the gap bounds F(W) - F*, as it does for convex losses."""
+        return bool(self.loss.is_convex)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether steps can run inside kernels: with this oracle they cannot."""
+        return False
+
+    def check_solver(self, solver: Any) -> None:
+        """Raise where a solver cannot work with iterates in factors."""
+        if not getattr(solver, "takes_factors", False):
+            raise TypeError(
+                f"{type(solver).__name__} does not work with matrices in factors; use 'low-rank' or 'fw' here."
+            )
+
+    def start(self) -> tuple[Factored, list]:
+        """Return where solvers start: the zero matrix, without vertices."""
+        return Factored.zero(self.shape), []
+
+    def objective(self, W: Any) -> float:
+        """Return F(W)."""
+        return outer.value(self.samples, self.predict(*self._at(W)), 0.0)
+
+    def gap(self, W: Any) -> float:
+        """Return the Frank-Wolfe gap, an upper bound of it up to a probability of 1e-10."""
+        return self.evaluate(W).gap
+
+    def gradient(self, W: Any) -> Any:
+        """Return the gradient of F at W, a sparse matrix."""
+        import scipy.sparse
+
+        alpha = outer.derivatives(self.samples, self.predict(*self._at(W)), 0.0)
+        side = self.entries.by_row
+        return scipy.sparse.csr_matrix((alpha, side.others, side.indptr), shape=self.shape)
+
+    def evaluate(self, W: Any) -> Evaluation:
+        """Return objective, gradient at the entries, gap, vertex and biases at W."""
+        x, biases = self._at(W)
+        p = self.predict(x, biases)
+        alpha = outer.derivatives(self.samples, p, 0.0)
+        look = self.look(alpha, x, np.random.default_rng(self.n_samples), accuracy=_CERTIFIED)
+        return Evaluation(outer.value(self.samples, p, 0.0), alpha, look.gap, look.vertex, biases)
+
+    def point(self, W: Any) -> Any:
+        """Return the iterate of a solver of full passes, at ``W``."""
+        from condgrad.completion.point import CompletionPoint  # which is made of problems
+
+        return CompletionPoint(self, W)
+
+    def as_iterate(self, W: Any, name: str) -> Factored:
+        """Return a matrix that the user gave in factors."""
+        if not isinstance(W, Factored):
+            W = np.asarray(W)
+            if W.shape != self.shape:
+                raise ValueError(f"{name} must be a Factored matrix or an array of shape {self.shape}; got {W.shape}.")
+            U, s, Vt = np.linalg.svd(W.astype(np.float64), full_matrices=False)
+            W = Factored(U, s, Vt.T).compressed(1e-14)
+        if W.shape != self.shape:
+            raise ValueError(f"{name} must be a matrix of shape {self.shape}; got {W.shape}.")
+        return W
+
+    def into_ball(self, W: Factored) -> Factored:
+        """Return Z with W = diag(row_scale) Z diag(column_scale)."""
+        return W.scaled(_inverse(self.row_scale), _inverse(self.column_scale)).compressed(1e-14)
+
+    def out_of_ball(self, Z: Factored) -> Factored:
+        """Return W = diag(row_scale) Z diag(column_scale)."""
+        return Z.scaled(self.row_scale, self.column_scale)
+
+    def values_of(self, Z: Factored) -> np.ndarray:
+        """Return W at the observed entries, for W given as Z."""
+        W = self.out_of_ball(Z)
+        return self.entries.values_of(W.U * W.s, W.V)
+
+    def predict(self, x: np.ndarray, biases: Biases | None) -> np.ndarray:
+        """Return predictions at the entries, for W there and biases."""
+        return x if biases is None else x + self.entries.sums_of(*biases)
+
+    def best_biases(self, x: np.ndarray, start: Biases | None = None) -> Biases | None:
+        """Return the biases that belong to a W with the values x at the entries (None for a problem without them)."""
+        if not self.has_biases:
+            return None
+        if start is None:  # those of the squared loss are a good guess for any other
+            start = Biases(np.zeros(self.shape[0]), np.zeros(self.shape[1]))
+            if not self.loss.is_quadratic:
+                start = best_biases(self.samples._replace(loss=losses.by_name("squared")), self.entries, x, start)
+        return best_biases(self.samples, self.entries, x, start)
+
+    def look(
+        self,
+        alpha: np.ndarray,
+        x: np.ndarray,
+        rng: np.random.Generator,
+        guess: np.ndarray | None = None,
+        accuracy: float = _ACCURACY,
+    ) -> Look:
+        """Return the best vertex for the gradient with the entries ``alpha`` at a W with the values x there.
+
+        Lanczos steps are made until at most the share ``accuracy`` of the gap is due to the oracle itself.
+        """
+        a, b = self.row_scale, self.column_scale
+
+        def dot(v: np.ndarray) -> np.ndarray:
+            out = self.entries.dot(alpha, v if b is None else b * v)
+            return out if a is None else a * out
+
+        def transpose_dot(u: np.ndarray) -> np.ndarray:
+            out = self.entries.transpose_dot(alpha, u if a is None else a * u)
+            return out if b is None else b * out
+
+        radius, along = self.constraint.radius, float(alpha @ x)
+        lanczos = Lanczos(dot, transpose_dot, self.shape, rng, guess)
+        while True:
+            lanczos.extend(_STEPS)
+            bound, largest = lanczos.bound(), lanczos.largest()
+            gap, error = along + radius * bound, radius * (bound - largest)
+            is_good = error <= max(accuracy * gap, 1e-12 * abs(along))  # 1e-12 of its parts: rounding
+            if is_good or lanczos.is_exhausted or lanczos.n_steps >= _MOST_STEPS:
+                break
+        U, _, V = lanczos.triplets(1)
+        if U.shape[1] == 0:  # a gradient of zero: any vertex is best
+            U, V = np.zeros((self.shape[0], 1)), np.zeros((self.shape[1], 1))
+        return Look(lanczos, RankOne(U[:, 0], V[:, 0], radius, error), gap)
+
+    def vertex_predictions(self, s: RankOne) -> np.ndarray:
+        """Return the vertex at the observed entries."""
+        return self.values_of(s.as_factored())
+
+    def definition(self) -> tuple[Any, ...]:
+        """Return all that defines the problem, for a checkpoint to know it by."""
+        return self.shape, tuple(self.entries.by_row), self.samples, self.constraint, self.has_biases
+
+    def _at(self, W: Any) -> tuple[np.ndarray, Biases | None]:
+        W = self.as_iterate(W, "W")
+        x = self.entries.values_of(W.U * W.s, W.V)
+        return x, self.best_biases(x)
+
+
+def _as_places(rows: Any, columns: Any, shape: Any) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    """Return the places of the entries as arrays, and the shape of the matrix, or say what is wrong."""
+    places = []
+    for name, given in (("rows", rows), ("columns", columns)):
+        array = np.asarray(given)
+        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+            raise ValueError(
+                f"{name} must be a one-dimensional array of whole numbers, at least one; "
+                f"got {array.dtype} of shape {array.shape}."
+            )
+        if array.min() < 0:
+            raise ValueError(f"{name} must count from 0; got {array.min()} among them.")
+        places.append(array)
+    rows, columns = places
+    if rows.size != columns.size:
+        raise ValueError(f"rows and columns must have one length; got {rows.size} and {columns.size}.")
+    needed = int(rows.max()) + 1, int(columns.max()) + 1
+    if shape is None:
+        shape = needed
+    is_pair = isinstance(shape, tuple | list) and len(shape) == 2
+    if not (is_pair and all(isinstance(size, int | np.integer) for size in shape)):
+        raise ValueError(f"shape must be a pair of whole numbers (rows, columns); got {shape!r}.")
+    shape = int(shape[0]), int(shape[1])
+    if shape[0] < needed[0] or shape[1] < needed[1]:
+        raise ValueError(f"shape {shape} is too small for entries up to row {needed[0] - 1}, column {needed[1] - 1}.")
+    _refuse_twins(rows, columns, shape)
+    return rows, columns, shape
+
+
+def _refuse_twins(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
+    place = np.sort(rows.astype(np.int64) * shape[1] + columns)
+    twins = np.flatnonzero(place[1:] == place[:-1])
+    if twins.size:
+        i, j = divmod(int(place[twins[0]]), shape[1])
+        raise ValueError(
+            f"the entry at row {i}, column {j} is given more than once ({twins.size} repeats in all); "
+            "give each place once, with the mean of its values."
+        )
+
+
+def _inverse(scale: np.ndarray | None) -> np.ndarray | None:
+    if scale is None:
+        return None
+    return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)

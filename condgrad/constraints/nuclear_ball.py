@@ -1,0 +1,69 @@
+"""The nuclear-norm ball: matrices of low rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.constraints._capped import project_capped
+from condgrad.constraints._matrices import MatrixSet
+from condgrad.constraints._protocol import check_positive, known_features
+from condgrad.constraints.vertices import DenseVertex
+
+
+class NuclearBall(MatrixSet):
+    """Matrices whose singular values sum to at most ``radius`` (also called the trace-norm ball).
+
+    Its vertices have rank one, so a solution under a small radius has a low rank. In a
+    :class:`~condgrad.CompletionProblem` the matrix is kept in factors and never formed; elsewhere w
+    is the matrix row by row, and the oracle takes a singular value decomposition of r.
+
+    Parameters
+    ----------
+    radius : float
+    shape : (int, int), optional
+        The shape of the matrix; a CompletionProblem knows it by itself.
+
+    Examples
+    --------
+    >>> ball = NuclearBall(2.0, shape=(2, 2))
+    >>> ball.lmo(np.array([3.0, 0.0, 0.0, 1.0])).to_dense(4) + 0.0
+    array([-2.,  0.,  0.,  0.])
+    """
+
+    is_symmetric = True
+
+    def __init__(self, radius: float, shape: tuple[int, int] | None = None) -> None:
+        super().__init__(shape)
+        check_positive("NuclearBall", "radius", radius)
+        self.radius = float(radius)
+
+    def lmo(self, r: Any) -> DenseVertex:
+        """Return -radius u v' for the largest singular value of r, with its vectors u and v."""
+        U, _, Vt = np.linalg.svd(self.as_matrix(r), full_matrices=False)
+        return DenseVertex((-self.radius * np.outer(U[:, 0], Vt[0])).ravel())
+
+    def norm(self, W: Any) -> float:
+        """Return the nuclear norm of a matrix, Factored or flat."""
+        return W.nuclear_norm() if hasattr(W, "nuclear_norm") else float(np.linalg.norm(self.as_matrix(W), "nuc"))
+
+    def scales(self, shape: tuple[int, int]) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return a and b where W = diag(a) Z diag(b) for a Z in the plain ball; None stands for ones."""
+        return None, None
+
+    def excess(self, w: Any) -> float:
+        """Return the nuclear norm less the radius."""
+        return self.norm(w) - self.radius
+
+    def diameter(self, order: float = 2, n_features: int | None = None) -> float:
+        """Return 2 radius for the l2 and larger norms; in l1, the bound by sqrt(n_features)."""
+        d = known_features(self, n_features) if order < 2 else 1
+        return 2.0 * self.radius * d ** max(0.0, 1.0 / order - 0.5)
+
+    def project(self, w: np.ndarray) -> np.ndarray:
+        """Return the nearest matrix: the singular values are projected."""
+        U, s, Vt = np.linalg.svd(self.as_matrix(w), full_matrices=False)
+        if s.sum() > self.radius:
+            s = project_capped(s, self.radius, self.radius)
+        return ((U * s) @ Vt).ravel()

@@ -1,0 +1,56 @@
+"""The spectraplex: density matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.constraints._capped import project_capped
+from condgrad.constraints._matrices import SymmetricSet
+from condgrad.constraints._protocol import check_positive
+from condgrad.constraints.vertices import DenseVertex
+
+
+class Spectraplex(SymmetricSet):
+    """Symmetric positive semidefinite matrices of the given trace: the simplex of eigenvalues.
+
+    Parameters
+    ----------
+    size : int
+        The number of rows.
+    trace : float
+
+    Examples
+    --------
+    >>> Spectraplex(2).lmo(np.array([2.0, 0.0, 0.0, 1.0])).to_dense(4)
+    array([0., 0., 0., 1.])
+    """
+
+    def __init__(self, size: int, trace: float = 1.0) -> None:
+        super().__init__(size)
+        check_positive("Spectraplex", "trace", trace)
+        self.trace = float(trace)
+
+    def lmo(self, r: Any) -> DenseVertex:
+        """Return trace v v' for the eigenvector v of the smallest eigenvalue of r."""
+        v = self.spectrum(r)[1][:, 0]
+        return DenseVertex((self.trace * np.outer(v, v)).ravel())
+
+    def excess(self, w: np.ndarray) -> float:
+        """Return the largest of |trace - its value|, minus the smallest eigenvalue, and the asymmetry."""
+        values = self.spectrum(w)[0]
+        return max(abs(float(values.sum()) - self.trace), -float(values[0]), self.asymmetry(w))
+
+    def diameter(self, order: float = 2, n_features: int | None = None) -> float:
+        """Return sqrt(2) trace in l2, trace in l-infinity, and a bound by the size in l1 (0 for size 1)."""
+        if self.size == 1:
+            return 0.0
+        if order == np.inf:
+            return self.trace
+        return float(np.sqrt(2.0) * self.trace * self.size ** max(0.0, 2.0 * (1.0 / order - 0.5)))
+
+    def project(self, w: np.ndarray) -> np.ndarray:
+        """Return the nearest matrix: the eigenvalues are projected."""
+        values, vectors = self.spectrum(w)
+        return ((vectors * project_capped(values, self.trace, self.trace)) @ vectors.T).ravel()

@@ -1,0 +1,132 @@
+"""Entries: some entries of a matrix, row by row and column by column, and what is done at them on all cores."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from condgrad.compiled import compiled, kernel
+from condgrad.linalg import threads
+
+
+@compiled
+class Side(NamedTuple):
+    """The entries of each row (or of each column): entry k of slice i lies in column ``others[k]`` (or row).
+
+    The entries of slice i are those from ``indptr[i]`` to ``indptr[i + 1]``; ``order[k]`` is the place of entry k in
+    the order of the rows, in which values and predictions are kept.
+    """
+
+    indptr: Any
+    others: Any
+    order: Any
+
+
+class Entries:
+    """The places (rows[t], columns[t]) of an m x n matrix, sorted by rows.
+
+    Parameters
+    ----------
+    rows, columns : integer arrays of one length, without repeated places
+    shape : (m, n)
+
+    Attributes
+    ----------
+    by_row, by_column : Side
+    sorting : array
+        Where entry t of this order stood in the arrays given.
+    """
+
+    def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
+        self.shape = shape
+        self.size = rows.size
+        # A conversion of scipy's sorts in linear time; the numbers of the entries travel as data.
+        number = np.arange(self.size, dtype=np.int32 if self.size < 2**31 else np.int64)
+        csr = scipy.sparse.csr_matrix((number, (rows, columns)), shape=shape)  # duplicates were refused before
+        csr.sort_indices()
+        self.sorting = csr.data
+        csr.data = number
+        csc = csr.tocsc()
+        self.by_row = Side(csr.indptr, csr.indices, number)
+        self.by_column = Side(csc.indptr, csc.indices, csc.data)
+
+    @functools.cached_property
+    def rows(self) -> np.ndarray:
+        """The row of each entry."""
+        lengths = np.diff(self.by_row.indptr)
+        return np.repeat(np.arange(self.shape[0], dtype=self.columns.dtype), lengths)
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The column of each entry."""
+        return self.by_row.others
+
+    def values_of(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return the entries of A B'."""
+        out = np.empty(self.size)
+        task = functools.partial(_inner_products, self.by_row, np.ascontiguousarray(A), np.ascontiguousarray(B), out)
+        self._over_rows(task, A.shape[1])
+        return out
+
+    def sums_of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return a_i + b_j at the entries."""
+        return a[self.rows] + b[self.columns]
+
+    def dot(self, values: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return G x for the sparse matrix G with these values."""
+        out = np.empty(self.shape[0])
+        self._over_rows(functools.partial(_dot, self.by_row, values, x, out), 1)
+        return out
+
+    def transpose_dot(self, values: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return G'x for the sparse matrix G with these values."""
+
+        def add(start: int, stop: int) -> np.ndarray:
+            out = np.zeros(self.shape[1])
+            _add(self.by_row, values, x, out, start, stop)
+            return out
+
+        return functools.reduce(np.add, self._over_rows(add, 1))
+
+    def row_sums(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of the values of each row."""
+        return self.dot(values, np.ones(self.shape[1]))
+
+    def column_sums(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of the values of each column."""
+        return self.transpose_dot(values, np.ones(self.shape[0]))
+
+    def _over_rows(self, task: Any, work_per_entry: int) -> list:
+        borders = threads.cut(self.shape[0], float(work_per_entry) * self.size, self.by_row.indptr)
+        return threads.run(task, borders)
+
+
+@kernel
+def _inner_products(side, A, B, out, start, stop):
+    for i in range(start, stop):
+        for t in range(side.indptr[i], side.indptr[i + 1]):
+            j = side.others[t]
+            total = 0.0
+            for k in range(A.shape[1]):
+                total += A[i, k] * B[j, k]
+            out[t] = total
+
+
+@kernel
+def _dot(side, values, x, out, start, stop):
+    for i in range(start, stop):
+        total = 0.0
+        for t in range(side.indptr[i], side.indptr[i + 1]):
+            total += values[t] * x[side.others[t]]
+        out[i] = total
+
+
+@kernel
+def _add(side, values, x, out, start, stop):
+    for i in range(start, stop):
+        c = x[i]
+        for t in range(side.indptr[i], side.indptr[i + 1]):
+            out[side.others[t]] += c * values[t]

@@ -1,0 +1,108 @@
+"""Factored: a matrix of low rank as the product of thin factors, never as an array of its own shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Factored:
+    """The m x n matrix U diag(s) V', with U of shape (m, k) and V of shape (n, k).
+
+    Attributes
+    ----------
+    U, s, V : arrays
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = Factored(np.ones((2, 1)), np.array([3.0]), np.ones((4, 1)))
+    >>> W.shape, W.rank, round(W.nuclear_norm(), 6)
+    ((2, 4), 1, 8.485281)
+    >>> W.at([0, 1], [3, 0])
+    array([3., 3.])
+    """
+
+    def __init__(self, U: np.ndarray, s: np.ndarray, V: np.ndarray) -> None:
+        self.U, self.s, self.V = U, s, V
+
+    @classmethod
+    def zero(cls, shape: tuple[int, int]) -> Factored:
+        """Return the zero matrix, of rank 0."""
+        return cls(np.zeros((shape[0], 0)), np.zeros(0), np.zeros((shape[1], 0)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the matrix."""
+        return self.U.shape[0], self.V.shape[0]
+
+    @property
+    def size(self) -> int:
+        """The number of entries of the matrix."""
+        return self.U.shape[0] * self.V.shape[0]
+
+    @property
+    def rank(self) -> int:
+        """The number of columns of the factors: the rank, for a compressed matrix."""
+        return self.s.size
+
+    def __repr__(self) -> str:
+        return f"Factored({self.shape[0]} x {self.shape[1]} of rank {self.rank})"
+
+    def copy(self) -> Factored:
+        """Return the same matrix in memory of its own."""
+        return Factored(self.U.copy(), self.s.copy(), self.V.copy())
+
+    def at(self, rows: Any, columns: Any) -> np.ndarray:
+        """Return the entries at the given places."""
+        return np.einsum("ij,ij->i", self.U[rows] * self.s, self.V[columns])
+
+    def to_dense(self) -> np.ndarray:
+        """Return the matrix as an array of its shape."""
+        return (self.U * self.s) @ self.V.T
+
+    def scaled(self, rows: np.ndarray | None, columns: np.ndarray | None, factor: float = 1.0) -> Factored:
+        """Return factor * diag(rows) W diag(columns); None stands for ones."""
+        U = self.U if rows is None else self.U * rows[:, None]
+        V = self.V if columns is None else self.V * columns[:, None]
+        return Factored(U, factor * self.s, V)
+
+    def plus(self, other: Factored) -> Factored:
+        """Return the sum, with the factors of both side by side."""
+        U, V = np.hstack([self.U, other.U]), np.hstack([self.V, other.V])
+        return Factored(U, np.concatenate([self.s, other.s]), V)
+
+    def compressed(self, cutoff: float = 0.0) -> Factored:
+        """Return the singular value decomposition, without what is at most ``cutoff`` times the largest value."""
+        if not self.rank:
+            return self.copy()
+        Q, R = np.linalg.qr(self.U * self.s)
+        P, T = np.linalg.qr(self.V)
+        left, s, right = np.linalg.svd(R @ T.T, full_matrices=False)
+        kept = s > cutoff * s[0]
+        return Factored(Q @ left[:, kept], s[kept], P @ right.T[:, kept])
+
+    def balanced(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return A and B with W = A B', each with half of every singular value."""
+        half = np.sqrt(self.s)
+        return self.U * half, self.V * half
+
+    def nuclear_norm(self) -> float:
+        """Return the sum of the singular values."""
+        return float(self.compressed().s.sum())
+
+
+def sizes(w: Any) -> np.ndarray:
+    """Return the numbers that are mostly zero in a simple w: its entries, or the singular values of a matrix."""
+    return np.abs(w.s if isinstance(w, Factored) else w)
+
+
+def to_arrays(w: Any, name: str) -> dict[str, np.ndarray]:
+    """Return an iterate as named arrays, for a file."""
+    return {f"{name}.{part}": getattr(w, part) for part in "UsV"} if isinstance(w, Factored) else {name: w}
+
+
+def from_arrays(arrays: dict[str, np.ndarray], name: str) -> Any:
+    """Take an iterate that :func:`to_arrays` has named out of ``arrays``."""
+    return arrays.pop(name) if name in arrays else Factored(*(arrays.pop(f"{name}.{part}") for part in "UsV"))

@@ -1,0 +1,420 @@
+"""Matrix completion: factors, the oracle's bound, biases, fits, and solvers against certified optima."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import condgrad as cg
+from condgrad import samples as outer
+from condgrad.completion.biases import Biases, best_biases
+from condgrad.completion.factor_fit import FactorFit
+from condgrad.linalg.entries import Entries
+from condgrad.linalg.factored import Factored
+from condgrad.linalg.lanczos import Lanczos
+
+SHAPE = (30, 20)
+
+
+def observed(seed=0, count=300, rank=3, shape=SHAPE, noise=0.1):
+    rng = np.random.default_rng(seed)
+    place = rng.permutation(shape[0] * shape[1])[:count]
+    rows, columns = np.divmod(place, shape[1])
+    W = rng.standard_normal((shape[0], rank)) @ rng.standard_normal((rank, shape[1]))
+    return rows, columns, W[rows, columns] + noise * rng.standard_normal(count)
+
+
+def problem_of(loss=None, radius=15.0, *, biases=False, weight=None, seed=0, constraint=None):
+    rows, columns, values = observed(seed)
+    if biases:
+        values = values + np.linspace(-2, 2, SHAPE[0])[rows] + np.linspace(1, 0, SHAPE[1])[columns]
+    ball = cg.constraints.NuclearBall(radius) if constraint is None else constraint
+    loss = cg.losses.Squared() if loss is None else loss
+    return cg.CompletionProblem(rows, columns, values, loss, ball, shape=SHAPE, biases=biases, sample_weight=weight)
+
+
+def random_factored(rng, shape=SHAPE, rank=4):
+    return Factored(rng.standard_normal((shape[0], rank)), rng.random(rank), rng.standard_normal((shape[1], rank)))
+
+
+# ---- matrices in factors ----
+
+
+def test_factored_answers_as_the_array():
+    rng = np.random.default_rng(0)
+    W, other = random_factored(rng), random_factored(rng)
+    dense = W.to_dense()
+    rows, columns = rng.integers(0, 30, 50), rng.integers(0, 20, 50)
+    np.testing.assert_allclose(W.at(rows, columns), dense[rows, columns])
+    np.testing.assert_allclose(W.plus(other).to_dense(), dense + other.to_dense())
+    np.testing.assert_allclose(W.nuclear_norm(), np.linalg.norm(dense, "nuc"))
+    a, b = rng.random(30), rng.random(20)
+    np.testing.assert_allclose(W.scaled(a, b, 2.0).to_dense(), 2.0 * a[:, None] * dense * b)
+    A, B = W.balanced()
+    np.testing.assert_allclose(A @ B.T, dense)
+
+
+def test_compressed_is_the_singular_value_decomposition():
+    W = random_factored(np.random.default_rng(1))
+    twice = W.plus(W.scaled(None, None, 2.0)).compressed(1e-12)
+    assert twice.rank == 4
+    np.testing.assert_allclose(twice.to_dense(), 3.0 * W.to_dense(), atol=1e-12)
+    np.testing.assert_allclose(twice.U.T @ twice.U, np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(twice.s, np.linalg.svd(3.0 * W.to_dense())[1][:4])
+    assert Factored.zero((3, 2)).compressed().rank == 0
+
+
+def test_entries_answer_as_the_sparse_matrix():
+    rng = np.random.default_rng(2)
+    rows, columns, values = observed(2)
+    entries = Entries(rows, columns, SHAPE)
+    values = values[entries.sorting]
+    G = scipy.sparse.coo_array((values, (entries.rows, entries.columns)), shape=SHAPE).toarray()
+    assert G[rows[7], columns[7]] == values[np.flatnonzero(entries.sorting == 7)[0]]
+    x, u = rng.standard_normal(20), rng.standard_normal(30)
+    np.testing.assert_allclose(entries.dot(values, x), G @ x)
+    np.testing.assert_allclose(entries.transpose_dot(values, u), G.T @ u)
+    np.testing.assert_allclose(entries.row_sums(values), G.sum(axis=1))
+    np.testing.assert_allclose(entries.column_sums(values), G.sum(axis=0))
+    W = random_factored(rng)
+    np.testing.assert_allclose(entries.values_of(W.U * W.s, W.V), W.at(entries.rows, entries.columns))
+    by_column = entries.by_column
+    for j in range(SHAPE[1]):
+        part = slice(by_column.indptr[j], by_column.indptr[j + 1])
+        assert (entries.columns[by_column.order[part]] == j).all()
+        assert (entries.rows[by_column.order[part]] == by_column.others[part]).all()
+
+
+# ---- the oracle and its bound ----
+
+
+@pytest.mark.parametrize("shape", [(60, 40), (40, 60), (200, 15)])
+@pytest.mark.parametrize("with_guess", [False, True])
+def test_lanczos_bounds_the_norm_from_both_sides_at_every_step(shape, with_guess):
+    rng = np.random.default_rng(3)
+    for trial in range(5):
+        G = rng.standard_normal(shape) * (rng.random(shape) < 0.3)
+        norm = np.linalg.norm(G, 2)
+        guess = rng.standard_normal(shape[1]) if with_guess else None
+        lanczos = Lanczos(G.dot, G.T.dot, shape, np.random.default_rng(trial), guess)
+        for _ in range(min(shape)):
+            lanczos.extend(1)
+            assert lanczos.largest() <= norm * (1 + 1e-12)
+            assert lanczos.bound() >= norm
+        assert lanczos.bound() <= norm * (1 + 1e-9)
+
+
+def test_lanczos_knows_what_it_cannot_know():
+    """A start that is almost orthogonal to the best vector must not be trusted: the bound stays above the norm."""
+    n = 200
+    values = np.concatenate([[3.0], np.linspace(2.0, 0.1, n - 1)])
+
+    class Unlucky:
+        def standard_normal(self, size):
+            start = np.random.default_rng(0).standard_normal(size)
+            start[0] = 1e-7  # far less than a random start has, and far more than the chance of 1e-10 allows
+            return start
+
+    lanczos = Lanczos(lambda v: values * v, lambda u: values * u, (n, n), Unlucky())
+    for _ in range(12):
+        lanczos.extend(1)
+        assert lanczos.bound() >= 3.0
+        if lanczos.n_steps == 5:
+            assert lanczos.largest() < 2.1
+
+
+def test_lanczos_triplets_are_singular_triplets():
+    rng = np.random.default_rng(4)
+    G = rng.standard_normal((50, 30)) @ np.diag(0.7 ** np.arange(30))
+    lanczos = Lanczos(G.dot, G.T.dot, G.shape, rng)
+    lanczos.extend(25)
+    U, s, V = lanczos.triplets(5)
+    np.testing.assert_allclose(s, np.linalg.svd(G)[1][:5], rtol=1e-10)
+    np.testing.assert_allclose(G @ V, U * s, atol=1e-6)
+
+
+def test_lanczos_of_zero_and_of_low_rank():
+    zero = np.zeros((5, 4))
+    lanczos = Lanczos(zero.dot, zero.T.dot, zero.shape, np.random.default_rng(0))
+    lanczos.extend(3)
+    assert lanczos.is_exhausted
+    assert lanczos.bound() == 0.0
+    G = np.outer(np.arange(1.0, 6.0), np.arange(1.0, 5.0))
+    lanczos = Lanczos(G.dot, G.T.dot, G.shape, np.random.default_rng(0))
+    lanczos.extend(4)
+    assert lanczos.is_exhausted
+    np.testing.assert_allclose(lanczos.bound(), np.linalg.norm(G, 2), rtol=1e-10)
+
+
+@pytest.mark.parametrize("biases", [False, True])
+def test_the_gap_of_a_problem_is_exact(biases):
+    problem = problem_of(biases=biases)
+    W = random_factored(np.random.default_rng(5)).scaled(None, None, 0.3)
+    evaluation = problem.evaluate(W)
+    G = problem.gradient(W).toarray()
+    exact = np.vdot(G, W.to_dense()) + 15.0 * np.linalg.norm(G, 2)
+    assert exact <= evaluation.gap <= exact * 1.02
+    if biases:  # the gradient of a minimum over biases is that at the best ones: no row or column sums are left
+        assert np.abs(G.sum(axis=0)).max() < 1e-12
+        assert np.abs(G.sum(axis=1)).max() < 1e-12
+
+
+def test_the_gradient_is_that_of_the_objective():
+    problem = problem_of(cg.losses.PseudoHuber(0.5), biases=True)
+    rng = np.random.default_rng(6)
+    W, D = random_factored(rng).to_dense(), rng.standard_normal(SHAPE)
+    step = 1e-6
+    slope = (problem.objective(W + step * D) - problem.objective(W - step * D)) / (2 * step)
+    np.testing.assert_allclose(slope, np.vdot(problem.gradient(W).toarray(), D), rtol=1e-6)
+
+
+# ---- biases ----
+
+
+@pytest.mark.parametrize("loss", [cg.losses.Squared(), cg.losses.Huber(0.5), cg.losses.PseudoHuber(0.7)])
+def test_biases_are_exact(loss):
+    problem = problem_of(loss, biases=True)
+    p = np.zeros(problem.n_samples)
+    biases = problem.best_biases(p)
+    alpha = outer.derivatives(problem.samples, problem.predict(p, biases), 0.0)
+    scale = np.abs(alpha).sum()
+    assert np.abs(problem.entries.row_sums(alpha)).max() <= 1e-11 * scale
+    assert np.abs(problem.entries.column_sums(alpha)).max() <= 1e-11 * scale
+
+
+def test_biases_of_the_squared_loss_are_those_of_least_squares():
+    problem = problem_of(biases=True)
+    entries, y = problem.entries, problem.samples.y
+    Z = np.zeros((y.size, 50))
+    Z[np.arange(y.size), entries.rows] = 1.0
+    Z[np.arange(y.size), 30 + entries.columns] = 1.0
+    fitted = Z @ np.linalg.lstsq(Z, y, rcond=None)[0]
+    np.testing.assert_allclose(entries.sums_of(*problem.best_biases(np.zeros(y.size))), fitted, atol=1e-10)
+
+
+def test_a_row_without_entries_has_no_bias():
+    rows, columns, values = observed(7)
+    kept = rows != 4
+    entries = Entries(rows[kept], columns[kept], SHAPE)
+    y = values[kept][entries.sorting] + 3.0
+    samples = outer.Samples(cg.losses.Squared(), y, np.full(y.size, 1.0 / y.size))
+    biases = best_biases(samples, entries, np.zeros(y.size), Biases(np.zeros(30), np.zeros(20)))
+    assert biases.rows[4] == 0.0
+
+
+# ---- fits of factors ----
+
+
+@pytest.mark.parametrize("loss", [cg.losses.Squared(), cg.losses.Huber(0.3), cg.losses.Welsch(1.0)])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_every_sweep_lowers_the_penalised_objective(loss, scaled):
+    rng = np.random.default_rng(8)
+    problem = problem_of(loss)
+    scales = (rng.random(30) + 0.5, rng.random(20) + 0.5) if scaled else (None, None)
+    fit = FactorFit(
+        problem.samples, problem.entries, rng.standard_normal((30, 5)), rng.standard_normal((20, 5)), None, *scales
+    )
+    lam = 1e-3
+
+    def penalised():
+        W = Factored(fit.A, np.ones(5), fit.B).scaled(*scales)
+        return problem.objective(W) + 0.5 * lam * ((fit.A**2).sum() + (fit.B**2).sum())
+
+    values = [penalised()]
+    for _ in range(20):
+        fit.sweep(lam)
+        values.append(penalised())
+    assert (np.diff(values) <= 1e-12).all()
+    assert values[-1] < 0.3 * values[0]
+
+
+# ---- solvers ----
+
+
+def certified(problem, **options):
+    """The optimum by plain Frank-Wolfe steps on the dense matrix would take long; projected gradients do not."""
+    radius = problem.constraint.radius
+    ball = cg.constraints.NuclearBall(radius, shape=SHAPE)
+    W, Y, momentum = np.zeros(SHAPE), np.zeros(SHAPE), 1.0
+    L = problem.samples.weight.max() * problem.loss.smoothness()
+    for _ in range(600):
+        new = ball.project((Y - problem.gradient(Y).toarray() / L).ravel()).reshape(SHAPE)
+        factor = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
+        Y = new + (momentum - 1) / factor * (new - W)
+        W, momentum = new, factor
+    return problem.evaluate(W)
+
+
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize("loss", [cg.losses.Squared(), cg.losses.Huber(0.5)])
+def test_low_rank_finds_the_certified_optimum(loss, biases):
+    problem = problem_of(loss, biases=biases)
+    best = certified(problem)
+    assert best.gap < 1e-5
+    result = cg.minimize(problem, tol=1e-6)
+    assert result.status is cg.Status.CONVERGED
+    assert "LowRank" in result.solver
+    assert result.objective <= best.objective + 1e-6
+    assert result.objective >= best.objective - best.gap
+    assert problem.constraint.violation(result.w) <= 1e-9
+    np.testing.assert_allclose(result.objective, problem.objective(result.w), rtol=1e-12)
+
+
+def test_weights_and_float32_values():
+    rng = np.random.default_rng(9)
+    weight = rng.random(300) + 0.1
+    rows, columns, values = observed()
+    ball = cg.constraints.NuclearBall(12.0)
+    once = cg.CompletionProblem(rows, columns, values, cg.losses.Squared(), ball, sample_weight=weight)
+    again = cg.CompletionProblem(
+        rows, columns, values.astype(np.float32).astype(np.float64), cg.losses.Squared(), ball, sample_weight=7 * weight
+    )
+    single = cg.CompletionProblem(
+        rows, columns, values.astype(np.float32), cg.losses.Squared(), ball, sample_weight=weight.astype(np.float32)
+    )
+    F = [cg.minimize(problem, tol=1e-8).objective for problem in (once, again, single)]
+    np.testing.assert_allclose(F, F[0], rtol=1e-6)
+    dense = np.full(SHAPE, 0.0)
+    dense[rows, columns] = values
+    W = cg.minimize(once, tol=1e-8).w.to_dense()
+    np.testing.assert_allclose(F[0], 0.5 * np.average((W - dense)[rows, columns] ** 2, weights=weight), rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["fw", "low-rank"])
+def test_every_iterate_is_feasible_and_certified(solver):
+    problem = problem_of(cg.losses.Huber(0.5), biases=True)
+    optimum = cg.minimize(problem, tol=1e-9).objective
+    seen = []
+
+    def look(progress):
+        assert problem.constraint.violation(progress.w) <= 1e-8
+        assert progress.objective - optimum <= progress.gap + 1e-12
+        seen.append(progress.objective)
+
+    cg.minimize(problem, solver, tol=1e-12, max_steps=25, evaluate_every=1, callback=look)
+    assert len(seen) >= 10
+    assert (np.diff(seen) <= 1e-12).all()  # an exact line search never goes up
+
+
+def test_frank_wolfe_is_that_of_the_dense_problem():
+    """The same steps as fw over NuclearBall on all entries of a small matrix, one row of X each."""
+    rows, columns, values = observed(count=60, shape=(8, 9))
+    d = 72
+    X = scipy.sparse.csr_matrix((np.ones(60), (np.arange(60), rows * 9 + columns)), shape=(60, d))
+    ball = cg.constraints.NuclearBall(6.0, shape=(8, 9))
+    dense = cg.Problem(X, values, cg.losses.Squared(), ball)
+    factored = cg.CompletionProblem(rows, columns, values, cg.losses.Squared(), ball)
+    w0 = np.zeros(d)
+    a = cg.minimize(dense, "fw", w0=w0, max_steps=40, tol=0.0, evaluate_every=1)
+    b = cg.minimize(factored, "fw", max_steps=40, tol=0.0, evaluate_every=1)
+    np.testing.assert_allclose(a.trace.objective, b.trace.objective, rtol=1e-4)
+    assert (b.trace.gap >= a.trace.gap * (1 - 1e-3)).all()
+
+
+def test_solutions_inside_the_ball_and_of_a_tiny_ball():
+    rows, columns, values = observed(noise=0.0)
+    large = cg.CompletionProblem(rows, columns, values, cg.losses.Squared(), cg.constraints.NuclearBall(1e3))
+    assert cg.minimize(large, tol=1e-6).objective <= 1e-6
+    small = large.over(cg.constraints.NuclearBall(1e-3))
+    result = cg.minimize(small, tol=1e-9)
+    assert result.w.rank == 1
+    assert result.w.nuclear_norm() == pytest.approx(1e-3)
+
+
+def test_targets_of_zero():
+    rows, columns, _ = observed()
+    problem = cg.CompletionProblem(rows, columns, np.zeros(300), cg.losses.Squared(), cg.constraints.NuclearBall(1.0))
+    result = cg.minimize(problem)
+    assert result.status is cg.Status.CONVERGED
+    assert result.w.rank == 0
+
+
+def test_the_weighted_ball_is_the_plain_one_in_its_own_coordinates():
+    rng = np.random.default_rng(10)
+    p, q = rng.random(30) + 0.2, rng.random(20) + 0.2
+    weighted = problem_of(constraint=cg.constraints.WeightedNuclearBall(9.0, p, q))
+    result = cg.minimize(weighted, tol=1e-7)
+    assert result.status is cg.Status.CONVERGED
+    assert np.linalg.norm(np.sqrt(p)[:, None] * result.w.to_dense() * np.sqrt(q), "nuc") <= 9.0 + 1e-8
+    G = weighted.gradient(result.w).toarray()
+    norm = np.linalg.norm(G / np.sqrt(np.outer(p, q)), 2)
+    exact = np.vdot(G, result.w.to_dense()) + 9.0 * norm
+    assert exact <= result.gap <= exact + 1e-8 + 0.02 * exact
+    ones = problem_of(constraint=cg.constraints.WeightedNuclearBall(15.0, np.ones(30), np.ones(20)))
+    np.testing.assert_allclose(
+        cg.minimize(ones, tol=1e-8).objective, cg.minimize(problem_of(), tol=1e-8).objective, atol=1e-7
+    )
+
+
+def test_rows_that_were_never_observed_stay_zero_in_the_weighted_ball():
+    rows, columns, values = observed()
+    kept = rows != 3
+    rows, columns, values = rows[kept], columns[kept], values[kept]
+    ball = cg.constraints.WeightedNuclearBall.of_entries(1.0, rows, columns, SHAPE)
+    problem = cg.CompletionProblem(rows, columns, values, cg.losses.Squared(), ball, shape=SHAPE)
+    assert (cg.minimize(problem, tol=1e-6).w.to_dense()[3] == 0.0).all()
+
+
+@pytest.mark.parametrize("solver", ["fw", "low-rank"])
+def test_a_run_that_was_stopped_goes_on_bit_for_bit(solver, tmp_path):
+    problem = problem_of(cg.losses.Huber(0.5), radius=30.0, biases=True)
+    whole = cg.minimize(problem, solver, tol=0.0, max_steps=12)
+    cg.minimize(problem, solver, tol=0.0, max_steps=5, checkpoint=tmp_path / "run.npz")
+    rest = cg.minimize(problem, solver, tol=0.0, max_steps=12, checkpoint=tmp_path / "run.npz")
+    assert whole.gap == rest.gap
+    np.testing.assert_array_equal(whole.w.to_dense(), rest.w.to_dense())
+
+
+def test_same_problem_same_run():
+    first, second = (cg.minimize(problem_of(biases=True), tol=1e-7) for _ in range(2))
+    assert first.trace.to_dict()["gap"].tolist() == second.trace.to_dict()["gap"].tolist()
+    np.testing.assert_array_equal(first.w.U, second.w.U)
+
+
+def test_warm_starts():
+    problem = problem_of()
+    first = cg.minimize(problem, tol=1e-6)
+    wider = problem.over(cg.constraints.NuclearBall(16.0))
+    again = cg.minimize(wider, w0=first, tol=1e-6)
+    assert again.n_steps < cg.minimize(wider, tol=1e-6).n_steps
+    np.testing.assert_allclose(
+        cg.minimize(wider, w0=first.w.to_dense(), tol=1e-6).objective, again.objective, atol=1e-6
+    )
+    with pytest.raises(ValueError, match="lies outside"):
+        cg.minimize(problem.over(cg.constraints.NuclearBall(1.0)), w0=first)
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"rows": [0.5, 1.0]}, "rows must be a one-dimensional array of whole numbers"),
+        ({"rows": [-1, 1]}, "rows must count from 0; got -1"),
+        ({"columns": [0]}, "must have one length; got 2 and 1"),
+        ({"rows": [1, 1], "columns": [2, 2]}, "row 1, column 2 is given more than once"),
+        ({"shape": (1, 1)}, "is too small for entries up to row 1"),
+        ({"shape": 3}, "shape must be a pair"),
+        ({"values": [1.0]}, "2"),
+        ({"values": [1.0, np.nan]}, "nan"),
+        ({"constraint": cg.constraints.L1Ball(1.0)}, "constraint must be a NuclearBall"),
+        ({"constraint": cg.constraints.NuclearBall(1.0, shape=(9, 9))}, "matrices of shape"),
+        ({"biases": 1}, "biases must be True or False"),
+        ({"loss": cg.losses.Logistic(), "values": [-1, 1], "biases": True}, "is infinite; use biases=False"),
+        ({"loss": cg.losses.Welsch(), "biases": True}, "is not convex"),
+        ({"loss": "squared"}, "loss must be"),
+    ],
+)
+def test_bad_input_gets_a_sentence(change, sentence):
+    given = {"rows": [0, 1], "columns": [0, 1], "values": [1.0, 2.0], "loss": cg.losses.Squared()}
+    given |= {"constraint": cg.constraints.NuclearBall(1.0)} | change
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        cg.CompletionProblem(**given)
+
+
+def test_solvers_that_do_not_fit_are_refused():
+    with pytest.raises(TypeError, match="does not work with matrices in factors"):
+        cg.minimize(problem_of(), "corrective")
+    flat = cg.Problem([[1.0]], [1.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    with pytest.raises(TypeError, match="is for matrices in factors"):
+        cg.minimize(flat, "low-rank")
