@@ -20,9 +20,8 @@ from typing import Any
 
 from condgrad import solvers
 from condgrad.completion.problem import CompletionProblem
-from condgrad.constraints import Atom
 from condgrad.step_sizes import Backtracking
-from condgrad.taylor_model import FeatureModel, model_for
+from condgrad.taylor_model import FeatureModel, model_for, needs_few_features
 
 _MOST_SECOND = 1000  # features up to which second derivatives of general terms are taken: H is d x d
 
@@ -34,7 +33,7 @@ def choose(problem: Any, tol: float, relative_tol: float) -> tuple[Any, str]:
     if not problem.has_predictions:
         return _choose_general(problem)
     constraint = problem.constraint
-    if constraint.vertex is Atom or hasattr(constraint, "members"):
+    if needs_few_features(problem):
         return solvers.Corrective(), "few passes, each followed by a correction of all weights"
     d = problem.n_features
     first_gap = problem.gap(constraint.start(d).to_dense(d))

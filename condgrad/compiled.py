@@ -56,9 +56,10 @@ def compiled(cls: type) -> Any:
 
 def fill_in(cls: type, protocol: type) -> type:
     """Give a NamedTuple class, which cannot inherit, the methods and attributes of ``protocol`` that it leaves out."""
-    for name, default in vars(protocol).items():
-        if not name.startswith("_") and name not in vars(cls):
-            setattr(cls, name, default)
+    for base in protocol.__mro__:
+        for name, default in vars(base).items():
+            if not name.startswith("_") and name not in vars(cls):
+                setattr(cls, name, default)
     return cls
 
 

@@ -7,6 +7,7 @@ serves all others through the predictions of the samples that w touches.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,9 @@ import numpy as np
 from condgrad import samples as outer
 from condgrad.compiled import compiled
 from condgrad.linalg.index_set import index_set, touched
+from condgrad.linalg.vectors import DenseVector
 from condgrad.problem import Problem
-from condgrad.samples import best_intercept_of, line_curvature, minimise_on_line
+from condgrad.samples import best_intercept, line_curvature, minimise_on_line
 
 _CACHED = 2**24  # numbers that the cached products with active columns may take: 128 MiB
 
@@ -48,22 +50,11 @@ class PartialGradient(NamedTuple):
     def note(self, along, s, share):
         """Keep <r, w> = ``along`` and <r, s>, where the sample was a ``share`` of all atoms."""
         self.scalars[0] = along
-        self.scalars[1] = s.inner(DenseEntries(self.values))
+        self.scalars[1] = s.inner(DenseVector(self.values))
         faded = self.scalars[2] * (1.0 - 0.5 * share) if self.scalars[3] > 0.0 else 0.0
         self.scalars[2] = max(self.scalars[0] - self.scalars[1], faded)
         self.scalars[3] += 1.0
         return self.scalars[1]
-
-
-@compiled
-class DenseEntries(NamedTuple):
-    """An array as a vector that is only read."""
-
-    values: Any
-
-    def at(self, j):
-        """Return entry ``j``."""
-        return self.values[j]
 
 
 @compiled
@@ -329,6 +320,10 @@ class QuadraticCoordinates(NamedTuple):
         if self.covariates.is_used():
             self.covariates.products.set_to(problem.matrix.transpose_dot(self.h * p))
 
+    def cache(self):
+        """Return the cached products with single columns, of which ``covariates.status[1]`` are filled."""
+        return self.covariates.gram
+
     def use_covariates(self, problem):
         """Keep the products of all features up to date from now on."""
         self.covariates.status[0] = 1
@@ -407,7 +402,7 @@ class SmoothCoordinates(NamedTuple):
         for k in range(line.rows.size()):
             line.p[line.rows.row(k)] += gamma * line.q[k]
         if line.has_intercept:
-            line.scalars[2] = best_intercept_of(line.samples, line.p, line.scalars[2])
+            line.scalars[2] = best_intercept(line.samples, line.p, line.scalars[2])
         along, b = 0.0, line.scalars[2]
         for k in range(line.rows.size()):
             i = line.rows.row(k)
@@ -416,18 +411,31 @@ class SmoothCoordinates(NamedTuple):
             along += self.alpha.values[line.rows.row(k)] * line.p[line.rows.row(k)]
         line.scalars[0] = along
 
+    def cache(self):
+        """Return None: for these losses products of columns are of no use."""
+        return None
+
     def synchronise(self, problem, w):
         """Compute all that is kept anew for the array ``w``: rounding errors of the predictions end here."""
         line = self.line
         line.p[:] = problem.matrix.dot(w)
         if line.has_intercept:
-            line.scalars[2] = outer.best_intercept(line.samples, line.p, line.scalars[2])
+            line.scalars[2] = best_intercept(line.samples, line.p, line.scalars[2])
         self.alpha.values[:] = outer.derivatives(line.samples, line.p, line.scalars[2])
         line.scalars[0] = self.alpha.values @ line.p
 
 
-def quadratic_coordinates(problem: Problem, w: np.ndarray, vector: Any, *, caches: bool) -> QuadraticCoordinates:
-    """Return the recurrences at ``w``; ``vector`` makes a vector that shrinks from an array, ``caches`` leaves room."""
+def coordinates(problem: Problem, w: np.ndarray, vector: Any, *, caches: bool) -> Any:
+    """Return F at ``w``, one feature at a time, in the way that suits the loss.
+
+    ``vector(array, shrinks=...)`` makes a vector of an array; ``caches`` asks for room for products of columns.
+    """
+    if problem.loss.is_quadratic:
+        return _quadratic(problem, w, functools.partial(vector, shrinks=True), caches)
+    return _smooth(problem, w, functools.partial(vector, shrinks=False))
+
+
+def _quadratic(problem: Problem, w: np.ndarray, vector: Any, caches: bool) -> QuadraticCoordinates:
     n, d = problem.n_samples, problem.n_features
     zeros = np.zeros(n)
     h, g = outer.curvatures(problem.samples, zeros, 0.0), outer.derivatives(problem.samples, zeros, 0.0)
@@ -453,13 +461,14 @@ def quadratic_coordinates(problem: Problem, w: np.ndarray, vector: Any, *, cache
     return f
 
 
-def smooth_coordinates(problem: Problem, w: np.ndarray, vector: Any, L: float) -> SmoothCoordinates:
-    """Return the predictions and derivatives at ``w``; ``vector`` makes a vector from an array."""
+def _smooth(problem: Problem, w: np.ndarray, vector: Any) -> SmoothCoordinates:
     n = problem.n_samples
     p = problem.matrix.dot(w)
     everywhere = problem.has_intercept or not problem.matrix.is_sparse
     rows = index_set(n, np.arange(n) if everywhere else np.flatnonzero(p))
-    line = PredictionLine(problem.samples, L, problem.has_intercept, p, np.zeros(n), rows, np.zeros(3))
+    line = PredictionLine(
+        problem.samples, problem.loss_smoothness(), problem.has_intercept, p, np.zeros(n), rows, np.zeros(3)
+    )
     f = SmoothCoordinates(line, alpha=vector(np.zeros(n)), image=touched(n))
     f.synchronise(problem, w)
     return f

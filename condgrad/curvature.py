@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from condgrad.compiled import compiled, kernel
+from condgrad.compiled import compiled
 
 
 @compiled
@@ -38,15 +36,3 @@ class ImplicitCurvature(NamedTuple):
     def add_product(self, s, c, out):
         """Add c H s to the vector ``out``."""
         s.add_weighted_rows(self.rows, self.columns, self.t, c, out)
-
-
-@kernel
-def product(H, v):
-    """Return H v: always in the same order, whatever a BLAS would do."""
-    out = np.empty(H.shape[0])
-    for k in range(H.shape[0]):
-        total = 0.0
-        for j in range(H.shape[1]):
-            total += H[k, j] * v[j]
-        out[k] = total
-    return out

@@ -2,85 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from condgrad.linalg.vectors import inner
-from condgrad.problem import Evaluation, gap_at
+from condgrad.point import Point
 from condgrad.segment import Segment
 
-if TYPE_CHECKING:
-    from condgrad.general_problem import GeneralProblem
 
-_SAVED = ("gap", "is_still", "gradient_evaluations", "lmo_calls")  # by a checkpoint
-
-
-class GeneralPoint:
-    """A feasible w with its gradient ``r``, the vertex ``s`` that minimises <r, s>, and ``gap``.
-
-    It answers as :class:`~condgrad.point.Point` does; a move costs one pass over the terms.
-    """
-
-    def __init__(self, problem: GeneralProblem, w: np.ndarray) -> None:
-        self.problem = problem
-        self.gradient_evaluations = 0
-        self.lmo_calls = 0
-        self.is_still = False  # whether the last move had no length
-        self.reset(w)
-
-    def reset(self, w: np.ndarray) -> None:
-        """Go to ``w`` and compute everything there."""
-        self.w = np.array(w, dtype=np.float64)
-        self.r: Any = None  # None: out of date
-        self.look()
+class GeneralPoint(Point):
+    """A point of a general problem: a move costs one pass over the terms."""
 
     def segment(self, **course: Any) -> GeneralSegment:
         """Return F along a line from here."""
         return GeneralSegment(self, **course)
-
-    def move(self, line: Segment, gamma: float, *, look: bool = True) -> None:
-        """Go to w + gamma d along a segment that starts here; ``look=False`` leaves r, s and gap unknown."""
-        line.add_to(self.w, gamma)
-        self.is_still = gamma == 0.0
-        self.r, self.gap = None, np.inf
-        if look:
-            self.look()
-
-    def look(self) -> None:
-        """Compute r where it is out of date, then the best vertex and the gap."""
-        if self.r is None:
-            self.r = self.gradient_at(self.w)
-        self.s = self.problem.lmo(self.r)
-        self.gap = gap_at(self.r, self.w, self.s)
-        self.lmo_calls += 1
 
     def gradient_at(self, w: np.ndarray) -> np.ndarray:
         """Return the gradient of F at ``w``, and count it."""
         self.gradient_evaluations += self.problem.n_samples
         return self.problem.gradient(w)
 
-    def along(self) -> float:
-        """Return <r, w>."""
-        return inner(self.r, self.w)
+    def _gradient(self) -> np.ndarray:
+        return self.gradient_at(self.w)
 
-    def evaluate(self) -> Evaluation:
-        """Return what is known of w; the objective costs one pass of values, the rest nothing."""
-        if self.r is None:
-            self.look()
-        return Evaluation(self.problem.objective(self.w), self.r, self.gap, self.s, 0.0)
-
-    def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that is kept, as numbers and as arrays."""
-        known = {} if self.r is None else {"r": self.r}
-        return {name: getattr(self, name) for name in _SAVED}, {"w": self.w} | known
-
-    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
-        for name in _SAVED:
-            setattr(self, name, numbers[name])
-        self.w, self.r = arrays["w"], arrays.get("r")
-        self.s = None if self.r is None else self.problem.lmo(self.r)
+    def _objective(self) -> float:
+        return self.problem.objective(self.w)
 
 
 class GeneralSegment(Segment):

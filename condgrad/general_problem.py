@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from condgrad import constraints, taylor_points
+from condgrad import taylor_points
 from condgrad import terms as passes
 from condgrad.compiled import is_compiled
 from condgrad.constraints import best_vertex
+from condgrad.constraints.oracle_set import as_set_for
+from condgrad.evaluation import Evaluation, gap_at
 from condgrad.finite_sum import GeneralSum
 from condgrad.general_point import GeneralPoint
 from condgrad.linalg import convert
-from condgrad.problem import Evaluation, check_size, gap_at
 
 
 class GeneralProblem:
@@ -58,14 +59,7 @@ class GeneralProblem:
         self.terms = passes.as_terms(terms)
         self.n_samples = _count("n_samples", n_samples, terms)
         self.n_features = _count("n_features", n_features, terms)
-        self.constraint = constraints.as_constraint_set(constraint)
-        if self.constraint.n_features not in (None, self.n_features):
-            raise ValueError(
-                f"{type(self.constraint).__name__} is a set of vectors of length {self.constraint.n_features}, "
-                f"but the terms have n_features={self.n_features}."
-            )
-        self.constraint.check_features(self.n_features)
-        check_size(self.constraint, self.n_features)
+        self.constraint = as_set_for(constraint, self.n_features)
         self._try_terms()
 
     def __repr__(self) -> str:
@@ -133,6 +127,12 @@ class GeneralProblem:
                 f"returns it (now it is {L:g}), or use Backtracking()."
             )
         return L
+
+    def importance(self) -> np.ndarray:
+        """Raise: general terms have no rows to go by."""
+        raise ValueError(
+            "sampling='importance' goes by the rows of X, which a GeneralProblem does not have; use 'batch'."
+        )
 
     def check_solver(self, solver: Any) -> None:
         """Raise where a solver needs what this problem does not have."""

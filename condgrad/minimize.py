@@ -12,11 +12,12 @@ from condgrad import solvers
 from condgrad.checkpoint import Checkpoint
 from condgrad.choice import choose
 from condgrad.completion.problem import CompletionProblem
+from condgrad.evaluation import Evaluation
 from condgrad.general_problem import GeneralProblem
 from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
 from condgrad.linalg.factored import from_arrays, sizes, to_arrays
-from condgrad.problem import Evaluation, Problem
+from condgrad.problem import Problem
 from condgrad.progress import check_callback, show
 from condgrad.result import Result, Status
 from condgrad.trace import Progress, Trace, count_nonzero

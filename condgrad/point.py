@@ -1,4 +1,4 @@
-"""Point: a feasible w with its predictions, gradient, best vertex and gap, kept up to date as it moves."""
+"""Point: a feasible w with its gradient, best vertex and gap, kept up to date as it moves."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from condgrad import samples as outer
+from condgrad.evaluation import Evaluation, gap_at
 from condgrad.linalg.vectors import inner
-from condgrad.problem import Evaluation, Problem, gap_at
-from condgrad.segment import PredictionSegment
-
-_SAVED = ("b", "gap", "is_still", "gradient_evaluations", "lmo_calls", "_touched")  # by a checkpoint
 
 
 class Point:
     """The iterate of a solver that sees the whole gradient.
 
-    After every move ``p = Xw``, ``alpha`` (derivatives), ``r`` (gradient), ``s`` (vertex that minimises <r, s>) and
-    ``gap`` are those of the new ``w``. A move along a sparse direction changes few predictions: then only their
-    derivatives and rows are touched. ``refresh`` computes everything anew, which bounds the rounding error.
+    After every move ``r`` (gradient), ``s`` (vertex that minimises <r, s>) and ``gap`` are those of the new ``w``. A
+    kind of problem says, in a class of its own, how the gradient is found and what else is kept for it.
     """
 
-    def __init__(self, problem: Problem, w: np.ndarray) -> None:
+    b = 0.0  # the intercept, where the problem has one
+    numbers: tuple[str, ...] = ("gap", "is_still", "gradient_evaluations", "lmo_calls")  # saved by a checkpoint
+    arrays: tuple[str, ...] = ("w",)  # as well
+
+    def __init__(self, problem: Any, w: np.ndarray) -> None:
         self.problem = problem
-        self.r: Any = None  # None: out of date
-        self.b = 0.0
         self.gradient_evaluations = 0
         self.lmo_calls = 0
         self.is_still = False  # whether the last move had no length
@@ -34,35 +31,30 @@ class Point:
     def reset(self, w: np.ndarray) -> None:
         """Go to ``w`` and compute everything anew."""
         self.w = np.array(w, dtype=np.float64)
-        self.p = self.problem.matrix.dot(self.w)
-        self._touched = 0  # entries of X used by partial updates since the last full gradient
-        self._derive()
+        self.r: Any = None  # None: out of date
+        self.gap = np.inf  # inf: not known before the next look
+        self._arrive()
         self.look()
 
-    def segment(self, **course: Any) -> PredictionSegment:
+    def segment(self, **course: Any) -> Any:
         """Return F along a line from here."""
-        return PredictionSegment(self, **course)
+        raise NotImplementedError
 
     def move(self, line: Any, gamma: float, *, look: bool = True) -> None:
         """Go to w + gamma d along a segment that starts here; ``look=False`` leaves r, s and gap unknown."""
         line.add_to(self.w, gamma)
         self.is_still = gamma == 0.0
+        self.gap = np.inf
         if not look:
             self.r = None
-        if line.rows is None:
-            self.p += gamma * line.q
-            self._derive()
-        else:
-            self.p[line.rows] += gamma * line.q
-            self._rederive(line.rows)
+        self._follow(line, gamma)
         if look:
             self.look()
 
     def look(self) -> None:
         """Compute r where it is out of date, then the best vertex and the gap."""
         if self.r is None:
-            self.r = self.problem.matrix.transpose_dot(self.alpha)
-            self._touched = 0
+            self.r = self._gradient()
         self.s = self.problem.lmo(self.r)
         self.gap = gap_at(self.r, self.w, self.s)
         self.lmo_calls += 1
@@ -75,44 +67,39 @@ class Point:
         """Return what is known of w; the objective costs one sum over the samples, the rest nothing."""
         if self.r is None:
             self.look()
-        return Evaluation(outer.value(self.problem.samples, self.p, self.b), self.r, self.gap, self.s, self.b)
+        return Evaluation(self._objective(), self.r, self.gap, self.s, self.b)
+
+    def knows_atoms(self, active: Any) -> bool:
+        """Tell whether ``atom_products`` works for these atoms."""
+        return False
+
+    def atom_products(self, active: Any) -> np.ndarray:
+        """Return <grad F(w), v_k> for every active atom, without the rest of the gradient."""
+        raise NotImplementedError
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all that is kept, as numbers and as arrays."""
-        arrays = {"w": self.w, "p": self.p, "alpha": self.alpha}
-        if self.r is not None:
-            arrays["r"] = self.r
-        return {name: getattr(self, name) for name in _SAVED}, arrays
+        names = self.arrays if self.r is None else (*self.arrays, "r")
+        return {name: getattr(self, name) for name in self.numbers}, {name: getattr(self, name) for name in names}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Go back to a snapshot."""
-        for name in _SAVED:
+        for name in self.numbers:
             setattr(self, name, numbers[name])
-        self.w, self.p, self.alpha, self.r = arrays["w"], arrays["p"], arrays["alpha"], arrays.get("r")
+        for name in self.arrays:
+            setattr(self, name, arrays[name])
+        self.r = arrays.get("r")
         self.s = None if self.r is None else self.problem.lmo(self.r)
 
-    def _derive(self) -> None:
-        if self.problem.has_intercept:
-            self.b = outer.best_intercept(self.problem.samples, self.p, self.b)
-        self.alpha = outer.derivatives(self.problem.samples, self.p, self.b)
-        self.gradient_evaluations += self.p.size
-        self.r = None
-        self.gap = np.inf  # not known before the next look
+    def _arrive(self) -> None:
+        """Compute what is kept besides r, at a new w."""
 
-    def _rederive(self, rows: np.ndarray) -> None:
-        matrix = self.problem.matrix
-        if self.problem.has_intercept:  # b moves, and every derivative with it
-            self._derive()
-            return
-        change = outer.rederive(self.problem.samples, rows, self.p, self.b, self.alpha)
-        self.gradient_evaluations += rows.size
-        self.gap = np.inf
-        if self.r is None:
-            return
-        stored = matrix.count_stored(rows)
-        self._touched += stored
-        # An entry costs several times more here than in a full pass, which also ends the rounding errors that pile up.
-        if 8 * stored < matrix.n_stored and self._touched < matrix.n_stored:
-            matrix.add_rows(rows, change, self.r)
-        else:
-            self.r = None
+    def _follow(self, line: Any, gamma: float) -> None:
+        """Bring what is kept up to date after w has moved; r, or None where it must be computed anew."""
+        self.r = None
+
+    def _gradient(self) -> np.ndarray:
+        raise NotImplementedError
+
+    def _objective(self) -> float:
+        raise NotImplementedError

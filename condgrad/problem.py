@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from condgrad import constraints, taylor_points
 from condgrad import samples as outer
+from condgrad import taylor_points
 from condgrad.active_set import stack
 from condgrad.compiled import is_compiled
 from condgrad.constraints import best_vertex
+from condgrad.constraints.oracle_set import as_set_for
+from condgrad.evaluation import Evaluation, Wanted, gap_at
 from condgrad.finite_sum import FiniteSum
 from condgrad.linalg import convert
 from condgrad.linalg.arrays import ArraySlices
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.support import merge
-from condgrad.linalg.vectors import inner
 from condgrad.losses import Loss
-
-
-class Evaluation(NamedTuple):
-    """What one full pass over the data tells about a point w, all of it exact."""
-
-    objective: float
-    gradient: np.ndarray
-    gap: float
-    vertex: Any
-    intercept: Any  # a number, or the biases of a CompletionProblem
-    curvature: np.ndarray | None = None
-    atoms: Any = None
-
-
-class Wanted(NamedTuple):
-    """Atoms on which the curvature of F is wanted.
-
-    ``known`` is the curvature on the first atoms, which is not computed again: that of a quadratic loss never changes.
-    ``n_rows`` is the number of samples from which it may be estimated.
-    """
-
-    atoms: Any
-    known: np.ndarray | None = None
-    n_rows: float = np.inf
+from condgrad.prediction_point import PredictionPoint
 
 
 class Problem:
@@ -88,14 +66,9 @@ class Problem:
         if intercept:
             loss.check_intercept(y[weight > 0.0])
         self.loss = loss
-        self._constrain(constraint)
+        self.constraint = as_set_for(constraint, self.n_features)
         self.has_intercept = bool(intercept)
         self.samples = outer.Samples(loss, y, weight)
-
-    def _constrain(self, constraint: Any) -> None:
-        self.constraint = constraints.as_constraint_set(constraint)
-        self.constraint.check_features(self.n_features)
-        check_size(self.constraint, self.n_features)
 
     @property
     def y(self) -> np.ndarray:
@@ -152,7 +125,7 @@ class Problem:
     def over(self, constraint: Any) -> Problem:
         """Return the same problem over another set; both share the data and their views."""
         other = copy.copy(self)
-        other._constrain(constraint)
+        other.constraint = as_set_for(constraint, self.n_features)
         return other
 
     def with_targets(self, y: Any) -> Problem:
@@ -204,11 +177,34 @@ class Problem:
         """Return a point that the user gave as an array."""
         return convert.as_point(w, self.n_features, name)
 
-    def point(self, w: np.ndarray) -> Any:
-        """Return the iterate of a solver of full passes, at ``w``."""
-        from condgrad.point import Point  # which is made of problems
+    def smoothness(self) -> float:
+        """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X), to full precision."""
+        from scipy.sparse.linalg import LinearOperator, eigsh
 
-        return Point(self, w)
+        matrix, weight, d = self.matrix, self.samples.weight, self.n_features
+        if matrix.largest_entry() == 0.0:
+            return 0.0  # ARPACK has no answer for a zero matrix
+        gram = LinearOperator((d, d), lambda v: matrix.transpose_dot(weight * matrix.dot(v.ravel())), dtype=float)
+        if d == 1:
+            return float((gram @ np.ones(1))[0]) * self.loss_smoothness()
+        start = np.random.default_rng(0).standard_normal(d)
+        return float(eigsh(gram, k=1, v0=start, return_eigenvectors=False)[0]) * self.loss_smoothness()
+
+    def loss_smoothness(self) -> float:
+        """Return L, a Lipschitz constant of the loss's derivative over all predictions x_i'w that C allows."""
+        # Every w of C lies within one diameter of any point of it.
+        w = self.constraint.start(self.n_features).to_dense(self.n_features)
+        reach = np.abs(self.matrix.dot(w)).max()
+        diameter = self.constraint.diameter(1, self.n_features)
+        return self.loss.smoothness_on(float(reach + self.matrix.largest_entry() * diameter))
+
+    def importance(self) -> np.ndarray:
+        """Return weight_i ||x_i||_2, the importance of each sample for sampling."""
+        return self.matrix.row_norms() * self.samples.weight
+
+    def point(self, w: np.ndarray) -> PredictionPoint:
+        """Return the iterate of a solver of full passes, at ``w``."""
+        return PredictionPoint(self, w)
 
     @property
     def is_compiled(self) -> bool:
@@ -284,22 +280,6 @@ class Problem:
         if known is not None:
             H[:n_known, :n_known] = known
         return H
-
-
-def gap_at(r: np.ndarray, w: np.ndarray, s: Any) -> float:
-    """Return <r, w - s>."""
-    indices, values = s.support()
-    return inner(r, w) - inner(r if indices is None else r[indices], values)
-
-
-def check_size(constraint: Any, n_features: int) -> None:
-    """Raise where a vertex is so large that predictions would overflow.
-
-    Along a generic direction the two ends of the set are its largest vertices, up to a moderate factor.
-    """
-    r = np.random.default_rng(0).standard_normal(n_features)
-    for direction in (r, -r):
-        convert.check_magnitude(best_vertex(constraint, direction).support()[1], "constraint")
 
 
 def check_loss(loss: Any) -> None:

@@ -64,16 +64,6 @@ def expand(samples: Samples, p: np.ndarray, b: float) -> tuple[float, np.ndarray
     return total, alpha, d
 
 
-def rederive(samples: Samples, rows: np.ndarray, p: np.ndarray, b: float, alpha: np.ndarray) -> np.ndarray:
-    """Renew ``alpha`` at the chosen rows and return by how much it changed there."""
-    return _rederive(samples, rows, p, b, alpha)
-
-
-def best_intercept(samples: Samples, p: np.ndarray, b: float) -> float:
-    """Return the b that minimises f(p + b), from a first guess."""
-    return best_intercept_of(samples, p, b)
-
-
 def sample_by_curvature(d: np.ndarray, count: float) -> tuple[np.ndarray, np.ndarray]:
     """Return about ``count`` rows with weights c that stand for all: sum_i d_i x_i x_i' is about that of c_i x_i x_i'.
 
@@ -137,7 +127,8 @@ def _sample_by_curvature(d, rate, rows, c):
 
 
 @kernel
-def _rederive(samples, rows, p, b, alpha):
+def rederive(samples, rows, p, b, alpha):
+    """Renew ``alpha`` at the chosen rows and return by how much it changed there."""
     change = np.empty(rows.shape[0])
     for k in range(rows.shape[0]):
         i = rows[k]
@@ -179,8 +170,8 @@ def _best_intercept(samples, p, q, gamma, b):
 
 
 @kernel
-def best_intercept_of(samples, p, b):
-    """Return the b that minimises f(p + b), from a first guess; for kernels."""
+def best_intercept(samples, p, b):
+    """Return the b that minimises f(p + b), from a first guess."""
     return _best_intercept(samples, p, p, 0.0, b)
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from condgrad import samples as outer
-from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import inner
-
-if TYPE_CHECKING:
-    from condgrad.point import Point
 
 
 class Segment:
@@ -82,83 +77,20 @@ class Segment:
     def direction(self) -> np.ndarray:
         """Return d as an array."""
         d = np.zeros(self.point.problem.n_features)
-        self.add_to(d, 1.0)  # the parts without the pull ...
+        self.add_to(d, 1.0)  # the parts alone: zeros stay zeros, however they are pulled
         d -= self.pull * self.point.w
         return d
 
     def squared_length(self) -> float:
         """Return ||d||_2^2."""
         d = self.direction()
-        return float(inner(d, d))
+        return inner(d, d)
 
     def _value(self, gamma: float) -> float:
         raise NotImplementedError
 
     def _slope(self, gamma: float) -> float:
         raise NotImplementedError
-
-
-class PredictionSegment(Segment):
-    """A segment of a problem with linear predictions, known through them alone.
-
-    They move by q = X d, so phi costs O(n) (with a sparse d and pull = 0, the rows it touches) and no pass over X. With
-    an intercept, phi is the minimum over it.
-
-    Attributes
-    ----------
-    rows, q : the rows whose predictions change (None: all) and their rates of change
-    """
-
-    def __init__(
-        self, point: Point, *, pull: float, parts: list[tuple[float, Any]], slope: float, max_step: float
-    ) -> None:
-        super().__init__(point, pull=pull, parts=parts, slope=slope, max_step=max_step)
-        problem = point.problem
-        predictions = [(c, problem.vertex_predictions(v)) for c, v in parts]
-        if pull != 0.0:
-            predictions.append((-pull, (None, point.p)))
-        self.rows, self.q = problem.combine(predictions)
-        if problem.has_intercept and self.rows is not None:  # b moves along, and every prediction with it
-            self.rows, self.q = None, problem.spread(self.rows, self.q)
-        self._support = support_of(self.rows, problem.n_samples)
-
-    def minimiser(self) -> float:
-        """Return the step that minimises phi; for a non-convex loss, a step where phi' = 0 and phi is lower."""
-        problem, point = self.point.problem, self.point
-        gamma = outer.minimise_on_line(
-            problem.samples, self._support, point.p, self.q, point.b, problem.has_intercept, self.max_step,
-            problem.loss.is_quadratic,
-        )  # fmt: skip
-        if not problem.is_convex and self.change(gamma) > 0.0:
-            return self.short_step()
-        return gamma
-
-    def curvature(self) -> float:
-        """Return L sum_i weight_i q_i^2, a bound of phi'' over the segment: equation (7) of Negiar et al."""
-        problem = self.point.problem
-        L = problem.loss.smoothness_on(self._largest_prediction())
-        return L * outer.line_curvature(problem.samples, self._support, self.q)
-
-    def _largest_prediction(self) -> float:
-        p = self.point.p if self.rows is None else self.point.p[self.rows]
-        ends = np.abs(p + self.point.b), np.abs(p + self.point.b + self.max_step * self.q)
-        largest = max(ends[0].max(initial=0.0), ends[1].max(initial=0.0))
-        if self.point.problem.has_intercept:  # b goes no further than the predictions do
-            largest += self.max_step * np.abs(self.q).max(initial=0.0)
-        return float(largest)
-
-    def _value(self, gamma: float) -> float:
-        problem, point = self.point.problem, self.point
-        b = point.b
-        if problem.has_intercept and gamma != 0.0:
-            b = outer.best_intercept(problem.samples, point.p + gamma * self.q, b)
-        return outer.line_value(problem.samples, self._support, point.p, self.q, gamma, b)
-
-    def _slope(self, gamma: float) -> float:
-        problem, point = self.point.problem, self.point
-        return outer.line_slopes(
-            problem.samples, self._support, point.p, self.q, gamma, point.b, problem.has_intercept
-        )[0]  # fmt: skip
 
 
 def towards(point: Any, s: Any, gap: float) -> Segment:

@@ -198,7 +198,7 @@ class ShortStep(StepSize):
         """Return the rule; FW-ada's constant is computed here, once."""
         if self.curvature == "predictions" and problem.has_predictions:
             return self
-        return _LipschitzShortStep(lipschitz_constant(problem))
+        return _LipschitzShortStep(problem.smoothness())
 
     def at(self, t: int, line: Segment) -> float:
         """Return min(max_step, -slope / (L sum_i weight_i q_i^2))."""
@@ -206,7 +206,7 @@ class ShortStep(StepSize):
 
     def on_estimates(self, problem: Problem, batch_size: int) -> Any:
         """Return min(1, gap estimate / (M diameter^2)) for kernels: the distance to s is bounded by the diameter."""
-        return _ShortStepInKernel(lipschitz_constant(problem) * problem.constraint.diameter(2, problem.n_features) ** 2)
+        return _ShortStepInKernel(problem.smoothness() * problem.constraint.diameter(2, problem.n_features) ** 2)
 
     def on_lines(self, problem: Problem) -> Any:
         """Return the rule for kernels; FW-ada bounds the distance to s by the diameter there."""
@@ -320,35 +320,3 @@ class _Backtracker(StepSize):
         small = 1e-3 * line.max_step
         found = 2.0 * (line.change(small) - small * line.slope) / (small * small * length)
         return max(found, np.finfo(float).tiny / length, 1e-12 * abs(line.slope) / length)
-
-
-def lipschitz_constant(problem: Any) -> float:
-    """Return the Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X).
-
-    The eigenvalue is found by Lanczos to full precision. For a loss that is not smooth everywhere (Poisson) L is
-    taken over the predictions that C allows. General terms tell it themselves.
-    """
-    if not problem.has_predictions:
-        return problem.smoothness()
-    from scipy.sparse.linalg import LinearOperator, eigsh
-
-    matrix, weight = problem.matrix, problem.samples.weight
-    d = problem.n_features
-    gram = LinearOperator((d, d), matvec=lambda v: matrix.transpose_dot(weight * matrix.dot(v.ravel())), dtype=float)
-    if matrix.n_stored == 0 or abs(matrix.X).max() == 0.0:
-        return 0.0  # ARPACK has no answer for a zero matrix
-    if d == 1:
-        largest = float((gram @ np.ones(1))[0])
-    else:
-        start = np.random.default_rng(0).standard_normal(d)
-        largest = float(eigsh(gram, k=1, v0=start, return_eigenvectors=False)[0])
-    return largest * problem.loss.smoothness_on(largest_prediction(problem))
-
-
-def largest_prediction(problem: Any) -> float:
-    """Return a bound of |x_i'w| over all samples and all w in C."""
-    # Every w of C lies within one diameter of any point of it.
-    w = problem.constraint.start(problem.n_features).to_dense(problem.n_features)
-    reach = np.abs(problem.matrix.dot(w)).max()
-    largest_entry = abs(problem.matrix.X).max()
-    return float(reach + largest_entry * problem.constraint.diameter(1, problem.n_features))

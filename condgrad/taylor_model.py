@@ -10,8 +10,9 @@ import numpy as np
 from condgrad.active_set import AtomStack, VertexStack, stack
 from condgrad.compiled import kernel
 from condgrad.constraints import Atom, best_vertex
-from condgrad.linalg.vectors import inner
-from condgrad.problem import Problem, gap_at
+from condgrad.evaluation import gap_at
+from condgrad.linalg.vectors import inner, product
+from condgrad.problem import Problem
 
 _MARGIN = 0.1  # by how much, relative to the mean of the atoms, a new vertex may be worse and enter all the same
 _MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms may have this many in play
@@ -19,14 +20,22 @@ _MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms 
 
 def model_for(problem: Problem) -> Any:
     """Return the kind of model that suits the constraint set."""
-    constraint = problem.constraint
-    if hasattr(constraint, "restricted") and (constraint.vertex is not Atom) and _is_narrow(problem):
-        return FeatureModel(problem)
-    return HullModel(problem)
+    return FeatureModel(problem) if _is_restricted(problem) else HullModel(problem)
 
 
-def _is_narrow(problem: Problem) -> bool:
-    return hasattr(problem.constraint, "members") or problem.n_features <= _MOST_FEATURES
+def needs_few_features(problem: Problem) -> bool:
+    """Tell whether few features are in play at a time: those of some atoms, or of some groups."""
+    return problem.constraint.vertex is Atom or (_is_restricted(problem) and _has_blocks(problem))
+
+
+def _is_restricted(problem: Problem) -> bool:
+    constraint, d = problem.constraint, problem.n_features
+    is_narrow = d <= _MOST_FEATURES or _has_blocks(problem)
+    return constraint.vertex is not Atom and is_narrow and constraint.restricted(np.arange(d)) is not None
+
+
+def _has_blocks(problem: Problem) -> bool:
+    return problem.constraint.blocks(problem.n_features) is not None
 
 
 class HullModel:
@@ -133,12 +142,12 @@ class FeatureModel:
         momentum, first_gap = 1.0, np.inf
         for step in range(20_000):
             if step % 10 == 0:
-                slope = g + _apply(H, z - x)
+                slope = g + product(H, z - x)
                 gap = gap_at(slope, z, best_vertex(inside, slope))
                 first_gap = gap if step == 0 else first_gap
                 if gap <= tol * first_gap:
                     break
-            new = inside.project(ahead - (g + _apply(H, ahead - x)) / L)
+            new = inside.project(ahead - (g + product(H, ahead - x)) / L)
             if inner(ahead - new, new - z) > 0.0:  # momentum points uphill: start it again
                 momentum, ahead = 1.0, z
                 continue
@@ -153,22 +162,12 @@ def _largest_eigenvalue(H: np.ndarray) -> float:
     v = np.ones(H.shape[0])
     size = 0.0
     for _ in range(100):
-        v = _apply(H, v)
+        v = product(H, v)
         size = math.sqrt(inner(v, v))
         if size == 0.0:
             break
         v /= size
     return min(1.1 * size, float(np.abs(H).sum(axis=1).max()))
-
-
-@kernel
-def _apply(H, v):
-    """Return H v: like :func:`inner`, always summed in the same order, which a BLAS does not promise."""
-    out = np.zeros(H.shape[0])
-    for a in range(H.shape[0]):
-        for b in range(H.shape[0]):
-            out[a] += H[a, b] * v[b]
-    return out
 
 
 @kernel

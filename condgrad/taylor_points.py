@@ -12,7 +12,8 @@ import numpy as np
 
 from condgrad import samples as outer
 from condgrad.compiled import compiled, kernel
-from condgrad.curvature import ImplicitCurvature, StoredCurvature, product
+from condgrad.curvature import ImplicitCurvature, StoredCurvature
+from condgrad.linalg.vectors import product
 
 
 @compiled

@@ -431,7 +431,13 @@ WRONG = {
     "no weights": (lambda: WeightedL1Ball(1.0, []), ValueError, "non-empty 1-D array"),
     "2-D weights": (lambda: WeightedL1Ball(1.0, np.ones((2, 2))), ValueError, "got shape \\(2, 2\\)"),
     "scalar weights": (lambda: WeightedL1Ball(1.0, 2.0), ValueError, "1-D array"),
-    "other dimension": (lambda: WeightedL1Ball(1.0, [1, 2]).check_features(3), ValueError, "length 2, but X has 3"),
+    "other dimension": (
+        lambda: WeightedL1Ball(1.0, [1, 2]).check_features(3), ValueError, "length 2, but the data have 3"
+    ),
+        lambda: WeightedL1Ball(1.0, [1, 2]).check_features(3),
+        ValueError,
+        "length 2, but the data have 3",
+    ),
     "no groups": (lambda: GroupBall([], 1.0), ValueError, "one label per feature"),
     "2-D groups": (lambda: GroupBall([[0, 1]], 1.0), ValueError, "one label per feature"),
     "ragged groups": (lambda: GroupBall([[0, 1], [2]], 1.0), ValueError, "rows of different lengths"),

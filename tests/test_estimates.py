@@ -14,7 +14,7 @@ from references import FORMULAS, Reference, l1_vertices
 import condgrad as cg
 from condgrad import theory
 from condgrad.sampling import Batch, Chances, Uniform
-from condgrad.solvers import _stochastic
+from condgrad.solvers import _parts, _stochastic
 
 N, D = 6, 4
 
@@ -105,7 +105,7 @@ def test_running_inner_product_in_compiled_vectors(monkeypatch, name, constraint
     problem, *_ = make(weighted=True, constraint=constraint)
     solver = cg.solvers.by_name(name)(batch_size=2) if name.startswith("sfw-") else SOLVERS[name](2)
     for tree in (True, False):
-        monkeypatch.setattr(_stochastic.Parts, "_tree_pays", lambda self, tree=tree: tree)
+        monkeypatch.setattr(_parts.Parts, "_tree_pays", lambda self, tree=tree: tree)
         run = without_smoothing(solver.init(problem, None, 2))
         for t in range(60):
             before = run.w

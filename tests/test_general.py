@@ -482,7 +482,7 @@ def test_wrong_input_gets_a_sentence():
         (ValueError, "but the terms say 30", lambda: cg.GeneralProblem(bumps(), ball, n_samples=31)),
         (ValueError, "n_features must be a whole number",
          lambda: cg.GeneralProblem(terms, ball, n_samples=N, n_features=2.5)),
-        (ValueError, "set of vectors of length 3, but the terms",
+        (ValueError, "set of vectors of length 3, but the data have 5",
          lambda: cg.GeneralProblem(terms, constraints.Box(-np.ones(3), np.ones(3)), **sizes)),
         (ValueError, r"must return an array of shape \(5,\)", lambda: general(Wrong())),
         (ValueError, "objective of the terms is not finite",

@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "condgrad"
 LAYERS = {
     "compiled": 0,
     "elementary": 1,
+    "names": 1,
     "linalg": 1,
     "losses": 2,
     "constraints": 2,
@@ -19,7 +20,9 @@ LAYERS = {
     "completion": 3,
     "finite_sum": 3,
     "active_atoms": 3,
+    "evaluation": 3,
     "point": 3,
+    "prediction_point": 3,
     "problem": 3,
     "segment": 3,
     "active_set": 3,
@@ -54,7 +57,13 @@ LAYERS = {
     "datasets": 6,
 }
 STRANGERS = {("losses", "constraints"), ("constraints", "losses")}  # same layer, and know nothing of each other
-SHARED_BY_SOLVERS = {"_columns", "_protocol", "_stochastic"}  # the only files of solvers/ that a solver may import
+SHARED_BY_SOLVERS = {
+    "_columns",
+    "_parts",
+    "_protocol",
+    "_stochastic",
+    "_table",
+}  # the only files of solvers/ that a solver may import
 OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars", "pyarrow"}
 SERVES = {"dask": {"dask"}, "plotting": {"matplotlib"}, "progress": {"rich"}}  # module -> what it may import
 

@@ -322,7 +322,7 @@ def test_cut_covers_everything_once(offsets, monkeypatch):
         ({"loss": cg.losses.Squared}, TypeError, "loss must be an object, not a class; use Squared(...)."),
         ({"constraint": cg.constraints.L1Ball}, TypeError, "constraint must be an object"),
         ({"constraint": 3}, TypeError, "constraint must be a set of condgrad.constraints or have a method lmo"),
-        ({"constraint": cg.constraints.Box([0.0], [1.0])}, ValueError, "X has 2 features"),
+        ({"constraint": cg.constraints.Box([0.0], [1.0])}, ValueError, "the data have 2 features"),
         ({"constraint": cg.constraints.L1Ball(1e155)}, ValueError, "constraint has entries up to 1.0e+155"),
         ({"constraint": cg.constraints.ConvexHull([[1e300, -1e300], [0.0, 0.0], [1.0, 1.0]])}, ValueError,
          "constraint has entries up to 1.0e+300"),

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 import condgrad as cg
 from condgrad import sampling
 from condgrad.sampling import METHODS, Sampler, alias_table, as_generator, check_method, resolve_batch_size
-from condgrad.solvers import _stochastic
 
 N = 10
 IMPORTANCE = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 7.5])
@@ -148,7 +147,7 @@ def test_importance_is_the_norm_of_the_row(kind, dtype):
     weight = np.array([1.0, 2.0, 3.0, 2.0])
     problem = cg.Problem(kind(X), np.ones(4), cg.losses.Logistic(), cg.constraints.L1Ball(1.0), sample_weight=weight)
     expected = np.linalg.norm(X.astype(float), axis=1) * weight / 8.0
-    np.testing.assert_allclose(_stochastic.row_norms(problem), expected, rtol=1e-14)
+    np.testing.assert_allclose(problem.importance(), expected, rtol=1e-14)
     run = cg.solvers.SFW(sampling="importance").init(problem, None, 0)
     floored = np.maximum(expected, 1e-3 * expected.mean())
     np.testing.assert_allclose(run.sampler.chances.chances, floored / floored.sum(), rtol=1e-14)

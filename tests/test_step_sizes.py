@@ -10,10 +10,10 @@ import scipy.sparse
 
 import condgrad as cg
 from condgrad.linalg.convert import as_number
-from condgrad.point import Point
+from condgrad.prediction_point import PredictionPoint
 from condgrad.segment import away_from, between, towards
 from condgrad.solvers import AwayStep, FrankWolfe, Pairwise
-from condgrad.step_sizes import Backtracking, ExactLineSearch, OpenLoop, ShortStep, StepSize, lipschitz_constant
+from condgrad.step_sizes import Backtracking, ExactLineSearch, OpenLoop, ShortStep, StepSize
 
 LOSSES = {
     "Squared": cg.losses.Squared(),
@@ -33,7 +33,7 @@ def point_of(loss, form, intercept=False, weighted=False, seed=0, n=15, d=4):
     ball = cg.constraints.L1Ball(3.0)
     problem = cg.Problem(FORMS[form](X), y, LOSSES[loss], ball, sample_weight=weight, intercept=intercept)
     w = rng.dirichlet(np.ones(d)) * 2.0
-    return problem, Point(problem, w)
+    return problem, PredictionPoint(problem, w)
 
 
 def lines(point):
@@ -103,7 +103,7 @@ def test_short_step_bound_holds_on_the_whole_segment(loss, form, intercept, weig
     for line in lines(point):
         F = phi(problem, point, line)
         if rule.curvature == "lipschitz":
-            curvature = lipschitz_constant(problem) * line.squared_length()
+            curvature = problem.smoothness() * line.squared_length()
         else:
             curvature = line.curvature()
         for gamma in np.linspace(0.0, line.max_step, 21):
@@ -116,7 +116,7 @@ def test_short_step_bound_holds_on_the_whole_segment(loss, form, intercept, weig
 def test_curvature_of_predictions_is_the_smaller_one():
     problem, point = point_of("Logistic", "dense")
     for line in lines(point):
-        assert line.curvature() <= lipschitz_constant(problem) * line.squared_length() * (1 + 1e-12)
+        assert line.curvature() <= problem.smoothness() * line.squared_length() * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -125,7 +125,7 @@ def test_lipschitz_constant(form, weighted):
     problem, _ = point_of("Logistic", form, weighted=weighted)
     X = problem.matrix.X.toarray() if form == "sparse" else problem.matrix.X
     gram = X.T @ (problem.samples.weight[:, None] * X)
-    assert lipschitz_constant(problem) == pytest.approx(0.25 * np.linalg.eigvalsh(gram)[-1], rel=1e-10)
+    assert problem.smoothness() == pytest.approx(0.25 * np.linalg.eigvalsh(gram)[-1], rel=1e-10)
 
 
 @pytest.mark.parametrize("d", [1, 2])
@@ -133,7 +133,7 @@ def test_lipschitz_constant(form, weighted):
 def test_lipschitz_constant_of_few_columns(d, entry):
     for X in (np.full((3, d), entry), scipy.sparse.csr_matrix(np.full((3, d), entry))):
         problem = cg.Problem(X, [1.0, 2.0, 3.0], cg.losses.Squared(), cg.constraints.L2Ball(1.0))
-        assert lipschitz_constant(problem) == pytest.approx(d * entry**2, rel=1e-12)
+        assert problem.smoothness() == pytest.approx(d * entry**2, rel=1e-12)
 
 
 @pytest.mark.parametrize(("loss", "form", "intercept", "weighted"), CASES)
@@ -197,7 +197,7 @@ def test_empty_columns(solver, rule):
 def test_no_step_uphill(rule, slope):
     """Rounding can turn the slope at an optimum positive: the step is 0 then, never negative."""
     problem = cg.Problem(np.eye(2), [0.0, 0.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
-    point = Point(problem, np.zeros(2))
+    point = PredictionPoint(problem, np.zeros(2))
     line = towards(point, point.s, -slope)
     assert rule.begin(problem).at(0, line) == 0.0
 

@@ -9,10 +9,11 @@ import numpy as np
 from condgrad import samples as outer
 from condgrad.completion.biases import Biases
 from condgrad.completion.problem import CompletionProblem
+from condgrad.evaluation import Evaluation
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.support import support_of
-from condgrad.problem import Evaluation
-from condgrad.segment import PredictionSegment, Segment
+from condgrad.prediction_point import PredictionSegment
+from condgrad.segment import Segment
 
 _CUTOFF = 1e-9  # singular values below this share of the largest are rounding, or on their way out
 _SPARE = 20  # columns that factors may have beyond twice the rank before they are compressed

@@ -11,11 +11,12 @@ from condgrad import losses
 from condgrad import samples as outer
 from condgrad.completion.biases import Biases, best_biases, check_biases
 from condgrad.constraints import NuclearBall
+from condgrad.evaluation import Evaluation
 from condgrad.linalg import convert
 from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.lanczos import Lanczos
-from condgrad.problem import Evaluation, check_loss
+from condgrad.problem import check_loss
 
 _STEPS = 10  # of Lanczos between two looks at its bound
 _MOST_STEPS = 300

@@ -1,6 +1,5 @@
 """Constraint sets: compact convex sets known by their linear minimisation oracle, one file each."""
 
-import difflib
 from typing import Any
 
 from condgrad.constraints._protocol import ConstraintSet, best_vertex, constraint_set
@@ -45,6 +44,7 @@ from condgrad.constraints.total_variation_ball import TotalVariationBall
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex
 from condgrad.constraints.weighted_l1_ball import WeightedL1Ball
 from condgrad.constraints.weighted_nuclear_ball import WeightedNuclearBall
+from condgrad.names import suggestion
 
 __all__ = [
     "Atom",
@@ -148,6 +148,5 @@ def by_name(name: str) -> Any:
     """
     if isinstance(name, str) and name in REGISTERED:
         return REGISTERED[name]
-    close = difflib.get_close_matches(str(name), REGISTERED, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"no constraint set is called {name!r}; there are {', '.join(REGISTERED)}.{hint}")
+    known = ", ".join(REGISTERED)
+    raise ValueError(f"no constraint set is called {name!r}; there are {known}.{suggestion(name, REGISTERED)}")

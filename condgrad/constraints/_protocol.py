@@ -72,6 +72,18 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         """
         return None
 
+    def restricted(self, features: np.ndarray) -> Any:
+        """Return the set of vectors on the chosen features alone, with its projection, or None where it is not known.
+
+        For sets with curved faces, which no hull of few vertices fits: ``corrective`` then looks at some features
+        instead of some vertices. ``features`` holds with one all that ``related`` adds to it.
+        """
+        return None
+
+    def related(self, features: np.ndarray, is_chosen: np.ndarray) -> np.ndarray:
+        """Tell which of the ``features`` stay in play together with the chosen ones; here all of them."""
+        return np.ones(features.size, dtype=bool)
+
     def blocks(self, n_features: int) -> Any:
         """Return the blocks of features that the vertices live on, one each, or None where they do not.
 
@@ -84,9 +96,9 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
     def check_features(self, n_features: int) -> None:
         """Raise ValueError where the set does not fit data with ``n_features`` columns."""
         if self.n_features is not None and self.n_features != n_features:
+            name = type(self).__name__
             raise ValueError(
-                f"{type(self).__name__} is a set of vectors of length {self.n_features}, "
-                f"but X has {n_features} features."
+                f"{name} is a set of vectors of length {self.n_features}, but the data have {n_features} features."
             )
 
     def decompose(self, w: np.ndarray) -> list[tuple[float, Any]]:

@@ -55,10 +55,6 @@ class L2Ball(NamedTuple):
         """Return the ball of the chosen features alone."""
         return self
 
-    def related(self, features, is_chosen):
-        """Tell which of the ``features`` stay in play together: all of them."""
-        return np.ones(features.size, dtype=bool)
-
     def violation(self, w):
         """Return ||w||_2 - radius."""
         return float(np.linalg.norm(w) - self.radius)

@@ -48,10 +48,6 @@ class LinfBall(NamedTuple):
         """Return the ball of the chosen features alone."""
         return self
 
-    def related(self, features, is_chosen):
-        """Tell which of the ``features`` stay in play together: all of them."""
-        return np.ones(features.size, dtype=bool)
-
     def violation(self, w):
         """Return max_j |w_j| - radius."""
         return float(np.abs(w).max() - self.radius)

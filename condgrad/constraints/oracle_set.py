@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from condgrad.constraints._parameters import as_positive_integer, to_array
-from condgrad.constraints._protocol import ConstraintSet, as_array
+from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex
+from condgrad.linalg.convert import check_magnitude
 
 
 class OracleSet(ConstraintSet):
@@ -110,6 +111,20 @@ def as_constraint_set(obj: Any) -> Any:
         contains=getattr(obj, "contains", None),
         is_polytope=getattr(obj, "is_polytope", False),
     )
+
+
+def as_set_for(obj: Any, n_features: int) -> Any:
+    """Return ``obj`` as a set of vectors of length ``n_features``; raise where it does not fit, or is too large.
+
+    Along a generic direction the two ends of the set are its largest vertices, up to a moderate factor: they tell
+    whether predictions could overflow.
+    """
+    constraint = as_constraint_set(obj)
+    constraint.check_features(n_features)
+    r = np.random.default_rng(0).standard_normal(n_features)
+    for direction in (r, -r):
+        check_magnitude(best_vertex(constraint, direction).support()[1], "constraint")
+    return constraint
 
 
 def _as_vertex(answer: Any, n_features: int) -> Any:

@@ -125,6 +125,25 @@ class Matrix:
         H[:first, :first] = 0.0
         return H
 
+    def largest_entry(self) -> float:
+        """Return the largest absolute value of X."""
+        stored = self.X.data if self.is_sparse else self.X
+        return float(max(stored.max(initial=0.0), -stored.min(initial=0.0)))
+
+    def row_norms(self) -> np.ndarray:
+        """Return ||x_i||_2 for every row."""
+        if self.is_sparse:
+            squares = self.X.astype(np.float64).power(2).sum(axis=1)
+        else:
+            squares = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        return np.sqrt(np.asarray(squares).ravel())
+
+    def column_norms(self, weight: np.ndarray) -> np.ndarray:
+        """Return sqrt(sum_i weight_i x_ij^2) for every column."""
+        if self.is_sparse:
+            return np.sqrt(self.X.astype(np.float64).power(2).T @ weight)
+        return np.sqrt(np.einsum("ij,ij,i->j", self.X, self.X, weight))  # in float64: squares may leave float32
+
     def count_stored(self, rows: np.ndarray) -> int:
         """Return how many entries the chosen rows store."""
         return int(_count_chosen(self.rows, rows))

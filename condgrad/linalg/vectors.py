@@ -129,6 +129,18 @@ class DenseVector(NamedTuple):
 
 
 @kernel
+def product(H, v):
+    """Return H v: like :func:`inner`, always summed in the same order, which a BLAS does not promise."""
+    out = np.empty(H.shape[0])
+    for k in range(H.shape[0]):
+        total = 0.0
+        for j in range(H.shape[1]):
+            total += H[k, j] * v[j]
+        out[k] = total
+    return out
+
+
+@kernel
 def inner(a, b):
     """Return <a, b>: always in the same order, and without waking the threads of a BLAS for a short loop."""
     total = 0.0

@@ -1,7 +1,7 @@
 """Losses f(p, y) of a linear prediction p = x'w, one file each."""
 
-import difflib
 import re
+from typing import Any
 
 from condgrad.losses._protocol import Loss, loss
 from condgrad.losses.huber import Huber
@@ -14,22 +14,23 @@ from condgrad.losses.smoothed_hinge import SmoothedHinge
 from condgrad.losses.squared import Squared
 from condgrad.losses.squared_hinge import SquaredHinge
 from condgrad.losses.welsch import Welsch
+from condgrad.names import suggestion
 
-__all__ = [
-    "Huber",
-    "Logistic",
-    "Loss",
-    "Pinball",
-    "Poisson",
-    "PseudoHuber",
-    "SigmoidSquared",
-    "SmoothedHinge",
-    "Squared",
-    "SquaredHinge",
-    "Welsch",
-    "by_name",
-    "loss",
-]
+CLASSES: tuple[Any, ...] = (
+    Huber,
+    Logistic,
+    Pinball,
+    Poisson,
+    PseudoHuber,
+    SigmoidSquared,
+    SmoothedHinge,
+    Squared,
+    SquaredHinge,
+    Welsch,
+)
+REGISTERED = {re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower(): cls for cls in CLASSES}  # "squared-hinge", say
+__all__ = ["Loss", "by_name", "loss"]
+__all__ += [cls.__name__ for cls in CLASSES]
 
 
 def by_name(name: str, **parameters: float) -> Loss:
@@ -49,14 +50,5 @@ def by_name(name: str, **parameters: float) -> Loss:
     """
     if isinstance(name, str) and name in REGISTERED:
         return REGISTERED[name](**parameters)
-    close = difflib.get_close_matches(str(name).lower(), REGISTERED, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
     known = ", ".join(map(repr, REGISTERED))
-    raise ValueError(f"loss must be one of {known}; got {name!r}.{hint}")
-
-
-def _kebab_case(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
-
-
-REGISTERED = {_kebab_case(name): globals()[name] for name in __all__ if name not in ("Loss", "by_name", "loss")}
+    raise ValueError(f"loss must be one of {known}; got {name!r}.{suggestion(name, REGISTERED)}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
+from typing import Any
 
+from condgrad.names import suggestion
 from condgrad.solvers._protocol import PassSolver
 from condgrad.solvers._stochastic import StepSolver, step_solver
 from condgrad.solvers.away_step import AwayStep
@@ -26,7 +27,7 @@ from condgrad.solvers.substitute import Substitute
 from condgrad.solvers.svrf import SVRF
 from condgrad.solvers.tufw import TUFW
 
-REGISTERED = {
+REGISTERED: dict[str, Any] = {
     "fw": FrankWolfe,
     "away": AwayStep,
     "pairwise": Pairwise,
@@ -48,6 +49,9 @@ REGISTERED = {
     "low-rank": LowRank,
 }
 
+__all__ = ["REGISTERED", "PassSolver", "StepSolver", "by_name", "step_solver"]
+__all__ += [cls.__name__ for cls in REGISTERED.values()]
+
 
 def by_name(name: str) -> type:
     """Return the solver class registered as ``name``.
@@ -57,34 +61,5 @@ def by_name(name: str) -> type:
     """
     if name in REGISTERED:
         return REGISTERED[name]
-    close = difflib.get_close_matches(str(name), REGISTERED, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"there is no solver named {name!r}; known: {', '.join(sorted(REGISTERED))}.{hint}")
-
-
-__all__ = [
-    "REGISTERED",
-    "SAGA",
-    "SFW",
-    "SVRF",
-    "TUFW",
-    "AwayStep",
-    "BlendedPairwise",
-    "Corrective",
-    "CurvatureAided",
-    "FrankWolfe",
-    "GrowingBatch",
-    "LowRank",
-    "Momentum",
-    "OneSample",
-    "Pairwise",
-    "PassSolver",
-    "Randomized",
-    "SFWAway",
-    "SFWPairwise",
-    "Spider",
-    "StepSolver",
-    "Substitute",
-    "by_name",
-    "step_solver",
-]
+    known = ", ".join(sorted(REGISTERED))
+    raise ValueError(f"there is no solver named {name!r}; known: {known}.{suggestion(name, REGISTERED)}")

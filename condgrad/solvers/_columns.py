@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from condgrad import sample_sizes
 from condgrad.compiled import is_compiled
-from condgrad.coordinates import ColumnProblem, PartialGradient, quadratic_coordinates, smooth_coordinates
+from condgrad.coordinates import ColumnProblem, PartialGradient, coordinates
 from condgrad.linalg.arrays import ArraySlices
 from condgrad.linalg.index_set import IndexSet, index_set
 from condgrad.problem import Problem
 from condgrad.sampling import Sampler
-from condgrad.solvers._stochastic import Parts, Run, _leaves
+from condgrad.solvers._parts import Parts
+from condgrad.solvers._stochastic import Run, leaves
 
 
 class ColumnParts(Parts):
@@ -49,11 +49,7 @@ class ColumnParts(Parts):
 
     def coordinates(self, *, caches: bool) -> Any:
         """Return F at w0, one feature at a time; ``caches`` asks for room for products of columns."""
-        if self.problem.loss.is_quadratic:
-            vector = functools.partial(self._vector, shrinks=True)
-            return quadratic_coordinates(self.problem, self.w0, vector, caches=caches)
-        vector = functools.partial(self._vector, shrinks=False)
-        return smooth_coordinates(self.problem, self.w0, vector, self.smoothness())
+        return coordinates(self.problem, self.w0, self._vector, caches=caches)
 
     def active(self) -> IndexSet:
         """Return the features of w0."""
@@ -96,15 +92,15 @@ class ColumnRun(Run):
         """Return all that decides the rest of the run, as numbers and as arrays."""
         numbers, arrays = super().snapshot()
         numbers |= {"drawn": self._drawn, "next_look": self._next_look, "sample_size": self.parts.batch_size}
-        for k, array in enumerate(_leaves(self.arrays)):
-            if array is self._gram():  # the part that is filled
+        for k, array in enumerate(leaves(self.arrays)):
+            if array is self.arrays.f.cache():  # the part that is filled
                 arrays[f"state.{k}"] = array[: self.arrays.f.covariates.status[1]]
         return numbers, arrays
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Go back to a snapshot."""
-        for k, array in enumerate(_leaves(self.arrays)):
-            if array is self._gram():
+        for k, array in enumerate(leaves(self.arrays)):
+            if array is self.arrays.f.cache():
                 saved = arrays[f"state.{k}"]
                 array[: len(saved)] = saved
                 arrays = arrays | {f"state.{k}": array}
@@ -122,18 +118,15 @@ class ColumnRun(Run):
         self._drawn += int(sizes[:count].sum())
         return count
 
-    def _gram(self) -> np.ndarray | None:
-        return self.arrays.f.covariates.gram if self.problem.loss.is_quadratic else None
-
     def _looks(self, solver: Any) -> bool:
         """Whether the way of stepping may change as the run goes on."""
-        return _shrinks(solver) or (solver.gradient == "auto" and self.problem.loss.is_quadratic)
+        return _shrinks(solver) or (solver.gradient == "auto" and self.arrays.f.cache() is not None)
 
     def _look(self, t: int) -> None:
         """Choose the sample size for the atoms that w has now, and the cheaper way to the gradient."""
         n_active = self._n_active_blocks()
         self.parts.batch_size = sample_sizes.resolve(self.solver.sample_size, self.parts.n_blocks, n_active)
-        if self.solver.gradient != "auto" or not self.problem.loss.is_quadratic:
+        if self.solver.gradient != "auto" or self.arrays.f.cache() is None:
             return
         # Products of all features with the active ones cost a pass for each new feature, and then d a step. So far
         # they would have saved the columns drawn less d a step: once that has paid for the active features' passes,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from condgrad.active_set import ActiveSet
-from condgrad.problem import Evaluation, Problem
+from condgrad.evaluation import Evaluation
+from condgrad.problem import Problem
 from condgrad.step_sizes import ExactLineSearch, StepSize
 
 

@@ -1,4 +1,4 @@
-"""What solvers of single steps share: their parts, and blocks of steps run as one kernel."""
+"""What solvers of single steps share: the protocol, and runs, in which blocks of steps are one kernel."""
 
 from __future__ import annotations
 
@@ -8,19 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from condgrad import samples as outer
-from condgrad.active_atoms import ActiveAtoms, active_atoms
 from condgrad.compiled import compiled, fill_in, kernel
-from condgrad.constraints import Atom
-from condgrad.constraints.vertices import memory_for
-from condgrad.finite_sum import Estimate, Table, Trail, estimate
-from condgrad.linalg.arrays import ArraySlices, ArrayVector
-from condgrad.linalg.max_tree import max_tree
-from condgrad.linalg.scaled import scaled
-from condgrad.linalg.vectors import DenseVector
-from condgrad.problem import Evaluation, Problem
+from condgrad.evaluation import Evaluation
+from condgrad.linalg.arrays import ArrayVector
+from condgrad.problem import Problem
 from condgrad.sampling import Sampler, as_generator, check_method, resolve_batch_size
-from condgrad.step_sizes import largest_prediction
+from condgrad.solvers._parts import Parts
 
 _BLOCK_SECONDS = 0.05  # kernels come back this often, for Ctrl-C and time limits
 _SAVED = ("gradient_evaluations", "_next_pick", "_t", "_since_refresh", "_next_certificate")  # by a checkpoint
@@ -100,97 +93,9 @@ class StepSolver:
         return run.evaluate()
 
 
-def step_solver(cls: type) -> Any:
-    """Make a NamedTuple class with a method ``step`` a stochastic solver."""
-    return compiled(fill_in(cls, StepSolver))
-
-
-class Parts:
-    """What a solver builds its state from: the problem as kernels see it, and vectors that suit it."""
-
-    def __init__(self, problem: Problem, w0: np.ndarray | None, solver: Any) -> None:
-        self.problem = problem
-        self.n, self.d = problem.n_samples, problem.n_features
-        self.batch_size = solver.first_batch_size(self.n)
-        self.batches_grow = solver.batches_grow
-        self.gradients_per_sample = solver.gradients_per_sample
-        self.n_gradients = 0  # of single samples, taken in full passes
-        self.w0 = problem.constraint.start(self.d).to_dense(self.d) if w0 is None else w0
-        self.b = np.array([problem.best_intercept(self.w0)])
-        self.is_compiled = problem.is_compiled
-        self.view: Any = problem.finite_sum(self.b)
-
-    def iterate(self, *, shrinks: bool = True) -> Any:
-        """Return w, at the start, as a vector that shrinks in O(1) unless told otherwise."""
-        return self._vector(self.w0.copy(), shrinks=shrinks)
-
-    def vector(self) -> Any:
-        """Return a vector of zeros."""
-        return self._vector(np.zeros(self.d), shrinks=False)
-
-    def columns(self) -> Any:
-        """Return the columns of X."""
-        columns = self.problem.matrix.columns
-        return columns if self.is_compiled else ArraySlices(columns)
-
-    def estimate(self, *, shrinks: bool = False) -> Estimate:
-        """Return the gradient estimate r = 0; one that ``shrinks`` can be multiplied in O(1)."""
-        score = self.problem.constraint.score() if self._tree_pays() else None
-        vector = self._vector(np.zeros(self.d), shrinks=shrinks, score=score)
-        # The gap is averaged over an epoch of batches; large batches have little noise to average, and few steps.
-        return estimate(vector, 1.0 if self.batches_grow else self.batch_size / self.n)
-
-    def table(self, values: np.ndarray | None = None) -> Table:
-        """Return one number per sample: zeros, or a copy of ``values``."""
-        return Table(np.zeros(self.n) if values is None else values.copy())
-
-    def trail(self) -> Trail:
-        """Return a follower of w, at the start."""
-        return Trail(self.iterate(), memory_for(self.problem.constraint.vertex, self.d), np.zeros(1))
-
-    def predictions(self, w: np.ndarray) -> np.ndarray:
-        """Return X w in one pass."""
-        return self.problem.matrix.dot(w)
-
-    def derivatives(self, w: np.ndarray) -> np.ndarray:
-        """Return the derivatives alpha_i = weight_i f'(x_i'w + b, y_i) in one pass."""
-        self.n_gradients += self.n
-        return outer.derivatives(self.problem.samples, self.predictions(w), self.b[0])
-
-    def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
-        """Return X' alpha in one pass."""
-        return self.problem.matrix.transpose_dot(alpha)
-
-    def atoms(self) -> ActiveAtoms:
-        """Return w0 as a combination of atoms; for sets whose vertices have one feature each."""
-        if self.problem.constraint.vertex is not Atom:
-            raise TypeError(
-                f"the vertices of {self.problem.constraint!r} have more than one feature; this solver keeps atoms of "
-                "single features. Use 'pairwise' or 'bpcg', which keep vertices of any kind, or 'sfw'."
-            )
-        return active_atoms(self.problem.constraint.decompose(self.w0), self.d)
-
-    def column_norms(self) -> np.ndarray:
-        """Return sqrt(sum_i weight_i x_ij^2) for every feature."""
-        X, weight = self.problem.matrix.X, self.problem.samples.weight
-        if self.problem.matrix.is_sparse:
-            return np.sqrt(X.astype(np.float64).power(2).T @ weight)
-        return np.sqrt(np.einsum("ij,ij,i->j", X, X, weight))  # in float64, whatever X is: squares may leave float32
-
-    def smoothness(self) -> float:
-        """Return L, over all predictions that the set allows."""
-        return self.problem.loss.smoothness_on(largest_prediction(self.problem))
-
-    def _tree_pays(self) -> bool:
-        """A tree costs some 60 times more per entry of the batch than one comparison of a scan over d."""
-        rows = self.n / 10 if self.batches_grow else self.batch_size
-        return self.is_compiled and 60 * rows * self.problem.entries_per_sample < self.d
-
-    def _vector(self, values: np.ndarray, *, shrinks: bool, score: Any = None) -> Any:
-        if not self.is_compiled:
-            return ArrayVector(values)
-        vector = DenseVector(values) if score is None else max_tree(values, score)
-        return scaled(vector) if shrinks else vector
+def step_solver(cls: type, protocol: type[StepSolver] = StepSolver) -> Any:
+    """Make a NamedTuple class with a method ``step`` a stochastic solver; ``protocol`` fills in what it leaves out."""
+    return compiled(fill_in(cls, protocol))
 
 
 class Run:
@@ -221,7 +126,7 @@ class Run:
         return Parts(self.problem, w0, solver)
 
     def _sampler(self, solver: Any, rng: np.random.Generator) -> Sampler:
-        importance = row_norms(self.problem) if solver.sampling == "importance" else None
+        importance = self.problem.importance() if solver.sampling == "importance" else None
         return Sampler(self.problem.n_samples, solver.sampling, rng, importance)
 
     @property
@@ -281,7 +186,7 @@ class Run:
         numbers = {name: getattr(self, name) for name in _SAVED}
         numbers["generators"] = [*drawn.pop("generators"), self._picks.bit_generator.state]
         arrays = {f"sampler.{name}": array for name, array in drawn.items()}
-        arrays |= {f"state.{k}": array for k, array in enumerate(_leaves(self.arrays))}
+        arrays |= {f"state.{k}": array for k, array in enumerate(leaves(self.arrays))}
         if self.random_iterate is not None:
             arrays["random_iterate"] = self.random_iterate
         return numbers, arrays | {"b": self.parts.b}
@@ -292,7 +197,7 @@ class Run:
         self.sampler.restore(arrays["sampler.order"], arrays["sampler.position"], generators)
         for name in _SAVED:
             setattr(self, name, numbers[name])
-        for k, array in enumerate(_leaves(self.arrays)):
+        for k, array in enumerate(leaves(self.arrays)):
             array[:] = arrays[f"state.{k}"]
         self.parts.b[:] = arrays["b"]
         self.random_iterate = arrays.get("random_iterate")
@@ -332,13 +237,13 @@ class Run:
         return count
 
 
-def _leaves(state: Any) -> Iterator[np.ndarray]:
+def leaves(state: Any) -> Iterator[np.ndarray]:
     """Yield the arrays that a solver's state is made of."""
     for part in state:
         if isinstance(part, np.ndarray):
             yield part
         elif isinstance(part, tuple):
-            yield from _leaves(part)
+            yield from leaves(part)
         elif isinstance(part, ArrayVector):
             yield part.values
 
@@ -353,17 +258,3 @@ def interpreted(solver, problem, state, batches, t):
 
 
 run_block = kernel(interpreted)
-
-
-def row_norms(problem: Problem) -> np.ndarray:
-    """Return ||x_i||_2 times the sample's weight: the importance of each sample."""
-    if not problem.has_predictions:
-        raise ValueError(
-            "sampling='importance' goes by the rows of X, which a GeneralProblem does not have; use 'batch'."
-        )
-    X = problem.matrix.X
-    if problem.matrix.is_sparse:
-        squares = X.astype(np.float64).power(2).sum(axis=1)
-    else:
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return np.sqrt(np.asarray(squares).ravel()) * problem.samples.weight

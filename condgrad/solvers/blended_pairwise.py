@@ -54,8 +54,8 @@ class BlendedPairwise(PassSolver):
     def init(self, problem: Problem, w0: np.ndarray | None, random_state: Any = None) -> Any:
         """Return the state at ``w0``; Phi starts at half the first gap."""
         state = super().init(problem, w0)
-        is_atomic = problem.constraint.vertex is Atom and state.active.is_atomic
-        is_lazy = self.lazy and is_atomic and problem.has_predictions
+        is_atomic = problem.constraint.vertex is Atom and state.point.knows_atoms(state.active)
+        is_lazy = self.lazy and is_atomic
         phi = state.point.gap / 2 if is_lazy else None
         return BlendedState(state.point, state.rule, state.active, phi)
 
@@ -64,7 +64,7 @@ class BlendedPairwise(PassSolver):
         point, active = state.point, state.active
         is_lazy = state.phi is not None
         if is_lazy and point.gap == np.inf:  # the gradient is not known: ask the atoms alone
-            products = active.local_products(problem, point.alpha)
+            products = point.atom_products(active)
             if products.max() - products.min() >= state.phi:
                 return self._step_among_atoms(state, products, t)
             point.look()

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.problem import Evaluation, Problem, Wanted
+from condgrad.evaluation import Evaluation, Wanted
+from condgrad.problem import Problem
 from condgrad.taylor_model import model_for
 
 _SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "thinning", "first_objective", "rows_per_atom")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgrad.compiled import compiled
-from condgrad.solvers._stochastic import step_solver
+from condgrad.solvers._table import table_solver
 from condgrad.step_sizes import OpenLoop
 
 
@@ -22,7 +22,7 @@ class SAGAState(NamedTuple):
     p: Any
 
 
-@step_solver
+@table_solver
 class SAGA(NamedTuple):
     r"""Stochastic Frank-Wolfe with the unbiased estimate of SAGA, the sibling of :class:`SFW`.
 
@@ -59,10 +59,7 @@ class SAGA(NamedTuple):
         """Return w0 with alpha_0 = 0 and r_0 = 0, or the exact derivatives at w0."""
         room = np.empty(parts.batch_size), np.empty(parts.batch_size)
         state = SAGAState(parts.iterate(), parts.table(), parts.estimate(), *room)
-        if self.warm:
-            state.alpha.values[:] = parts.derivatives(parts.w0)
-            self.resynchronise(parts, state)
-        return state
+        return self.warmed(parts, state) if self.warm else state
 
     def step(self, problem, state, rows, t):
         """Ask the oracle with g, then keep r = X' alpha."""
@@ -82,7 +79,3 @@ class SAGA(NamedTuple):
             state.r.add_row(problem, i, state.alpha.replace(i, state.new[q]), state.p[q])
         state.r.renew(s)
         state.r.move(state.w, s, gamma)
-
-    def resynchronise(self, parts, state):
-        """Set r to X' alpha."""
-        state.r.set_to(parts.transpose_dot(state.alpha.values), state.w.to_array())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from condgrad.compiled import compiled
-from condgrad.solvers._stochastic import step_solver
+from condgrad.solvers._table import table_solver
 from condgrad.step_sizes import OpenLoop
 
 
@@ -18,7 +18,7 @@ class SFWState(NamedTuple):
     r: Any
 
 
-@step_solver
+@table_solver
 class SFW(NamedTuple):
     r"""Stochastic Frank-Wolfe with constant batch size, algorithm 1 of Negiar et al. (2020).
 
@@ -56,10 +56,7 @@ class SFW(NamedTuple):
     def start(self, parts):
         """Return w0 with alpha_0 = 0 and r_0 = 0, or the exact derivatives at w0."""
         state = SFWState(parts.iterate(), parts.table(), parts.estimate())
-        if self.warm:
-            state.alpha.values[:] = parts.derivatives(parts.w0)
-            self.resynchronise(parts, state)
-        return state
+        return self.warmed(parts, state) if self.warm else state
 
     def step(self, problem, state, rows, t):
         """Make lines 3 to 8 of algorithm 1."""
@@ -71,7 +68,3 @@ class SFW(NamedTuple):
         s = state.r.best_vertex(problem)  # s = LMO(r)
         gamma = self.step_size.at(t, state.r)
         state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
-
-    def resynchronise(self, parts, state):
-        """Set r to X' alpha."""
-        state.r.set_to(parts.transpose_dot(state.alpha.values), state.w.to_array())

@@ -5,25 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from condgrad.active_atoms import short_step
-from condgrad.compiled import compiled
-from condgrad.linalg.convert import as_number
-from condgrad.sampling import check_method
-from condgrad.solvers._stochastic import step_solver
+from condgrad.solvers._table import atom_solver
 
 
-@compiled
-class SFWAwayState(NamedTuple):
-    """The state of SFW, the atoms of w, the norms of the columns of X, and the damped smoothness L of the loss."""
-
-    w: Any
-    alpha: Any
-    r: Any
-    atoms: Any
-    norms: Any
-    L: float
-
-
-@step_solver
+@atom_solver
 class SFWAway(NamedTuple):
     r"""Away steps on the gradient estimate of stochastic Frank-Wolfe.
 
@@ -57,17 +42,6 @@ class SFWAway(NamedTuple):
     sampling: Any = "batch"
     damping: float = 0.03
 
-    def check(self):
-        """Raise where a parameter is wrong."""
-        check_method(self.sampling)
-        as_number(self.damping, "damping", low=0.0, what="a number of at least 0")
-
-    def start(self, parts):
-        """Return w0 with alpha_0 = 0 and r_0 = 0."""
-        estimate = parts.table(), parts.estimate()
-        L = parts.smoothness() * (1.0 + self.damping * parts.n / parts.batch_size)
-        return SFWAwayState(parts.iterate(), *estimate, parts.atoms(), parts.column_norms(), L)
-
     def step(self, problem, state, rows, t):
         """Renew the batch's derivatives, then move towards s or away from v."""
         for q in range(rows.size()):
@@ -89,8 +63,3 @@ class SFWAway(NamedTuple):
             state.atoms.step_away(k, gamma, max_step)
             state.r.shift(-gamma * away_gap)
             v.blend_into(state.w, -gamma)  # w <- (1 + gamma) w - gamma v
-
-    def resynchronise(self, parts, state):
-        """Set r to X' alpha and w to the combination of its atoms."""
-        state.w.set_to(state.atoms.combination(parts.d))
-        state.r.set_to(parts.transpose_dot(state.alpha.values), state.w.to_array())

@@ -5,25 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from condgrad.active_atoms import short_step
-from condgrad.compiled import compiled
-from condgrad.linalg.convert import as_number
-from condgrad.sampling import check_method
-from condgrad.solvers._stochastic import step_solver
+from condgrad.solvers._table import atom_solver
 
 
-@compiled
-class SFWPairwiseState(NamedTuple):
-    """The state of SFW, the atoms of w, the norms of the columns of X, and the damped smoothness L of the loss."""
-
-    w: Any
-    alpha: Any
-    r: Any
-    atoms: Any
-    norms: Any
-    L: float
-
-
-@step_solver
+@atom_solver
 class SFWPairwise(NamedTuple):
     r"""Pairwise steps on the gradient estimate of stochastic Frank-Wolfe.
 
@@ -58,17 +43,6 @@ class SFWPairwise(NamedTuple):
     sampling: Any = "batch"
     damping: float = 0.03
 
-    def check(self):
-        """Raise where a parameter is wrong."""
-        check_method(self.sampling)
-        as_number(self.damping, "damping", low=0.0, what="a number of at least 0")
-
-    def start(self, parts):
-        """Return w0 with alpha_0 = 0 and r_0 = 0."""
-        estimate = parts.table(), parts.estimate()
-        L = parts.smoothness() * (1.0 + self.damping * parts.n / parts.batch_size)
-        return SFWPairwiseState(parts.iterate(), *estimate, parts.atoms(), parts.column_norms(), L)
-
     def step(self, problem, state, rows, t):
         """Renew the batch's derivatives, then hand weight from v to s."""
         for q in range(rows.size()):
@@ -84,8 +58,3 @@ class SFWPairwise(NamedTuple):
         state.w.add_at(s.index, gamma * s.value)
         state.w.add_at(v.index, -gamma * v.value)
         state.r.shift(-gamma * descent)
-
-    def resynchronise(self, parts, state):
-        """Set r to X' alpha and w to the combination of its atoms."""
-        state.w.set_to(state.atoms.combination(parts.d))
-        state.r.set_to(parts.transpose_dot(state.alpha.values), state.w.to_array())

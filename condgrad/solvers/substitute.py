@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from condgrad.compiled import compiled
-from condgrad.solvers._stochastic import step_solver
+from condgrad.solvers._table import table_solver
 from condgrad.step_sizes import SubstituteStep
 
 
@@ -19,7 +19,7 @@ class SubstituteState(NamedTuple):
     r: Any
 
 
-@step_solver
+@table_solver
 class Substitute(NamedTuple):
     r"""Stochastic Frank-Wolfe with substitute gradients, Lu & Freund.
 
@@ -77,7 +77,3 @@ class Substitute(NamedTuple):
             state.r.add_row(problem, i, change, problem.predict(i, state.w))
         state.r.renew(s)
         state.r.move(state.w, s, gamma)
-
-    def resynchronise(self, parts, state):
-        """Set r to X' alpha."""
-        state.r.set_to(parts.transpose_dot(state.alpha.values), state.w.to_array())

@@ -8,7 +8,7 @@ import numpy as np
 
 from condgrad.compiled import compiled
 from condgrad.sampling import resolve_batch_size
-from condgrad.solvers._stochastic import step_solver
+from condgrad.solvers._table import table_solver
 from condgrad.step_sizes import OpenLoop
 
 
@@ -24,7 +24,7 @@ class SVRFState(NamedTuple):
     p: Any
 
 
-@step_solver
+@table_solver
 class SVRF(NamedTuple):
     r"""Stochastic variance-reduced Frank-Wolfe, Hazan & Luo (2016).
 
@@ -103,10 +103,6 @@ class SVRF(NamedTuple):
             state.r.add_row(problem, rows.at(q), -state.change[q], state.p[q])
         state.r.renew(s)
         state.r.move(state.w, s, gamma)
-
-    def resynchronise(self, parts, state):
-        """Set r to the snapshot's gradient."""
-        state.r.set_to(parts.transpose_dot(state.alpha.values), state.w.to_array())
 
 
 def first_of_round(t: int, after: bool = False) -> int:

@@ -1,0 +1,17 @@
+"""Names that users mistype."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+def suggestion(name: Any, known: Iterable[str]) -> str:
+    """Return the end of a sentence that suggests the known name nearest to ``name``; nothing where none is near.
+
+    >>> suggestion("simplx", ["l1", "simplex"])
+    " Did you mean 'simplex'?"
+    """
+    close = difflib.get_close_matches(str(name).lower(), known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
