@@ -22,7 +22,7 @@ class GeneralProblem:
 
     This is empirical risk minimisation as section 5.2 of Xiong & Freund takes it: a small neural network, a structured
     loss, anything that is not a loss of x_i'w (for those :class:`Problem` is far faster). The solvers that serve it are
-    "tufw", which uses second derivatives, and "fw", "away", "pairwise" and "bpcg".
+    "tufw", which uses second derivatives, and "fw", "lazy", "away", "pairwise" and "bpcg".
 
     Parameters
     ----------
@@ -134,13 +134,11 @@ class GeneralProblem:
             "sampling='importance' goes by the rows of X, which a GeneralProblem does not have; use 'batch'."
         )
 
-    def check_solver(self, solver: Any) -> None:
-        """Raise where a solver needs what this problem does not have."""
-        if getattr(solver, "needs_predictions", False) or getattr(solver, "needs_factors", False):
-            raise TypeError(
-                f"{type(solver).__name__} works with predictions x_i'w, which a GeneralProblem does not have; "
-                "use 'tufw', 'fw', 'away', 'pairwise' or 'bpcg'."
-            )
+    def refusal(self, solver: Any) -> str | None:
+        """Return why a solver does not fit this problem, or None where it does."""
+        if getattr(solver, "needs_predictions", False):
+            return "works with predictions x_i'w, which a GeneralProblem does not have"
+        return "is for matrices in factors" if getattr(solver, "needs_factors", False) else None
 
     def start(self) -> tuple[np.ndarray, list[tuple[float, Any]]]:
         """Return where solvers start, and the same as weighted vertices."""

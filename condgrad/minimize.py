@@ -287,7 +287,9 @@ def _resolve(solver: Any, problem: Any, limits: _Limits) -> tuple[Any, str]:
         raise TypeError(f"solver must be an object, not a class; use {solver.__name__}(...).")
     if not all(hasattr(solver, name) for name in ("init", "advance", "refresh", "evaluate")):
         raise TypeError(f"solver must be a registered name or a solver object; got {solver!r}.")
-    problem.check_solver(solver)
+    if (reason := problem.refusal(solver)) is not None:
+        others = ", ".join(repr(name) for name, cls in solvers.REGISTERED.items() if problem.refusal(cls) is None)
+        raise TypeError(f"{type(solver).__name__} {reason}; use one of {others}.")
     return solver, repr(solver)
 
 

@@ -51,10 +51,14 @@ class Point:
         if look:
             self.look()
 
-    def look(self) -> None:
-        """Compute r where it is out of date, then the best vertex and the gap."""
+    def differentiate(self) -> None:
+        """Compute r where it is out of date, and ask the oracle nothing."""
         if self.r is None:
             self.r = self._gradient()
+
+    def look(self) -> None:
+        """Compute r where it is out of date, then the best vertex and the gap."""
+        self.differentiate()
         self.s = self.problem.lmo(self.r)
         self.gap = gap_at(self.r, self.w, self.s)
         self.lmo_calls += 1
@@ -65,7 +69,7 @@ class Point:
 
     def evaluate(self) -> Evaluation:
         """Return what is known of w; the objective costs one sum over the samples, the rest nothing."""
-        if self.r is None:
+        if self.gap == np.inf:
             self.look()
         return Evaluation(self._objective(), self.r, self.gap, self.s, self.b)
 

@@ -163,10 +163,10 @@ class Problem:
         """Return a vertex of C that minimises <r, s>."""
         return best_vertex(self.constraint, r)
 
-    def check_solver(self, solver: Any) -> None:
-        """Raise where a solver needs what this problem does not have."""
-        if getattr(solver, "needs_factors", False):
-            raise TypeError(f"{type(solver).__name__} is for matrices in factors, the iterates of a CompletionProblem.")
+    def refusal(self, solver: Any) -> str | None:
+        """Return why a solver does not fit this problem, or None where it does."""
+        is_for_factors = getattr(solver, "needs_factors", False)
+        return "is for matrices in factors, the iterates of a CompletionProblem" if is_for_factors else None
 
     def start(self) -> tuple[np.ndarray, list[tuple[float, Any]]]:
         """Return where solvers start, and the same as weighted vertices."""

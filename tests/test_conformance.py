@@ -43,6 +43,7 @@ SETS = {
     "IsotonicBox": lambda: cg.constraints.IsotonicBox(-0.5, 0.8),
     "KSparsePolytope": lambda: cg.constraints.KSparsePolytope(k=2, radius=0.7),
     "KSupportBall": lambda: cg.constraints.KSupportBall(k=2, radius=0.9),
+    "Knapsack": lambda: cg.constraints.Knapsack(prices=[1.0, 2.0, 0.5, 1.0, 3.0], budget=1.5, upper=0.6),
     "L1Ball": lambda: cg.constraints.L1Ball(1.5),
     "L2Ball": lambda: cg.constraints.L2Ball(0.9),
     "LatentGroupBall": lambda: cg.constraints.LatentGroupBall([[0, 1, 2], [2, 3], [3, 4, 0]], radius=1.0),
@@ -137,9 +138,7 @@ def test_every_class_can_be_made(family, table, known):
     missing = [name for name, cls in known.items() if made(name, table, cls) is None]
     assert not missing, f"{missing} cannot be made without parameters: add a line to {family} at the top of this file."
     left_over = set(table) - set(known)
-    assert not left_over, (
-        f"{family} at the top of this file names {left_over}, which {'do' if left_over else ''} not exist."
-    )
+    assert not left_over, f"{family} at the top of this file names {left_over}, which do not exist."
 
 
 def test_solver_classes_are_registered():

@@ -30,6 +30,7 @@ from condgrad.constraints import (
     GroupBall,
     Hypersimplex,
     IsotonicBox,
+    Knapsack,
     KSparsePolytope,
     KSupportBall,
     L1Ball,
@@ -105,6 +106,9 @@ SETS = [
     (KSparsePolytope(2, 1.5), 5),
     (KSparsePolytope(5, 1.5), 5),
     (KSparsePolytope(1, 1.0), 1),
+    (Knapsack([1.0, 2.0, 0.5, 4.0], budget=3.0, upper=[1.0, 2.0, 2.0, 5.0]), 4),
+    (Knapsack([1.0, 2.0, 4.0], budget=3.0), 3),
+    (Knapsack([1e3], budget=2.0, upper=1e-9), 1),
     (Hypersimplex(2), 5),
     (Hypersimplex(5, 2.0), 5),
     (GroupBall([7, -1, 7, -1, 3], 2.0), 5),
@@ -292,6 +296,20 @@ def test_lmo_of_a_convex_hull_solves_the_linear_program(seed):
     assert r @ best_vertex(ConvexHull(atoms), r).values == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_knapsack_is_the_linear_program_and_its_projection(seed):
+    rng = np.random.default_rng(seed)
+    prices, upper, r = rng.uniform(0.5, 2.0, 6), rng.uniform(0.1, 1.0, 6), rng.standard_normal(6)
+    sack = Knapsack(prices, budget=2.0, upper=upper)
+    expected = linprog(r, A_ub=prices[None], b_ub=[2.0], bounds=list(zip(np.zeros(6), upper, strict=True))).fun
+    assert r @ best_vertex(sack, r).values == pytest.approx(expected)
+    for v in (3.0 * r, 0.1 * r, np.abs(r), 50.0 + r):
+        w = sack.project(v)
+        assert sack.violation(w) <= 1e-12
+        assert (v - w) @ (best_vertex(sack, w - v).values - w) <= 1e-12  # no point of the set is nearer
+    assert np.array_equal(sack.project(0.1 * upper), 0.1 * upper)
+
+
 @pytest.mark.parametrize(
     ("constraint", "dual_norm"),
     [
@@ -432,12 +450,15 @@ WRONG = {
     "2-D weights": (lambda: WeightedL1Ball(1.0, np.ones((2, 2))), ValueError, "got shape \\(2, 2\\)"),
     "scalar weights": (lambda: WeightedL1Ball(1.0, 2.0), ValueError, "1-D array"),
     "other dimension": (
-        lambda: WeightedL1Ball(1.0, [1, 2]).check_features(3), ValueError, "length 2, but the data have 3"
-    ),
         lambda: WeightedL1Ball(1.0, [1, 2]).check_features(3),
         ValueError,
         "length 2, but the data have 3",
     ),
+    "zero price": (lambda: Knapsack([1.0, 0.0], 1.0), ValueError, "prices of Knapsack must be positive; got 0.0"),
+    "tiny price": (lambda: Knapsack([5e-324], 1.0), ValueError, "budget / prices of Knapsack must be finite"),
+    "negative budget": (lambda: Knapsack([1.0], -1.0), ValueError, "budget of Knapsack must be positive"),
+    "nan upper": (lambda: Knapsack([1.0], 1.0, np.nan), ValueError, "upper of Knapsack must be positive; got nan"),
+    "length of upper": (lambda: Knapsack([1.0], 1.0, [1.0, 2.0]), ValueError, "one entry per price, 1; got 2"),
     "no groups": (lambda: GroupBall([], 1.0), ValueError, "one label per feature"),
     "2-D groups": (lambda: GroupBall([[0, 1]], 1.0), ValueError, "one label per feature"),
     "ragged groups": (lambda: GroupBall([[0, 1], [2]], 1.0), ValueError, "rows of different lengths"),

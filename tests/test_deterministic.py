@@ -405,3 +405,43 @@ def test_auto_takes_any_atomic_set():
         result = cg.minimize(cg.Problem(X, y, cg.losses.Squared(), constraint), tol=1e-6)
         assert result.status is cg.Status.CONVERGED
         assert abs(result.objective - F_best) <= 1.1e-6
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_lazy_asks_the_oracle_less_often(loss):
+    """Every vertex that it takes is good enough for Phi, and the oracle is asked where none of those seen is."""
+    X, y, _ = data(loss)
+    calls = []
+
+    def lmo(r):
+        calls.append(r)
+        s = np.zeros(r.size)
+        s[np.argmax(np.abs(r))] = -np.sign(r[np.argmax(np.abs(r))])
+        return s
+
+    lazy = cg.solvers.LazyFrankWolfe()
+    problem = cg.Problem(X, y, LOSSES[loss], cg.constraints.OracleSet(lmo))
+    state = lazy.init(problem, None)
+    calls.clear()
+    for t in range(60):
+        w, seen, phi, n_calls = state.w.copy(), list(state.seen.vertices), state.phi, len(calls)
+        r = problem.gradient(w)
+        gaps = [r @ (w - v.values) for v in seen]
+        gap = problem.over(cg.constraints.L1Ball(1.0)).gap(w)
+        lazy.step(problem, state, t)
+        assert len(calls) - n_calls == (max(gaps) < phi / 2.0)
+        lowered = phi if max(*gaps, gap) >= phi / 2.0 else min(phi / 2.0, gap)
+        assert state.phi == pytest.approx(lowered, rel=1e-9)
+        d = state.w - w  # towards a vertex that is good enough
+        assert r @ d <= 1e-14
+        assert problem.objective(state.w) <= problem.objective(w) + 1e-14
+    assert len(calls) < 40
+    assert len(state.seen) <= 12  # no vertex is kept twice
+    found = cg.minimize(problem, lazy, tol=1e-5)
+    assert found.status is cg.Status.CONVERGED
+    assert found.n_lmo < cg.minimize(problem, "fw", tol=1e-5).n_lmo  # records ask it too, but thin out
+
+
+def test_lazy_refuses_an_accuracy_below_one():
+    with pytest.raises(ValueError, match=r"accuracy of LazyFrankWolfe must be a number of at least 1; got 0\.5"):
+        cg.solvers.LazyFrankWolfe(accuracy=0.5)

@@ -458,7 +458,7 @@ def test_auto_says_why():
 
 
 def test_solvers_of_predictions_say_so():
-    for name in set(cg.solvers.REGISTERED) - {"tufw", "fw", "away", "pairwise", "bpcg"}:
+    for name in set(cg.solvers.REGISTERED) - {"tufw", "fw", "lazy", "away", "pairwise", "bpcg"}:
         with pytest.raises(TypeError, match="works with predictions x_i'w, which a GeneralProblem does not have"):
             cg.minimize(general(), name)
 

@@ -140,12 +140,9 @@ class CompletionProblem:
         """Whether steps can run inside kernels: with this oracle they cannot."""
         return False
 
-    def check_solver(self, solver: Any) -> None:
-        """Raise where a solver cannot work with iterates in factors."""
-        if not getattr(solver, "takes_factors", False):
-            raise TypeError(
-                f"{type(solver).__name__} does not work with matrices in factors; use 'low-rank' or 'fw' here."
-            )
+    def refusal(self, solver: Any) -> str | None:
+        """Return why a solver does not fit this problem, or None where it does."""
+        return None if getattr(solver, "takes_factors", False) else "does not work with matrices in factors"
 
     def start(self) -> tuple[Factored, list]:
         """Return where solvers start: the zero matrix, without vertices."""

@@ -17,6 +17,7 @@ from condgrad.constraints.hypersimplex import Hypersimplex
 from condgrad.constraints.isotonic_box import IsotonicBox
 from condgrad.constraints.k_sparse_polytope import KSparsePolytope
 from condgrad.constraints.k_support_ball import KSupportBall
+from condgrad.constraints.knapsack import Knapsack
 from condgrad.constraints.l1_ball import L1Ball
 from condgrad.constraints.l2_ball import L2Ball
 from condgrad.constraints.latent_group_ball import LatentGroupBall
@@ -64,6 +65,7 @@ __all__ = [
     "IsotonicBox",
     "KSparsePolytope",
     "KSupportBall",
+    "Knapsack",
     "L1Ball",
     "L2Ball",
     "LatentGroupBall",
@@ -110,6 +112,7 @@ REGISTERED = {
     "lp": LpBall,
     "k-sparse": KSparsePolytope,
     "hypersimplex": Hypersimplex,
+    "knapsack": Knapsack,
     "group": GroupBall,
     "ordered-weighted-l1": OrderedWeightedL1Ball,
     "k-support": KSupportBall,

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from condgrad.losses._protocol import Loss, loss
+from condgrad.losses.expectile import Expectile
 from condgrad.losses.huber import Huber
 from condgrad.losses.logistic import Logistic
 from condgrad.losses.pinball import Pinball
@@ -17,6 +18,7 @@ from condgrad.losses.welsch import Welsch
 from condgrad.names import suggestion
 
 CLASSES: tuple[Any, ...] = (
+    Expectile,
     Huber,
     Logistic,
     Pinball,
@@ -31,6 +33,7 @@ CLASSES: tuple[Any, ...] = (
 REGISTERED = {re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower(): cls for cls in CLASSES}  # "squared-hinge", say
 __all__ = ["Loss", "by_name", "loss"]
 __all__ += [cls.__name__ for cls in CLASSES]
+__all__.sort()
 
 
 def by_name(name: str, **parameters: float) -> Loss:

@@ -13,6 +13,7 @@ from condgrad.solvers.corrective import Corrective
 from condgrad.solvers.curvature_aided import CurvatureAided
 from condgrad.solvers.frank_wolfe import FrankWolfe
 from condgrad.solvers.growing_batch import GrowingBatch
+from condgrad.solvers.lazy_frank_wolfe import LazyFrankWolfe
 from condgrad.solvers.low_rank import LowRank
 from condgrad.solvers.momentum import Momentum
 from condgrad.solvers.one_sample import OneSample
@@ -29,6 +30,7 @@ from condgrad.solvers.tufw import TUFW
 
 REGISTERED: dict[str, Any] = {
     "fw": FrankWolfe,
+    "lazy": LazyFrankWolfe,
     "away": AwayStep,
     "pairwise": Pairwise,
     "bpcg": BlendedPairwise,
@@ -51,6 +53,7 @@ REGISTERED: dict[str, Any] = {
 
 __all__ = ["REGISTERED", "PassSolver", "StepSolver", "by_name", "step_solver"]
 __all__ += [cls.__name__ for cls in REGISTERED.values()]
+__all__.sort()
 
 
 def by_name(name: str) -> type:

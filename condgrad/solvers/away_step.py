@@ -40,10 +40,11 @@ class AwayStep(PassSolver):
         away_gap = float(products[k]) - point.along()
         # Away from an atom with all the weight (up to rounding) there is no way to go.
         if point.gap >= away_gap or len(active) == 1 or active.weights[k] >= 1.0:
-            line = towards(point, point.s, point.gap)
+            line = towards(point, point.s, point.gap)  # d = s - w, up to gamma = 1
             gamma = state.rule.at(t, line)
             active.step_towards(point.s, gamma)
         else:
+            # d = w - v, up to gamma = weight / (1 - weight)
             line = away_from(point, active.vertex(k), -away_gap, float(active.weights[k]))
             gamma = state.rule.at(t, line)
             active.step_away(k, gamma, line.max_step)

@@ -69,11 +69,13 @@ class BlendedPairwise(PassSolver):
                 return self._step_among_atoms(state, products, t)
             point.look()
             if point.gap < state.phi / 2:
+                # The paper halves Phi once an iteration and stays at w meanwhile. The gap is known here and tells where
+                # the halving ends, so the iteration goes on with a step.
                 state.phi = min(state.phi / 2, point.gap)
         products = active.inner_products(point.r)
         if products.max() - products.min() >= point.gap:
             return self._step_among_atoms(state, products, t)
-        line = towards(point, point.s, point.gap)
+        line = towards(point, point.s, point.gap)  # no atom is left behind: the new one joins them
         gamma = state.rule.at(t, line)
         active.step_towards(point.s, gamma)
         point.move(line, gamma, look=not is_lazy)

@@ -106,9 +106,10 @@ class CurvatureAided(NamedTuple):
         for q in range(rows.size()):
             i = rows.at(q)
             p, before = problem.predict(i, state.w), problem.predict(i, state.previous.w)
-            between = rows.uniform * p + (1.0 - rows.uniform) * before
+            between = rows.uniform * p + (1.0 - rows.uniform) * before  # x_i'z, one z for the whole batch
+            # r <- r + mean over the batch of hess f_i(z) (w_k - w_{k-1})
             state.r.add_row(problem, i, rows.share(i) * problem.curvature(i, between) * (p - before), p)
-        s = state.r.best_vertex(problem)
+        s = state.r.best_vertex(problem)  # s = LMO(r)
         gamma = self.step_size.at(t, state.r)
         state.previous.follow(s, gamma)
-        state.r.move(state.w, s, gamma)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)

@@ -74,13 +74,13 @@ class GrowingBatch(NamedTuple):
             p = problem.predict(i, state.w)
             state.p[q] = p
             state.alpha[q] = rows.share(i) * problem.derivative(i, p)
-            state.r.add_row(problem, i, state.alpha[q], p)
-        s = state.r.best_vertex(problem)
+            state.r.add_row(problem, i, state.alpha[q], p)  # r = mean over the batch of grad f_i(w)
+        s = state.r.best_vertex(problem)  # s = LMO(r)
         gamma = self.step_size.at(t - 1.0, state.r)  # 2 / (k + 1)
-        for q in range(rows.size()):
+        for q in range(rows.size()):  # back to 0, for the next batch
             state.r.add_row(problem, rows.at(q), -state.alpha[q], state.p[q])
         state.r.renew(s)
-        state.r.move(state.w, s, gamma)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
 
     def resynchronise(self, parts, state):
         """Set r to zero: what is left of it between steps is rounding."""

@@ -59,11 +59,11 @@ class Momentum(NamedTuple):
     def step(self, problem, state, rows, t):
         """Average a minibatch gradient into r and move."""
         rho = 4.0 / (t + 8.0) ** (2.0 / 3.0)
-        state.r.shrink(1.0 - rho)
+        state.r.shrink(1.0 - rho)  # r <- (1 - rho) r + rho g, where g is the mean over the batch of f_i'(x_i'w) x_i
         for q in range(rows.size()):
             i = rows.at(q)
             p = problem.predict(i, state.w)
             state.r.add_row(problem, i, rho * rows.share(i) * problem.derivative(i, p), p)
-        s = state.r.best_vertex(problem)
+        s = state.r.best_vertex(problem)  # s = LMO(r)
         gamma = self.step_size.at(t, state.r)
-        state.r.move(state.w, s, gamma)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)

@@ -76,14 +76,14 @@ class OneSample(NamedTuple):
     def step(self, problem, state, rows, t):
         """Carry r along the last move, average a gradient into it, and move."""
         rho = 1.0 if t <= 2 else (t - 1.0) ** (-1.0 if self.n_steps == 0 else -2.0 / 3.0)
-        state.r.shrink(1.0 - rho)
+        state.r.shrink(1.0 - rho)  # r <- (1 - rho) (r + hess f_i(z) (w_t - w_{t-1})) + rho grad f_i(w_t)
         for q in range(rows.size()):
             i = rows.at(q)
             p, before = problem.predict(i, state.w), problem.predict(i, state.previous.w)
-            between = rows.uniform * p + (1.0 - rows.uniform) * before
+            between = rows.uniform * p + (1.0 - rows.uniform) * before  # x_i'z for z = a w_t + (1 - a) w_{t-1}
             carried = (1.0 - rho) * problem.curvature(i, between) * (p - before)
             state.r.add_row(problem, i, rows.share(i) * (carried + rho * problem.derivative(i, p)), p)
-        s = state.r.best_vertex(problem)
+        s = state.r.best_vertex(problem)  # s = LMO(r)
         gamma = self.step_size.at(t, state.r)
         state.previous.follow(s, gamma)
-        state.r.move(state.w, s, gamma)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)

@@ -59,12 +59,12 @@ class SFW(NamedTuple):
         return self.warmed(parts, state) if self.warm else state
 
     def step(self, problem, state, rows, t):
-        """Make lines 3 to 8 of algorithm 1."""
+        """Make lines 3 to 8 of algorithm 1, with a batch for its single sample."""
         for q in range(rows.size()):
-            i = rows.at(q)
+            i = rows.at(q)  # 3
             p = problem.predict(i, state.w)
-            change = state.alpha.replace(i, problem.derivative(i, p))  # alpha_i <- f_i'(x_i'w) / n
-            state.r.add_row(problem, i, change, p)  # r <- r + (alpha_i - its last value) x_i
-        s = state.r.best_vertex(problem)  # s = LMO(r)
+            change = state.alpha.replace(i, problem.derivative(i, p))  # 4: alpha_i <- f_i'(x_i'w) / n
+            state.r.add_row(problem, i, change, p)  # 6: r <- r + (alpha_i - its last value) x_i
+        s = state.r.best_vertex(problem)  # 7: s = LMO(r)
         gamma = self.step_size.at(t, state.r)
-        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
+        state.r.move(state.w, s, gamma)  # 8: w <- w + gamma (s - w)

@@ -94,8 +94,9 @@ class Spider(NamedTuple):
             i = rows.at(q)
             p = problem.predict(i, state.w)
             before = problem.derivative(i, problem.predict(i, state.previous.w))
+            # r <- r + mean over the batch of (grad f_i(w_k) - grad f_i(w_{k-1}))
             state.r.add_row(problem, i, rows.share(i) * (problem.derivative(i, p) - before), p)
-        s = state.r.best_vertex(problem)
+        s = state.r.best_vertex(problem)  # s = LMO(r)
         gamma = self.step_size.at(t - 1.0, state.r)  # 2 / (K + k): iteration t is step k = t - K + 1 of its round
         state.previous.follow(s, gamma)
-        state.r.move(state.w, s, gamma)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)

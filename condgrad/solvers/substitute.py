@@ -64,16 +64,18 @@ class Substitute(NamedTuple):
         return SubstituteState(parts.iterate(), sigma, parts.table(), parts.estimate())
 
     def step(self, problem, state, rows, t):
-        """Make lines 3 to 8 of appendix G.2."""
+        """Make lines 3 to 8 of the box in appendix G.2, with a batch for its single sample."""
+        # The appendix rounds m down to a whole number of batches; the average of the vertices is exact without.
         m = state.alpha.values.shape[0] / max(1, rows.size())
-        delta = 2.0 * m / (2.0 * m + t)  # the paper's t counts from 0
-        s = state.r.best_vertex(problem)  # s = LMO(r)
+        delta = 2.0 * m / (2.0 * m + t)  # its t counts from 0, ours from 1
+        s = state.r.best_vertex(problem)  # 3: s = LMO(r), with the r of the step before
         gamma = self.step_size.at(t, state.r)
         for q in range(rows.size()):
-            i = rows.at(q)
+            i = rows.at(q)  # 4
             sigma = (1.0 - delta) * state.sigma.at(i) + delta * s.dot_row_of(problem.X, i)
-            state.sigma.replace(i, sigma)
-            change = state.alpha.replace(i, problem.derivative(i, sigma + problem.b[0]))
-            state.r.add_row(problem, i, change, problem.predict(i, state.w))
+            state.sigma.replace(i, sigma)  # 5: sigma_i <- (1 - delta) sigma_i + delta x_i's
+            alpha = problem.derivative(i, sigma + problem.b[0])  # 6: alpha_i <- f_i'(sigma_i) / n
+            change = state.alpha.replace(i, alpha)
+            state.r.add_row(problem, i, change, problem.predict(i, state.w))  # 7: r <- r + (the change of alpha_i) x_i
         state.r.renew(s)
-        state.r.move(state.w, s, gamma)
+        state.r.move(state.w, s, gamma)  # 8: w <- (1 - gamma) w + gamma s

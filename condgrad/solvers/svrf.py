@@ -90,19 +90,19 @@ class SVRF(NamedTuple):
 
     def step(self, problem, state, rows, t):
         """Correct the snapshot's gradient by a batch, move, and take the correction back."""
-        k = t - state.snapshot[0] + 1.0
+        k = t - state.snapshot[0] + 1.0  # the step of this round
         for q in range(rows.size()):
             i = rows.at(q)
             p = problem.predict(i, state.w)
             state.p[q] = p
             state.change[q] = rows.share(i) * (problem.derivative(i, p) - state.alpha.at(i))
-            state.r.add_row(problem, i, state.change[q], p)
-        s = state.r.best_vertex(problem)
+            state.r.add_row(problem, i, state.change[q], p)  # grad F(v) + mean of (grad f_i(w) - grad f_i(v))
+        s = state.r.best_vertex(problem)  # s = LMO(r)
         gamma = self.step_size.at(k - 1.0, state.r)  # 2 / (k + 1)
-        for q in range(rows.size()):
+        for q in range(rows.size()):  # back to grad F(v), for the next batch
             state.r.add_row(problem, rows.at(q), -state.change[q], state.p[q])
         state.r.renew(s)
-        state.r.move(state.w, s, gamma)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
 
 
 def first_of_round(t: int, after: bool = False) -> int:

@@ -126,8 +126,8 @@ class TUFW(NamedTuple):
     def step(self, problem, state, rows, t):
         """Make lines 4 to 8 of algorithm 2.1, for k = t - 1."""
         for z in range(rows.size()):
-            state.points.renew(problem, rows.at(z), state)  # b_i <- w: (2.1) brings q, H and g = q + H w up to date
-        s = state.r.best_vertex(problem)  # s = LMO(g)
+            state.points.renew(problem, rows.at(z), state)  # 4-6: b_i <- w; (2.1) brings g = q + H w along
+        s = state.r.best_vertex(problem)  # 7: s = LMO(g)
         state.Hs.shrink(0.0)
         state.H.add_product(s, 1.0, state.Hs)
         gamma = self.step_size.at(t - 1.0, state.r)
@@ -136,8 +136,9 @@ class TUFW(NamedTuple):
             bend += state.w.inner(state.r.vector.values) - state.w.inner(state.q.values)
             if bend > 0.0:
                 gamma = max(0.0, min(gamma, state.r.gap() / bend))
-        s.blend_into(state.w, gamma)
-        state.r.vector.shrink(1.0 - gamma)  # g <- q + (1 - gamma) H w + gamma H s
+        s.blend_into(state.w, gamma)  # 8: w <- w + gamma (s - w)
+        # Lines 5 and 6 of the next iteration, before it renews any point: g <- q + (1 - gamma) H w + gamma H s.
+        state.r.vector.shrink(1.0 - gamma)
         state.r.vector.add_array(gamma, state.q.values)
         state.r.vector.add_array(gamma, state.Hs.values)
         state.r.synchronise(state.w.values)

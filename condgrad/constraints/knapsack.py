@@ -1,0 +1,110 @@
+"""The knapsack polytope."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.constraints._parameters import as_reals, shown
+from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints.vertices import DenseVertex
+
+
+@constraint_set
+class Knapsack(NamedTuple):
+    """The knapsack polytope {w : 0 <= w_j <= upper_j, sum_j prices_j w_j <= budget}: what one can buy for a budget.
+
+    At a vertex all entries but one are 0 or upper_j. The oracle spends the budget where a unit of money lowers <r, w>
+    most, on the smallest r_j / prices_j first, as long as they are negative: O(d log d).
+
+    Parameters
+    ----------
+    prices : array of shape (n_features,)
+        The positive price of a unit of each feature.
+    budget : float
+        What may be spent in all.
+    upper : float or array of shape (n_features,)
+        The largest amount of each feature, positive; by default what the budget pays for.
+
+    Examples
+    --------
+    >>> sack = Knapsack(prices=[1.0, 2.0, 4.0], budget=4.0, upper=1.5)
+    >>> sack.contains([1.5, 1.0, 0.0]), sack.contains([2.0, 0.0, 0.0]), sack.contains([1.0, 1.5, 1.0])
+    (True, False, False)
+    """
+
+    prices: Any
+    budget: float
+    upper: Any = np.inf
+
+    vertex = DenseVertex
+    is_polytope = True
+
+    def __repr__(self):
+        return f"Knapsack(prices={shown(self.prices)}, budget={self.budget!r}, upper={shown(self.upper)})"
+
+    @property
+    def n_features(self):
+        """The length of ``prices``."""
+        return self.prices.size
+
+    def prepare(self):
+        """Return the fields as arrays of floats; nothing can be larger than what the budget pays for."""
+        prices = as_reals("Knapsack", "prices", self.prices)
+        upper = [self.upper] * prices.size if np.ndim(self.upper) == 0 else self.upper
+        upper = as_reals("Knapsack", "upper", upper, is_finite=False)
+        if upper.size != prices.size:
+            raise ValueError(f"upper of Knapsack must have one entry per price, {prices.size}; got {upper.size}.")
+        return prices, self.budget, upper
+
+    def check(self):
+        """Raise unless budget, prices and upper bounds are positive, and what can be bought is finite."""
+        check_positive("Knapsack", "budget", self.budget)
+        for name, values in (("prices", self.prices), ("upper", self.upper)):
+            if not values.min() > 0.0:  # a nan is no bound either
+                raise ValueError(f"{name} of Knapsack must be positive; got {float(values.min())!r}.")
+        if self.budget / float(self.prices.min()) == np.inf:
+            raise ValueError(f"budget / prices of Knapsack must be finite; got the price {float(self.prices.min())!r}.")
+
+    def lmo(self, r):
+        """Return the purchase that lowers <r, w> most, unit of money by unit of money."""
+        largest = abs(r.at(r.argmax_abs()))
+        scale = 1.0 if largest == 0.0 else largest
+        ratios = np.empty(r.size())
+        for j in range(r.size()):
+            ratios[j] = r.at(j) / scale / self.prices[j]
+        values = np.zeros(r.size())
+        left = self.budget
+        for j in np.argsort(ratios):
+            if ratios[j] >= 0.0 or left <= 0.0:
+                break
+            values[j] = min(self.upper[j], left / self.prices[j])
+            left -= self.prices[j] * values[j]
+        return DenseVertex(values)
+
+    def violation(self, w):
+        """Return the largest of sum_j prices_j w_j - budget, -w_j and w_j - upper_j."""
+        return float(np.max([self.prices @ w - self.budget, -w.min(), (w - self.upper).max()]))
+
+    def project(self, w):
+        """Return the point of the polytope nearest to ``w``: w - theta prices, clipped, for the smallest theta >= 0.
+
+        What the point costs falls with theta, linearly between the places where an entry leaves a bound: bisection over
+        those finds the piece, and a linear equation theta.
+        """
+
+        def clipped(theta):
+            return np.clip(w - theta * self.prices, 0.0, self.upper)
+
+        if self.prices @ clipped(0.0) <= self.budget:
+            return clipped(0.0)
+        places = np.concatenate([(w - self.upper) / self.prices, w / self.prices])
+        places = np.unique(np.concatenate([[0.0], places[np.isfinite(places) & (places > 0.0)]]))
+        low, high = 0, places.size - 1  # the cost is above the budget at places[low], and not at places[high]
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.prices @ clipped(places[middle]) > self.budget else (low, middle)
+        at_low, at_high = (self.prices @ clipped(places[k]) for k in (low, high))
+        share = (at_low - self.budget) / (at_low - at_high)
+        return clipped(places[low] + share * (places[high] - places[low]))
