@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from scipy.spatial.distance import cdist
 
 from condgrad import constraints as sets
 from condgrad import samples as outer
@@ -439,6 +438,8 @@ class _DenseColumns:
 
     def largest_distance(self, j: int, stop: int) -> float:
         """Return the largest distance of column j to the columns after it, up to ``stop``."""
+        from scipy.spatial.distance import cdist  # here, as it takes long to import
+
         return float(cdist(self.columns[j : j + 1], self.columns[j + 1 : stop], self.metric).max())
 
     def work(self, j: int, stop: int) -> int:

@@ -437,9 +437,9 @@ def test_lazy_asks_the_oracle_less_often(loss):
         assert problem.objective(state.w) <= problem.objective(w) + 1e-14
     assert len(calls) < 40
     assert len(state.seen) <= 12  # no vertex is kept twice
-    found = cg.minimize(problem, lazy, tol=1e-5)
+    found = cg.minimize(problem, lazy, tol=1e-4)
     assert found.status is cg.Status.CONVERGED
-    assert found.n_lmo < cg.minimize(problem, "fw", tol=1e-5).n_lmo  # records ask it too, but thin out
+    assert found.n_lmo < cg.minimize(problem, "fw", tol=1e-4).n_lmo  # records ask it too, but thin out
 
 
 def test_lazy_refuses_an_accuracy_below_one():

@@ -1,6 +1,7 @@
 """The code of the documentation runs as it stands there."""
 
 import contextlib
+import importlib
 import io
 import re
 import runpy
@@ -70,6 +71,31 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (path.parent / target).exists(), f"{page} links to {target}, which does not exist."
+
+
+@pytest.mark.parametrize("family", ["losses", "constraints", "solvers"])
+def test_every_file_of_a_family_is_exported(family):
+    module = importlib.import_module(f"condgrad.{family}")
+    exported = {
+        getattr(module, name).__module__ for name in module.__all__ if hasattr(getattr(module, name), "__module__")
+    }
+    for path in (ROOT / "condgrad" / family).glob("[!_]*.py"):
+        assert f"condgrad.{family}.{path.stem}" in exported, f"{family}/__init__.py does not export {path.name}."
+
+
+@pytest.mark.parametrize("family", ["loss", "constraint_set", "solver"])
+def test_pages_name_files_that_exist(family):
+    """The models to start from, the tables to add to: what "To contribute it" sends a newcomer to."""
+    text = (ROOT / "docs" / "extend" / f"{family}.md").read_text(encoding="utf-8").split("## To contribute it")[1]
+    folder = {"loss": "losses", "constraint_set": "constraints", "solver": "solvers"}[family]
+    named = [
+        name
+        for name in re.findall(r"`([\w/]+\.py)`", text)
+        if not name.endswith(("log_cosh.py", "budget.py", "heavy_ball.py"))
+    ]
+    assert named
+    for name in named:
+        assert any(path.exists() for path in (ROOT / name, ROOT / "condgrad" / folder / name)), f"there is no {name}."
 
 
 def test_the_architecture_names_every_module_and_its_layer():

@@ -6,7 +6,7 @@ import sys
 
 import condgrad
 
-HEAVY = ["sklearn", "matplotlib", "rich", "pandas"]
+HEAVY = ["sklearn", "matplotlib", "rich", "pandas", "scipy.linalg", "scipy.optimize", "scipy.spatial", "scipy.special"]
 
 
 def run_python(code):

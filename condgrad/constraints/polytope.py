@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 
 from condgrad.constraints._protocol import ConstraintSet, as_array
@@ -111,6 +110,8 @@ class Polytope(ConstraintSet):
         While the tight constraints leave a direction free, follow it to the next constraint. Costs do not change on
         the way: at a solution they are a combination of the tight rows.
         """
+        from scipy.linalg import null_space  # here, as it takes long to import
+
         rows = [A.toarray() if scipy.sparse.issparse(A) else A for A in (self.A_ub, self.A_eq) if A is not None]
         A = np.vstack([*rows, np.eye(w.size), -np.eye(w.size)])
         sides = [b for b in (self.b_ub, self.b_eq) if b is not None]
@@ -118,7 +119,7 @@ class Polytope(ConstraintSet):
         for _ in range(w.size):
             slack = b - A @ w
             tight = np.abs(slack) <= 1e-9 * (1.0 + np.abs(w).max())
-            free = scipy.linalg.null_space(A[tight]) if tight.any() else np.eye(w.size)
+            free = null_space(A[tight]) if tight.any() else np.eye(w.size)
             if free.shape[1] == 0:
                 break
             speed = A @ free[:, 0]

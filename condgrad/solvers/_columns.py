@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from condgrad import sample_sizes
-from condgrad.compiled import is_compiled
 from condgrad.coordinates import ColumnProblem, PartialGradient, coordinates
 from condgrad.linalg.arrays import ArraySlices
 from condgrad.linalg.index_set import IndexSet, index_set
@@ -20,13 +19,9 @@ from condgrad.solvers._stochastic import Run, leaves
 class ColumnParts(Parts):
     """What a solver of columns builds its state from."""
 
-    def __init__(self, problem: Problem, w0: np.ndarray | None, solver: Any) -> None:
-        self.problem = problem
-        self.n, self.d = problem.n_samples, problem.n_features
-        self.n_gradients = 0
-        self.w0 = problem.constraint.start(self.d).to_dense(self.d) if w0 is None else w0
+    def _prepare(self, solver: Any) -> None:
+        problem = self.problem
         self.b = np.zeros(1)  # the state knows the intercept itself
-        self.is_compiled = is_compiled(problem.constraint)
         self.blocks = problem.constraint.blocks(self.d)
         if self.blocks is None:
             raise TypeError(

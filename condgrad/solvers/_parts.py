@@ -24,14 +24,18 @@ class Parts:
     def __init__(self, problem: Problem, w0: np.ndarray | None, solver: Any) -> None:
         self.problem = problem
         self.n, self.d = problem.n_samples, problem.n_features
+        self.n_gradients = 0  # of single samples, taken in full passes
+        self.is_compiled = problem.is_compiled
+        self.w0 = problem.constraint.start(self.d).to_dense(self.d) if w0 is None else w0
+        self._prepare(solver)
+
+    def _prepare(self, solver: Any) -> None:
+        """Set the view of the problem that kernels get, and how much of it a step of the solver sees."""
         self.batch_size = solver.first_batch_size(self.n)
         self.batches_grow = solver.batches_grow
         self.gradients_per_sample = solver.gradients_per_sample
-        self.n_gradients = 0  # of single samples, taken in full passes
-        self.w0 = problem.constraint.start(self.d).to_dense(self.d) if w0 is None else w0
-        self.b = np.array([problem.best_intercept(self.w0)])
-        self.is_compiled = problem.is_compiled
-        self.view: Any = problem.finite_sum(self.b)
+        self.b = np.array([self.problem.best_intercept(self.w0)])
+        self.view: Any = self.problem.finite_sum(self.b)
 
     def iterate(self, *, shrinks: bool = True) -> Any:
         """Return w, at the start, as a vector that shrinks in O(1) unless told otherwise."""
