@@ -10,6 +10,7 @@ import references
 import scipy.sparse
 
 import condgrad as cg
+from condgrad.segment import towards
 from condgrad.solvers import AwayStep, BlendedPairwise, FrankWolfe, Pairwise
 from condgrad.step_sizes import Backtracking, OpenLoop, ShortStep
 
@@ -405,6 +406,43 @@ def test_auto_takes_any_atomic_set():
         result = cg.minimize(cg.Problem(X, y, cg.losses.Squared(), constraint), tol=1e-6)
         assert result.status is cg.Status.CONVERGED
         assert abs(result.objective - F_best) <= 1.1e-6
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_gradient_follows_the_rows_that_a_step_moves(loss, form):
+    """On sparse data a pairwise step renews the gradient by the rows of two columns; full passes come in between."""
+    rng = np.random.default_rng(8)
+    X = FORMS[form](rng.standard_normal((300, 80)) * (rng.random((300, 80)) < 0.02))
+    y = np.sign(X @ rng.standard_normal(80) + 0.1)
+    problem = cg.Problem(X, y, LOSSES[loss], cg.constraints.L1Ball(3.0), sample_weight=rng.random(300))
+    solver = Pairwise()
+    state = solver.init(problem, None)
+    touched = [0]
+    for t in range(120):
+        solver.step(problem, state, t)
+        touched.append(state.point._touched)
+        np.testing.assert_allclose(state.point.p, problem.matrix.dot(state.w), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(state.point.r, problem.gradient(state.w), rtol=0, atol=1e-13)
+    growth = np.diff(touched)
+    assert np.count_nonzero(growth > 0) > 60  # most steps touch some rows only
+    assert 1 < np.count_nonzero(growth < 0) < 60  # and all is computed anew where they have touched as much as a pass
+    assert max(touched) < problem.matrix.n_stored
+
+
+@pytest.mark.parametrize("form", ["C", "csr"])
+def test_a_point_is_evaluated_though_nobody_has_looked(form):
+    X, y, weight = data("Logistic")
+    problem = cg.Problem(FORMS[form](X), y, LOSSES["Logistic"], cg.constraints.L1Ball(1.0), sample_weight=weight)
+    point = problem.point(np.zeros(X.shape[1]))
+    for differentiates in (False, True):
+        point.move(towards(point, point.s, point.gap), 0.3, look=False)
+        if differentiates:
+            point.differentiate()
+        assert point.gap == np.inf
+        found, exact = point.evaluate(), problem.evaluate(point.w)
+        assert found.gap == point.gap == pytest.approx(exact.gap, rel=1e-12)
+        np.testing.assert_allclose(found.gradient, exact.gradient, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -26,11 +26,14 @@ def blocks(page, language):
 
 
 def run_page(page, folder):
-    """Run the Python of a page as a script and return what it prints."""
+    """Run the Python of a page as a script and return what it prints.
+
+    Its module has a name of its own, not __main__: the kernels of its classes can then be found again in the cache.
+    """
     script = folder / "page.py"
     script.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        runpy.run_path(str(script), run_name="__main__")
+        runpy.run_path(str(script), run_name=f"page_{Path(page).stem}")
     return printed.getvalue()
 
 
