@@ -24,6 +24,8 @@ class PredictionPoints(NamedTuple):
     t: Any
     p: Any
 
+    gradients_per_sample = 1  # taken where a point is renewed
+
     def renew(self, problem, i, state):
         """Set b_i to w: equation (2.1)."""
         p = problem.predict(i, state.w)
@@ -67,6 +69,8 @@ class VectorPoints(NamedTuple):
 
     b: Any
 
+    gradients_per_sample = 2  # at the new point, and at the former one
+
     def renew(self, problem, i, state):
         """Set b_i to w: equation (2.1) for a general Hessian."""
         b, w = self.b[i], state.w.values
@@ -107,6 +111,8 @@ class SharedPoint(NamedTuple):
     """For general terms under a rule that renews all Taylor points or none: one point b for all samples."""
 
     b: Any
+
+    gradients_per_sample = 1
 
     def renew(self, problem, i, state):
         """Do nothing: such a rule draws no samples."""
@@ -164,5 +170,4 @@ def of_terms(parts: Any, form: str, renews_all: bool) -> tuple[Any, Any]:
     H = StoredCurvature(np.zeros((parts.d, parts.d)))
     if renews_all:
         return SharedPoint(np.zeros(parts.d)), H
-    parts.gradients_per_sample = 2  # at the new point, and at the former one
     return VectorPoints(np.zeros((parts.n, parts.d))), H

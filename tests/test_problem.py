@@ -12,6 +12,7 @@ import scipy.sparse
 
 import condgrad as cg
 from condgrad.linalg import threads
+from condgrad.linalg.vectors import DenseVector
 
 RADIUS = 2.0
 
@@ -109,6 +110,20 @@ def test_problems_that_share_data_are_as_if_made_anew():
         problem.with_targets(y[1:])
     with pytest.raises(ValueError, match="length 7"):
         problem.over(cg.constraints.WeightedL1Ball(1.0, np.ones(7)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "csr"])
+def test_smoothness_of_the_loss_holds_for_every_prediction_of_the_set(form):
+    """Over a set away from the origin, with negative entries as the largest: Poisson has no L but for bounded p."""
+    X = form(np.array([[0.5, -3.0], [0.1, 0.2]]))
+    ball = cg.constraints.Shift(cg.constraints.L1Ball(0.25), offset=[1.0, -2.0])
+    problem = cg.Problem(X, [1.0, 2.0], cg.losses.Poisson(), ball)
+    vertices = [ball.lmo(DenseVector(np.array(r))).values for r in ([1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0])]
+    largest = max(np.abs(X @ v).max() for v in vertices)
+    assert np.exp(largest) <= problem.loss_smoothness() <= np.exp(largest + 2 * 3.0 * 0.5)
+    assert problem.over(cg.constraints.L1Ball(1e-9)).loss_smoothness() == pytest.approx(1.0, rel=1e-7)
+    logistic = cg.Problem(X, [1.0, -1.0], cg.losses.Logistic(), ball)
+    assert logistic.loss_smoothness() == 0.25
 
 
 def test_gradient_is_the_derivative_of_every_loss():

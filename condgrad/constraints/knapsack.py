@@ -77,10 +77,10 @@ class Knapsack(NamedTuple):
         values = np.zeros(r.size())
         left = self.budget
         for j in np.argsort(ratios):
-            if ratios[j] >= 0.0 or left <= 0.0:
+            if ratios[j] >= 0.0 or left == 0.0:
                 break
             values[j] = min(self.upper[j], left / self.prices[j])
-            left -= self.prices[j] * values[j]
+            left = max(0.0, left - self.prices[j] * values[j])  # rounding must not leave a debt
         return DenseVertex(values)
 
     def violation(self, w):
