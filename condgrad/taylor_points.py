@@ -24,7 +24,9 @@ class PredictionPoints(NamedTuple):
     t: Any
     p: Any
 
-    gradients_per_sample = 1  # taken where a point is renewed
+    def gradients_per_sample(self):
+        """Return how many gradients a renewal takes: that at the new point."""
+        return 1
 
     def renew(self, problem, i, state):
         """Set b_i to w: equation (2.1)."""
@@ -69,7 +71,9 @@ class VectorPoints(NamedTuple):
 
     b: Any
 
-    gradients_per_sample = 2  # at the new point, and at the former one
+    def gradients_per_sample(self):
+        """Return how many gradients a renewal takes: those at the new point and at the former one."""
+        return 2
 
     def renew(self, problem, i, state):
         """Set b_i to w: equation (2.1) for a general Hessian."""
@@ -112,7 +116,9 @@ class SharedPoint(NamedTuple):
 
     b: Any
 
-    gradients_per_sample = 1
+    def gradients_per_sample(self):
+        """Return how many gradients a renewal takes: that at the new point."""
+        return 1
 
     def renew(self, problem, i, state):
         """Do nothing: such a rule draws no samples."""

@@ -99,7 +99,7 @@ class TUFW(NamedTuple):
             )
         renews_all = getattr(self.rule, "renews_all", False)
         points, H = parts.problem.taylor_points(parts, self.form, renews_all)
-        parts.gradients_per_sample = points.gradients_per_sample
+        parts.gradients_per_sample = points.gradients_per_sample()
         return TUFWState(
             w=parts.iterate(shrinks=False), r=parts.estimate(), q=parts.vector(), H=H, points=points, Hs=parts.vector()
         )
