@@ -119,6 +119,16 @@ def test_curvature_of_predictions_is_the_smaller_one():
         assert line.curvature() <= problem.smoothness() * line.squared_length() * (1 + 1e-12)
 
 
+def test_predictions_on_a_segment_stay_below_what_it_says():
+    """The intercept moves along: ten predictions fall from 0 to -2, and the eleventh rises above its 2."""
+    X = scipy.sparse.csc_matrix(np.array([[-1.0]] * 10 + [[1.0]]))
+    problem = cg.Problem(X, np.ones(11), cg.losses.Poisson(), cg.constraints.L1Ball(2.0), intercept=True)
+    point = problem.point(np.zeros(1))
+    line = point.segment(pull=0.0, parts=[(1.0, cg.constraints.Atom(0, 2.0))], slope=-1.0, max_step=1.0)
+    reached = [np.abs(X @ w + problem.best_intercept(w)).max() for w in np.linspace(0.0, 2.0, 21)[:, None]]
+    assert 2.2 < max(reached) <= line._largest_prediction()
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 def test_lipschitz_constant(form, weighted):
