@@ -431,6 +431,19 @@ def test_gradient_follows_the_rows_that_a_step_moves(loss, form):
 
 
 @pytest.mark.parametrize("form", ["C", "csr"])
+def test_lazy_blended_pairwise_spares_gradients_and_oracle_calls(form):
+    X, y, _ = data("Logistic", n=60, d=30)
+    problem = cg.Problem(FORMS[form](X), y, LOSSES["Logistic"], cg.constraints.L1Ball(8.0))
+    lazy, eager = (cg.minimize(problem, BlendedPairwise(lazy=lazy), tol=1e-8) for lazy in (True, False))
+    assert lazy.status is eager.status is cg.Status.CONVERGED
+    assert lazy.n_lmo < 0.7 * eager.n_lmo
+    assert lazy.n_lmo < lazy.n_steps
+    box = cg.Problem(FORMS[form](X), y, LOSSES["Logistic"], cg.constraints.Box(-1.0, 1.0))
+    assert BlendedPairwise().init(problem, None).phi > 0.0
+    assert BlendedPairwise().init(box, None).phi is None  # its vertices are no single features
+
+
+@pytest.mark.parametrize("form", ["C", "csr"])
 def test_a_point_is_evaluated_though_nobody_has_looked(form):
     X, y, weight = data("Logistic")
     problem = cg.Problem(FORMS[form](X), y, LOSSES["Logistic"], cg.constraints.L1Ball(1.0), sample_weight=weight)

@@ -867,7 +867,10 @@ def test_refresh_repairs(by_hand, name):
     run.arrays.r.scalars[0] += 1e-3
     if hasattr(run.arrays, "alpha") and name != "growing-batch":
         run.arrays.r.vector.add_at(2, 1e-3)
+    if name in ATOMIC_ONLY:
+        run.arrays.w.add_at(1, 1e-3)  # w is the combination of its atoms
     solver.resynchronise(run.parts, run.arrays)
+    np.testing.assert_allclose(run.w, honest.w, rtol=0, atol=1e-15)
     np.testing.assert_allclose(run.arrays.r.vector.to_array(), honest.arrays.r.vector.to_array(), rtol=0, atol=1e-15)
     assert run.arrays.r.along() == pytest.approx(honest.arrays.r.along(), abs=1e-15)
 

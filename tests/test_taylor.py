@@ -7,8 +7,9 @@ import scipy.sparse
 import condgrad as cg
 from condgrad import active_set, constraints, losses, rules, theory
 from condgrad import samples as outer
-from condgrad.problem import Wanted
+from condgrad.evaluation import Wanted
 from condgrad.solvers import TUFW
+from condgrad.taylor_model import model_for, needs_few_features
 
 N, D = 60, 7
 RULES = [
@@ -482,3 +483,22 @@ def test_what_few_samples_tell_is_not_taken_for_all():
     assert state.known_gap == problem.gap(state.w)
     vertices = [state.atoms.vertex(k) for k in range(len(state.atoms))]
     np.testing.assert_allclose(state.curvature, problem.evaluate(state.w, vertices).curvature, rtol=1e-9, atol=1e-12)
+
+
+def test_the_model_suits_the_set():
+    """Features where the set says what it is on some of them and few are in play; else vertices."""
+
+    def model(constraint, d=6):
+        return type(model_for(cg.Problem(np.ones((3, d)), np.ones(3), cg.losses.Squared(), constraint))).__name__
+
+    groups = cg.constraints.GroupBall(np.arange(1200) // 3, 1.0)
+    assert model(cg.constraints.L2Ball(1.0)) == model(cg.constraints.LinfBall(1.0)) == "FeatureModel"
+    assert model(cg.constraints.L2Ball(1.0), 1200) == "HullModel"  # all features are in play, and they are too many
+    assert model(groups, 1200) == "FeatureModel"
+    assert model(cg.constraints.Scale(groups, 2.0), 1200) == "HullModel"  # it does not say
+    assert model(cg.constraints.L1Ball(1.0)) == model(cg.constraints.Box(0.0, 1.0)) == "HullModel"
+    few = {
+        repr(c): needs_few_features(cg.Problem(np.ones((3, 1200)), np.ones(3), cg.losses.Squared(), c))
+        for c in (groups, cg.constraints.L1Ball(1.0), cg.constraints.L2Ball(1.0), cg.constraints.Box(0.0, 1.0))
+    }
+    assert list(few.values()) == [True, True, False, False]
