@@ -68,7 +68,7 @@ from condgrad.constraints import (
     uniform_matroid,
 )
 from condgrad.constraints._capped import project_capped, systematic_sample
-from condgrad.constraints._selection import smallest
+from condgrad.constraints._selection import smallest, sorted_places
 from condgrad.linalg.vectors import DenseVector
 from condgrad.testing import check_constraint_set
 
@@ -342,7 +342,13 @@ def test_smallest_is_a_stable_sort(keys, k):
     assert smallest(np.array(keys, dtype=float), k).tolist() == expected.tolist()
 
 
+@given(st.lists(st.floats(allow_nan=False), max_size=30) | st.lists(st.integers(-3, 3), max_size=30))
+def test_sorted_places_are_a_stable_sort(keys):
+    assert sorted_places(np.array(keys, dtype=float)).tolist() == np.argsort(keys, kind="stable").tolist()
+
+
 def test_smallest_does_not_crash_on_nan():
+    assert sorted(sorted_places(np.array([np.nan, 1.0, -np.nan])).tolist()) == [0, 1, 2]
     assert smallest(np.full(5, np.nan), 3).tolist() == [0, 0, 0]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse.csgraph
 
 from condgrad.constraints._edges import as_edges
 from condgrad.constraints._parameters import as_integer, shown
@@ -73,10 +74,9 @@ class FlowPolytope(NamedTuple):
                 )
         if self.source == self.sink:
             raise ValueError(f"source and sink of FlowPolytope must differ; got {self.source} twice.")
-        is_reached = np.arange(self.n_nodes) == self.source
-        for tail, head in self.edges[self.order]:
-            is_reached[head] |= is_reached[tail]
-        if not is_reached[self.sink]:
+        graph = scipy.sparse.coo_array((np.ones(len(self.edges)), self.edges.T), (self.n_nodes, self.n_nodes))
+        reached = scipy.sparse.csgraph.breadth_first_order(graph.tocsr(), self.source, return_predecessors=False)
+        if self.sink not in reached:
             raise ValueError(f"FlowPolytope is empty: no path leads from {self.source} to {self.sink}. Add edges.")
 
     def lmo(self, r):

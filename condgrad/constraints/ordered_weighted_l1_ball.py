@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._selection import sorted_places
 from condgrad.constraints.vertices import SparseVertex
 
 
@@ -86,7 +87,7 @@ class OrderedWeightedL1Ball(NamedTuple):
         keys = np.empty(d)
         for j in range(d):
             keys[j] = -abs(r.at(j)) / scale
-        order = np.argsort(keys, kind="mergesort")
+        order = sorted_places(keys)
         total, price = 0.0, 0.0
         best, k, best_price = -1.0, 1, 1.0
         for q in range(d):

@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints._isotonic import nearest_increasing
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import constraint_set
+from condgrad.constraints._selection import sorted_places
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -53,7 +54,7 @@ class Permutahedron(NamedTuple):
         keys = np.empty(r.size())
         for j in range(r.size()):
             keys[j] = -r.at(j)
-        order = np.argsort(keys, kind="mergesort")
+        order = sorted_places(keys)
         values = np.empty(r.size())
         for q in range(r.size()):
             values[order[q]] = self.values[q]

@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.constraints._edges import as_edges
 from condgrad.constraints._protocol import constraint_set
+from condgrad.constraints._selection import sorted_places
 from condgrad.constraints.vertices import SparseVertex
 
 
@@ -82,7 +83,7 @@ def lightest_forest(edges, costs, n_nodes):
     """Return the edges of a spanning forest with the smallest sum of costs, in increasing order."""
     leader = np.arange(n_nodes)  # a node of the same tree, nearer to its root
     is_chosen = np.zeros(costs.shape[0], np.bool_)
-    for e in np.argsort(costs, kind="mergesort"):
+    for e in sorted_places(costs):
         a, b = edges[e, 0], edges[e, 1]
         while leader[a] != a:
             leader[a] = leader[leader[a]]  # halve the way for those who come after
