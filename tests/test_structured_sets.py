@@ -359,6 +359,14 @@ def test_compiled_sets_are_compiled():
         assert is_compiled(constraint)
 
 
+def test_a_nan_does_not_crash_a_compiled_oracle():
+    for constraint in [*(entry[0] for entry in LISTED.values()), *(entry[0] for entry in ROUND.values())]:
+        if is_compiled(constraint):
+            d = constraint.n_features or 5
+            for r in (np.full(d, np.nan), np.append(np.ones(d - 1), np.nan), np.append(np.ones(d - 1), np.inf)):
+                assert best_vertex(constraint, r).to_dense(d).shape == (d,)
+
+
 # Models: the optimum is certified by the lists, programs and formulas above -----------------------------------------
 
 

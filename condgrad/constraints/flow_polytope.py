@@ -83,14 +83,13 @@ class FlowPolytope(NamedTuple):
         """Return the path with the smallest sum of entries of r."""
         largest = abs(r.at(r.argmax_abs()))
         scale = largest if largest > 0.0 else 1.0
-        distance = np.full(self.n_nodes, np.inf)
-        arrival = np.empty(self.n_nodes, np.int64)  # the last edge of the best path so far
-        distance[self.source] = 0.0
+        distance = np.zeros(self.n_nodes)
+        arrival = np.full(self.n_nodes, -1)  # the last edge of the best path so far
         for e in self.order:
             tail, head = self.edges[e, 0], self.edges[e, 1]
-            if distance[tail] < np.inf:
+            if tail == self.source or arrival[tail] >= 0:
                 length = distance[tail] + r.at(e) / scale
-                if length < distance[head] and head != self.source:
+                if arrival[head] < 0 or length < distance[head]:
                     distance[head] = length
                     arrival[head] = e
         size, node = 0, self.sink
