@@ -18,6 +18,7 @@ from condgrad.model_file import load_model, save_model
 from condgrad.paths import PathInfo, lasso_path
 from condgrad.problem import Evaluation, Problem
 from condgrad.result import Result, Status
+from condgrad.softmax_problem import SoftmaxProblem
 from condgrad.trace import Progress, Trace
 
 __version__ = "0.1.0"
@@ -53,6 +54,7 @@ __all__ = [
     "Progress",
     "RadiusWarning",
     "Result",
+    "SoftmaxProblem",
     "Status",
     "Trace",
     "constraints",

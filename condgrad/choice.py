@@ -30,11 +30,11 @@ def choose(problem: Any, tol: float, relative_tol: float) -> tuple[Any, str]:
     """Return the solver to take for a problem and its tolerances, and why."""
     if isinstance(problem, CompletionProblem):
         return solvers.LowRank(), "factors are fitted anew after each call of the oracle"
+    constraint = problem.constraint
+    if problem.has_curvature and (not problem.has_predictions or needs_few_features(problem)):
+        return solvers.Corrective(), "few passes, each followed by a correction of all weights"
     if not problem.has_predictions:
         return _choose_general(problem)
-    constraint = problem.constraint
-    if needs_few_features(problem):
-        return solvers.Corrective(), "few passes, each followed by a correction of all weights"
     d = problem.n_features
     first_gap = problem.gap(constraint.start(d).to_dense(d))
     rho = min(1.0, max(tol / first_gap, relative_tol)) if first_gap > 0.0 else 1.0

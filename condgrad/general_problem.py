@@ -51,6 +51,7 @@ class GeneralProblem:
     """
 
     has_predictions = False
+    has_curvature = False
     has_intercept = False
 
     def __init__(
@@ -136,8 +137,9 @@ class GeneralProblem:
 
     def refusal(self, solver: Any) -> str | None:
         """Return why a solver does not fit this problem, or None where it does."""
-        if getattr(solver, "needs_predictions", False):
-            return "works with predictions x_i'w, which a GeneralProblem does not have"
+        needs_curvature = getattr(solver, "needs_curvature", False) and not self.has_curvature
+        if getattr(solver, "needs_predictions", False) or needs_curvature:
+            return f"works with predictions x_i'w, which a {type(self).__name__} does not have"
         return "is for matrices in factors" if getattr(solver, "needs_factors", False) else None
 
     def start(self) -> tuple[np.ndarray, list[tuple[float, Any]]]:

@@ -51,6 +51,7 @@ class Problem:
     """
 
     has_predictions = True  # x_i'w, which most solvers work with
+    has_curvature = True  # on atoms: evaluate(w, atoms) tells it
 
     def __init__(
         self, X: Any, y: Any, loss: Any, constraint: Any, *, sample_weight: Any = None, intercept: bool = False

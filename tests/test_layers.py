@@ -32,6 +32,7 @@ LAYERS = {
     "terms": 3,
     "general_point": 3,
     "general_problem": 3,
+    "softmax_problem": 3,
     "rules": 3,
     "coordinates": 3,
     "sample_sizes": 3,

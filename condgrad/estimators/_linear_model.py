@@ -16,12 +16,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from condgrad import losses
 from condgrad import samples as outer
 from condgrad.constraints import as_constraint_set
+from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._report import report
 from condgrad.estimators.radius import RadiusWarning, complaint, default_radius, go_on_unless_interrupted, set_by_name
 from condgrad.linalg import convert
 from condgrad.minimize import minimize
 from condgrad.problem import Problem
 from condgrad.result import Result, Status
+from condgrad.softmax_problem import SoftmaxProblem
 
 _SMALLEST_SCALE = 1e-9  # of the loss of predicting zero, for targets that a constant predicts up to rounding
 
@@ -75,6 +77,8 @@ class ConstrainedLinearModel(BaseEstimator):
     random_state: Any = None
     verbose: Any = False
 
+    learns_in_batches = True  # whether a stochastic solver can go on with more samples: see partial_fit
+
     coef_: Any
     intercept_: Any
 
@@ -97,10 +101,10 @@ class ConstrainedLinearModel(BaseEstimator):
             self.coef_ = dense[0] if np.ndim(self.intercept_) == 0 else dense
         return self
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, **targets: Any) -> tuple[Any, np.ndarray, Any]:
+    def _validated(self, X: Any, y: Any, sample_weight: Any, **settings: Any) -> tuple[Any, np.ndarray, Any]:
         """Return X, y and the weights (None: all equal) as arrays."""
         self._check_settings()
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **targets)
+        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **settings)
         if sample_weight is None:
             return X, y, None
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -138,7 +142,7 @@ class ConstrainedLinearModel(BaseEstimator):
         """Return the samples as the problem sees them."""
         return Design(X, weight, bool(self.fit_intercept))
 
-    def _problem(self, design: Design, y: np.ndarray, budget: Budget) -> Problem:
+    def _problem(self, design: Design, y: np.ndarray, budget: Budget) -> Any:
         """Return the problem over the set, over the unit one where the radius is still to come."""
         return Problem(
             design.X,
@@ -192,11 +196,36 @@ class ConstrainedLinearModel(BaseEstimator):
         self._keep(results, radii)
         self._warn(len(results), shortfalls, complaints)
 
+    def _go_on(self, X: Any, targets: list[np.ndarray], weight: np.ndarray | None) -> None:
+        """Make one epoch over a batch for each vector of targets, from the last solutions, and keep what is known."""
+        budget, design = self._budget(), self._design(X, weight)
+        if budget.make is not None and budget.radius is None:
+            raise ValueError("partial_fit needs a radius: the rule behind radius=None looks at all data.")
+        if self.fit_intercept:
+            raise ValueError(
+                "partial_fit needs fit_intercept=False: the best intercept of a batch is not that of all data. "
+                "Put a constant column into X where you need one."
+            )
+        seed, results, starts = as_seed(self.random_state), [], [None] * len(targets)
+        befores: list[Any] = [None] * len(targets)
+        if hasattr(self, "coef_"):
+            befores = self.result_ if isinstance(self.result_, list) else [self.result_]
+            if len(befores) != len(targets):
+                raise ValueError(f"earlier batches had {len(befores)} outputs; this one has {len(targets)}.")
+            starts = self._coefficients()
+        for y, w, before in zip(targets, starts, befores, strict=True):
+            problem, radius = budget.applied(self._problem(design, y, budget))
+            start = None if w is None else feasible_start(problem.constraint, w)
+            result = one_epoch(problem, self.solver, start, before, seed)
+            go_on_unless_interrupted(result.status)
+            results.append(result._replace(state=None))
+        self._keep(results, [radius] * len(results))
+
     def _keep(self, results: list[Result], radii: list[float | None]) -> None:
         """Set the fitted attributes."""
         is_single = len(results) == 1
-        self.coef_ = np.array([result.w for result in results])
-        self.intercept_ = np.array([result.intercept for result in results])
+        self.coef_ = np.array([result.w for result in results]).reshape(-1, self.n_features_in_)
+        self.intercept_ = np.concatenate([np.atleast_1d(result.intercept) for result in results])
         self.n_iter_ = max(1, *(math.ceil(result.n_epochs) for result in results))
         self.result_ = results[0] if is_single else results
         self.trace_ = results[0].trace if is_single else [result.trace for result in results]
@@ -228,12 +257,16 @@ class ConstrainedLinearModel(BaseEstimator):
             return "rounding allows no smaller gap; raise tol, or standardise the features."
         return str(status)
 
-    def _starts(self, n_problems: int, n_features: int) -> Any:
-        """Return the coefficients to start from, or None."""
+    def _starts(self, n_problems: int, shape: tuple[int, int]) -> Any:
+        """Return the coefficients to start from, one vector per problem, or None; ``shape`` is that of coef_."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return None
-        coef = self.coef_.toarray() if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
-        return coef if coef.shape == (n_problems, n_features) else None
+        coef = self._coefficients()
+        return coef.reshape(n_problems, -1) if coef.shape == shape else None
+
+    def _coefficients(self) -> np.ndarray:
+        """Return ``coef_`` as an array with two dimensions."""
+        return self.coef_.toarray() if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return X coef' + intercept, of shape (n_samples, n_problems)."""
@@ -257,15 +290,19 @@ def weighted_only(weight: np.ndarray | None) -> np.ndarray | None:
     return None if weight is None or weight.all() else np.flatnonzero(weight)
 
 
-def null_loss(problem: Problem) -> float:
+def null_loss(problem: Any) -> float:
     """Return the objective at w = 0, with the best intercept where there is one."""
+    if isinstance(problem, SoftmaxProblem):
+        return problem.objective(np.zeros(problem.n_features))
     zeros = np.zeros(problem.n_samples)
     b = outer.best_intercept(problem.samples, zeros, 0.0) if problem.has_intercept else 0.0
     return outer.value(problem.samples, zeros, b)
 
 
-def loss_scale(problem: Problem) -> float:
+def loss_scale(problem: Any) -> float:
     """Return the mean size of the loss at w = 0, which ``tol`` is relative to."""
+    if isinstance(problem, SoftmaxProblem):
+        return max(null_loss(problem), _SMALLEST_SCALE * math.log(problem.n_classes))
     samples, zeros = problem.samples, np.zeros(problem.n_samples)
     plain = float(samples.weight @ np.abs(samples.loss.value(zeros, samples.y)))
     if not problem.has_intercept:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
+import scipy.special
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from condgrad import losses
-from condgrad.estimators._linear_model import ConstrainedLinearModel, weighted_only
+from condgrad import constraints, losses
+from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, Design, weighted_only
+from condgrad.estimators._partial_fit import goes_on
+from condgrad.softmax_problem import SoftmaxProblem
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -26,7 +30,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     r"""Linear classifier: minimises the mean loss of the decisions x'w + b over w in a constraint set.
 
     Two classes are one problem with the targets -1 and 1 (0 and 1 where the loss wants these), the second class of
-    ``classes_`` being 1; more are one problem each, one class against the rest.
+    ``classes_`` being 1; more are one problem each, one class against the rest, or one multinomial problem together.
 
     Parameters
     ----------
@@ -50,6 +54,13 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         Epochs, n evaluations of a single-sample gradient each, after which to stop.
     max_time : float, optional
         Seconds after which to stop.
+    multi_class : {"ovr", "multinomial"}
+        How three or more classes are told apart: by one problem for each class against the rest, with a set each; or
+        by all together, minimising the multinomial loss log sum_c exp(x'w_c + b_c) - (x'w_y + b_y) over one set of all
+        coefficients (:class:`condgrad.SoftmaxProblem`), certified by one gap. That needs the logistic loss and a solver
+        of full passes ("auto" is one). A set then has the entries of ``coef_``, row after row, and there is one more
+        name: "group" selects features for all classes at once, by sum_j ||coef_[:, j]||_2 <= radius. Two classes are
+        one problem either way.
     class_weight : dict or "balanced", optional
         Weights of the classes, by which those of the samples are multiplied.
     warm_start : bool
@@ -66,7 +77,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : array of shape (n_classes,)
     gap_ : float, or array with one entry per class
-        The exact Frank-Wolfe gap: the loss is at most that above the optimum, for a convex loss.
+        The exact Frank-Wolfe gap: the loss is at most that above the optimum, for a convex loss. One number for a
+        multinomial problem, of all classes together; after ``partial_fit`` that of the last batch.
     radius_ : float, or array with one entry per class
         The radius that was used, for named sets.
     result_, trace_ : Result and Trace, or a list of one per class
@@ -86,7 +98,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     """
 
     loss: Any = "logistic"
+    multi_class: str = "ovr"
     class_weight: Any = None
+    classes_: np.ndarray
 
     def __init__(
         self,
@@ -99,6 +113,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         tol: float = 1e-6,
         max_iter: float = 1000,
         max_time: float | None = None,
+        multi_class: str = "ovr",
         class_weight: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -112,6 +127,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
+        self.multi_class = multi_class
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state
@@ -135,8 +151,47 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
             X, y, weight = X[kept], y[kept], weight[kept]
         index = self._number_classes(y)
         targets = self._targets(index)
-        starts = self._starts(len(targets), X.shape[1])
+        n_rows = self.classes_.size if self._is_joint else len(targets)
+        starts = self._starts(len(targets), (n_rows, X.shape[1]))
         self._solve_all(X, targets, self._with_class_weight(index, weight), starts)
+        return self
+
+    @available_if(goes_on)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
+
+        For ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of theirs, with a given
+        ``radius`` and without an intercept. Step sizes go on from batch to batch. The iterate is in the set at every
+        step, and ``gap_`` is its exact gap *on this batch*: it certifies nothing about the data of other batches.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels.
+        classes : array of shape (n_classes,), optional
+            All labels that batches may have: needed in the first call, and the same or left out later.
+        sample_weight : array of shape (n_samples,), optional
+        """
+        is_first = not hasattr(self, "coef_")
+        X, y, weight = self._validated(X, y, sample_weight, reset=is_first)
+        check_classification_targets(y)
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' needs all data; give partial_fit weights by a dict.")
+        if classes is None and is_first:
+            raise ValueError("the first call of partial_fit needs classes=, the labels of all batches to come.")
+        if classes is not None:
+            index = np.unique(classes)
+            if not is_first and not np.array_equal(index, self.classes_):
+                raise ValueError(f"classes must stay those of the first call, {self.classes_}; got {index}.")
+            self._number_classes(index)
+        if self._is_joint:
+            raise ValueError("partial_fit tells classes apart one against the rest; use multi_class='ovr'.")
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y has the label {unknown[0]!r}, which is not among classes={self.classes_}.")
+        index = np.searchsorted(self.classes_, y)
+        self._go_on(X, self._targets(index), self._with_class_weight(index, weight))
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -151,8 +206,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class (those of one class against the rest, normalised)."""
-        return probabilities(self._scores(X))
+        """Return the probability of each class: the multinomial one, or those of one against the rest, normalised."""
+        return self._probabilities(self._scores(X))
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -170,8 +225,44 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self.classes_ = classes
         return index
 
+    @property
+    def _is_joint(self) -> bool:
+        """Whether all classes are one multinomial problem."""
+        return self.multi_class == "multinomial" and self.classes_.size > 2
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.multi_class not in ("ovr", "multinomial"):
+            raise ValueError(f"multi_class must be 'ovr' or 'multinomial'; got {self.multi_class!r}.")
+        if self.multi_class == "multinomial" and not isinstance(self._loss(), losses.Logistic):
+            raise ValueError(f"multi_class='multinomial' needs loss='logistic'; got {self.loss!r}.")
+
+    def _budget(self) -> Budget:
+        if not (self._is_joint and isinstance(self.constraint, str) and self.constraint == "group"):
+            return super()._budget()
+        groups = np.tile(np.arange(self.n_features_in_), self.classes_.size)
+        radius = None if self.radius is None else float(self.radius)
+        return Budget(None, functools.partial(constraints.GroupBall, groups), radius)
+
+    def _problem(self, design: Design, y: np.ndarray, budget: Budget) -> Any:
+        if not self._is_joint:
+            return super()._problem(design, y, budget)
+        return SoftmaxProblem(
+            design.X,
+            y,
+            budget.constraint if budget.make is None else budget.make(1.0),
+            n_classes=self.classes_.size,
+            sample_weight=design.weight,
+            intercept=design.has_intercept,
+        )
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return scipy.special.softmax(scores, axis=1) if self._is_joint else probabilities(scores)
+
     def _targets(self, index: np.ndarray) -> list[np.ndarray]:
-        """Return the targets of each problem: -1 and 1, or 0 and 1 where the loss wants these."""
+        """Return the targets of each problem: -1 and 1, 0 and 1 where the loss wants these, or all classes at once."""
+        if self._is_joint:
+            return [index]
         n_classes = self.classes_.size
         low = _lower_target(self._loss())
         return [np.where(index == k, 1.0, low) for k in ((1,) if n_classes == 2 else range(n_classes))]
@@ -190,7 +281,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
 
 
 def probabilities(scores: np.ndarray) -> np.ndarray:
-    """Return the probabilities of all classes, from logits of shape (n_samples, n_problems)."""
+    """Return the probabilities of all classes, from logits of one against the rest."""
     small = np.exp(-np.abs(scores))
     p = np.where(scores >= 0.0, 1.0, small) / (1.0 + small)
     if p.shape[1] == 1:

@@ -52,6 +52,7 @@ class ConstrainedElasticNet(ConstrainedRegressor):
 
     loss = "squared"
     constraint = "l1"
+    learns_in_batches = False  # the l2 term belongs to all data, not to every batch
 
     def __init__(
         self,

@@ -110,6 +110,7 @@ class ConstrainedLassoCV(ConstrainedRegressor):
 
     loss = "squared"
     constraint = "l1"
+    learns_in_batches = False
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import as_seed, loss_scale, weighted_only
-from condgrad.estimators.classifier import ConstrainedClassifier, probabilities
+from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.estimators.radius import go_on_unless_interrupted, radius_at, two_digits
 from condgrad.minimize import minimize
 
@@ -27,7 +27,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         :class:`ConstrainedLogisticRegressionCV` tunes it.
     constraint : str or set
         The l1 ball by default, for sparse models; as in :class:`ConstrainedClassifier`.
-    solver, fit_intercept, tol, max_iter, max_time, class_weight, warm_start, random_state, verbose
+    solver, fit_intercept, tol, max_iter, max_time, multi_class, class_weight, warm_start, random_state, verbose
         As in :class:`ConstrainedClassifier`.
 
     Attributes
@@ -56,6 +56,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         tol: float = 1e-6,
         max_iter: float = 1000,
         max_time: float | None = None,
+        multi_class: str = "ovr",
         class_weight: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -68,6 +69,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
+        self.multi_class = multi_class
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state
@@ -88,14 +90,14 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
     n_radii, eps : int, float
         See ``radii``.
     constraint : str
-        A set with a radius that contains zero: "l1", "nonnegative-l1", "l2" or "linf".
+        A set with a radius that contains zero: "l1", "nonnegative-l1", "l2" or "linf"; "group" for multinomial ones.
     cv : int, splitter or iterable, optional
         Folds, as in scikit-learn: 5 by default, stratified.
     scoring : str or callable, optional
         A scorer of scikit-learn. By default the mean log-probability of the true class.
     selection : {"best", "one-standard-error"}
         Which radius: the one with the best mean, or the smallest one whose mean is within one standard error of it.
-    solver, fit_intercept, tol, max_iter, class_weight, random_state, verbose
+    solver, fit_intercept, tol, max_iter, multi_class, class_weight, random_state, verbose
         As in :class:`ConstrainedClassifier`.
     n_jobs : int, optional
         Folds at a time, on threads: the kernels release the interpreter lock.
@@ -119,6 +121,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
     """
 
     loss = "logistic"
+    learns_in_batches = False
 
     def __init__(
         self,
@@ -134,6 +137,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
+        multi_class: str = "ovr",
         class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -150,6 +154,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.multi_class = multi_class
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -206,8 +211,8 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         used = self._with_class_weight(index, None if weight is None else weight[train])
         design, targets = self._design(X[train], used), self._targets(index)
         first = self._problem(design, targets[0], budget)
-        coef = np.empty((self.radii_.size, len(targets), X.shape[1]))
-        intercept = np.empty(coef.shape[:2])
+        coef = np.empty((self.radii_.size, len(targets), first.n_features))
+        intercept = np.empty((self.radii_.size, len(targets), first.n_features // X.shape[1]))
         seed = as_seed(self.random_state)
         for c, target in enumerate(targets):
             problem, w = first.with_targets(target), None
@@ -218,14 +223,16 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
                 go_on_unless_interrupted(result.status)
                 coef[k, c], intercept[k, c] = result.w, result.intercept
                 w = result.w
+        coef = coef.reshape(self.radii_.size, -1, X.shape[1])
+        intercept = intercept.reshape(coef.shape[:2])
         held_out = X[test], y[test], None if weight is None else weight[test]
         return np.array([self._score_of(coef[k], intercept[k], *held_out) for k in range(self.radii_.size)])
 
     def _score_of(self, coef: np.ndarray, intercept: np.ndarray, X: Any, y: np.ndarray, weight: Any) -> float:
         if self.scoring is None:
-            p = probabilities(X @ coef.T + intercept)[np.arange(y.size), np.searchsorted(self.classes_, y)]
+            p = self._probabilities(X @ coef.T + intercept)[np.arange(y.size), np.searchsorted(self.classes_, y)]
             return float(np.average(np.log(np.maximum(p, np.finfo(float).tiny)), weights=weight))
-        model = ConstrainedLogisticRegression()
+        model = ConstrainedLogisticRegression(multi_class=self.multi_class)
         model.coef_, model.intercept_, model.classes_ = coef, intercept, self.classes_
         model.n_features_in_ = X.shape[1]
         return float(get_scorer(self.scoring)(model, X, y, **_as_keyword(weight)))

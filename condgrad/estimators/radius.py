@@ -13,6 +13,7 @@ from condgrad.constraints import best_vertex
 from condgrad.minimize import minimize
 from condgrad.problem import Problem, gap_at
 from condgrad.result import Result, Status
+from condgrad.softmax_problem import SoftmaxProblem
 
 DEFAULT_SHARE = 0.1  # radius=None: where the multiplier has fallen to a tenth
 _CLOSE = 1.02  # a radius is found when its multiplier is within this factor of the one wanted
@@ -176,8 +177,10 @@ def _next(low: tuple[float, float], high: tuple[float, float], target: float, sl
     return min(max(wanted, low[0] + 0.1 * width), high[0] - 0.1 * width)
 
 
-def _magnitude(problem: Problem) -> float:
+def _magnitude(problem: Any) -> float:
     """Return the weighted mean of |f'(0, y_i)|."""
+    if isinstance(problem, SoftmaxProblem):
+        return 1.0  # of a derivative of the softmax that is never more
     samples = problem.samples
     return float(samples.weight @ np.abs(samples.loss.derivative(np.zeros(problem.n_samples), samples.y)))
 

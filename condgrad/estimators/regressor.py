@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 
 from condgrad import losses
 from condgrad.estimators._linear_model import ConstrainedLinearModel, weighted_only
+from condgrad.estimators._partial_fit import goes_on
 
 
 class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
@@ -116,7 +118,28 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         if kept is not None:
             X, y, weight = X[kept], y[kept], weight[kept]
         targets = [y] if y.ndim == 1 else list(y.T)
-        self._solve_all(X, targets, weight, self._starts(len(targets), X.shape[1]))
+        self._solve_all(X, targets, weight, self._starts(len(targets), (len(targets), X.shape[1])))
+        if y.ndim == 1:
+            self._flatten()
+        return self
+
+    @available_if(goes_on)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
+
+        For ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of theirs, with a given
+        ``radius`` and without an intercept. Step sizes go on from batch to batch. The iterate is in the set at every
+        step, and ``gap_`` is its exact gap *on this batch*: it certifies nothing about the data of other batches.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,), optional
+        """
+        is_first = not hasattr(self, "coef_")
+        X, y, weight = self._validated(X, y, sample_weight, multi_output=True, y_numeric=True, reset=is_first)
+        self._go_on(X, [y] if y.ndim == 1 else list(y.T), weight)
         if y.ndim == 1:
             self._flatten()
         return self

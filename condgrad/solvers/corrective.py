@@ -135,7 +135,7 @@ class Corrective:
     """
 
     evaluates_afresh = True  # what it knows of w comes from a pass at w itself
-    needs_predictions = True  # for the curvature on atoms
+    needs_curvature = True  # of the problem, on atoms
 
     def __repr__(self) -> str:
         return "Corrective()"

@@ -1,0 +1,77 @@
+"""Learning batch by batch: one epoch of a stochastic solver from where the last batch left off."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad import solvers
+from condgrad.compiled import compiled
+from condgrad.minimize import minimize
+from condgrad.problem import Problem
+from condgrad.result import Result
+from condgrad.step_sizes import StepSize
+
+
+class Continued(StepSize):
+    """The rule of a solver with its count of steps going on: step t has the size of step ``t + n_steps``.
+
+    A rule that began anew with each batch would begin with a full step, and forget all batches before.
+    """
+
+    def __init__(self, rule: StepSize, n_steps: int) -> None:
+        self.rule, self.n_steps = rule, n_steps
+
+    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+        """Return the same for kernels."""
+        return _ContinuedInKernel(self.rule.on_estimates(problem, batch_size), float(self.n_steps))
+
+
+@compiled
+class _ContinuedInKernel(NamedTuple):
+    rule: Any
+    n_steps: float
+
+    def at(self, t, estimate):
+        return self.rule.at(t + self.n_steps, estimate)
+
+
+def goes_on(estimator: Any) -> bool:
+    """Tell whether the estimator has ``partial_fit``: raise AttributeError with the reason where it does not."""
+    if not estimator.learns_in_batches:
+        raise AttributeError(f"{type(estimator).__name__} has no partial_fit: it needs all data at once.")
+    solver: Any = estimator.solver
+    if isinstance(solver, str):
+        solver = solvers.REGISTERED.get(solver)
+    fields = getattr(solver, "_fields", ())
+    if {"batch_size", "step_size"} <= set(fields) and not solver.batches_grow:
+        return True
+    raise AttributeError(
+        f"partial_fit needs a solver of batches with a step size, such as solver='sfw'; got {estimator.solver!r}."
+    )
+
+
+def one_epoch(problem: Problem, solver: Any, w: np.ndarray | None, before: Result | None, random_state: Any) -> Result:
+    """Return the result of one epoch over the samples of ``problem``, from ``w`` on.
+
+    It is the last iterate, not that with the smallest gap, which on a small batch would often be the one before it; its
+    objective and gap are exact, for the samples of this batch. Steps and epochs are those of all batches together.
+    """
+    solver = solvers.by_name(solver)() if isinstance(solver, str) else solver
+    n_steps, n_epochs = (0, 0.0) if before is None else (before.n_steps, before.n_epochs)
+    settings: dict[str, Any] = {"step_size": Continued(solver.step_size, n_steps)}
+    if w is not None and "warm" in solver._fields:  # else it would first walk off with next to no gradient
+        settings["warm"] = True
+    result = minimize(problem, solver._replace(**settings), w0=w, max_epochs=1, tol=0.0, random_state=random_state)
+    last = result.state.w
+    exact = problem.evaluate(last)
+    return result._replace(
+        w=last,
+        objective=exact.objective,
+        gap=exact.gap,
+        lower_bound=exact.objective - exact.gap if problem.is_convex else -np.inf,
+        n_steps=n_steps + result.n_steps,
+        n_epochs=n_epochs + 1.0,
+        solver=repr(solver),
+    )
