@@ -35,7 +35,7 @@ docs: $(VENV)/.docs  ## build the documentation into docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html."
 
 clean:  ## remove the virtual environment and everything that was generated
-	@rm -rf $(VENV) build dist docs/_build docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
+	@rm -rf $(VENV) build dist docs/_build docs/generated docs/auto_examples docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks
 	@rm -f condgrad-demo.png
 	@find condgrad tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -18,8 +18,22 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_templates", "sg_execution_times.rst"]
+
+# Every script of examples/ but the demonstration is run, and its output and pictures are shown.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/(?!demo)\w+\.py$",
+    "ignore_pattern": r"demo\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
+    "plot_gallery": True,
+    "abort_on_example_error": True,
+}
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]

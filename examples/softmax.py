@@ -1,8 +1,11 @@
-"""How dark is a pixel, given its eight neighbours? Multinomial logistic regression over the l1 ball, certified.
+"""
+General terms: a softmax of your own
+====================================
 
-The loss of a sample depends on three linear functions of it, one per class, so this is a `GeneralProblem`: the mean of
-terms given by their own values and derivatives. The samples are patches of the digits that scikit-learn ships. Each
-solver makes the same number of passes over them; a pass of tufw also takes the Hessians, and is dearer.
+How dark is a pixel, given its eight neighbours? The loss of a sample depends on three linear functions of it, one per
+class, so this is a ``GeneralProblem``: the mean of terms given by their own values and derivatives. (For the softmax
+itself there is a ``SoftmaxProblem``.) The samples are patches of scikit-learn's digits. Every solver makes the same
+number of passes over them; a pass of tufw also takes the Hessians, and is dearer.
 """
 
 from typing import NamedTuple
@@ -26,12 +29,11 @@ class Softmax(NamedTuple):
     is_convex = True
 
     def chances(self, i, w):  # the probabilities of the classes
-        m, p = self.X.shape[1], np.empty(N_CLASSES)
+        m, p = self.X.shape[1], np.zeros(N_CLASSES)
         for c in range(N_CLASSES):
-            score = 0.0
             for j in range(m):
-                score += self.X[i, j] * w[c * m + j]
-            p[c] = np.exp(score)  # of a number in [-RADIUS, RADIUS], as no entry of X is above 1
+                p[c] += self.X[i, j] * w[c * m + j]
+            p[c] = np.exp(p[c])  # of a number in [-RADIUS, RADIUS], as no entry of X is above 1
         return p / p.sum()
 
     def value(self, i, w):
@@ -59,12 +61,12 @@ class Softmax(NamedTuple):
                         H[a * m + j, b * m + k] += bend * self.X[i, j] * self.X[i, k]
 
 
-patches = np.lib.stride_tricks.sliding_window_view(load_digits().images[::3], (3, 3), axis=(1, 2)).reshape(-1, 9)
+patches = np.lib.stride_tricks.sliding_window_view(load_digits().images[::9], (3, 3), axis=(1, 2)).reshape(-1, 9)
 X = np.hstack([np.delete(patches, 4, axis=1) / 16.0, np.ones((len(patches), 1))])
 terms = Softmax(X, np.digitize(patches[:, 4], [1.0, 12.0]))
-ball, n_weights = cg.constraints.L1Ball(RADIUS), N_CLASSES * X.shape[1]
-problem = cg.GeneralProblem(terms, ball, n_samples=len(X), n_features=n_weights)
-print(f"{len(X)} patches, {n_weights} weights; {PASSES} passes for each solver.\n")
+n_weights = N_CLASSES * X.shape[1]
+problem = cg.GeneralProblem(terms, cg.constraints.L1Ball(RADIUS), n_samples=len(X), n_features=n_weights)
+print(f"{len(X)} patches, {n_weights} weights; {PASSES} passes for each solver.")
 print("solver             steps  seconds        gap  objective  lower bound")
 for name, solver in {
     "fw, open loop": cg.solvers.FrankWolfe(cg.step_sizes.OpenLoop()),
@@ -74,6 +76,4 @@ for name, solver in {
 }.items():
     cg.minimize(problem, solver, max_steps=3)  # compiles, so that the clock sees the solver alone
     run = cg.minimize(problem, solver, tol=1e-6, max_epochs=PASSES)
-    print(
-        f"{name:<17} {run.n_steps:6} {run.seconds:8.2f} {run.gap:10.1e} {run.objective:10.5f} {run.lower_bound:11.5f}"
-    )
+    print(f"{name:<17}{run.n_steps:7}{run.seconds:9.2f}{run.gap:11.1e}{run.objective:11.5f}{run.lower_bound:13.5f}")

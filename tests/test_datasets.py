@@ -2,17 +2,22 @@
 
 import bz2
 import gzip
+import importlib
+import sys
+import types
 
 import numpy as np
 import pytest
 import scipy.sparse
 
 from condgrad import datasets
+from condgrad.datasets import catalogue
 
 SIMULATORS = {
     "regression": lambda seed: datasets.simulate_regression(60, 30, n_informative=4, random_state=seed),
     "classification": lambda seed: datasets.simulate_classification(60, 30, n_informative=4, random_state=seed),
     "sparse": lambda seed: datasets.simulate_sparse(60, 300, 10, n_informative=4, random_state=seed),
+    "text": lambda seed: datasets.simulate_text(60, 300, 10, n_informative=4, random_state=seed),
 }
 
 
@@ -208,3 +213,176 @@ def test_load_says_what_is_missing(folder, monkeypatch):
         datasets.load("a9a")
     with pytest.raises(ValueError, match=r"there is no data set named 'A9A'.*Did you mean 'a9a'"):
         datasets.load("A9A")
+
+
+@pytest.fixture
+def cached(tmp_path, monkeypatch):
+    """A cache, and a stand-in for pooch that copies from a folder instead of the network; returns both folders."""
+    monkeypatch.delenv("CONDGRAD_DATA", raising=False)
+    monkeypatch.setenv("CONDGRAD_CACHE", str(tmp_path / "cache"))
+    site = tmp_path / "site"
+    site.mkdir()
+
+    def retrieve(url, known_hash, fname, path):
+        assert url.startswith("https://") and known_hash is None
+        path.mkdir(exist_ok=True)
+        (path / fname).write_bytes((site / url.rsplit("/", 1)[1]).read_bytes())
+        return str(path / fname)
+
+    monkeypatch.setitem(sys.modules, "pooch", types.SimpleNamespace(retrieve=retrieve))
+    return site, tmp_path / "cache"
+
+
+def write_duke(site, monkeypatch, *, is_known=True):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((44, 7129)).round(2), rng.choice([-1.0, 1.0], 44)
+    write_libsvm(site / "duke.bz2", X, y)
+    read = datasets.read_libsvm(site / "duke.bz2", 7129)
+    known = datasets.fingerprint(*read) if is_known else "0" * 64
+    monkeypatch.setitem(catalogue._CATALOGUE, "duke", catalogue._CATALOGUE["duke"]._replace(fingerprint=known))
+    return X, y
+
+
+def test_a_download_is_kept_and_checked(cached, monkeypatch):
+    site, cache = cached
+    X, y = write_duke(site, monkeypatch)
+    with pytest.raises(FileNotFoundError, match=r"set the environment variable .*or use load\('duke', download=True\)"):
+        datasets.load("duke")
+    np.testing.assert_allclose(datasets.load("duke", download=True).X, X)
+    (site / "duke.bz2").unlink()
+    np.testing.assert_array_equal(datasets.load("duke").y, y)  # from the cache, without pooch and without asking
+    with open(cache / "duke.bz2", "ab") as file:
+        file.write(b"x")
+    with pytest.raises(ValueError, match=r"has changed since it was downloaded.*Delete it"):
+        datasets.load("duke")
+
+
+def test_an_unfinished_download_is_not_used(cached, monkeypatch):
+    site, cache = cached
+    write_duke(site, monkeypatch)
+    cache.mkdir()
+    (cache / "duke.bz2").write_bytes(b"half")  # without the note that is written last
+    with pytest.raises(FileNotFoundError):
+        datasets.load("duke")
+    assert datasets.load("duke", download=True).X.shape == (44, 7129)
+
+
+def test_a_download_with_other_numbers_is_refused(cached, monkeypatch):
+    site, cache = cached
+    write_duke(site, monkeypatch, is_known=False)
+    with pytest.raises(ValueError, match=r"does not hold the numbers that are known for duke.*CONDGRAD_DATA"):
+        datasets.load("duke", download=True)
+    monkeypatch.setenv("CONDGRAD_DATA", str(cache))  # the user's own file is the user's business
+    assert datasets.load("duke").X.shape == (44, 7129)
+
+
+def test_the_users_folder_comes_first(cached, monkeypatch, tmp_path):
+    write_duke(cached[0], monkeypatch)
+    datasets.load("duke", download=True)
+    own = tmp_path / "own"
+    own.mkdir()
+    write_libsvm(own / "duke.bz2", np.ones((44, 7129)), np.repeat([-1.0, 1.0], 22))
+    monkeypatch.setenv("CONDGRAD_DATA", str(own))
+    np.testing.assert_array_equal(datasets.load("duke").X, np.ones((44, 7129)))
+
+
+def test_downloads_without_pooch_are_refused_in_a_sentence(cached, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match=r'downloads need pooch: pip install "condgrad\[data\]"; or put'):
+        datasets.load("a9a", download=True)
+
+
+def test_the_catalogue_tells_where_data_come_from(monkeypatch):
+    monkeypatch.delenv("CONDGRAD_CACHE", raising=False)
+    for name in datasets.names():
+        url, known = datasets.origin(name)
+        assert url is None or url.startswith("https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/")
+        assert known is None or (url is not None and len(known) == 64)
+    assert {"rcv1", "covtype", "e2006-log1p", "w2a"} <= set(datasets.names())
+    with pytest.raises(FileNotFoundError, match=r"dorothea is read from a file .*LIBSVM files\.$"):
+        monkeypatch.delenv("CONDGRAD_DATA", raising=False)
+        datasets.load("dorothea", download=True)  # which has no address
+    with pytest.raises(ValueError, match="there is no data set named"):
+        datasets.origin("nothing")
+
+
+def test_a_fingerprint_is_that_of_the_numbers():
+    X = scipy.sparse.random_array((20, 10), density=0.3, rng=0, format="csr")
+    y = np.arange(20.0)
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert datasets.fingerprint(X, y) == datasets.fingerprint(wide, y.astype(np.float32))
+    assert datasets.fingerprint(X, y) != datasets.fingerprint(X, y[::-1])
+    assert datasets.fingerprint(X, y) != datasets.fingerprint(2.0 * X, y)
+
+
+def test_text_has_the_words_it_should_have():
+    data = datasets.simulate_text(400, 3000, 40, random_state=0)
+    X, lengths = data.X, np.diff(data.X.indptr)
+    assert X.format == "csr" and X.has_canonical_format and X.indices.min() >= 0 and X.indices.max() < 3000
+    assert lengths.mean() == pytest.approx(40.0, rel=0.02) and lengths.std() > 10.0
+    counts = np.expm1(X.data)
+    np.testing.assert_allclose(counts, counts.round(), atol=1e-9)
+    assert counts.min() >= 1.0 and counts.max() > 5.0
+    # Zipf: of all words that were drawn, those of ranks 1 to 10 and 101 to 1000 have the share of their logarithms.
+    total = np.asarray(X.expm1().sum(axis=0)).ravel()
+    assert total[100:1000].sum() / total[:10].sum() == pytest.approx(np.log(1001 / 101) / np.log(11), rel=0.1)
+    assert np.mean(np.sign(X @ data.w - (X @ data.w).mean()) == data.y) > 0.7
+
+
+def test_text_of_every_kind():
+    numbers = datasets.simulate_text(300, 500, 30, task="regression", noise=0.1, dtype=np.float32, random_state=1)
+    assert numbers.X.dtype == np.float32
+    p = numbers.X @ numbers.w
+    assert np.corrcoef(p, numbers.y)[0, 1] > 0.95
+    assert datasets.simulate_text(1, 1, 1, random_state=0).X.toarray()[0, 0] == pytest.approx(np.log(2.0), abs=5.0)
+    steep = datasets.simulate_text(
+        5, 40, 20, skew=4.0, random_state=0
+    ).X  # most words are never drawn: the rest is even
+    assert np.diff(steep.indptr).max() <= 40 and steep.has_canonical_format
+    even = datasets.simulate_text(300, 100, 20, skew=0.0, random_state=0).X
+    share = np.bincount(even.indices, minlength=100) / even.nnz
+    assert share.max() < 0.02
+
+
+def test_text_does_not_depend_on_how_numbers_are_drawn(monkeypatch):
+    module = importlib.import_module("condgrad.datasets.text")
+    first = datasets.simulate_text(50, 400, 20, random_state=3)
+    again = datasets.simulate_text(50, 400, 20, random_state=np.random.default_rng(3))
+    np.testing.assert_array_equal(first.X.toarray(), again.X.toarray())
+    monkeypatch.setattr(module, "_NUMBERS", 1000)  # documents are begun again where numbers end
+    short = datasets.simulate_text(50, 400, 20, random_state=3).X
+    assert short.has_canonical_format and np.diff(short.indptr).tolist() == np.diff(first.X.indptr).tolist()
+
+
+def test_low_rank_entries_are_those_of_the_factors():
+    data = datasets.simulate_low_rank(60, 40, 3, 1500, noise=0.0, outliers=0.1, outlier_size=7.0, random_state=0)
+    places = data.rows * 40 + data.cols
+    assert (np.diff(places) > 0).all() and places.size == 1500 and places.max() < 2400
+    truth = (data.U @ data.V.T)[data.rows, data.cols]
+    np.testing.assert_allclose(data.values[~data.is_outlier], truth[~data.is_outlier], rtol=1e-12)
+    assert data.is_outlier.sum() == 150 and set(data.values[data.is_outlier]) == {-7.0, 7.0}
+    assert np.linalg.matrix_rank(data.U @ data.V.T) == 3
+    few = datasets.simulate_low_rank(300, 200, 2, 4000, noise=0.5, random_state=0)  # thinly: by another way
+    assert np.unique(few.rows * 200 + few.cols).size == 4000
+    assert np.std(few.values - (few.U @ few.V.T)[few.rows, few.cols]) == pytest.approx(0.5, rel=0.1)
+    np.testing.assert_array_equal(
+        few.values, datasets.simulate_low_rank(300, 200, 2, 4000, noise=0.5, random_state=0).values
+    )
+    assert datasets.simulate_low_rank(3, 2, 1, 6, random_state=0).values.size == 6
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: datasets.simulate_low_rank(3, 2, 1, 7), "n_entries must be at most n_rows n_cols = 6; got 7"),
+        (lambda: datasets.simulate_low_rank(3, 2, 3, 6), "rank must be at most 2, the smaller side; got 3"),
+        (lambda: datasets.simulate_low_rank(3, 2, 1, 6, outliers=1.5), r"outliers must be a number in \[0, 1\]"),
+        (lambda: datasets.simulate_text(3, 10, 6), "words_per_document must be at most n_features / 2 = 5; got 6"),
+        (lambda: datasets.simulate_text(3, 10, 2, task="ranking"), "task must be 'classification' or 'regression'"),
+        (lambda: datasets.simulate_text(3, 10, 2, dtype=int), "dtype must be float64 or float32"),
+    ],
+)
+def test_wrong_settings_of_simulators_are_named(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call()

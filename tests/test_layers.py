@@ -65,7 +65,7 @@ SHARED_BY_SOLVERS = {
     "_stochastic",
     "_table",
 }  # the only files of solvers/ that a solver may import
-OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars", "pyarrow"}
+OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars", "pyarrow", "pooch"}
 SERVES = {"dask": {"dask"}, "plotting": {"matplotlib"}, "progress": {"rich"}}  # module -> what it may import
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

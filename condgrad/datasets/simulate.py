@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from condgrad.datasets._drawing import as_count, as_generator, as_positive, coefficients, labels
 from condgrad.datasets.dataset import Dataset
 from condgrad.linalg.convert import as_number
 
@@ -74,11 +75,11 @@ def simulate_classification(
     >>> sorted(set(data.y.tolist()))
     [-1.0, 1.0]
     """
-    margin = _as_positive(margin, "margin")
+    margin = as_positive(margin, "margin")
     X, w, rng = _dense(n_samples, n_features, n_informative, correlation, random_state)
     spread = float((X @ w).std())
     w *= margin / spread if spread > 0.0 else 1.0
-    return Dataset(X, _labels(X @ w, rng), "simulated classification", w)
+    return Dataset(X, labels(X @ w, rng), "simulated classification", w)
 
 
 def simulate_sparse(
@@ -114,11 +115,11 @@ def simulate_sparse(
     >>> simulate_sparse(100, 1000, per_row=10, random_state=0)
     Dataset(simulated sparse: 100 samples, 1000 features, csr)
     """
-    rng = _generator(random_state)
-    n_samples, n_features = _as_count(n_samples, "n_samples"), _as_count(n_features, "n_features")
-    per_row = _as_count(per_row, "per_row", n_features)
-    n_informative = min(_as_count(n_informative, "n_informative"), n_features)
-    margin = _as_positive(margin, "margin")
+    rng = as_generator(random_state)
+    n_samples, n_features = as_count(n_samples, "n_samples"), as_count(n_features, "n_features")
+    per_row = as_count(per_row, "per_row", n_features)
+    n_informative = min(as_count(n_informative, "n_informative"), n_features)
+    margin = as_positive(margin, "margin")
     skew = as_number(skew, "skew", low=0.0, what="a number of at least 0")
     frequency = np.cumsum(np.arange(1.0, n_features + 1.0) ** -skew)
     drawn = np.searchsorted(frequency, frequency[-1] * rng.random(n_samples * per_row), side="right")
@@ -130,19 +131,19 @@ def simulate_sparse(
     X.data /= np.repeat(lengths, np.diff(X.indptr))
     candidates = min(n_features, 10 * n_informative)
     w = np.zeros(n_features)
-    w[rng.choice(candidates, n_informative, replace=False)] = _coefficients(n_informative, rng)
+    w[rng.choice(candidates, n_informative, replace=False)] = coefficients(n_informative, rng)
     spread = float((X @ w).std())
     w *= margin / spread if spread > 0.0 else 1.0
     p = X @ w
-    return Dataset(X, _labels(p - p.mean(), rng), "simulated sparse", w)  # entries are positive: balance the classes
+    return Dataset(X, labels(p - p.mean(), rng), "simulated sparse", w)  # entries are positive: balance the classes
 
 
 def _dense(
     n_samples: int, n_features: int, n_informative: int, correlation: float, random_state: Any
 ) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
-    rng = _generator(random_state)
-    n_samples, n_features = _as_count(n_samples, "n_samples"), _as_count(n_features, "n_features")
-    n_informative = min(_as_count(n_informative, "n_informative"), n_features)
+    rng = as_generator(random_state)
+    n_samples, n_features = as_count(n_samples, "n_samples"), as_count(n_features, "n_features")
+    n_informative = min(as_count(n_informative, "n_informative"), n_features)
     correlation = as_number(correlation, "correlation", low=0.0, what="a number in [0, 1)")
     if correlation >= 1.0:
         raise ValueError(f"correlation must be a number in [0, 1); got {correlation!r}.")
@@ -151,39 +152,5 @@ def _dense(
     for j in range(1, n_features if correlation > 0.0 else 1):
         X[:, j] = correlation * X[:, j - 1] + fresh * X[:, j]
     w = np.zeros(n_features)
-    w[rng.choice(n_features, n_informative, replace=False)] = _coefficients(n_informative, rng)
+    w[rng.choice(n_features, n_informative, replace=False)] = coefficients(n_informative, rng)
     return X, w, rng
-
-
-def _coefficients(count: int, rng: np.random.Generator) -> np.ndarray:
-    return rng.choice((-1.0, 1.0), count) * rng.uniform(1.0, 2.0, count)
-
-
-def _labels(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return 1 with probability 1 / (1 + exp(-p)), else -1: the sign of p plus logistic noise."""
-    y = np.where(p + rng.logistic(size=p.size) > 0.0, 1.0, -1.0)
-    if y.size > 1 and abs(y.sum()) == y.size:  # few samples can all fall on one side; a classifier needs both
-        y[np.argmin(p * y)] *= -1.0
-    return y
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(f"random_state must be an integer, a numpy Generator or None; got {random_state!r}.") from None
-
-
-def _as_count(value: Any, name: str, most: float = math.inf) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
-    if value > most:
-        raise ValueError(f"{name} must be at most n_features={most}; got {value}.")
-    return int(value)
-
-
-def _as_positive(value: Any, name: str) -> float:
-    number = as_number(value, name, low=math.ulp(0.0), what="a positive, finite number")
-    if number == math.inf:
-        raise ValueError(f"{name} must be a positive, finite number; got {value!r}.")
-    return number

@@ -1,0 +1,57 @@
+"""The scripts of the gallery are short, run without a warning, and leave nothing behind."""
+
+import ast
+import contextlib
+import io
+import runpy
+from pathlib import Path
+
+import numba
+import pytest
+
+pytest.importorskip("matplotlib")
+
+FOLDER = Path(__file__).parents[1] / "examples"
+GALLERY = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "demo")
+SAYS = {  # what a script must have found
+    "cross_validated_radius": "test accuracy 0.9",
+    "group_sparsity": "uses bmi s5",
+    "hello_l1_ball": "l1 norm      60.000000",
+    "linear_constraints": "CONVERGED: gap",
+    "regularisation_path": "8 of 8 true features",
+    "sparse_text": "microseconds a step",
+    "which_solver": "corrective: gap",
+    "your_own_loss": "Corrective()",
+    "your_own_set": "Hypersimplex: objective",
+}
+
+
+def test_there_are_ten_at_least():
+    assert len(GALLERY) >= 10 and set(SAYS) <= set(GALLERY)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_is_short_and_begins_with_a_title(name):
+    text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 80
+    lines = (ast.get_docstring(ast.parse(text)) or "").splitlines()
+    assert len(lines) > 3 and set(lines[1]) == {"="} and len(lines[1]) == len(lines[0])
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the examples take minutes when interpreted")
+@pytest.mark.parametrize("name", [name for name in GALLERY if name != "softmax"])  # that one: test_general.py
+def test_runs(name, tmp_path, monkeypatch):
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    monkeypatch.setattr(plt, "show", lambda: None)  # which warns that this backend cannot
+    monkeypatch.chdir(tmp_path)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+    finally:
+        plt.close("all")
+    assert SAYS.get(name, "") in printed.getvalue()
+    assert not list(tmp_path.iterdir())
