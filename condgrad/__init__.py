@@ -6,35 +6,48 @@
 array([0., 1.])
 """
 
-from typing import Any
+import importlib
+import sys
+import types
+from typing import TYPE_CHECKING, Any
 
-from condgrad import constraints, losses, rules, sample_sizes, solvers, step_sizes, terms, theory
-from condgrad.checkpoint import Checkpoint
-from condgrad.completion.problem import CompletionProblem
-from condgrad.general_problem import GeneralProblem
-from condgrad.minimize import minimize
-from condgrad.model import Model
-from condgrad.model_file import load_model, save_model
-from condgrad.paths import PathInfo, lasso_path
-from condgrad.problem import Evaluation, Problem
-from condgrad.result import Result, Status
-from condgrad.softmax_problem import SoftmaxProblem
-from condgrad.trace import Progress, Trace
+if TYPE_CHECKING:  # what editors and type checkers see; a program imports a name when it first asks for it
+    from condgrad import (
+        constraints,
+        estimators,
+        losses,
+        rules,
+        sample_sizes,
+        solvers,
+        step_sizes,
+        terms,
+        theory,
+    )
+    from condgrad.checkpoint import Checkpoint
+    from condgrad.completion import CompletionProblem
+    from condgrad.estimators import (
+        ConstrainedClassifier,
+        ConstrainedElasticNet,
+        ConstrainedLasso,
+        ConstrainedLassoCV,
+        ConstrainedLogisticRegression,
+        ConstrainedLogisticRegressionCV,
+        ConstrainedRegressor,
+        RadiusWarning,
+        radius_max,
+    )
+    from condgrad.evaluation import Evaluation
+    from condgrad.general_problem import GeneralProblem
+    from condgrad.minimize import minimize
+    from condgrad.model import Model
+    from condgrad.model_file import load_model, save_model
+    from condgrad.paths import PathInfo, lasso_path
+    from condgrad.problem import Problem
+    from condgrad.result import Result, Status
+    from condgrad.softmax_problem import SoftmaxProblem
+    from condgrad.trace import Progress, Trace
 
 __version__ = "0.1.0"
-
-# Imported when first asked for: they need scikit-learn, which takes a second.
-_LAZY = (
-    "ConstrainedClassifier",
-    "ConstrainedElasticNet",
-    "ConstrainedLasso",
-    "ConstrainedLassoCV",
-    "ConstrainedLogisticRegression",
-    "ConstrainedLogisticRegressionCV",
-    "ConstrainedRegressor",
-    "RadiusWarning",
-    "radius_max",
-)
 
 __all__ = [
     "Checkpoint",
@@ -74,13 +87,61 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "estimators" or name in _LAZY:
-        import importlib
+# The module of each name that is not a module itself. Nothing is imported before it is asked for: numba and
+# scikit-learn take a second, which `condgrad --help` does not have.
+_HOMES = {
+    "Checkpoint": "checkpoint",
+    "CompletionProblem": "completion",
+    "ConstrainedClassifier": "estimators",
+    "ConstrainedElasticNet": "estimators",
+    "ConstrainedLasso": "estimators",
+    "ConstrainedLassoCV": "estimators",
+    "ConstrainedLogisticRegression": "estimators",
+    "ConstrainedLogisticRegressionCV": "estimators",
+    "ConstrainedRegressor": "estimators",
+    "Evaluation": "evaluation",
+    "GeneralProblem": "general_problem",
+    "Model": "model",
+    "PathInfo": "paths",
+    "Problem": "problem",
+    "Progress": "trace",
+    "RadiusWarning": "estimators",
+    "Result": "result",
+    "SoftmaxProblem": "softmax_problem",
+    "Status": "result",
+    "Trace": "trace",
+    "lasso_path": "paths",
+    "load_model": "model_file",
+    "minimize": "minimize",
+    "radius_max": "estimators",
+    "save_model": "model_file",
+}
 
-        module = importlib.import_module("condgrad.estimators")
-        return module if name == "estimators" else getattr(module, name)
-    raise AttributeError(f"module 'condgrad' has no attribute {name!r}")
+
+class _Package(types.ModuleType):
+    """The package, on which ``minimize`` is the function even after the module of its name was imported."""
+
+    @property
+    def minimize(self) -> Any:
+        """Return the function."""
+        return importlib.import_module("condgrad.minimize").minimize
+
+    @minimize.setter
+    def minimize(self, module: Any) -> None:
+        """Do nothing: the import of a module sets the attribute of its name, and would hide the function."""
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'condgrad' has no attribute {name!r}")
+    if name not in _HOMES:
+        return importlib.import_module(f"condgrad.{name}")
+    value = getattr(importlib.import_module(f"condgrad.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

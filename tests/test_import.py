@@ -6,7 +6,7 @@ import sys
 
 import condgrad
 
-HEAVY = ["sklearn", "matplotlib", "rich", "pandas", "scipy.linalg", "scipy.optimize", "scipy.spatial", "scipy.special"]
+HEAVY = ["numpy", "scipy", "numba", "sklearn", "matplotlib", "rich", "pandas"]
 
 
 def run_python(code):
@@ -19,6 +19,23 @@ def run_python(code):
 def test_import_leaves_heavy_packages_alone():
     code = f"import sys, condgrad; print(*(name for name in {HEAVY} if name in sys.modules))"
     assert run_python(code).split() == []
+
+
+def test_help_of_the_command_line_leaves_them_alone_too():
+    code = (
+        "import sys; from condgrad.cli import main\n"
+        "try: main(['fit', '--help'])\n"
+        f"except SystemExit: print(*(name for name in {HEAVY} if name in sys.modules), file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "--radius" in run.stdout and run.stderr.split() == []
+
+
+def test_a_function_is_imported_before_the_module_of_its_name_and_after():
+    assert run_python("import condgrad as cg; import condgrad.minimize; print(callable(cg.minimize))").strip() == "True"
+    assert run_python(
+        "from condgrad.minimize import minimize as f; import condgrad as cg; print(f is cg.minimize)"
+    ) == ("True\n")
 
 
 def test_public_names_are_listed_and_resolve():
