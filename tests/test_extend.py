@@ -1,6 +1,7 @@
 """The code of the documentation runs as it stands there."""
 
 import contextlib
+import doctest
 import importlib
 import io
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 import numba
 import pytest
 
+import condgrad as cg
 from condgrad import constraints
 
 compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the examples take minutes when interpreted")
@@ -58,6 +60,22 @@ def test_readme_shows_its_real_output(tmp_path):
     printed = run_page("README.md", tmp_path)
     shown = blocks("README.md", "text")[0]
     assert steady(printed) == steady(shown)
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    "script", blocks("README.md", "pycon"), ids=lambda script: re.findall(r"cg\.(\w+)\(", script)[0]
+)
+def test_a_newcomers_script_works_as_printed(script):
+    test = doctest.DocTestParser().get_doctest(script, {}, "README.md", "README.md", 0)
+    said = io.StringIO()
+    failed, tried = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.write)
+    assert tried > 3 and not failed, said.getvalue()
+
+
+def test_every_estimator_has_a_script_in_the_readme():
+    shown = {re.findall(r"cg\.(\w+)\(", script)[0] for script in blocks("README.md", "pycon")}
+    assert shown == {name for name in cg.estimators.__all__ if name.startswith("Constrained")}
 
 
 def test_readme_names_the_two_commands():

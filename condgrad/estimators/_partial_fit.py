@@ -61,7 +61,9 @@ def one_epoch(problem: Problem, solver: Any, w: np.ndarray | None, before: Resul
     solver = solvers.by_name(solver)() if isinstance(solver, str) else solver
     n_steps, n_epochs = (0, 0.0) if before is None else (before.n_steps, before.n_epochs)
     settings: dict[str, Any] = {"step_size": Continued(solver.step_size, n_steps)}
-    if w is not None and "warm" in solver._fields:  # else it would first walk off with next to no gradient
+    # A table of derivatives begins with those at w: steps are short by now, and with zeros the first would walk off.
+    # In a first batch they are long, and derivatives at the start would soon be stale.
+    if w is not None and "warm" in solver._fields:
         settings["warm"] = True
     result = minimize(problem, solver._replace(**settings), w0=w, max_epochs=1, tol=0.0, random_state=random_state)
     last = result.state.w
