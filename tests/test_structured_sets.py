@@ -171,6 +171,17 @@ def test_decompositions_are_made_of_vertices(name):
             assert np.abs(vertices - s.to_dense(w.size)).max(axis=1).min() <= 1e-12
 
 
+@pytest.mark.parametrize("k", [1, 2, 4, 6])
+def test_decompositions_over_the_k_support_ball_are_made_of_extreme_points(k):
+    ball = KSupportBall(k, 0.7)
+    rng = np.random.default_rng(k)
+    for w in [*rng.standard_normal((10, 6)), *rng.integers(-1, 2, (10, 6)).astype(float)]:
+        w *= rng.random() * 0.7 / max(ball.norm(w), 1e-3)
+        for _, s in ball.decompose(w):
+            assert s.indices.size == k == np.unique(s.indices).size
+            assert np.linalg.norm(s.values) == pytest.approx(0.7)
+
+
 def test_ordered_weights_skip_points_that_are_no_vertices():
     # Under equal prices the mean of two spikes is no vertex; where more entries are free, neither is a spike.
     assert best_vertex(OrderedWeightedL1Ball(1.0, [1, 1, 1]), np.ones(3)).indices.tolist() == [0]

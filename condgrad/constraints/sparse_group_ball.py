@@ -160,12 +160,30 @@ class SparseGroupBall(NamedTuple):
 
     def project(self, w):
         """Return the point of the ball nearest to ``w``: shrunk by the theta that leaves the norm at the radius."""
-        from scipy.optimize import brentq  # here, as it takes long to import
-
         if self.violation(w) <= 0.0:
             return np.array(w)
-        theta = brentq(lambda t: self.violation(self.shrunk(w, t)), 0.0, np.abs(w).max() / self.l1_weight, xtol=1e-300)
-        return self.shrunk(w, theta)
+        low, high = 0.0, float(np.abs(w).max()) / self.l1_weight  # the norm falls from above the radius to 0
+        sizes = np.abs(w)[self.members]
+        while low < (middle := (low + high) / 2) < high:
+            is_outside = shrunk_norm(sizes, self.offsets, self.l1_weight, middle) > self.radius
+            low, high = (middle, high) if is_outside else (low, middle)
+        return self.shrunk(w, high)
+
+
+@kernel
+def shrunk_norm(sizes, offsets, l1_weight, theta):
+    """Return the norm of a vector of absolute values, in the order of the groups, after it was shrunk by theta."""
+    norm = 0.0
+    for g in range(offsets.shape[0] - 1):
+        total, squares = 0.0, 0.0
+        for k in range(offsets[g], offsets[g + 1]):
+            rest = max(sizes[k] - l1_weight * theta, 0.0)
+            total += rest
+            squares += rest * rest
+        length = np.sqrt(squares)
+        if length > theta:
+            norm += (1.0 - theta / length) * (l1_weight * total + length)
+    return norm
 
 
 @kernel
