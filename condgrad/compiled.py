@@ -31,6 +31,7 @@ _PACKAGE = pathlib.Path(__file__).parent
 # lie, and then two equal runs round their sums differently.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 _compiled_classes: set[type] = set()
+_unfinished: set[str] = set()  # modules outside the package that were being imported when they defined such a class
 
 
 def compiled(cls: type) -> Any:
@@ -47,6 +48,8 @@ def compiled(cls: type) -> Any:
     _check_on_construction(cls)
     _give_own_name(cls)
     _compiled_classes.add(cls)
+    if cls.__module__.partition(".")[0] != __package__:
+        _unfinished.add(cls.__module__)
     for base in cls.__mro__:
         for name, method in vars(base).items():
             if inspect.isfunction(method) and not name.startswith("_"):
@@ -69,6 +72,19 @@ def is_compiled(obj: object) -> bool:
         part is None or isinstance(part, (bool, int, float, np.generic, np.ndarray)) or is_compiled(part)
         for part in obj  # type: ignore[attr-defined]
     )
+
+
+def is_importing() -> bool:
+    """Tell whether a user's module that defines a compiled class is still being imported.
+
+    numba looks up the module of a class when it compiles. In another thread it would wait for the import to end, and
+    the import for that thread.
+    """
+    for name in tuple(_unfinished):
+        if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+            return True
+        _unfinished.discard(name)
+    return False
 
 
 def kernel(function: Callable) -> Callable:

@@ -68,7 +68,7 @@ def run(tmp_path):
                 "PYTHONPATH": str(tmp_path),
                 **environment,
             },
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
@@ -210,6 +210,27 @@ def test_a_module_that_is_gone_does_not_stop_others(tmp_path, run):
     assert run(ours) == ["0.5", "1"]
     write(tmp_path / "yours.py", LOSS.format(factor="4.0"))
     assert run(USE.format(module="yours")) == ["4.0", "0"]
+
+
+def test_a_module_may_work_while_it_is_imported(tmp_path, run):
+    """On several threads, with a class of its own: a thread that compiles it must not wait for the import to end."""
+    work = """
+        one = samples.Samples(Mine(), np.zeros(4), np.full(4, 0.5))
+
+        def task(start, stop):
+            time.sleep(1.0 if start == 0 else 0.0)  # the other thread is the first to compile
+            return samples._value(one, np.ones(4), 0.0, start, stop)
+
+        result = sum(threads.run(task, np.array([0, 2, 4])))
+    """
+    imports = "import time\nimport numpy as np\nfrom condgrad import samples\nfrom condgrad.linalg import threads\n"
+    (tmp_path / "mine.py").write_text(imports + textwrap.dedent(LOSS.format(factor="3.0")) + textwrap.dedent(work))
+    use = """
+        import mine
+        from condgrad import compiled
+        print(mine.result, compiled.is_importing())
+    """
+    assert run(use, NUMBA_NUM_THREADS="2") == ["6.0", "False"]
 
 
 def test_a_broken_cache_folder_does_not_stop_anybody(tmp_path, run):

@@ -596,7 +596,7 @@ def test_check_terms_finds_what_is_wrong(match, terms):
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the example takes long when interpreted")
 def test_example_shows_that_second_derivatives_pay(tmp_path):
-    command = [sys.executable, "-W", "error", "-c", "import softmax"]  # as a module its kernels can be cached
+    command = [sys.executable, "-W", "error", "-c", "import softmax"]  # kernels of a module can be cached
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "examples")])}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numba import config
 
+from condgrad.compiled import is_importing
+
 _MIN_WORK = 100_000  # multiply-adds a thread should have before handing work to it pays
 
 _pool: concurrent.futures.ThreadPoolExecutor | None = None
@@ -40,6 +42,8 @@ def run(task: Callable, borders: np.ndarray) -> list:
     if len(borders) == 2:
         return [task(int(borders[0]), int(borders[1]))]
     ranges = list(zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True))
+    if is_importing():
+        return [task(start, stop) for start, stop in ranges]
     futures = [_executor().submit(task, start, stop) for start, stop in ranges[1:]]
     first = task(*ranges[0])  # the calling thread works too
     return [first, *(future.result() for future in futures)]
