@@ -36,4 +36,4 @@ class Wanted(NamedTuple):
 def gap_at(r: np.ndarray, w: np.ndarray, s: Any) -> float:
     """Return <r, w - s>: with r = grad F(w) and s = LMO(r), the Frank-Wolfe gap."""
     indices, values = s.support()
-    return inner(r, w) - inner(r if indices is None else r[indices], values)
+    return float(inner(r, w) - inner(r if indices is None else r[indices], values))

@@ -40,7 +40,7 @@ class Samples(NamedTuple):
 
 def value(samples: Samples, p: np.ndarray, b: float) -> float:
     """Return f(p) = sum_i weight_i f(p_i + b, y_i), on all cores."""
-    return sum(threads.run(functools.partial(_value, samples, p, b), _borders(p)))
+    return float(sum(threads.run(functools.partial(_value, samples, p, b), _borders(p))))
 
 
 def derivatives(samples: Samples, p: np.ndarray, b: float) -> np.ndarray:
@@ -61,7 +61,7 @@ def expand(samples: Samples, p: np.ndarray, b: float) -> tuple[float, np.ndarray
     """Return value, derivatives and curvatures at p together, on all cores: one exponential serves all three."""
     alpha, d = np.empty_like(p), np.empty_like(p)
     total = sum(threads.run(functools.partial(_expand, samples, p, b, alpha, d), _borders(p)))
-    return total, alpha, d
+    return float(total), alpha, d
 
 
 def sample_by_curvature(d: np.ndarray, count: float) -> tuple[np.ndarray, np.ndarray]:
