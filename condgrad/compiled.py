@@ -281,7 +281,13 @@ class _KernelCache(FunctionCache):
 
     def load_overload(self, sig, target_context):
         cache = self._cache_for(sig)
-        return None if cache is None else FunctionCache.load_overload(cache, sig, target_context)
+        if cache is None:
+            return None
+        try:
+            return FunctionCache.load_overload(cache, sig, target_context)
+        except (AttributeError, ImportError):  # the index names a class that an earlier version of the package had
+            cache.flush()
+            return None
 
     def save_overload(self, sig, data):
         cache = self._cache_for(sig)

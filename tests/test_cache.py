@@ -5,11 +5,13 @@ Everything runs in new processes with a cache folder of their own.
 
 import os
 import pathlib
+import pickle
 import shutil
 import subprocess
 import sys
 import textwrap
 
+import numba
 import pytest
 
 import condgrad
@@ -242,3 +244,19 @@ def test_a_broken_cache_folder_does_not_stop_anybody(tmp_path, run):
     """
     (tmp_path / "cache" / "taken").write_text("")
     assert run(code, HOME=str(tmp_path)) == ["2.0"]
+
+
+def test_an_index_that_names_a_class_of_an_earlier_version_is_made_anew(tmp_path, run):
+    use = """
+        import numpy as np
+        from condgrad import losses, samples
+        one = samples.Samples(losses.Squared(), np.zeros(2), np.full(2, 0.5))
+        print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+    """
+    assert run(use) == ["0.5", "0"]
+    indexes = list((tmp_path / "cache").rglob("samples._value*.nbi"))
+    assert indexes
+    for index in indexes:
+        index.write_bytes(pickle.dumps(numba.__version__) + b"ccondgrad.losses.squared\nGone\n.")
+    assert run(use) == ["0.5", "0"]
+    assert run(use) == ["0.5", "1"]

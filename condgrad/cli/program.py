@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     >>> main(["losses", "--names"])  # doctest: +ELLIPSIS
+    expectile
     huber
     logistic
     ...
