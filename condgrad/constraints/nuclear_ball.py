@@ -61,9 +61,11 @@ class NuclearBall(MatrixSet):
         d = known_features(self, n_features) if order < 2 else 1
         return 2.0 * self.radius * d ** max(0.0, 1.0 / order - 0.5)
 
+    def nearest_values(self, s: np.ndarray) -> np.ndarray:
+        """Return the singular values of the nearest matrix in the ball to one with the values s: all shrink alike."""
+        return project_capped(s, self.radius, self.radius) if s.sum() > self.radius else s
+
     def project(self, w: np.ndarray) -> np.ndarray:
         """Return the nearest matrix: the singular values are projected."""
         U, s, Vt = np.linalg.svd(self.as_matrix(w), full_matrices=False)
-        if s.sum() > self.radius:
-            s = project_capped(s, self.radius, self.radius)
-        return ((U * s) @ Vt).ravel()
+        return ((U * self.nearest_values(s)) @ Vt).ravel()

@@ -4,6 +4,7 @@ from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.estimators.elastic_net import ConstrainedElasticNet
 from condgrad.estimators.lasso import ConstrainedLasso, ConstrainedLassoCV
 from condgrad.estimators.logistic_regression import ConstrainedLogisticRegression, ConstrainedLogisticRegressionCV
+from condgrad.estimators.matrix_completion import MatrixCompletion, MatrixCompletionCV
 from condgrad.estimators.radius import RadiusWarning, radius_max
 from condgrad.estimators.regressor import ConstrainedRegressor
 
@@ -15,6 +16,8 @@ __all__ = [
     "ConstrainedLogisticRegression",
     "ConstrainedLogisticRegressionCV",
     "ConstrainedRegressor",
+    "MatrixCompletion",
+    "MatrixCompletionCV",
     "RadiusWarning",
     "radius_max",
 ]

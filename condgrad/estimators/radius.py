@@ -10,8 +10,9 @@ import numpy as np
 
 from condgrad import constraints, losses
 from condgrad.constraints import best_vertex
+from condgrad.evaluation import gap_at
 from condgrad.minimize import minimize
-from condgrad.problem import Problem, gap_at
+from condgrad.problem import Problem
 from condgrad.result import Result, Status
 from condgrad.softmax_problem import SoftmaxProblem
 

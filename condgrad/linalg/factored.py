@@ -68,6 +68,11 @@ class Factored:
         V = self.V if columns is None else self.V * columns[:, None]
         return Factored(U, factor * self.s, V)
 
+    def with_values(self, s: np.ndarray) -> Factored:
+        """Return the matrix with other singular values; columns of value 0 fall away."""
+        kept = s > 0.0
+        return Factored(self.U[:, kept], s[kept], self.V[:, kept])
+
     def plus(self, other: Factored) -> Factored:
         """Return the sum, with the factors of both side by side."""
         U, V = np.hstack([self.U, other.U]), np.hstack([self.V, other.V])

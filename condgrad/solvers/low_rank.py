@@ -112,10 +112,12 @@ def _enlarged(problem: CompletionProblem, point: Any) -> Factored:
 
 def _into_ball(problem: CompletionProblem, Z: Factored, biases: Any) -> tuple[Factored, float]:
     """Return the best multiple of Z in the ball, and the multiplier there; biases stand still."""
-    x = problem.values_of(Z)
+    # Too large a Z had too small a penalty: what a larger one would have taken is taken from every singular value.
+    Z = Z.with_values(problem.constraint.nearest_values(Z.s))
     size = float(Z.s.sum())
     if size == 0.0:
         return Z, 0.0
+    x = problem.values_of(Z)
     offset = problem.predict(np.zeros_like(x), biases)
     everywhere = support_of(None, problem.n_samples)
     factor = outer.minimise_on_line(

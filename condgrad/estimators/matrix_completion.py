@@ -1,0 +1,382 @@
+"""MatrixCompletion: a matrix of low rank from some of its entries, and the radius that predicts best."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from condgrad import losses
+from condgrad.completion import CompletionProblem
+from condgrad.constraints import NuclearBall, WeightedNuclearBall
+from condgrad.estimators._cross_validation import as_radii, check_selection, select
+from condgrad.linalg import convert
+from condgrad.linalg.factored import Factored
+from condgrad.minimize import minimize
+from condgrad.result import Result, Status
+
+_FIRST, _GROWTH, _MOST_RADII = 0.1, math.sqrt(2.0), 24  # of the radii that are tried: from a tenth of the natural one
+_PATIENCE = 2  # radii in a row that predict worse before the search ends
+_ROUGH = 10.0  # times tol, while a radius is only compared with others
+
+
+class MatrixCompletion(BaseEstimator):
+    r"""Complete a matrix from some of its entries, under a bound of its nuclear norm.
+
+    Minimises the mean loss of W[i, j] + intercept + row_bias[i] + column_bias[j] at the observed entries over matrices
+    W with ||W||_* <= radius; the biases are free. W stays in factors, so that memory is of the order of the entries,
+    and ``gap_`` certifies the answer.
+
+    Parameters
+    ----------
+    radius : float, optional
+        The bound of the nuclear norm. None picks it: a tenth of the entries is held out, the radius grows by a factor
+        of sqrt(2), from a tenth of sqrt(m n) times the standard deviation of the values, until the held-out entries are
+        predicted worse twice in a row, and the best one is taken for all entries. :class:`MatrixCompletionCV` does the
+        same over folds.
+    loss : str or loss object
+        "squared", or "huber" (default), which gross errors among the values cannot lead astray.
+    biases : bool
+        Whether rows and columns have free biases.
+    weighted : bool
+        Whether the norm is that of diag(p)^(1/2) W diag(q)^(1/2), where p and q are the shares of the entries that fall
+        on each row and column: better where these are observed very unevenly.
+    solver : str or solver object
+    tol : float
+        Stop at a gap of at most ``tol`` times the loss of the biases alone.
+    max_iter : int
+        Steps of the solver at most.
+    max_time : float, optional
+        Seconds at most.
+    warm_start : bool
+        Whether to start from the last fit where its matrix has the same shape.
+    random_state : int or None
+        Draws the entries that are held out for ``radius=None``.
+    verbose : bool
+
+    Attributes
+    ----------
+    factors_ : (A, B)
+        Arrays with W = A B', of shapes (m, rank_) and (n, rank_).
+    rank_, radius_, gap_, shape_ : rank and radius, the certificate, (m, n)
+    intercept_, row_bias_, column_bias_ : float and arrays; those of rows and columns without entries are 0
+    result_, trace_, n_iter_ : what :func:`condgrad.minimize` returned, without the solver's state
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> from condgrad import datasets
+    >>> data = datasets.simulate_low_rank(60, 40, 2, 1200, noise=0.1, random_state=0)
+    >>> model = cg.MatrixCompletion(radius=80.0, tol=1e-4).fit(data.rows, data.cols, data.values)
+    >>> error = model.predict(data.rows, data.cols) - data.values
+    >>> bool(np.mean(error**2) < 0.2 * np.var(data.values)), bool(model.gap_ <= 1e-4)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        radius: float | None = None,
+        loss: Any = "huber",
+        *,
+        biases: bool = True,
+        weighted: bool = False,
+        solver: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.radius = radius
+        self.loss = loss
+        self.biases = biases
+        self.weighted = weighted
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, rows: Any, columns: Any = None, values: Any = None, *, shape: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Fit to the entries at (rows[t], columns[t]) with the given values.
+
+        Parameters
+        ----------
+        rows, columns : integer arrays; or a scipy sparse matrix instead of ``rows``, whose stored entries are meant
+        values : array, one number per entry
+        shape : (int, int), optional
+            By default just large enough.
+        sample_weight : array, one number per entry, optional
+        """
+        if self.radius is not None:
+            convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
+        problem = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
+        radius = self.radius
+        if radius is None:
+            split = _held_out(problem.n_samples, 10, self.random_state)[:1]
+            radii, scores = self._try_radii(problem, None, split)
+            radius = float(radii[scores.mean(axis=1).argmax()])
+        self._fit_to(problem, float(radius))
+        return self
+
+    def predict(self, rows: Any, columns: Any) -> np.ndarray:
+        """Return the predictions at the given places.
+
+        A row or column without entries in the fit is predicted by the biases alone, with a warning.
+        """
+        check_is_fitted(self)
+        rows, columns = np.asarray(rows), np.asarray(columns)
+        for name, given in (("rows", rows), ("columns", columns)):
+            if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and given.min() < 0):
+                raise ValueError(f"{name} must be whole numbers from 0 on; got {given.dtype} of shape {given.shape}.")
+        if rows.size != columns.size:
+            raise ValueError(f"rows and columns must have one length; got {rows.size} and {columns.size}.")
+        i, j = np.where(rows < self.shape_[0], rows, 0), np.where(columns < self.shape_[1], columns, 0)
+        seen_row = (rows < self.shape_[0]) & self._seen[0][i]
+        seen_column = (columns < self.shape_[1]) & self._seen[1][j]
+        is_seen = seen_row & seen_column
+        if not is_seen.all():
+            warnings.warn(
+                f"{np.count_nonzero(~is_seen)} of {rows.size} places lie in rows or columns without entries in the "
+                "fit; they are predicted by the biases of what was seen.",
+                UserWarning,
+                stacklevel=2,
+            )
+        A, B = self.factors_
+        W = np.einsum("ij,ij->i", A[i], B[j])
+        bias = np.where(seen_row, self.row_bias_[i], 0.0) + np.where(seen_column, self.column_bias_[j], 0.0)
+        return self.intercept_ + bias + np.where(is_seen, W, 0.0)
+
+    def score(self, rows: Any, columns: Any, values: Any) -> float:
+        """Return the coefficient of determination R^2 of the predictions."""
+        values = np.asarray(values, dtype=np.float64)
+        error = self.predict(rows, columns) - values
+        return float(1.0 - (error @ error) / ((values - values.mean()) ** 2).sum())
+
+    def _problem(self, rows: Any, columns: Any, values: Any, shape: Any, sample_weight: Any) -> CompletionProblem:
+        convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
+        loss = losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss
+        return CompletionProblem(
+            rows, columns, values, loss, NuclearBall(1.0), shape=shape, sample_weight=sample_weight, biases=self.biases
+        )
+
+    def _ball(self, problem: CompletionProblem, radius: float) -> NuclearBall:
+        if not self.weighted:
+            return NuclearBall(radius)
+        return WeightedNuclearBall.of_entries(radius, problem.entries.rows, problem.entries.columns, problem.shape)
+
+    def _solve(self, problem: CompletionProblem, tol: float, start: Factored | None) -> tuple[Result, float]:
+        """Return the solution and the tolerance that was meant for it; ``tol`` is relative."""
+        zeros = np.zeros(problem.n_samples)
+        null = problem.predict(zeros, problem.best_biases(zeros))
+        tol *= float(problem.samples.weight @ np.abs(problem.loss.value(null, problem.samples.y)))
+        result = minimize(
+            problem,
+            self.solver,
+            w0=start,
+            tol=tol,
+            max_steps=self.max_iter,
+            max_epochs=np.inf,
+            max_time=self.max_time,
+            verbose=bool(self.verbose),
+        )
+        return result, tol
+
+    def _fit_to(self, problem: CompletionProblem, radius: float) -> None:
+        """Solve the problem over the ball of the given radius, and set the fitted attributes."""
+        problem = problem.over(self._ball(problem, radius))
+        result, tol = self._solve(problem, self.tol, self._start(problem))
+        if not result.gap <= tol:
+            warnings.warn(
+                f"the Frank-Wolfe gap {result.gap:.3g} is above tol times the loss of the biases, {tol:.3g}: "
+                f"{_remedy(result.status, self.max_iter, self.max_time)}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        W = result.w.compressed()
+        counts = np.diff(problem.entries.by_row.indptr), np.diff(problem.entries.by_column.indptr)
+        self._seen = counts[0] > 0, counts[1] > 0
+        self.intercept_, self.row_bias_, self.column_bias_ = _centred(result.intercept, counts, problem.shape)
+        self.factors_ = W.balanced()
+        self.shape_, self.rank_, self.radius_ = problem.shape, W.rank, radius
+        self.gap_, self.trace_, self.n_iter_ = result.gap, result.trace, max(1, result.n_steps)
+        self.result_ = result._replace(state=None)  # which holds the data
+
+    def _start(self, problem: CompletionProblem) -> Factored | None:
+        """Return the matrix of the last fit, scaled into the ball."""
+        if not (self.warm_start and hasattr(self, "factors_") and self.shape_ == problem.shape):
+            return None
+        A, B = self.factors_
+        W = Factored(A, np.ones(A.shape[1]), B)
+        return W.scaled(None, None, min(1.0, problem.constraint.radius / max(problem.constraint.norm(W), 1e-300)))
+
+    def _try_radii(
+        self, problem: CompletionProblem, radii: np.ndarray | None, splits: list[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the radii tried, and minus the loss of each (row) on each held-out part (column)."""
+        entries, samples = problem.entries, problem.samples
+        parts, starts = [], []
+        for held in splits:
+            train = CompletionProblem(
+                entries.rows[~held], entries.columns[~held], samples.y[~held], problem.loss, NuclearBall(1.0),
+                shape=problem.shape, sample_weight=samples.weight[~held], biases=problem.has_biases,
+            )  # fmt: skip
+            parts.append((train, held))
+            starts.append(Factored.zero(problem.shape))
+        grid = self._grid(problem) if radii is None else radii
+        tried: list[float] = []
+        scores: list[list[float]] = []
+        for radius in grid:
+            row = []
+            for k, (train, held) in enumerate(parts):
+                over = train.over(self._ball(train, float(radius)))
+                result, _ = self._solve(over, _ROUGH * self.tol, starts[k])
+                if result.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt
+                starts[k] = result.w
+                p = result.w.at(entries.rows[held], entries.columns[held])
+                if result.intercept is not None:
+                    p = p + result.intercept.rows[entries.rows[held]] + result.intercept.columns[entries.columns[held]]
+                weight = samples.weight[held]
+                row.append(-float(weight @ samples.loss.value(p, samples.y[held]) / weight.sum()))
+            tried.append(float(radius))
+            scores.append(row)
+            mean = np.mean(scores, axis=1)
+            if radii is None and len(tried) - 1 - int(mean.argmax()) >= _PATIENCE:
+                break
+        return np.array(tried), np.array(scores)
+
+    def _grid(self, problem: CompletionProblem) -> np.ndarray:
+        """Return radii that grow from a tenth of the norm that noise of the size of the values would have."""
+        zeros = np.zeros(problem.n_samples)
+        residual = problem.samples.y - problem.predict(zeros, problem.best_biases(zeros))
+        spread = float(np.sqrt(problem.samples.weight @ residual**2))
+        natural = spread * (1.0 if self.weighted else math.sqrt(problem.shape[0] * problem.shape[1]))
+        return max(natural, 1e-12) * _FIRST * _GROWTH ** np.arange(_MOST_RADII)
+
+
+class MatrixCompletionCV(MatrixCompletion):
+    r"""Matrix completion whose radius cross-validation picks.
+
+    Parameters
+    ----------
+    radii : array, optional
+        The radii to choose from. By default they grow by a factor of sqrt(2) until the entries left out are predicted
+        worse twice in a row, as for ``MatrixCompletion(radius=None)``.
+    cv : int
+        The number of folds.
+    selection : {"best", "one-standard-error"}
+        Which radius: the one with the best mean, or the smallest one whose mean is within one standard error of it.
+    loss, biases, weighted, solver, tol, max_iter, max_time, warm_start, random_state, verbose
+        As in :class:`MatrixCompletion`; ``random_state`` draws the folds.
+
+    Attributes
+    ----------
+    radii_ : array of shape (n_radii,)
+    scores_ : array of shape (n_radii, cv)
+        Minus the mean loss at the entries left out.
+    factors_, rank_, radius_, gap_, shape_, intercept_, row_bias_, column_bias_, result_, trace_, n_iter_
+        As in :class:`MatrixCompletion`, for the chosen radius and all entries.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> from condgrad import datasets
+    >>> data = datasets.simulate_low_rank(60, 40, 2, 1200, noise=0.1, random_state=0)
+    >>> model = cg.MatrixCompletionCV(cv=3, tol=1e-2, random_state=0).fit(data.rows, data.cols, data.values)
+    >>> bool(model.radius_ in model.radii_), model.scores_.shape[1]
+    (True, 3)
+    """
+
+    def __init__(
+        self,
+        radii: Any = None,
+        loss: Any = "huber",
+        *,
+        cv: int = 5,
+        selection: str = "best",
+        biases: bool = True,
+        weighted: bool = False,
+        solver: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.radii = radii
+        self.loss = loss
+        self.cv = cv
+        self.selection = selection
+        self.biases = biases
+        self.weighted = weighted
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, rows: Any, columns: Any = None, values: Any = None, *, shape: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Choose the radius over the folds, then fit all entries; the arguments are those of MatrixCompletion."""
+        check_selection(self.selection)
+        radii = None if self.radii is None else as_radii(self.radii)
+        if not isinstance(self.cv, int | np.integer) or self.cv < 2:
+            raise ValueError(f"cv must be a number of folds, at least 2; got {self.cv!r}.")
+        problem = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
+        splits = _held_out(problem.n_samples, int(self.cv), self.random_state)
+        self.radii_, self.scores_ = self._try_radii(problem, radii, splits)
+        self._fit_to(problem, float(self.radii_[select(self.scores_, self.selection)]))
+        return self
+
+
+def _as_entries(rows: Any, columns: Any, values: Any, shape: Any) -> tuple[Any, Any, Any, Any]:
+    """Return rows, columns, values and shape, from arrays or from the stored entries of a sparse matrix."""
+    if not scipy.sparse.issparse(rows):
+        if columns is None or values is None:
+            raise ValueError("fit takes rows, columns and values, or a scipy sparse matrix; got neither.")
+        return rows, columns, values, shape
+    if columns is not None or values is not None:
+        raise ValueError("fit takes a sparse matrix alone, or rows, columns and values; got both.")
+    matrix = scipy.sparse.coo_array(rows)
+    return matrix.row, matrix.col, matrix.data, matrix.shape if shape is None else shape
+
+
+def _held_out(n: int, folds: int, random_state: Any) -> list[np.ndarray]:
+    """Return for each fold which of n entries are left out."""
+    if n < folds:
+        raise ValueError(f"{n} entries are too few for {folds} folds; give a radius.")
+    fold = np.random.default_rng(random_state).permutation(n) % folds
+    return [fold == k for k in range(folds)]
+
+
+def _centred(biases: Any, counts: Any, shape: tuple[int, int]) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the mean of the biases over the entries, and what rows and columns differ from it by."""
+    if biases is None:
+        return 0.0, np.zeros(shape[0]), np.zeros(shape[1])
+    means = [float(np.average(bias, weights=count)) for bias, count in zip(biases, counts, strict=True)]
+    centred = [np.where(count > 0, bias - mean, 0.0) for bias, count, mean in zip(biases, counts, means, strict=True)]
+    return sum(means), centred[0], centred[1]
+
+
+def _remedy(status: Status, max_iter: int, max_time: float | None) -> str:
+    if status is Status.MAX_STEPS:
+        return f"raise max_iter (now {max_iter}) or tol."
+    if status is Status.MAX_TIME:
+        return f"raise max_time (now {max_time:g} s) or tol, or go on with warm_start=True."
+    return str(status)

@@ -1,0 +1,155 @@
+"""MatrixCompletion: scikit-learn's manners, biases, unseen rows, the choice of a radius, robustness."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+import condgrad as cg
+from condgrad import datasets
+
+
+def data(seed=0, **options):
+    options = {"noise": 0.1} | options
+    return datasets.simulate_low_rank(50, 40, 2, 1200, random_state=seed, **options)
+
+
+def fitted(seed=0, **options):
+    entries = data(seed)
+    options = {"radius": 60.0, "loss": "squared", "tol": 1e-6} | options
+    return cg.MatrixCompletion(**options).fit(entries.rows, entries.cols, entries.values), entries
+
+
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_predictions_are_those_of_the_problem(biases, weighted):
+    model, entries = fitted(biases=biases, weighted=weighted, radius=1.0 if weighted else 60.0)
+    A, B = model.factors_
+    W = A @ B.T
+    expected = W + model.intercept_ + model.row_bias_[:, None] + model.column_bias_
+    np.testing.assert_allclose(model.predict(entries.rows, entries.cols), expected[entries.rows, entries.cols])
+    error = model.predict(entries.rows, entries.cols) - entries.values
+    np.testing.assert_allclose(0.5 * np.mean(error**2), model.result_.objective, rtol=1e-9)
+    assert model.rank_ == A.shape[1] == np.linalg.matrix_rank(W)
+    assert model.gap_ <= 1e-6
+    if not weighted:
+        assert np.linalg.norm(W, "nuc") <= 60.0 * (1 + 1e-9)
+    if not biases:
+        assert model.intercept_ == 0.0
+
+
+def test_a_sparse_matrix_is_its_stored_entries():
+    model, entries = fitted()
+    X = scipy.sparse.csr_matrix((entries.values, (entries.rows, entries.cols)), shape=entries.shape)
+    other = cg.MatrixCompletion(60.0, "squared", tol=1e-6).fit(X)
+    np.testing.assert_array_equal(other.factors_[0], model.factors_[0])
+
+
+def test_params_clone_and_pickle():
+    model, entries = fitted()
+    again = clone(model)
+    assert again.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        again.predict([0], [0])
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.predict(entries.rows, entries.cols), model.predict(entries.rows, entries.cols))
+    assert len(pickle.dumps(model)) < 200_000  # without the data
+
+
+def test_unseen_rows_and_columns_get_the_biases_and_one_warning():
+    entries = data()
+    kept = (entries.rows != 3) & (entries.cols != 5)
+    values = entries.values + 2.0 * (entries.rows > 25) + 4.0
+    model = cg.MatrixCompletion(20.0, "squared").fit(
+        entries.rows[kept], entries.cols[kept], values[kept], shape=entries.shape
+    )
+    with pytest.warns(UserWarning, match="4 of 5 places lie in rows or columns without entries") as caught:
+        p = model.predict([3, 0, 3, 10_000, 0], [0, 5, 5, 0, 0])
+    assert len(caught) == 1
+    np.testing.assert_allclose(p[0], model.intercept_ + model.column_bias_[0])
+    np.testing.assert_allclose(p[1], model.intercept_ + model.row_bias_[0])
+    np.testing.assert_allclose(p[2:4], [model.intercept_, p[0]])
+    np.testing.assert_allclose(model.intercept_, values[kept].mean(), atol=0.5)
+
+
+def test_radius_none_holds_entries_out():
+    entries = data()
+    model = cg.MatrixCompletion(loss="squared", random_state=0).fit(entries.rows, entries.cols, entries.values)
+    truth = (entries.U @ entries.V.T).ravel()
+    everywhere = np.divmod(np.arange(truth.size), 40)
+    assert np.sqrt(np.mean((model.predict(*everywhere) - truth) ** 2)) < 0.35
+    assert 20.0 < model.radius_ < 200.0
+    again = cg.MatrixCompletion(loss="squared", random_state=0).fit(entries.rows, entries.cols, entries.values)
+    assert again.radius_ == model.radius_
+
+
+def test_cross_validation_picks_the_radius_with_the_best_scores():
+    entries = data(noise=0.6)
+    radii = [5.0, 30.0, 45.0, 300.0]
+    model = cg.MatrixCompletionCV(radii, "squared", cv=3, tol=1e-3, random_state=0)
+    model.fit(entries.rows, entries.cols, entries.values)
+    assert model.scores_.shape == (4, 3)
+    assert model.radius_ == radii[model.scores_.mean(axis=1).argmax()]
+    assert model.radius_ in (30.0, 45.0)
+    held = np.random.default_rng(0).permutation(1200) % 3 == 0
+    order = np.lexsort((entries.cols, entries.rows))
+    rows, cols, values = (part[order] for part in (entries.rows, entries.cols, entries.values))
+    part = cg.MatrixCompletion(model.radius_, "squared", tol=1e-5)
+    part.fit(rows[~held], cols[~held], values[~held], shape=entries.shape)
+    loss = 0.5 * np.mean((part.predict(rows[held], cols[held]) - values[held]) ** 2)
+    np.testing.assert_allclose(-model.scores_[radii.index(model.radius_), 0], loss, rtol=0.05)
+    thrifty = cg.MatrixCompletionCV(radii, "squared", cv=3, selection="one-standard-error", random_state=0)
+    assert thrifty.fit(entries.rows, entries.cols, entries.values).radius_ <= model.radius_
+
+
+def test_gross_errors_lead_the_squared_loss_astray_and_not_huber():
+    entries = data(outliers=0.05, outlier_size=10.0)
+    truth = (entries.U @ entries.V.T).ravel()
+    everywhere = np.divmod(np.arange(truth.size), 40)
+    error = {}
+    for loss in ("squared", cg.losses.Huber(0.3)):
+        model = cg.MatrixCompletion(60.0, loss).fit(entries.rows, entries.cols, entries.values)
+        error[str(loss)] = np.sqrt(np.mean((model.predict(*everywhere) - truth) ** 2))
+    assert error["Huber(delta=0.3)"] < 0.5 * error["squared"]
+
+
+def test_warm_start_and_weights():
+    model, entries = fitted(warm_start=True)
+    first = model.n_iter_
+    model.set_params(radius=61.0).fit(entries.rows, entries.cols, entries.values)
+    assert model.n_iter_ < first
+    weight = np.where(np.arange(1200) < 600, 1.0, 0.0)
+    half = cg.MatrixCompletion(40.0, "squared", tol=1e-7).fit(
+        entries.rows, entries.cols, entries.values, sample_weight=weight
+    )
+    alone = cg.MatrixCompletion(40.0, "squared", tol=1e-7).fit(
+        entries.rows[:600], entries.cols[:600], entries.values[:600], shape=entries.shape
+    )
+    np.testing.assert_allclose(half.result_.objective, alone.result_.objective, rtol=1e-4)
+
+
+def test_a_short_run_warns():
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        fitted(max_iter=1, tol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda m, e: m.fit(e.rows), "fit takes rows, columns and values, or a scipy sparse matrix"),
+        (lambda m, e: m.fit(scipy.sparse.eye(3), [0], [1.0]), "got both"),
+        (lambda m, e: m.set_params(radius=-1.0).fit(e.rows, e.cols, e.values), "radius must be a positive number"),
+        (lambda m, e: m.set_params(loss="hubber").fit(e.rows, e.cols, e.values), "huber"),
+        (lambda m, e: m.fit(e.rows, e.cols, e.values).predict([-1], [0]), "rows must be whole numbers from 0 on"),
+        (lambda m, e: m.fit(e.rows, e.cols, e.values).predict([1, 2], [0]), "must have one length; got 2 and 1"),
+        (lambda m, e: cg.MatrixCompletionCV(cv=1).fit(e.rows, e.cols, e.values), "cv must be a number of folds"),
+        (lambda m, e: cg.MatrixCompletionCV([-1.0]).fit(e.rows, e.cols, e.values), "radii must be positive"),
+        (lambda m, e: cg.MatrixCompletion().fit([0], [0], [1.0]), "too few for 10 folds; give a radius"),
+    ],
+)
+def test_bad_input_gets_a_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call(cg.MatrixCompletion(10.0), data())
