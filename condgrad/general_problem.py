@@ -15,9 +15,10 @@ from condgrad.evaluation import Evaluation, gap_at
 from condgrad.finite_sum import GeneralSum
 from condgrad.general_point import GeneralPoint
 from condgrad.linalg import convert
+from condgrad.vector_problem import VectorProblem
 
 
-class GeneralProblem:
+class GeneralProblem(VectorProblem):
     r"""Minimise over w in C the mean F(w) = (1/n) sum_i f_i(w) of n terms given by their values and derivatives.
 
     This is empirical risk minimisation as section 5.2 of Xiong & Freund takes it: a small neural network, a structured
@@ -141,15 +142,6 @@ class GeneralProblem:
         if getattr(solver, "needs_predictions", False) or needs_curvature:
             return f"works with predictions x_i'w, which a {type(self).__name__} does not have"
         return "is for matrices in factors" if getattr(solver, "needs_factors", False) else None
-
-    def start(self) -> tuple[np.ndarray, list[tuple[float, Any]]]:
-        """Return where solvers start, and the same as weighted vertices."""
-        s = self.constraint.start(self.n_features)
-        return s.to_dense(self.n_features), [(1.0, s)]
-
-    def as_iterate(self, w: Any, name: str) -> np.ndarray:
-        """Return a point that the user gave as an array."""
-        return convert.as_point(w, self.n_features, name)
 
     def point(self, w: np.ndarray) -> GeneralPoint:
         """Return the iterate of a solver of full passes, at ``w``."""

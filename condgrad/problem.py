@@ -21,9 +21,10 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.support import merge
 from condgrad.losses import Loss
 from condgrad.prediction_point import PredictionPoint
+from condgrad.vector_problem import VectorProblem
 
 
-class Problem:
+class Problem(VectorProblem):
     r"""Minimise over w in C the mean loss F(w) = (1/n) sum_i f(x_i'w, y_i).
 
     With ``sample_weight`` the mean is weighted: F(w) = sum_i v_i f(x_i'w, y_i) / sum_i v_i. With ``intercept=True``
@@ -168,15 +169,6 @@ class Problem:
         """Return why a solver does not fit this problem, or None where it does."""
         is_for_factors = getattr(solver, "needs_factors", False)
         return "is for matrices in factors, the iterates of a CompletionProblem" if is_for_factors else None
-
-    def start(self) -> tuple[np.ndarray, list[tuple[float, Any]]]:
-        """Return where solvers start, and the same as weighted vertices."""
-        s = self.constraint.start(self.n_features)
-        return s.to_dense(self.n_features), [(1.0, s)]
-
-    def as_iterate(self, w: Any, name: str) -> np.ndarray:
-        """Return a point that the user gave as an array."""
-        return convert.as_point(w, self.n_features, name)
 
     def smoothness(self) -> float:
         """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X), to full precision."""

@@ -383,6 +383,77 @@ def test_warm_starts():
         cg.minimize(problem.over(cg.constraints.NuclearBall(1.0)), w0=first)
 
 
+# ---- steps over batches of entries ----
+
+
+STEP_SOLVERS = ["sfw", "mokhtari", "lu-freund", "saga"]
+
+
+def dense_twin():
+    """The same problem with a row of X for every entry of an 8 x 9 matrix, and in factors."""
+    rows, columns, values = observed(count=60, shape=(8, 9))
+    order = np.lexsort((columns, rows))
+    rows, columns, values = rows[order], columns[order], values[order]
+    X = scipy.sparse.csr_matrix((np.ones(60), (np.arange(60), rows * 9 + columns)), shape=(60, 72))
+    ball = cg.constraints.NuclearBall(6.0, shape=(8, 9))
+    loss = cg.losses.Squared()  # without the equal derivatives of Huber, which make best vertices that are not unique
+    return cg.Problem(X, values, loss, ball), cg.CompletionProblem(rows, columns, values, loss, ball)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 60])
+@pytest.mark.parametrize("name", ["sfw", "mokhtari", "saga"])  # lu-freund first asks the oracle about r = 0
+def test_steps_in_factors_are_those_on_the_dense_matrix(name, batch_size):
+    dense, factored = dense_twin()
+    solver = cg.solvers.by_name(name)(batch_size=batch_size)
+    options = {"max_steps": 30, "tol": 0.0, "evaluate_every": 1e-9, "random_state": 3}
+    a = cg.minimize(dense, solver, w0=np.zeros(72), **options)
+    b = cg.minimize(factored, solver, **options)
+    np.testing.assert_allclose(b.trace.objective, a.trace.objective, rtol=1e-3)
+    np.testing.assert_allclose(b.trace.gap, a.trace.gap, rtol=0.02)
+
+
+@pytest.mark.parametrize("name", STEP_SOLVERS)
+def test_steps_are_feasible_converge_and_can_be_repeated(name):
+    problem = problem_of(cg.losses.Huber(0.5))
+    solver = cg.solvers.by_name(name)(batch_size=30)
+
+    def look(progress):
+        assert problem.constraint.violation(progress.w) <= 1e-8
+
+    first = problem.gap(np.zeros(SHAPE))
+    result = cg.minimize(problem, solver, tol=0.0, max_epochs=40, random_state=0, callback=look)
+    assert result.gap < 0.25 * first
+    np.testing.assert_allclose(result.objective, problem.objective(result.w), rtol=1e-12)
+    again = cg.minimize(problem, solver, tol=0.0, max_epochs=40, random_state=0)
+    assert again.gap == result.gap
+
+
+@pytest.mark.parametrize("name", STEP_SOLVERS)
+def test_steps_that_were_stopped_go_on_bit_for_bit(name, tmp_path):
+    problem = problem_of(cg.losses.Huber(0.5))
+    options = {"tol": 0.0, "random_state": 0}
+    solver = cg.solvers.by_name(name)(batch_size=30)
+    whole = cg.minimize(problem, solver, max_steps=90, **options)
+    for max_steps in (1, 33, 90):
+        rest = cg.minimize(problem, solver, max_steps=max_steps, checkpoint=tmp_path / "run.npz", **options)
+    assert rest.n_steps == whole.n_steps
+    np.testing.assert_allclose(rest.w.to_dense(), whole.w.to_dense(), atol=1e-9)
+
+
+def test_the_weighted_ball_in_steps():
+    rng = np.random.default_rng(10)
+    ball = cg.constraints.WeightedNuclearBall(9.0, rng.random(30) + 0.2, rng.random(20) + 0.2)
+    problem = problem_of(constraint=ball)
+    result = cg.minimize(problem, cg.solvers.SFW(batch_size=50), tol=0.0, max_epochs=60, random_state=0)
+    assert ball.violation(result.w) <= 1e-8
+    assert result.gap < 0.25 * problem.gap(np.zeros(SHAPE))
+
+
+def test_steps_do_not_follow_biases():
+    with pytest.raises(TypeError, match="cannot follow free biases"):
+        cg.minimize(problem_of(biases=True), "sfw")
+
+
 # ---- what is refused ----
 
 

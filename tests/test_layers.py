@@ -22,6 +22,7 @@ LAYERS = {
     "active_atoms": 3,
     "evaluation": 3,
     "point": 3,
+    "vector_problem": 3,
     "prediction_point": 3,
     "problem": 3,
     "segment": 3,

@@ -10,6 +10,7 @@ import numpy as np
 from condgrad import losses
 from condgrad import samples as outer
 from condgrad.completion.biases import Biases, best_biases, check_biases
+from condgrad.completion.steps import EntrySum, FactoredVector, Identity
 from condgrad.constraints import NuclearBall
 from condgrad.evaluation import Evaluation
 from condgrad.linalg import convert
@@ -114,6 +115,7 @@ class CompletionProblem:
         self.entries = Entries(rows, columns, self.shape)
         order = self.entries.sorting
         self.samples = outer.Samples(loss, y[order], weight[order])
+        self.matrix = Identity()  # in the coordinates of the steps
         self._constrain(constraint)
 
     def _constrain(self, constraint: Any) -> None:
@@ -142,6 +144,8 @@ class CompletionProblem:
 
     def refusal(self, solver: Any) -> str | None:
         """Return why a solver does not fit this problem, or None where it does."""
+        if self.has_biases and hasattr(solver, "gradients_per_sample"):
+            return "works with batches of entries, which cannot follow free biases; or leave out the biases"
         return None if getattr(solver, "takes_factors", False) else "does not work with matrices in factors"
 
     def start(self) -> tuple[Factored, list]:
@@ -171,6 +175,35 @@ class CompletionProblem:
         alpha = outer.derivatives(self.samples, p, 0.0)
         look = self.look(alpha, x, np.random.default_rng(self.n_samples), accuracy=_CERTIFIED)
         return Evaluation(outer.value(self.samples, p, 0.0), alpha, look.gap, look.vertex, biases)
+
+    @property
+    def n_coordinates(self) -> int:
+        """The length of the vectors that steps work on: the observed entries."""
+        return self.n_samples
+
+    def in_coordinates(self, W: Factored) -> np.ndarray:
+        """Return an iterate in the coordinates of the steps: W at the observed entries."""
+        return self._at(W)[0]
+
+    def vector_at(self, W: Factored) -> FactoredVector:
+        """Return an iterate as the vector that steps move."""
+        return FactoredVector(self, self.into_ball(W))
+
+    def iterate_of(self, vector: FactoredVector) -> Factored:
+        """Return the matrix that a vector of the steps stands for."""
+        return self.out_of_ball(vector.Z)
+
+    def finite_sum(self, b: np.ndarray) -> EntrySum:
+        """Return the problem one entry at a time."""
+        return EntrySum(self)
+
+    def best_intercept(self, W: Factored) -> float:
+        """Return 0: steps over batches know no biases."""
+        return 0.0
+
+    def importance(self) -> np.ndarray:
+        """Return the weight of each entry, its importance for sampling."""
+        return self.samples.weight
 
     def point(self, W: Any) -> Any:
         """Return the iterate of a solver of full passes, at ``W``."""
@@ -229,6 +262,19 @@ class CompletionProblem:
 
         Lanczos steps are made until at most the share ``accuracy`` of the gap is due to the oracle itself.
         """
+        radius, along = self.constraint.radius, float(alpha @ x)
+        lanczos = self.lanczos(alpha, rng, guess)
+        while True:
+            lanczos.extend(_STEPS)
+            bound, largest = lanczos.bound(), lanczos.largest()
+            gap, error = along + radius * bound, radius * (bound - largest)
+            is_good = error <= max(accuracy * gap, 1e-12 * abs(along))  # 1e-12 of its parts: rounding
+            if is_good or lanczos.is_exhausted or lanczos.n_steps >= _MOST_STEPS:
+                break
+        return Look(lanczos, self.best_of(lanczos, error), gap)
+
+    def lanczos(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Lanczos:
+        """Return a search for the singular vectors of the gradient, in the coordinates of the plain ball."""
         a, b = self.row_scale, self.column_scale
 
         def dot(v: np.ndarray) -> np.ndarray:
@@ -239,19 +285,14 @@ class CompletionProblem:
             out = self.entries.transpose_dot(alpha, u if a is None else a * u)
             return out if b is None else b * out
 
-        radius, along = self.constraint.radius, float(alpha @ x)
-        lanczos = Lanczos(dot, transpose_dot, self.shape, rng, guess)
-        while True:
-            lanczos.extend(_STEPS)
-            bound, largest = lanczos.bound(), lanczos.largest()
-            gap, error = along + radius * bound, radius * (bound - largest)
-            is_good = error <= max(accuracy * gap, 1e-12 * abs(along))  # 1e-12 of its parts: rounding
-            if is_good or lanczos.is_exhausted or lanczos.n_steps >= _MOST_STEPS:
-                break
+        return Lanczos(dot, transpose_dot, self.shape, rng, guess)
+
+    def best_of(self, lanczos: Lanczos, error: float) -> RankOne:
+        """Return the best vertex that a search has found."""
         U, _, V = lanczos.triplets(1)
         if U.shape[1] == 0:  # a gradient of zero: any vertex is best
             U, V = np.zeros((self.shape[0], 1)), np.zeros((self.shape[1], 1))
-        return Look(lanczos, RankOne(U[:, 0], V[:, 0], radius, error), gap)
+        return RankOne(U[:, 0], V[:, 0], self.constraint.radius, error)
 
     def vertex_predictions(self, s: RankOne) -> np.ndarray:
         """Return the vertex at the observed entries."""

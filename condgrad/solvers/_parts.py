@@ -23,10 +23,11 @@ class Parts:
 
     def __init__(self, problem: Problem, w0: np.ndarray | None, solver: Any) -> None:
         self.problem = problem
-        self.n, self.d = problem.n_samples, problem.n_features
+        self.n, self.d = problem.n_samples, problem.n_coordinates
         self.n_gradients = 0  # of single samples, taken in full passes
         self.is_compiled = problem.is_compiled
-        self.w0 = problem.constraint.start(self.d).to_dense(self.d) if w0 is None else w0
+        self.first = problem.start()[0] if w0 is None else w0
+        self.w0 = problem.in_coordinates(self.first)
         self._prepare(solver)
 
     def _prepare(self, solver: Any) -> None:
@@ -34,11 +35,13 @@ class Parts:
         self.batch_size = solver.first_batch_size(self.n)
         self.batches_grow = solver.batches_grow
         self.gradients_per_sample = solver.gradients_per_sample
-        self.b = np.array([self.problem.best_intercept(self.w0)])
+        self.b = np.array([self.problem.best_intercept(self.first)])
         self.view: Any = self.problem.finite_sum(self.b)
 
     def iterate(self, *, shrinks: bool = True) -> Any:
         """Return w, at the start, as a vector that shrinks in O(1) unless told otherwise."""
+        if not self.is_compiled:
+            return self.problem.vector_at(self.first)
         return self._vector(self.w0.copy(), shrinks=shrinks)
 
     def vector(self) -> Any:

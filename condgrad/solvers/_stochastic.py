@@ -30,6 +30,7 @@ class StepSolver:
     gradients_per_sample = 1  # points at which a step evaluates the gradient of each sample
     batches_grow = False  # whether batch_size is but the first of growing sizes
     needs_predictions = True  # whether its step is written for predictions x_i'w, which a GeneralProblem does not have
+    takes_factors = False  # whether it works with matrices in factors, the iterates of a CompletionProblem
     needs_uniform = False  # whether a step asks its batch for a number drawn from [0, 1)
 
     def check(self):
@@ -137,7 +138,7 @@ class Run:
     @property
     def w(self) -> np.ndarray:
         """The iterate."""
-        return self.arrays.w.to_array()
+        return self.problem.iterate_of(self.arrays.w)
 
     @property
     def lmo_calls(self) -> int:
@@ -189,6 +190,8 @@ class Run:
         arrays |= {f"state.{k}": array for k, array in enumerate(leaves(self.arrays))}
         if self.random_iterate is not None:
             arrays["random_iterate"] = self.random_iterate
+        for part in self._with_memory():
+            arrays |= part.snapshot()
         return numbers, arrays | {"b": self.parts.b}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -201,6 +204,12 @@ class Run:
             array[:] = arrays[f"state.{k}"]
         self.parts.b[:] = arrays["b"]
         self.random_iterate = arrays.get("random_iterate")
+        for part in self._with_memory():
+            part.restore(arrays)
+
+    def _with_memory(self) -> list[Any]:
+        """Return what keeps more than arrays of one shape, and saves that itself."""
+        return [part for part in (self.arrays.w, self.parts.view) if hasattr(part, "restore")]
 
     def evaluate(self) -> Evaluation:
         """Return objective and gap at w; an intercept is minimised here, between blocks of steps."""

@@ -52,6 +52,8 @@ class Momentum(NamedTuple):
     step_size: Any = Harmonic()
     sampling: Any = "batch"
 
+    takes_factors = True
+
     def start(self, parts):
         """Return w0 with r_0 = 0."""
         return MomentumState(parts.iterate(), parts.estimate(shrinks=True))

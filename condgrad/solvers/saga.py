@@ -55,6 +55,8 @@ class SAGA(NamedTuple):
     sampling: Any = "batch"
     warm: bool = False
 
+    takes_factors = True
+
     def start(self, parts):
         """Return w0 with alpha_0 = 0 and r_0 = 0, or the exact derivatives at w0."""
         room = np.empty(parts.batch_size), np.empty(parts.batch_size)

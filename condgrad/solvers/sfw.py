@@ -53,6 +53,8 @@ class SFW(NamedTuple):
     sampling: Any = "batch"
     warm: bool = False
 
+    takes_factors = True
+
     def start(self, parts):
         """Return w0 with alpha_0 = 0 and r_0 = 0, or the exact derivatives at w0."""
         state = SFWState(parts.iterate(), parts.table(), parts.estimate())

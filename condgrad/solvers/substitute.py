@@ -58,6 +58,8 @@ class Substitute(NamedTuple):
     step_size: Any = SubstituteStep()
     sampling: Any = "batch"
 
+    takes_factors = True
+
     def start(self, parts):
         """Return w0 with sigma_0 = X w0, alpha_0 = 0 and r_0 = 0."""
         sigma = parts.table(parts.predictions(parts.w0))
