@@ -12,7 +12,7 @@ INSTALL := $(RUN) -m pip install -qq --disable-pip-version-check --no-input
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.demo  ## fit an l1-constrained logistic regression, certify it, plot its convergence
+demo: $(VENV)/.demo  ## fit and certify a sparse classifier, follow its path, cross-validate, race solvers, draw
 	@$(RUN) examples/demo.py
 
 test: $(VENV)/.dev  ## run the whole test suite, doctests included

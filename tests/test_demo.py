@@ -1,6 +1,7 @@
 """The demonstration runs from any folder, says what it should, and leaves its picture there."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,13 @@ def test_prints_the_certificate_and_the_model(output):
     assert "objective    0.06708761" in output.stdout
     assert "worst radius" in output.stdout
     assert "11 of 30 measurements are selected" in output.stdout
+
+
+def test_shows_the_path_cross_validation_and_a_race(output):
+    assert re.search(r"25 budgets from 0\.1 to 30, each certified to \de-0[89]", output.stdout)
+    assert re.search(r"125 certified fits in .* takes the radius 9\.1: 10 measurements, 97\.2% right", output.stdout)
+    gaps = re.findall(r"^   (\w+) +gap (\S+) after", output.stdout, flags=re.MULTILINE)
+    assert [name for name, gap in gaps if float(gap) <= 1e-10] == ["away", "pairwise", "bpcg", "corrective"]
 
 
 def test_writes_its_picture(output, folder):
