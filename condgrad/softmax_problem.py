@@ -237,10 +237,7 @@ class SoftmaxProblem(GeneralProblem):
 
     def _newton_step(self, P: np.ndarray) -> np.ndarray:
         """Return the Newton step of the intercepts; a constant added to all of them changes nothing."""
-        slope = self.weight @ P - self._class_shares()
-        H = _bend(P, self.weight)
-        scale = max(float(np.trace(H)) / self.n_classes, 1e-300)
-        return -np.linalg.solve(H + scale * (1.0 + 1e-15 * np.eye(self.n_classes)), slope)
+        return -_solve(_bend(P, self.weight), self.weight @ P - self._class_shares())
 
     def _gradient(self, P: np.ndarray) -> np.ndarray:
         A = self.weight[:, None] * P
@@ -263,7 +260,7 @@ class SoftmaxProblem(GeneralProblem):
             part = rows[start : start + block]
             add(atoms, part, P[part], weight[start : start + block], H, mixed)
         if self.has_intercept:  # the minimum over b takes the Schur complement
-            H -= mixed @ np.linalg.pinv(_bend(P[rows], weight), hermitian=True) @ mixed.T
+            H -= mixed @ _solve(_bend(P[rows], weight), mixed.T)
         return H
 
     def _add_of_atoms(
@@ -301,6 +298,16 @@ def _bend(P: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return sum_i weight_i (diag(p_i) - p_i p_i')."""
     weighted = weight[:, None] * P
     return np.diag(weighted.sum(axis=0)) - weighted.T @ P
+
+
+def _solve(B: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the solution of B z = right whose classes sum to zero, as those of every column of ``right`` do.
+
+    B has one null direction, equal numbers for all classes; a multiple of ones fills it. (A pseudo-inverse would have
+    to guess from rounding errors which eigenvalue is zero.)
+    """
+    scale = max(float(np.trace(B)) / B.shape[0], 1e-300)
+    return np.linalg.solve(B + scale * (1.0 + 1e-15 * np.eye(B.shape[0])), right)
 
 
 def _as_classes(y: Any, n_samples: int, n_classes: int | None) -> tuple[np.ndarray, int]:

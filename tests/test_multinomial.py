@@ -106,8 +106,20 @@ def test_estimators_over_sets(constraint):
 def test_two_classes_are_one_problem_either_way():
     settings = {"radius": 2.0}
     one = cg.ConstrainedLogisticRegression(**settings).fit(X, Y == 0)
-    both = cg.ConstrainedLogisticRegression(**settings, multi_class="multinomial").fit(X, Y == 0)
-    np.testing.assert_array_equal(one.coef_, both.coef_)
+    for constraint in ("l1", "group"):
+        both = cg.ConstrainedLogisticRegression(**settings, constraint=constraint, multi_class="multinomial")
+        np.testing.assert_array_equal(one.coef_, both.fit(X, Y == 0).coef_)
+
+
+def test_the_curvature_has_no_rounding_of_a_null_direction_in_it():
+    rng = np.random.RandomState(0)
+    few = np.asfortranarray(3.0 * rng.uniform(size=(20, 3)))
+    ball = GroupBall(np.tile(np.arange(3), 3), 23.0)  # nearly all chances are 0 or 1
+    problem = cg.SoftmaxProblem(few, few[:, 0].astype(int), ball, intercept=True)
+    result = cg.minimize(problem, tol=1e-10)
+    assert result.status is cg.Status.CONVERGED
+    bends = np.linalg.eigvalsh(problem.evaluate(result.w, [Atom(j, 1.0) for j in range(9)]).curvature)
+    assert bends.min() > -1e-15
 
 
 def test_warm_starts_and_class_weights():

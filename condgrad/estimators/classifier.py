@@ -60,7 +60,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         coefficients (:class:`condgrad.SoftmaxProblem`), certified by one gap. That needs the logistic loss and a solver
         of full passes ("auto" is one). A set then has the entries of ``coef_``, row after row, and there is one more
         name: "group" selects features for all classes at once, by sum_j ||coef_[:, j]||_2 <= radius. Two classes are
-        one problem either way.
+        one problem either way, and "group" is the l1 ball there.
     class_weight : dict or "balanced", optional
         Weights of the classes, by which those of the samples are multiplied.
     warm_start : bool
@@ -238,10 +238,13 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
             raise ValueError(f"multi_class='multinomial' needs loss='logistic'; got {self.loss!r}.")
 
     def _budget(self) -> Budget:
-        if not (self._is_joint and isinstance(self.constraint, str) and self.constraint == "group"):
+        is_by_name = isinstance(self.constraint, str) and self.constraint == "group"
+        if not (is_by_name and self.multi_class == "multinomial"):
             return super()._budget()
-        groups = np.tile(np.arange(self.n_features_in_), self.classes_.size)
         radius = None if self.radius is None else float(self.radius)
+        if not self._is_joint:  # a feature has one coefficient, whose size is the norm of its group
+            return Budget(None, constraints.L1Ball, radius)
+        groups = np.tile(np.arange(self.n_features_in_), self.classes_.size)
         return Budget(None, functools.partial(constraints.GroupBall, groups), radius)
 
     def _problem(self, design: Design, y: np.ndarray, budget: Budget) -> Any:
