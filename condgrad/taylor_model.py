@@ -15,6 +15,7 @@ from condgrad.linalg.vectors import inner, product
 from condgrad.problem import Problem
 
 _MARGIN = 0.1  # by how much, relative to the mean of the atoms, a new vertex may be worse and enter all the same
+_LONGEST = 1e6  # step of a projected gradient, in diameters of the set
 _MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms may have this many in play
 
 
@@ -137,7 +138,9 @@ class FeatureModel:
     def minimise(self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float) -> np.ndarray:
         """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x."""
         inside = self.constraint.restricted(atoms.index)
-        L = max(_largest_eigenvalue(H), 1e-300)
+        # Where there is next to no curvature, a longer step leads to the same vertex, and its square may overflow.
+        longest = _LONGEST * inside.diameter(2, x.size)
+        L = max(_largest_eigenvalue(H), math.sqrt(inner(g, g)) / longest, 1e-300)
         z = ahead = x
         momentum, first_gap = 1.0, np.inf
         for step in range(20_000):

@@ -122,6 +122,23 @@ def test_the_curvature_has_no_rounding_of_a_null_direction_in_it():
     assert bends.min() > -1e-15
 
 
+def test_data_without_curvature():
+    corners = np.array([[-2, -1], [-1, -1], [-1, -2], [1, 1], [1, 2], [2, 1], [-1, -2], [2, 2], [-2, -2]], dtype=float)
+    model = cg.ConstrainedLogisticRegressionCV(
+        multi_class="multinomial", constraint="group", n_radii=3, cv=2, tol=1e-10
+    )
+    assert model.fit(corners, np.repeat([1, 2, 3], 3)).gap_ <= 1e-9
+
+
+def test_the_flattest_of_problems_over_the_group_ball():
+    ball = GroupBall([0, 0, 1], 2.0)
+    for problem in (
+        cg.Problem(np.eye(3), [9.0, 8.0, 7.0], cg.losses.Huber(1e-3), ball),  # linear over the whole ball
+        cg.Problem(np.full((4, 3), 1e-160), [1.0, -1.0, 1.0, 1.0], cg.losses.Logistic(), ball),
+    ):
+        assert cg.minimize(problem, "corrective", tol=1e-12).gap < 1e-6
+
+
 def test_warm_starts_and_class_weights():
     model = cg.ConstrainedLogisticRegression(4.0, multi_class="multinomial", warm_start=True, tol=1e-9).fit(X, Y)
     cold = model.n_iter_
