@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; a program imports a nam
     )
     from condgrad.checkpoint import Checkpoint
     from condgrad.completion import CompletionProblem
+    from condgrad.completion_model import CompletionModel
     from condgrad.estimators import (
         ConstrainedClassifier,
         ConstrainedElasticNet,
@@ -53,6 +54,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Checkpoint",
+    "CompletionModel",
     "CompletionProblem",
     "ConstrainedClassifier",
     "ConstrainedElasticNet",
@@ -95,6 +97,7 @@ __all__ = [
 # scikit-learn take a second, which `condgrad --help` does not have.
 _HOMES = {
     "Checkpoint": "checkpoint",
+    "CompletionModel": "completion_model",
     "CompletionProblem": "completion",
     "ConstrainedClassifier": "estimators",
     "ConstrainedElasticNet": "estimators",

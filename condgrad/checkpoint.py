@@ -51,7 +51,7 @@ class Checkpoint:
         self._key = {"problem": fingerprint(problem), "solver": solver}
         if not self.path.exists():
             return None
-        header, arrays = unpack(self.path, _KIND, _VERSION)
+        header, arrays = unpack(self.path, (_KIND, _VERSION))
         if header["problem"] != self._key["problem"]:
             raise ValueError(
                 f"the checkpoint {str(self.path)!r} belongs to another problem (data, loss, set or weights differ); "

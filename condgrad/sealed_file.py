@@ -20,7 +20,7 @@ _SEAL = 64  # bytes of a SHA-256 in hexadecimal digits
 
 
 def pack(kind: str, version: int, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
-    """Return the bytes of a sealed file of a kind ("model", "checkpoint", "path")."""
+    """Return the bytes of a sealed file of a kind ("model", "completion model", "checkpoint", "path")."""
     text = json.dumps({"format": f"condgrad {kind}", "format_version": version, **header}).encode()
     buffer = io.BytesIO()
     np.savez(buffer, **{"header": np.frombuffer(text, dtype=np.uint8)}, **arrays)  # type: ignore[arg-type]
@@ -30,9 +30,13 @@ def pack(kind: str, version: int, header: dict[str, Any], arrays: dict[str, np.n
     return b"".join((body, hashlib.sha256(body).hexdigest().encode()))
 
 
-def unpack(path: str | os.PathLike, kind: str, version: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return header and arrays of a sealed file, or raise ValueError, in a sentence, where it is none of this kind."""
-    name = repr(str(path))
+def unpack(path: str | os.PathLike, *kinds: tuple[str, int]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return header and arrays of a sealed file, or raise ValueError, in a sentence, where it is none of the kinds.
+
+    Kinds are pairs of a name and a version; the first one's name stands for all in errors. ``header["format"]`` tells
+    which it is.
+    """
+    name, kind = repr(str(path)), kinds[0][0]
     try:
         content = Path(path).read_bytes()
     except FileNotFoundError:
@@ -49,12 +53,13 @@ def unpack(path: str | os.PathLike, kind: str, version: int) -> tuple[dict[str, 
         found, found_version = header["format"], header["format_version"]
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{name} is not a {kind} of condgrad ({error}).") from None
-    if found != f"condgrad {kind}":
+    versions = {f"condgrad {known}": version for known, version in kinds}
+    if str(found) not in versions:
         raise ValueError(f"{name} is not a {kind} of condgrad, but a {found}.")
-    if found_version != version:
+    if found_version != versions[found]:
         raise ValueError(
-            f"{name} is a {kind} in version {found_version} of its format, and this condgrad reads version {version}; "
-            "use the condgrad that wrote it."
+            f"{name} is a {kind} in version {found_version} of its format, and this condgrad reads version "
+            f"{versions[found]}; use the condgrad that wrote it."
         )
     return header, arrays
 

@@ -104,7 +104,7 @@ def test_a_killed_process_goes_on_bit_for_bit(tmp_path):
     time.sleep(0.2)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    steps = unpack(path, "checkpoint", 2)[0]["numbers"]["run"]["t"]
+    steps = unpack(path, ("checkpoint", 2))[0]["numbers"]["run"]["t"]
     target = steps + 100
     result = cg.minimize(
         make_problem(),

@@ -48,6 +48,7 @@ LAYERS = {
     "sealed_file": 1,
     "checkpoint": 5,
     "model": 6,
+    "completion_model": 6,
     "model_file": 6,
     "theory": 5,
     "paths": 5,

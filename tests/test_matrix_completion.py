@@ -1,5 +1,6 @@
 """MatrixCompletion: scikit-learn's manners, biases, unseen rows, the choice of a radius, robustness."""
 
+import contextlib
 import pickle
 
 import numpy as np
@@ -73,6 +74,65 @@ def test_unseen_rows_and_columns_get_the_biases_and_one_warning():
     np.testing.assert_allclose(p[1], model.intercept_ + model.row_bias_[0])
     np.testing.assert_allclose(p[2:4], [model.intercept_, p[0]])
     np.testing.assert_allclose(model.intercept_, values[kept].mean(), atol=0.5)
+
+
+# ---- models in files ----
+
+
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_saved_model_is_the_same_model(tmp_path, biases, weighted):
+    model, entries = fitted(biases=biases, weighted=weighted, radius=1.0 if weighted else 30.0, loss="huber")
+    model.save(tmp_path / "m.npz", row_labels=[f"row {i}" for i in range(50)])
+    loaded = cg.load_model(tmp_path / "m.npz")
+    assert isinstance(loaded, cg.CompletionModel)
+    for name, mine, theirs in zip(loaded._fields, loaded, model.model_):
+        if name == "row_labels":
+            assert mine == tuple(f"row {i}" for i in range(50))
+        elif isinstance(mine, np.ndarray | tuple):
+            for one, other in zip(mine, theirs):
+                np.testing.assert_array_equal(one, other)
+        else:
+            assert mine == theirs, name
+    expected = model.predict(entries.rows, entries.cols)
+    np.testing.assert_array_equal(loaded.predict(entries.rows, entries.cols), expected)
+    np.testing.assert_array_equal(loaded.predict([f"row {i}" for i in entries.rows], entries.cols), expected)
+    np.testing.assert_array_equal(loaded.predict(entries.rows, entries.cols.astype(str)), expected)
+    assert (loaded.gap, loaded.rank, loaded.shape) == (model.gap_, model.rank_, model.shape_)
+    assert repr(loaded).startswith("CompletionModel(Huber(delta=1.0) over ") and "50 x 40 of rank" in repr(loaded)
+    with np.load(tmp_path / "m.npz", allow_pickle=False) as members:  # anyone can look into it
+        assert set(members.files) == {"header", "A", "B", *loaded._fields[2:6]}
+
+
+def test_names_that_a_model_does_not_know_are_unseen(tmp_path):
+    model, _ = fitted()
+    named = model.model_.labelled([f"r{i}" for i in range(50)], [f"c{j}" for j in range(40)])
+    with pytest.warns(UserWarning, match="2 of 3 places lie in rows or columns without entries"):
+        p = named.predict(["r1", "nobody", "r2"], ["c0", "c1", "nothing"])
+    expected = model.intercept_ + model.column_bias_[1], model.intercept_ + model.row_bias_[2]
+    np.testing.assert_allclose(p, [model.predict([1], [0])[0], *expected])
+    with pytest.raises(ValueError, match="no row labels, so that a row must be a whole number from 0 on; got 'nobody'"):
+        model.model_.predict(["nobody"], [0])
+    with pytest.raises(ValueError, match="50 row labels, one per row; got 2"):
+        model.save(tmp_path / "m.npz", row_labels="ab")
+    with pytest.raises(ValueError, match="column labels must differ from each other; got 39 repeats"):
+        model.save(tmp_path / "m.npz", column_labels=["x"] * 40)
+    with pytest.raises(NotFittedError):
+        cg.MatrixCompletion().save(tmp_path / "m.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
+    whole, entries = fitted(tol=1e-7)
+    for steps in (3, 1000):
+        part = cg.MatrixCompletion(60.0, "squared", tol=1e-7, max_iter=steps)
+        with contextlib.nullcontext() if steps > 3 else pytest.warns(ConvergenceWarning):
+            part.fit(entries.rows, entries.cols, entries.values, checkpoint=tmp_path / "run.npz")
+    np.testing.assert_array_equal(part.factors_[0], whole.factors_[0])
+    assert part.gap_ == whole.gap_
+
+
+# ---- the radius ----
 
 
 def test_radius_none_holds_entries_out():

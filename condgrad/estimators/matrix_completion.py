@@ -14,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from condgrad import losses
 from condgrad.completion import CompletionProblem
+from condgrad.completion_model import CompletionModel, warn_of_unseen
 from condgrad.constraints import NuclearBall, WeightedNuclearBall
 from condgrad.estimators._cross_validation import as_radii, check_selection, select
 from condgrad.linalg import convert
 from condgrad.linalg.factored import Factored
 from condgrad.minimize import minimize
+from condgrad.model_file import save_model
 from condgrad.result import Result, Status
 
 _FIRST, _GROWTH, _MOST_RADII = 0.1, math.sqrt(2.0), 24  # of the radii that are tried: from a tenth of the natural one
@@ -57,7 +59,7 @@ class MatrixCompletion(BaseEstimator):
     warm_start : bool
         Whether to start from the last fit where its matrix has the same shape.
     random_state : int or None
-        Draws the entries that are held out for ``radius=None``.
+        Draws the entries that are held out for ``radius=None``, and what a stochastic solver draws.
     verbose : bool
 
     Attributes
@@ -67,6 +69,8 @@ class MatrixCompletion(BaseEstimator):
     rank_, radius_, gap_, shape_ : rank and radius, the certificate, (m, n)
     intercept_, row_bias_, column_bias_ : float and arrays; those of rows and columns without entries are 0
     result_, trace_, n_iter_ : what :func:`condgrad.minimize` returned, without the solver's state
+    model_ : CompletionModel
+        All of this for predicting, as :meth:`save` writes it.
 
     Examples
     --------
@@ -107,7 +111,14 @@ class MatrixCompletion(BaseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, rows: Any, columns: Any = None, values: Any = None, *, shape: Any = None, sample_weight: Any = None
+        self,
+        rows: Any,
+        columns: Any = None,
+        values: Any = None,
+        *,
+        shape: Any = None,
+        sample_weight: Any = None,
+        checkpoint: Any = None,
     ) -> Any:
         """Fit to the entries at (rows[t], columns[t]) with the given values.
 
@@ -118,6 +129,9 @@ class MatrixCompletion(BaseEstimator):
         shape : (int, int), optional
             By default just large enough.
         sample_weight : array, one number per entry, optional
+        checkpoint : str, Path or Checkpoint, optional
+            A file to save the fit in now and then and to go on from, as in :func:`condgrad.minimize`; the choice of a
+            radius, which comes before, is not saved.
         """
         if self.radius is not None:
             convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
@@ -127,7 +141,7 @@ class MatrixCompletion(BaseEstimator):
             split = _held_out(problem.n_samples, 10, self.random_state)[:1]
             radii, scores = self._try_radii(problem, None, split)
             radius = float(radii[scores.mean(axis=1).argmax()])
-        self._fit_to(problem, float(radius))
+        self._fit_to(problem, float(radius), checkpoint)
         return self
 
     def predict(self, rows: Any, columns: Any) -> np.ndarray:
@@ -136,27 +150,22 @@ class MatrixCompletion(BaseEstimator):
         A row or column without entries in the fit is predicted by the biases alone, with a warning.
         """
         check_is_fitted(self)
-        rows, columns = np.asarray(rows), np.asarray(columns)
-        for name, given in (("rows", rows), ("columns", columns)):
-            if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and given.min() < 0):
-                raise ValueError(f"{name} must be whole numbers from 0 on; got {given.dtype} of shape {given.shape}.")
-        if rows.size != columns.size:
-            raise ValueError(f"rows and columns must have one length; got {rows.size} and {columns.size}.")
-        i, j = np.where(rows < self.shape_[0], rows, 0), np.where(columns < self.shape_[1], columns, 0)
-        seen_row = (rows < self.shape_[0]) & self._seen[0][i]
-        seen_column = (columns < self.shape_[1]) & self._seen[1][j]
-        is_seen = seen_row & seen_column
-        if not is_seen.all():
-            warnings.warn(
-                f"{np.count_nonzero(~is_seen)} of {rows.size} places lie in rows or columns without entries in the "
-                "fit; they are predicted by the biases of what was seen.",
-                UserWarning,
-                stacklevel=2,
-            )
-        A, B = self.factors_
-        W = np.einsum("ij,ij->i", A[i], B[j])
-        bias = np.where(seen_row, self.row_bias_[i], 0.0) + np.where(seen_column, self.column_bias_[j], 0.0)
-        return self.intercept_ + bias + np.where(is_seen, W, 0.0)
+        p, is_seen = self.model_.predict_and_tell(rows, columns)
+        warn_of_unseen(is_seen)
+        return p
+
+    def save(self, path: Any, *, row_labels: Any = None, column_labels: Any = None) -> None:
+        """Write the fitted model to a file, without pickle; :func:`condgrad.load_model` returns a CompletionModel.
+
+        Parameters
+        ----------
+        path : str or path
+            An existing file is replaced.
+        row_labels, column_labels : sequences of str, optional
+            Names of the rows and columns, by which the loaded model then predicts too.
+        """
+        check_is_fitted(self)
+        save_model(path, self.model_.labelled(row_labels, column_labels))
 
     def score(self, rows: Any, columns: Any, values: Any) -> float:
         """Return the coefficient of determination R^2 of the predictions."""
@@ -176,7 +185,9 @@ class MatrixCompletion(BaseEstimator):
             return NuclearBall(radius)
         return WeightedNuclearBall.of_entries(radius, problem.entries.rows, problem.entries.columns, problem.shape)
 
-    def _solve(self, problem: CompletionProblem, tol: float, start: Factored | None) -> tuple[Result, float]:
+    def _solve(
+        self, problem: CompletionProblem, tol: float, start: Factored | None, checkpoint: Any = None
+    ) -> tuple[Result, float]:
         """Return the solution and the tolerance that was meant for it; ``tol`` is relative."""
         zeros = np.zeros(problem.n_samples)
         null = problem.predict(zeros, problem.best_biases(zeros))
@@ -189,14 +200,16 @@ class MatrixCompletion(BaseEstimator):
             max_steps=self.max_iter,
             max_epochs=np.inf,
             max_time=self.max_time,
+            checkpoint=checkpoint,
+            random_state=self.random_state,
             verbose=bool(self.verbose),
         )
         return result, tol
 
-    def _fit_to(self, problem: CompletionProblem, radius: float) -> None:
+    def _fit_to(self, problem: CompletionProblem, radius: float, checkpoint: Any) -> None:
         """Solve the problem over the ball of the given radius, and set the fitted attributes."""
         problem = problem.over(self._ball(problem, radius))
-        result, tol = self._solve(problem, self.tol, self._start(problem))
+        result, tol = self._solve(problem, self.tol, self._start(problem), checkpoint)
         if not result.gap <= tol:
             warnings.warn(
                 f"the Frank-Wolfe gap {result.gap:.3g} is above tol times the loss of the biases, {tol:.3g}: "
@@ -204,12 +217,10 @@ class MatrixCompletion(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        W = result.w.compressed()
-        counts = np.diff(problem.entries.by_row.indptr), np.diff(problem.entries.by_column.indptr)
-        self._seen = counts[0] > 0, counts[1] > 0
-        self.intercept_, self.row_bias_, self.column_bias_ = _centred(result.intercept, counts, problem.shape)
-        self.factors_ = W.balanced()
-        self.shape_, self.rank_, self.radius_ = problem.shape, W.rank, radius
+        self.model_ = model = CompletionModel.of(problem, result)
+        self.factors_, self.intercept_ = model.factors, model.intercept
+        self.row_bias_, self.column_bias_ = model.row_bias, model.column_bias
+        self.shape_, self.rank_, self.radius_ = model.shape, model.rank, model.radius
         self.gap_, self.trace_, self.n_iter_ = result.gap, result.trace, max(1, result.n_steps)
         self.result_ = result._replace(state=None)  # which holds the data
 
@@ -286,7 +297,8 @@ class MatrixCompletionCV(MatrixCompletion):
     radii_ : array of shape (n_radii,)
     scores_ : array of shape (n_radii, cv)
         Minus the mean loss at the entries left out.
-    factors_, rank_, radius_, gap_, shape_, intercept_, row_bias_, column_bias_, result_, trace_, n_iter_
+    factors_, rank_, radius_, gap_, shape_, intercept_, row_bias_, column_bias_, result_, trace_, n_iter_,
+    model_
         As in :class:`MatrixCompletion`, for the chosen radius and all entries.
 
     Examples
@@ -331,7 +343,14 @@ class MatrixCompletionCV(MatrixCompletion):
         self.verbose = verbose
 
     def fit(
-        self, rows: Any, columns: Any = None, values: Any = None, *, shape: Any = None, sample_weight: Any = None
+        self,
+        rows: Any,
+        columns: Any = None,
+        values: Any = None,
+        *,
+        shape: Any = None,
+        sample_weight: Any = None,
+        checkpoint: Any = None,
     ) -> Any:
         """Choose the radius over the folds, then fit all entries; the arguments are those of MatrixCompletion."""
         check_selection(self.selection)
@@ -341,7 +360,7 @@ class MatrixCompletionCV(MatrixCompletion):
         problem = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
         splits = _held_out(problem.n_samples, int(self.cv), self.random_state)
         self.radii_, self.scores_ = self._try_radii(problem, radii, splits)
-        self._fit_to(problem, float(self.radii_[select(self.scores_, self.selection)]))
+        self._fit_to(problem, float(self.radii_[select(self.scores_, self.selection)]), checkpoint)
         return self
 
 
@@ -363,15 +382,6 @@ def _held_out(n: int, folds: int, random_state: Any) -> list[np.ndarray]:
         raise ValueError(f"{n} entries are too few for {folds} folds; give a radius.")
     fold = np.random.default_rng(random_state).permutation(n) % folds
     return [fold == k for k in range(folds)]
-
-
-def _centred(biases: Any, counts: Any, shape: tuple[int, int]) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the mean of the biases over the entries, and what rows and columns differ from it by."""
-    if biases is None:
-        return 0.0, np.zeros(shape[0]), np.zeros(shape[1])
-    means = [float(np.average(bias, weights=count)) for bias, count in zip(biases, counts, strict=True)]
-    centred = [np.where(count > 0, bias - mean, 0.0) for bias, count, mean in zip(biases, counts, means, strict=True)]
-    return sum(means), centred[0], centred[1]
 
 
 def _remedy(status: Status, max_iter: int, max_time: float | None) -> str:
