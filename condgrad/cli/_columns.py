@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any, NamedTuple
+
+from condgrad.datasets.delimited import find_column
 
 
 class Wanted(NamedTuple):
@@ -23,13 +24,13 @@ class Wanted(NamedTuple):
         if self.model is None:
             if width < 2:
                 raise ValueError(f"{file} has {width} column, but needs features and a target.")
-            target = width - 1 if self.target is None else self._find(names, width, file)
+            target = width - 1 if self.target is None else find_column(self.target, names, width, file, "--target")
             return [k for k in range(width) if k != target], target
         return self._of_model(names, width, file)
 
     def _of_model(self, names: list[str] | None, width: int, file: str) -> tuple[list[int], int | None]:
         known, d = self.model.feature_names, self.model.w.size
-        target = None if self.target is None else self._find(names, width, file)
+        target = None if self.target is None else find_column(self.target, names, width, file, "--target")
         if names is not None and known is not None:
             missing = [name for name in known if name not in names]
             if missing:
@@ -44,20 +45,3 @@ class Wanted(NamedTuple):
         if target is None and width == d + 1:  # one column more than the features: the target
             (target,) = set(range(width)) - set(features)
         return features, target
-
-    def _find(self, names: list[str] | None, width: int, file: str) -> int:
-        target = self.target or ""
-        if names is not None:
-            if target in names:
-                return names.index(target)
-            close = difflib.get_close_matches(target, names, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"{file} has no column {target!r}; it has {_shown(names)}.{hint}")
-        if target.isascii() and target.isdigit() and 1 <= int(target) <= width:
-            return int(target) - 1
-        raise ValueError(f"{file} does not name its columns: --target must be a number from 1 to {width}; "
-                         f"got {target!r}.")  # fmt: skip
-
-
-def _shown(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")

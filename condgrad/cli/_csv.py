@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from condgrad.cli._columns import Wanted
+from condgrad.datasets.delimited import decode, is_number, rows_of
 
 
 def parse_csv(content: bytes, name: str, delimiter: str, wanted: Wanted) -> tuple[Any, Any, Any]:
     """Return X, y and the names of the features of a CSV text."""
-    text = _decode(content, name)
-    first = next(_rows(text, delimiter, name), None)
+    text = decode(content, name)
+    first = next(rows_of(text, delimiter, name), None)
     if first is None:
         raise ValueError(f"{name} holds no samples.")
     number, fields = first
-    has_header = wanted.header == "yes" or (wanted.header == "auto" and not any(map(_is_number, fields)))
+    has_header = wanted.header == "yes" or (wanted.header == "auto" and not any(map(is_number, fields)))
     names = [field.strip() for field in fields] if has_header else None
     features, target = wanted.columns(names, len(fields), name)
     table = _plain_numbers(text, delimiter, number if has_header else number - 1, len(fields))
@@ -50,14 +48,14 @@ def _field_by_field(
 ) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
     rows, targets = [], []
     titles = [repr(field.strip()) if has_header else str(k + 1) for k, field in enumerate(first)]
-    lines = _rows(text, delimiter, name)
+    lines = rows_of(text, delimiter, name)
     if has_header:
         next(lines)
     for number, fields in lines:
         if len(fields) != len(first):
             raise ValueError(f"{name}, line {number}: there must be {len(first)} fields; got {len(fields)}.")
         for k in features if target is None or labels else [*features, target]:
-            if not _is_number(fields[k]):
+            if not is_number(fields[k]):
                 raise ValueError(
                     f"{name}, line {number}: column {titles[k]} must hold a finite number; got {fields[k][:40]!r}."
                 )
@@ -72,36 +70,6 @@ def _field_by_field(
 
 
 def _as_targets(targets: list[str]) -> np.ndarray:
-    if all(map(_is_number, targets)):
+    if all(map(is_number, targets)):
         return np.array(list(map(float, targets)))
     return np.array(targets)
-
-
-def _rows(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty, each with the line that it ends on."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        for fields in reader:
-            if any(field.strip() for field in fields):
-                yield reader.line_num, fields
-    except csv.Error as error:
-        raise ValueError(f"{name}, line {reader.line_num}: {error}.") from None
-
-
-def _decode(content: bytes, name: str) -> str:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ValueError(f"{name}, line {line}: the byte {content[error.start]:#04x} is not UTF-8 text.") from None
-    if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        raise ValueError(f"{name}, line {line}: there is a zero byte, which text does not have.")
-    return text
-
-
-def _is_number(field: str) -> bool:
-    try:
-        return "_" not in field and bool(np.isfinite(float(field)))
-    except ValueError:
-        return False

@@ -20,8 +20,8 @@ FILLED_IN = {
 _SPEC = "NAME[:KEY=VALUE,...]"
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """Add the data file and how to read it."""
+def add_data(parser: argparse.ArgumentParser) -> Any:
+    """Add the data file and how to read it, and return their group of options."""
     parser.add_argument("data", metavar="DATA", help="file with the data, or - for standard input")
     group = parser.add_argument_group("data")
     group.add_argument(
@@ -29,10 +29,28 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--target", metavar="COLUMN", help="name of the target column of CSV or Parquet, or its number "
                        "from 1 where columns have no names (default: the last one)")  # fmt: skip
-    group.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="whether the first line of CSV "
-                       "names the columns (default: auto, yes where no field of it is a number)")  # fmt: skip
+    _add_header(group)
     group.add_argument("--n-features", type=int, metavar="N", help="number of features of LIBSVM text (default: its "
                        "largest index)")  # fmt: skip
+    return group
+
+
+def add_entries(parser: argparse.ArgumentParser) -> None:
+    """Add how to read a file with entries of a matrix."""
+    group = parser.add_argument_group("data")
+    add_columns(group, "default: the first three")
+    _add_header(group)
+
+
+def add_columns(group: Any, which: str) -> None:
+    """Add the columns of a file with entries of a matrix."""
+    group.add_argument("--columns", metavar="ROW,COLUMN,VALUE", help="names of the columns with row id, column id and "
+                       f"value, or numbers from 1 where they have no names ({which})")  # fmt: skip
+
+
+def _add_header(group: Any) -> None:
+    group.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="whether the first line of CSV "
+                       "names the columns (default: auto, yes where no field of it is a number)")  # fmt: skip
 
 
 def add_problem(parser: argparse.ArgumentParser, *, has_radius: bool = True) -> Any:

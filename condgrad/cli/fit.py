@@ -7,11 +7,12 @@ Frank-Wolfe gap is at most --tol. For a convex loss no w of the set is better by
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from condgrad.cli import _options as options
 from condgrad.cli._outputs import check_outputs, check_plot, note, save_plot, show
+from condgrad.cli._saved_runs import SavedRun
+from condgrad.cli._saved_runs import add_options as add_saving
 
 EPILOG = """\
 A run with --out saves itself now and then in FILE.checkpoint. After kill -9 or a power cut the
@@ -34,18 +35,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     problem.add_argument("--intercept", action="store_true", help="add an intercept, which is not constrained")
     options.add_run(parser)
     output = options.add_outputs(parser, "model file (.npz)", "the gap against epochs and the objective against time")
-    output.add_argument("--checkpoint", metavar="FILE", help="where the run is saved (default: OUT.checkpoint)")
-    output.add_argument("--checkpoint-every", type=float, default=30.0, metavar="S", help="seconds between two saves "
-                        "(default: 30)")  # fmt: skip
-    output.add_argument("--resume", action="store_true", help="go on from the checkpoint where there is one")
+    add_saving(output)
 
 
 def run(args: argparse.Namespace) -> int:
     """Fit, write, report."""
-    checkpoint = _checkpoint(args)
-    is_resumed = args.resume and checkpoint is not None and checkpoint.exists()
+    saved = SavedRun(args)
     check_plot(args.plot)
-    check_outputs(args.out, args.plot, force=args.force or is_resumed)
+    check_outputs(args.out, args.plot, force=args.force or saved.is_resumed)
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.model import class_values
@@ -56,10 +53,6 @@ def run(args: argparse.Namespace) -> int:
     y, classes = encode_targets(data.y, loss)
     problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept)
     note(args, str(data))
-    if args.resume:
-        note(args, f"going on from {checkpoint}." if is_resumed else "there is no checkpoint: starting afresh.")
-    if checkpoint is not None and not args.resume:
-        checkpoint.unlink(missing_ok=True)
     result = cg.minimize(
         problem,
         solver,
@@ -68,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         tol=args.tol,
         relative_tol=args.relative_tol,
         max_time=args.max_time,
-        checkpoint=None if checkpoint is None else cg.Checkpoint(checkpoint, every=args.checkpoint_every),
+        checkpoint=saved.begin(),
         random_state=args.seed,
         verbose=not args.quiet,
     )
@@ -76,9 +69,8 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         cg.save_model(args.out, model)
     if args.plot is not None:
-        save_plot(_draw(result), args.plot)
-    if checkpoint is not None and result.status is cg.Status.CONVERGED:
-        checkpoint.unlink(missing_ok=True)
+        save_plot(draw_run(result), args.plot)
+    saved.end(result.status)
     _report(args, model, result)
     return exit_code(result.status)
 
@@ -88,20 +80,7 @@ def exit_code(status: Any) -> int:
     return {"CONVERGED": 0, "INTERRUPTED": 130}.get(status.name, 1)
 
 
-def _checkpoint(args: argparse.Namespace) -> Path | None:
-    """Return where the run is saved, None for nowhere; what would lose a saved run is refused."""
-    name = args.checkpoint or (None if args.out is None else f"{args.out}.checkpoint")
-    if name is None:
-        if args.resume:
-            raise ValueError("--resume needs --out or --checkpoint: the run was saved beside its output.")
-        return None
-    path = Path(name)
-    if path.exists() and not args.resume and not args.force:
-        raise ValueError(f"{name!r} holds an unfinished run; use --resume to go on, or --force to start afresh.")
-    return path
-
-
-def _draw(result: Any) -> Any:
+def draw_run(result: Any) -> Any:
     """Return axes with the gap against epochs; beside it, in the same figure, the objective against time."""
     import matplotlib.pyplot as plt
 

@@ -3,6 +3,9 @@
 Writes a CSV with one line per sample: the prediction, for a loss of two classes also the score
 x_i'w + b and, where the loss models it, the probability of the second class. Where the file
 holds targets, the mean loss and the share of errors (or the root mean squared error) are told.
+
+For a completed matrix the file holds ids of rows and columns, and values where they are known;
+each line of the CSV repeats the ids. What the model has not seen is predicted by biases.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import sys
 from typing import Any
 
 from condgrad.cli import _options as options
-from condgrad.cli._outputs import check_outputs, show
+from condgrad.cli._outputs import check_outputs, note, show
 
 EPILOG = """\
 Columns of a CSV or Parquet file are found by name where the model has names, in any order; one
@@ -23,6 +26,7 @@ column more than the features is taken for the target.
 examples:
   condgrad predict model.npz test.svm --out predictions.csv
   condgrad predict model.npz new.csv | head
+  condgrad predict completed.npz pairs.csv --out predictions.csv
 
 exit codes: 0 done, 2 bad input
 """
@@ -30,8 +34,9 @@ exit codes: 0 done, 2 bad input
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("model", metavar="MODEL", help="model file, as `condgrad fit --out` writes it")
-    options.add_data(parser)
+    parser.add_argument("model", metavar="MODEL", help="model file, as --out of fit, cv or complete writes it")
+    group = options.add_data(parser)
+    options.add_columns(group, "of a completed matrix; the value may be left out; default: the first ones")
     options.add_outputs(parser, "CSV file with the predictions (default: standard output)")
 
 
@@ -40,19 +45,24 @@ def run(args: argparse.Namespace) -> int:
     args.out = None if args.out == "-" else args.out
     check_outputs(args.out, force=args.force)
     from condgrad.cli._data import encode_targets, read_data
+    from condgrad.completion_model import CompletionModel
     from condgrad.model_file import load_model
     from condgrad.sealed_file import write_file
 
     if args.json and args.out is None:
         raise ValueError("--json prints the scores on standard output; give --out FILE for the predictions.")
     model = load_model(args.model)
+    if isinstance(model, CompletionModel):
+        return _predict_entries(args, model)
+    if args.columns is not None:
+        raise ValueError("--columns is for completed matrices; this model is a linear one.")
     data = read_data(args, labels=model.classes is not None, model=model)
     columns: dict[str, Any] = {"prediction": model.predict(data.X)}
     if model.classes is not None:
         columns["score"] = model.decide(data.X)
         if (probability := model.probabilities(data.X)) is not None:
             columns["probability"] = probability
-    text = _as_csv(columns)
+    text = _as_csv({name: column.tolist() for name, column in columns.items()})
     if args.out is None:
         sys.stdout.write(text)
         return 0
@@ -60,10 +70,43 @@ def run(args: argparse.Namespace) -> int:
     numbers: dict[str, Any] = {"n_samples": data.X.shape[0], "out": args.out}
     if data.y is not None:
         numbers |= score(model, data.X, encode_targets(data.y, model.loss, model.classes)[0])
-    names = {"n_samples": "samples", "mean_loss": "mean loss", "error_rate": "errors", "rmse": "rmse", "out": "out"}
-    rows = {names[key]: f"{value:.6g}" if isinstance(value, float) else value for key, value in numbers.items()}
-    show(args, rows, numbers)
+    _report(args, numbers)
     return 0
+
+
+def _predict_entries(args: argparse.Namespace, model: Any) -> int:
+    """Predict places of a completed matrix, write, report."""
+    from condgrad.cli._entries import predict_entries, read_entries
+    from condgrad.sealed_file import write_file
+
+    for option, value in (("--target", args.target), ("--n-features", args.n_features)):
+        if value is not None:
+            raise ValueError(f"{option} is for linear models; this one is a completed matrix, see --columns.")
+    if args.format not in (None, "csv"):
+        raise ValueError(
+            f"a completed matrix reads text with ids of rows and columns; leave out --format {args.format}."
+        )
+    entries = read_entries(args, args.data, model)
+    p, numbers = predict_entries(model, entries)
+    ids: list[tuple[Any, Any]] = [(entries.row_labels, entries.rows), (entries.col_labels, entries.cols)]
+    rows, columns = ([labels[k] for k in places.tolist()] for labels, places in ids)
+    text = _as_csv({"row": rows, "column": columns, "prediction": p.tolist()})
+    if args.out is None:
+        sys.stdout.write(text)
+        if "rmse" in numbers:
+            note(args, f"rmse {numbers['rmse']:.6g}, mae {numbers['mae']:.6g} on {p.size} entries")
+        return 0
+    write_file(args.out, text.encode())
+    _report(args, numbers | {"out": args.out})
+    return 0
+
+
+def _report(args: argparse.Namespace, numbers: dict[str, Any]) -> None:
+    names = {"n_samples": "samples", "n_unseen": "unseen", "mean_loss": "mean loss", "error_rate": "errors"}
+    rows = {
+        names.get(key, key): f"{value:.6g}" if isinstance(value, float) else value for key, value in numbers.items()
+    }
+    show(args, rows, numbers)
 
 
 def score(model: Any, X: Any, y: Any) -> dict[str, float]:
@@ -81,5 +124,5 @@ def _as_csv(columns: dict[str, Any]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*(column.tolist() for column in columns.values())))
+    writer.writerows(zip(*columns.values()))
     return buffer.getvalue()

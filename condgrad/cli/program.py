@@ -7,16 +7,17 @@ import os
 import sys
 from collections.abc import Sequence
 
-from condgrad.cli import bench, cv, fit, losses, path, predict, sets, solvers, theory
+from condgrad.cli import bench, complete, cv, fit, losses, path, predict, sets, solvers, theory
 
 CONVERGED, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-_COMMANDS = (fit, path, cv, predict, theory, solvers, losses, sets, bench)
+_COMMANDS = (fit, path, cv, complete, predict, theory, solvers, losses, sets, bench)
 _DESCRIPTION = """\
-Constrained linear models without projections, each answer with a certificate: the exact
-Frank-Wolfe gap, a bound of how far the objective is from its optimum over the set.
+Constrained linear models and matrices of low rank without projections, each answer with a
+certificate: the Frank-Wolfe gap, a bound of how far the objective is from its optimum.
 
   condgrad fit train.svm --loss logistic --set l1 --radius 10 --out model.npz
   condgrad predict model.npz test.svm --out predictions.csv
+  condgrad complete ratings.csv --radius 5000 --loss huber --out model.npz
 """
 _EPILOG = """\
 exit codes:

@@ -99,14 +99,21 @@ def _entry(name: str) -> _Entry:
     return _CATALOGUE[name]
 
 
-def _find(entry: _Entry) -> pathlib.Path | None:
-    """Return the file in the folder that CONDGRAD_DATA names, or None."""
+def data_folder() -> pathlib.Path | None:
+    """Return the folder that the environment variable CONDGRAD_DATA names, None where it names none."""
     named = os.environ.get(_VARIABLE)
     if not named:
         return None
-    root = pathlib.Path(named)
-    if not root.is_dir():
+    if not pathlib.Path(named).is_dir():
         raise FileNotFoundError(f"{_VARIABLE} names the folder {named!r}, which does not exist.")
+    return pathlib.Path(named)
+
+
+def _find(entry: _Entry) -> pathlib.Path | None:
+    """Return the file in the folder that CONDGRAD_DATA names, or None."""
+    root = data_folder()
+    if root is None:
+        return None
     for parent in (root, *sorted(path for path in root.iterdir() if path.is_dir())):
         for suffix in _SUFFIXES:
             path = parent / (entry.file + suffix)

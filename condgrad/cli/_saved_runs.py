@@ -1,0 +1,49 @@
+"""Runs that save themselves beside their output, and go on from there."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from condgrad.cli._outputs import note
+
+
+def add_options(output: Any) -> None:
+    """Add the options to a group."""
+    output.add_argument("--checkpoint", metavar="FILE", help="where the run is saved (default: OUT.checkpoint)")
+    output.add_argument("--checkpoint-every", type=float, default=30.0, metavar="S", help="seconds between two saves "
+                        "(default: 30)")  # fmt: skip
+    output.add_argument("--resume", action="store_true", help="go on from the checkpoint where there is one")
+
+
+class SavedRun:
+    """Where a run is saved, if anywhere; what would lose a saved run is refused."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        name = args.checkpoint or (None if args.out is None else f"{args.out}.checkpoint")
+        self.args = args
+        self.path = None if name is None else Path(name)
+        if self.path is None and args.resume:
+            raise ValueError("--resume needs --out or --checkpoint: the run was saved beside its output.")
+        if self.path is not None and self.path.exists() and not args.resume and not args.force:
+            raise ValueError(f"{name!r} holds an unfinished run; use --resume to go on, or --force to start afresh.")
+        self.is_resumed = args.resume and self.path is not None and self.path.exists()
+
+    def begin(self) -> Any:
+        """Return the Checkpoint for the run, None for none; an old one that is not gone on from is deleted."""
+        if self.args.resume:
+            note(self.args, f"going on from {self.path}." if self.is_resumed else "there is no checkpoint: starting "
+                 "afresh.")  # fmt: skip
+        if self.path is None:
+            return None
+        from condgrad.checkpoint import Checkpoint
+
+        if not self.args.resume:
+            self.path.unlink(missing_ok=True)
+        return Checkpoint(self.path, every=self.args.checkpoint_every)
+
+    def end(self, status: Any) -> None:
+        """Delete the checkpoint of a run that has converged."""
+        if self.path is not None and status.name == "CONVERGED":
+            self.path.unlink(missing_ok=True)

@@ -1,0 +1,184 @@
+"""Complete a matrix from some of its entries and certify it.
+
+Minimises the mean loss of W[i, j] + biases of row i and column j at the entries over matrices W
+with nuclear norm at most the radius, until the Frank-Wolfe gap is at most --tol times the loss of
+the biases alone. For a convex loss no W of the ball is better by more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import Any
+
+from condgrad.cli import _options as options
+from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show
+from condgrad.cli._saved_runs import SavedRun
+from condgrad.cli._saved_runs import add_options as add_saving
+from condgrad.cli.cv import parse_numbers
+from condgrad.cli.fit import draw_run, exit_code
+
+EPILOG = """\
+A line of DATA holds the id of a row, the id of a column and a number, with commas, tabs, ::,
+semicolons or spaces between them; more fields are passed over. Ids are any text, and the model
+knows them: `condgrad predict model.npz pairs.csv` takes them. .gz, .bz2 and .xz are unpacked.
+
+Without --radius a tenth of the entries is held out, and the radius grows until they are predicted
+worse; --cv K does so over K folds. A run with --out saves itself now and then in FILE.checkpoint,
+and the same command with --resume goes on from there; the choice of a radius is then made again.
+
+examples:
+  condgrad complete ratings.csv --radius 5000 --loss huber --out model.npz
+  condgrad complete ml-1m/ratings.dat --weighted --cv 5 --out model.npz --plot run.png
+  condgrad complete u1.base --loss squared --test u1.test --json
+  zcat log.csv.gz | condgrad complete - --columns user,film,stars --max-time 60 --out model.npz
+
+exit codes: 0 converged, 1 a limit came first, 2 bad input, 130 interrupted
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("data", metavar="DATA", help="file with the entries, or - for standard input")
+    options.add_entries(parser)
+    problem = parser.add_argument_group("problem")
+    problem.add_argument("--radius", type=float, metavar="R", help="bound of the nuclear norm (default: chosen)")
+    problem.add_argument("--cv", type=int, metavar="K", help="choose the radius by K folds")
+    problem.add_argument("--radii", metavar="R,R,...", help="radii to choose from with --cv (default: they grow by a "
+                         "factor of sqrt(2))")  # fmt: skip
+    problem.add_argument("--loss", default="huber", metavar="NAME[:KEY=VALUE,...]", help="loss, such as squared or "
+                         "huber:delta=2 (default: huber)")  # fmt: skip
+    problem.add_argument("--weighted", action="store_true", help="weigh rows and columns by how often they are "
+                         "observed; radii are then of the order of the values")  # fmt: skip
+    problem.add_argument("--no-biases", action="store_true", help="leave out the biases of rows and columns")
+    solver = parser.add_argument_group("solver")
+    solver.add_argument("--solver", default="auto", metavar="NAME[:KEY=VALUE,...]", help="solver (default: auto)")
+    solver.add_argument("--tol", type=float, default=1e-3, help="stop at a gap of at most this times the loss of the "
+                        "biases alone (default: 1e-3)")  # fmt: skip
+    solver.add_argument("--max-steps", type=int, default=1000, metavar="N", help="steps of a fit at most "
+                        "(default: 1000)")  # fmt: skip
+    solver.add_argument("--max-time", type=float, metavar="S", help="seconds of a fit at most")
+    solver.add_argument("--seed", type=int, default=0, help="seed of all that is random (default: 0)")
+    output = options.add_outputs(parser, "model file (.npz)", "the gap against epochs and the objective against time")
+    output.add_argument("--test", metavar="FILE", help="other entries: tell the errors of the predictions there")
+    add_saving(output)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit, write, report."""
+    saved = SavedRun(args)
+    check_plot(args.plot)
+    check_outputs(args.out, args.plot, force=args.force or saved.is_resumed)
+    estimator = _estimator(args)
+    from sklearn.exceptions import ConvergenceWarning
+
+    from condgrad.cli._entries import predict_entries, read_entries
+    from condgrad.model_file import save_model
+
+    data = read_entries(args, args.data)
+    test = None if args.test is None else read_entries(args, args.test)
+    note(args, str(data))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the report and the exit code tell it
+        estimator.fit(data.rows, data.cols, data.values, shape=data.shape, checkpoint=saved.begin())
+    result = estimator.result_
+    model = estimator.model_.labelled(data.row_labels, data.col_labels)
+    if args.out is not None:
+        save_model(args.out, model)
+    if args.plot is not None:
+        save_plot(draw_run(result), args.plot)
+    saved.end(result.status)
+    if args.cv is not None and not args.json:
+        _print_radii(estimator)
+    _report(args, model, result, None if test is None else predict_entries(model, test)[1])
+    return exit_code(result.status)
+
+
+def _estimator(args: argparse.Namespace) -> Any:
+    """Return the estimator that the options describe."""
+    loss, solver = options.loss_of(args.loss), options.solver_of(args.solver)
+    radii = parse_numbers(args.radii, "--radii")
+    if args.radius is not None and args.cv is not None:
+        raise ValueError("--radius gives the radius and --cv chooses one; use one of them.")
+    if radii is not None and args.cv is None:
+        raise ValueError("--radii are those that --cv chooses from; use --radius, or add --cv K.")
+    from condgrad.estimators import MatrixCompletion, MatrixCompletionCV
+    from condgrad.losses import Poisson
+    from condgrad.model import class_values
+
+    if class_values(loss) is not None or isinstance(loss, Poisson):
+        raise ValueError(f"complete predicts the entries themselves, and {type(loss).__name__} does not; use huber, "
+                         "squared or another loss of regression.")  # fmt: skip
+    settings = {
+        "loss": loss,
+        "biases": not args.no_biases,
+        "weighted": args.weighted,
+        "solver": solver,
+        "tol": args.tol,
+        "max_iter": args.max_steps,
+        "max_time": args.max_time,
+        "random_state": args.seed,
+        "verbose": not args.quiet,
+    }
+    if args.cv is not None:
+        return MatrixCompletionCV(radii, cv=args.cv, **settings)
+    return MatrixCompletion(args.radius, **settings)
+
+
+def _print_radii(estimator: Any) -> None:
+    """Print how well each radius predicted the entries that were left out."""
+    import numpy as np
+
+    n = estimator.scores_.shape[1]
+    errors = estimator.scores_.std(axis=1, ddof=1) / np.sqrt(n)
+    rows: list[tuple[str, ...]] = [
+        (f"{radius:.5g}", f"{-scores.mean():.6g}", f"{error:.2g}", "<- chosen" if radius == estimator.radius_ else "")
+        for radius, scores, error in zip(estimator.radii_, estimator.scores_, errors)
+    ]
+    print_table(["radius", "loss", "+-", ""], rows)
+    print()
+
+
+def _report(args: argparse.Namespace, model: Any, result: Any, test: dict[str, Any] | None) -> None:
+    m, n = model.shape
+    numbers = {
+        "status": result.status.name,
+        "message": str(result.status),
+        "objective": result.objective,
+        "gap": result.gap,
+        "lower_bound": result.lower_bound,
+        "radius": model.radius,
+        "rank": model.rank,
+        "shape": model.shape,
+        "n_samples": model.n_samples,
+        "intercept": model.intercept,
+        "n_steps": result.n_steps,
+        "n_epochs": result.n_epochs,
+        "seconds": result.seconds,
+        "loss": repr(model.loss),
+        "set": model.constraint,
+        "solver": result.solver,
+        "test": test,
+        "out": args.out,
+        "plot": args.plot,
+    }
+    is_convex = result.lower_bound > -float("inf")
+    bound = f" (so F(W) - F* <= {result.gap:.3g})" if is_convex else " (the loss is not convex)"
+    chosen = (
+        "" if args.radius is not None else " (chosen by " + (f"{args.cv} folds)" if args.cv else "held-out entries)")
+    )
+    rows = {
+        "problem": f"{model.loss!r} over {model.constraint}",
+        "solver": result.solver,
+        "status": f"{result.status.name}: {result.status}",
+        "objective": f"{result.objective:.10g}",
+        "gap": f"{result.gap:.3g}{bound}",
+        "radius": f"{model.radius:.10g}{chosen}",
+        "matrix": f"{m} x {n} of rank {model.rank}, from {model.n_samples} entries",
+        "work": f"{result.n_steps} steps, {result.n_epochs:.1f} epochs, {result.seconds:.3g} s",
+    }
+    if test is not None:
+        unseen = f", {test['n_unseen']} of them by biases alone" if test["n_unseen"] else ""
+        rows["test"] = f"RMSE {test['rmse']:.6g}, MAE {test['mae']:.6g} on {test['n_samples']} entries{unseen}"
+    rows |= {key: numbers[key] for key in ("out", "plot") if numbers[key]}
+    show(args, rows, numbers)

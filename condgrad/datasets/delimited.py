@@ -1,0 +1,80 @@
+"""Delimited text, such as CSV: rows of fields with their lines, and columns by name or number."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+
+from condgrad.names import suggestion
+
+_DELIMITERS = ("::", "\t", ",", ";", " ")
+
+
+def decode(content: bytes, name: str) -> str:
+    """Return the text of a file; what is no text is told with its line."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(f"{name}, line {line}: the byte {content[error.start]:#04x} is not UTF-8 text.") from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise ValueError(f"{name}, line {line}: there is a zero byte, which text does not have.")
+    return text
+
+
+def guess_delimiter(text: str, likely: str | None = None) -> str:
+    """Return what separates the fields of a text by its first line: ``likely`` where it is there, else a usual one.
+
+    >>> guess_delimiter("1::1193::5::978300760"), guess_delimiter("1,The::End,5", likely=",")
+    ('::', ',')
+    """
+    first = next((line for line in io.StringIO(text) if line.strip()), "")
+    order = _DELIMITERS if likely is None else (likely, *_DELIMITERS)
+    return next((mark for mark in order if mark in first.strip()), likely or ",")
+
+
+def rows_of(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not empty, each with the line that it ends on.
+
+    Fields may be quoted, unless the delimiter has two characters, as in ``1::1193::5``.
+    """
+    if len(delimiter) > 1:
+        for number, line in enumerate(io.StringIO(text), start=1):
+            if line.strip():
+                yield number, line.split(delimiter)
+        return
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=delimiter == " ")
+    try:
+        for fields in reader:
+            if any(map(str.strip, fields)):
+                yield reader.line_num, fields
+    except csv.Error as error:
+        raise ValueError(f"{name}, line {reader.line_num}: {error}.") from None
+
+
+def is_number(field: str) -> bool:
+    """Tell whether a field is a finite number.
+
+    >>> is_number("1e3"), is_number("1_000"), is_number("nan")
+    (True, False, False)
+    """
+    try:
+        return "_" not in field and math.isfinite(float(field))
+    except ValueError:
+        return False
+
+
+def find_column(wanted: str, names: Sequence[str] | None, width: int, name: str, option: str) -> int:
+    """Return the place of a column that an option asks for by name, or by number from 1 where there are no names."""
+    if names is not None:
+        if wanted in names:
+            return list(names).index(wanted)
+        shown = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
+        raise ValueError(f"{name} has no column {wanted!r}; it has {shown}.{suggestion(wanted, names)}")
+    if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= width:
+        return int(wanted) - 1
+    raise ValueError(f"{name} does not name its columns: {option} must be a number from 1 to {width}; got {wanted!r}.")
