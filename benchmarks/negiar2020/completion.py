@@ -28,24 +28,24 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=30.0, help="for each method (default: 30)")
     parser.add_argument("--save", type=pathlib.Path, default=HERE / "outputs" / "completion.png", metavar="FILE")
     options = parser.parse_args()
-    name, radius = ("movielens-1m", 3500.0) if options.full else ("movielens-100k", 540.0)
+    name, radius = ("1m", 3500.0) if options.full else ("100k", 540.0)
     try:
-        data = datasets.load_ratings(name)
+        data = datasets.load_movielens(name)
     except FileNotFoundError as error:
-        print(f"Skipped {name}: {error}")
+        print(f"Skipped MovieLens {name}: {error}")
         return 0
     values = data.values - data.values.mean()
     ball = cg.constraints.NuclearBall(radius)
     problem = cg.CompletionProblem(data.rows, data.cols, values, cg.losses.Huber(1.0), ball, shape=data.shape)
     runs = {}
-    for method, colour in COLOURS.items():
+    for method in COLOURS:
         kind = cg.solvers.by_name(method)
         solver = kind() if method in ("fw", "low-rank") else kind(batch_size=BATCH)
         cg.minimize(problem, solver, max_steps=2, random_state=0)  # compiles
         runs[method] = cg.minimize(problem, solver, tol=1e-5, max_time=options.seconds, max_epochs=1e9, random_state=0)
     bound = max(run.lower_bound for run in runs.values())
     best = min(run.objective for run in runs.values())
-    print(f"{name}: {values.size} ratings, radius {radius:g}; F* between {bound:.6f} and {best:.6f}")
+    print(f"MovieLens {name}: {values.size} ratings, radius {radius:g}; F* between {bound:.6f} and {best:.6f}")
     print(f"{'method':10} {'steps':>7} {'epochs':>8} {'seconds':>8} {'F - best':>9} {'gap':>9} {'rank':>5}")
     for method, run in runs.items():
         print(

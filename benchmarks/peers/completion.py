@@ -45,8 +45,8 @@ def main() -> int:
 def split(name: str) -> tuple[Any, Any]:
     """Return training and test ratings."""
     if name == "u1":
-        return datasets.load_ratings("movielens-100k-u1-base"), datasets.load_ratings("movielens-100k-u1-test")
-    whole = datasets.load_ratings("movielens-1m")
+        return datasets.load_movielens("100k/u1.base"), datasets.load_movielens("100k/u1.test")
+    whole = datasets.load_movielens("1m")
     order = np.random.default_rng(0).permutation(whole.values.size)
     test, train = order[: order.size // 10], order[order.size // 10 :]
     return tuple(
@@ -71,14 +71,18 @@ def ratings(name: str) -> None:
             start = time.perf_counter()
             p = als(train, test, shape, rank, penalty)
             seconds = time.perf_counter() - start
-            print(f"{f'biases + ALS, ridge {penalty} n_i':34} {seconds:8.2f} {rmse(p, test):7.4f} {rank:5d}", flush=True)
+            print(
+                f"{f'biases + ALS, ridge {penalty} n_i':34} {seconds:8.2f} {rmse(p, test):7.4f} {rank:5d}", flush=True
+            )
     cg.MatrixCompletion(1.0, "squared").fit(train.rows[:1000], train.cols[:1000], train.values[:1000])  # compiles
     for weighted in (False, True):
         label = "condgrad, " + ("weighted" if weighted else "plain") + " nuclear norm"
         start = time.perf_counter()
         chosen = cg.MatrixCompletion(loss="squared", weighted=weighted, tol=5e-3, random_state=0)
         chosen.fit(train.rows, train.cols, train.values, shape=shape)
-        print(f"{f'{label}, radius=None, tol 5e-3':34} {time.perf_counter() - start:8.2f}", line(chosen, test), flush=True)
+        print(
+            f"{f'{label}, radius=None, tol 5e-3':34} {time.perf_counter() - start:8.2f}", line(chosen, test), flush=True
+        )
         start = time.perf_counter()
         model = cg.MatrixCompletion(chosen.radius_, "squared", weighted=weighted, tol=5e-4)
         model.fit(train.rows, train.cols, train.values, shape=shape)
@@ -95,7 +99,13 @@ def als(train: Any, test: Any, shape: tuple[int, int], rank: int, penalty: float
     """Return predictions of biases and alternating ridge regressions, penalised by the number of ratings of a row."""
     m, n = shape
     start = cg.CompletionProblem(
-        train.rows, train.cols, train.values, cg.losses.Squared(), cg.constraints.NuclearBall(1.0), shape=shape, biases=True
+        train.rows,
+        train.cols,
+        train.values,
+        cg.losses.Squared(),
+        cg.constraints.NuclearBall(1.0),
+        shape=shape,
+        biases=True,
     )
     a, b = start.best_biases(np.zeros(start.n_samples))  # type: ignore[misc]
     residual = train.values - a[train.rows] - b[train.cols]
@@ -124,14 +134,20 @@ def dense(name: str) -> None:
     )
     cg.minimize(problem, max_steps=2)  # compiles
     best = cg.minimize(problem, tol=1e-7, max_steps=60)
-    print(f"\ndense: MovieLens 100K, Huber, radius {radius:g}; seconds to F <= (1 + eps) F*, F* = {best.lower_bound:.6f}")
+    print(
+        f"\ndense: MovieLens 100K, Huber, radius {radius:g}; seconds to F <= (1 + eps) F*, F* = {best.lower_bound:.6f}"
+    )
     course = cg.minimize(problem, "low-rank", tol=1e-7, max_steps=60, evaluate_every=1e-9).trace
     seconds, objectives = dense_frank_wolfe(train, values, radius, 120.0)
     for eps in (1e-1, 3e-2, 1e-2, 3e-3, 1e-3):
         level = (1 + eps) * best.objective
         ours = course.seconds[np.flatnonzero(course.objective <= level)[0]]
         theirs = seconds[np.flatnonzero(objectives <= level)[:1]]
-        said = f"{theirs[0]:8.2f}  ratio {theirs[0] / ours:6.0f}" if theirs.size else f"> {seconds[-1]:.0f} (ratio > {seconds[-1] / ours:.0f})"
+        said = (
+            f"{theirs[0]:8.2f}  ratio {theirs[0] / ours:6.0f}"
+            if theirs.size
+            else f"> {seconds[-1]:.0f} (ratio > {seconds[-1] / ours:.0f})"
+        )
         print(f"  eps {eps:7.0e}   low-rank {ours:7.3f}   dense Frank-Wolfe {said}")
 
 
@@ -194,7 +210,10 @@ def robust(name: str) -> None:
             model = cg.MatrixCompletion(loss=loss, weighted=weighted, random_state=0)
             model.fit(train.rows, train.cols, values, shape=train.shape)
             label = f"{loss!r}{', weighted' if weighted else ''}"
-            print(f"  {label:28} {rmse(model.predict(test.rows, test.cols), test):.4f}  radius {model.radius_:.4g}", flush=True)
+            print(
+                f"  {label:28} {rmse(model.predict(test.rows, test.cols), test):.4f}  radius {model.radius_:.4g}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
