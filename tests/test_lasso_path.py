@@ -11,9 +11,11 @@ from sklearn.linear_model import lasso_path as sklearn_path
 
 import condgrad as cg
 from condgrad.linalg.matrix import Matrix
+from condgrad.paths.clusters import find_clusters
 from condgrad.paths.columns import make_columns
 from condgrad.paths.engine import ExactEngine, GramSolver
 from condgrad.paths.oracle import LazyOracle
+from condgrad.paths.sweep_solver import SweepSolver
 
 
 def regression(n, d, seed, density=1.0, noise=0.3):
@@ -35,7 +37,8 @@ def gap_from_scratch(X, y, w, radius=None, alpha=None, weight=None, scale=1.0, i
     zero = 0.5 * weight @ target**2
     if alpha is None:
         return (r @ w + radius * np.abs(r).max()) / zero
-    share = min(1.0, alpha / np.abs(r).max())
+    R_R = weight @ R**2
+    share = min((weight * R) @ target / R_R, alpha / np.abs(r).max())
     primal = 0.5 * weight @ R**2 + alpha * np.abs(w).sum()
     return (primal - (share * (weight * R) @ target - 0.5 * share**2 * weight @ R**2)) / zero
 
@@ -267,6 +270,56 @@ def test_sweeps_reach_the_same_points(kind, fit_intercept, monkeypatch):
     assert info.status is cg.Status.CONVERGED
 
 
+@pytest.mark.parametrize("tol", [1e-3, 1e-8])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_penalties_of_a_text_with_near_equal_words(tol, weighted, monkeypatch):
+    """Sweeps by cluster and Newton steps, on rare columns of which many are equal or nearly so."""
+    rng = np.random.default_rng(3)
+    X = scipy.sparse.random(150, 400, 0.02, random_state=3, format="csc").tolil()
+    X[:, 100:200] = X[:, :100] * 0.5
+    X[:, 200:250] = X[:, :50] + scipy.sparse.random(150, 50, 0.004, random_state=4)
+    X = X.tocsc()
+    y = X[:, :60] @ rng.standard_normal(60) + 0.1 * rng.standard_normal(150)
+    weight = rng.uniform(0.5, 2.0, 150) if weighted else None
+    monkeypatch.setattr(GramSolver, "is_outgrown", lambda self, tol: True)
+    alphas = np.abs(X.T @ y).max() / 150 * np.geomspace(0.7, 0.01, 25)
+    for intercept in (False, True):
+        _, coefs, info = cg.lasso_path(X, y, alphas=alphas, tol=tol, sample_weight=weight, fit_intercept=intercept)
+        assert info.status is cg.Status.CONVERGED
+        for k, alpha in enumerate(alphas):
+            w, b = coefs[:, k].toarray().ravel(), info.intercept[k]
+            v = np.ones(150) if weight is None else weight
+            gap = gap_from_scratch(X, y, w, alpha=alpha, weight=v, intercept=b if intercept else None)
+            assert gap <= tol * (1 + 1e-6)
+
+
+def test_one_solution_may_serve_two_penalties():
+    X, y = regression(60, 200, seed=23)
+    alphas = np.abs(X.T @ y).max() / 60 * np.geomspace(0.9, 0.05, 100)
+    _, coefs, info = cg.lasso_path(X, y, alphas=alphas, tol=1e-2)
+    assert info.n_looks < 60
+    for k, alpha in enumerate(alphas):
+        assert gap_from_scratch(X, y, coefs[:, k].toarray().ravel(), alpha=alpha) <= 1e-2
+
+
+def test_clusters_hold_the_gram_matrix_of_near_equal_columns():
+    rng = np.random.default_rng(5)
+    X = np.where(rng.random((80, 30)) < 0.05, rng.standard_normal((80, 30)), 0.0)
+    X[:3, 10:13] = X[5:8, 20] = 1.0
+    X[rng.random(80) < 0.9, 25:] = 1.0
+    columns = make_columns(Matrix(scipy.sparse.csc_matrix(X)), np.full(80, 1 / 80), True, False)
+    clusters = find_clusters(columns, np.arange(30))
+    Z = X - X.mean(axis=0)
+    G = Z.T @ Z / 80
+    assert sorted(clusters.order) == list(range(30))
+    sizes = np.diff(clusters.starts)
+    assert sizes.max() >= 3
+    for b, size in enumerate(sizes):
+        members = clusters.order[clusters.starts[b] : clusters.starts[b + 1]]
+        block = clusters.gram[clusters.offsets[b] : clusters.offsets[b] + size**2].reshape(size, size)
+        np.testing.assert_allclose(block, G[np.ix_(members, members)], atol=1e-14)
+
+
 def test_ctrl_c_keeps_the_points_that_are_done():
     X, y = regression(30, 50, seed=15)
 
@@ -278,6 +331,30 @@ def test_ctrl_c_keeps_the_points_that_are_done():
     assert info.status is cg.Status.INTERRUPTED
     assert radii.size == coefs.shape[1] == info.gap.size == 4
     assert info.relative_gap.max() <= 1e-6
+
+
+@pytest.mark.parametrize("inside", ["search", "point", "sweeps"])
+def test_ctrl_c_is_heard_inside_a_point_and_inside_the_search_for_the_radius(inside, monkeypatch):
+    X, y = regression(60, 90, seed=15)
+    alphas = None if inside == "search" else np.abs(X.T @ y).max() / 60 * np.geomspace(0.9, 0.01, 10)
+    calls, owner = [], {"sweeps": SweepSolver}.get(inside, ExactEngine)
+    name = {"sweeps": "_sweep"}.get(inside, "renew")
+    if inside == "sweeps":
+        monkeypatch.setattr(GramSolver, "is_outgrown", lambda self, tol: True)
+    method = getattr(owner, name)
+
+    def press(self, *args):
+        calls.append(1)
+        if len(calls) == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+        return method(self, *args)
+
+    monkeypatch.setattr(owner, name, press)
+    radii, coefs, info = cg.lasso_path(X, y, alphas=alphas, tol=1e-9)
+    assert info.status is cg.Status.INTERRUPTED
+    assert radii.size == coefs.shape[1] == info.gap.size < 10
+    assert radii.size == 0 if inside == "search" else info.relative_gap.max() <= 1e-9
+    assert 6 <= len(calls) <= 8  # it stopped right there
 
 
 def test_callback_sees_points_and_may_stop():

@@ -74,17 +74,6 @@ def _measure(columns, has_intercept, standardize, start, stop):
 
 
 @kernel
-def predict(columns, features, x, out):
-    """Fill ``out`` with sum_k x_k scale_j x_j over the features j = features_k."""
-    vector = DenseVector(out)
-    for i in range(out.shape[0]):
-        out[i] = 0.0
-    for k in range(features.shape[0]):
-        if x[k] != 0.0:
-            columns.add(features[k], x[k], vector)
-
-
-@kernel
 def extend_gram(columns, features, first, c, target, G, buffer):
     """Fill the rows of G and the entries of c that belong to features[first:], the new ones.
 

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.paths.columns import Columns, extend_gram
+from condgrad.interrupts import Interrupts
+from condgrad.paths.columns import Columns
+from condgrad.paths.gram_solver import GramSolver
 from condgrad.paths.oracle import LazyOracle
-from condgrad.paths.quadratic import GAVE_UP, Model, correlate, duality_gap, solve_model
-from condgrad.paths.sweeps import correlate_columns, renew, solve_kkt, sweep_model
+from condgrad.paths.quadratic import duality_gap
+from condgrad.paths.sweep_solver import SweepSolver
+from condgrad.paths.sweeps import Atoms, Fit, renew
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _INNER = 0.6  # share of the tolerance that the working set's own gap may use up
-# Sweeps take over where there are so many times more atoms than entries in a column, at rough and at tight tolerances.
-_DENSE_WORK = 20, 120
-_ROUGH_TOL = 1e-5  # relative gaps above this are rough ones
-_MOST_DENSE = 800  # nonzero coefficients up to which a dense factor may serve
-_ROUNDING = 1e-15  # relative gaps below this are lost in rounding
-_MOST_PENALTIES = 50
-_MOST_SWEEPS = 200  # rounds of sweeps and Newton steps for one penalty
-_SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
+_SHARED = 0.5  # share of the tolerance that a solution for a penalty nearby may use up
+_AHEAD = 0.1  # share of the last gap that the working set's own gap may have while atoms are missing
 _FIRST = 0.9  # the first atoms are those with at least this share of the largest correlation
 _NEAR = 0.9  # features with at least this share of the largest correlation are asked first in later rounds
 _BATCH = 30  # atoms that enter at least after one look, or a quarter of those with a coefficient
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
+
+
+class InterruptedPathError(Exception):
+    """Ctrl-C was pressed while a point was being solved."""
 
 
 class Point(NamedTuple):
@@ -38,25 +40,18 @@ class Point(NamedTuple):
     objective: float
 
 
-class Fit(NamedTuple):
-    """Sums at a point: ||R||^2, <y, Xx>, <R, Xx>, ||x||_1, and the sum of the weighted residuals."""
-
-    squared_r: float
-    fit: float
-    along: float
-    norm: float
-    mu: float
-
-
 class ExactEngine:
     """Solves points one after the other, each from where the last one ended."""
 
-    def __init__(self, columns: Columns, n_stored: int, y: np.ndarray, has_intercept: bool) -> None:
+    def __init__(
+        self, columns: Columns, n_stored: int, y: np.ndarray, has_intercept: bool, interrupts: Interrupts | None = None
+    ) -> None:
         self.columns, self.y, self.has_intercept = columns, y, has_intercept
-        n = y.shape[0]
-        self.p, self.R, self.a, self.buffer = np.zeros(n), y.copy(), columns.weight * y, np.zeros(n)
+        self.interrupts = interrupts
+        self.R, self.a, self.buffer = y.copy(), columns.weight * y, np.zeros(y.size)
         self.squared_y = float(self.a @ y)
         self.features = np.empty(0, np.int64)
+        self.atoms = Atoms(columns, self.features)
         self.is_atom = np.zeros(columns.norm.size, np.bool_)  # whether a feature is among them
         self.solver: GramSolver | SweepSolver = GramSolver(self)
         self.oracle = LazyOracle(columns, n_stored, self.R)
@@ -71,29 +66,33 @@ class ExactEngine:
         """Half the squared norm of y, the objective at zero: what relative gaps are relative to."""
         return 0.5 * self.squared_y
 
-    def solve(self, target: float, *, is_penalised: bool, tol: float) -> Point:
+    def solve(self, target: float, *, is_penalised: bool, tol: float, following: float | None = None) -> Point:
         """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``.
 
         The gap is exact: the oracle proves the largest correlation. It exceeds the limit only where rounding does not
-        let it fall any further.
+        let it fall any further. ``following`` is the penalty that comes next: where the tolerance allows, a solution
+        between the two is found that serves for both.
         """
         limit = tol * self.scale
         gap = self._gap(self.fit, target, is_penalised, self.largest_now)
         if gap <= limit:  # the last point serves for this one too
             return self._point(gap)
-        inner_tol = _INNER * limit
+        aim = self._between(target, following, limit) if is_penalised else target
+        inner_tol = _INNER * (limit if aim == target else (1.0 - _SHARED) * limit)
+        enough = max(inner_tol, _AHEAD * gap)
         n_idle = 0
         while True:
             self.n_rounds += 1
-            self.solver.minimise(target, is_penalised, inner_tol)
-            x = self.solver.x
-            self.fit = Fit(*renew(self.columns, self.features, x, self.y, self.has_intercept, self.p, self.R, self.a))
-            level = float(np.abs(self.solver.correlation).max()) if x.size else _FIRST * self.largest
+            self.check_interrupts()
+            self.fit = self.solver.minimise(aim, is_penalised, enough)
+            is_empty = self.features.size == 0
+            level = _FIRST * self.largest if is_empty else float(np.abs(self.solver.correlation).max())
             near, sizes = self._look_near(level)
             self.largest_now = float(sizes.max(initial=level))
             gap = self._gap(self.fit, target, is_penalised, self.largest_now)
-            if gap > limit and near.size:  # no need yet to ask about all columns
+            if gap > limit and (near.size or enough > inner_tol):  # no need yet to ask about all columns
                 self._enter(near, sizes, tol)
+                enough = max(inner_tol, min(enough, _AHEAD * gap)) if near.size else inner_tol
                 continue
             found, sizes = self._look_everywhere(level)
             self.largest_now = max(self.largest_now, float(sizes.max(initial=level)))
@@ -106,14 +105,37 @@ class ExactEngine:
             if found.size:
                 self._enter(found, sizes, tol)
             else:
+                aim = target
                 inner_tol *= 0.1
+                enough = inner_tol
                 self._change_solver(tol)
+
+    def _between(self, target: float, following: float | None, limit: float) -> float:
+        """Return the penalty to solve for: one whose solution serves ``target`` and ``following``, if there is one.
+
+        With the residual of the solution for the penalty a, scaled, as dual point, the gap at the penalty b is
+        (1 - b/a)^2 ||R||^2 / 2.
+        """
+        reach = math.sqrt(2.0 * _SHARED * limit / self.fit.squared_r) if self.fit.squared_r > 0.0 else 0.0
+        if following is None or reach >= 0.5 or not target * (1.0 - reach) ** 2 < following < target:
+            return target
+        return target * (1.0 - reach)
+
+    def renew(self, x: np.ndarray) -> Fit:
+        """Renew the residuals for the coefficients x of the atoms; return the sums that a certificate needs."""
+        p = self.atoms.predict(x)
+        return Fit(*renew(self.columns, p, x, self.y, self.has_intercept, self.R, self.a))
+
+    def check_interrupts(self) -> None:
+        """Raise where Ctrl-C was pressed."""
+        if self.interrupts is not None and self.interrupts.requested:
+            raise InterruptedPathError
 
     def _look_near(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the features above ``level``, and their correlations, among those that were close at the last look."""
         near = self.near[~self.is_atom[self.near]]
         sizes = np.empty(near.size)
-        correlate_columns(self.columns, near, self.a, self.fit.mu, sizes)
+        Atoms(self.columns, near).correlate(self.a, self.fit.mu, sizes)
         self.oracle.n_looked += near.size
         sizes = np.abs(sizes)
         return near[sizes > level], sizes[sizes > level]
@@ -141,8 +163,11 @@ class ExactEngine:
 
     def _enter(self, found: np.ndarray, sizes: np.ndarray, tol: float) -> None:
         """Add the best of the features that were found to the working set."""
+        if found.size == 0:
+            return
         new = found[np.argsort(-sizes, kind="stable")[: max(_BATCH, np.count_nonzero(self.solver.x) // 4)]]
         self.features = np.concatenate([self.features, new])
+        self.atoms = Atoms(self.columns, self.features)
         self.is_atom[new] = True
         self.solver.enter(new.size)
         self._change_solver(tol)
@@ -157,165 +182,6 @@ class ExactEngine:
         if self.features.size > 2 * needed.size + _IDLE:
             self.is_atom[self.features] = False
             self.features = self.features[needed]
+            self.atoms = Atoms(self.columns, self.features)
             self.is_atom[self.features] = True
             self.solver.keep(needed)
-
-
-class GramSolver:
-    """The working set as a dense quadratic, solved exactly: for supports of up to some hundred atoms."""
-
-    def __init__(self, engine: ExactEngine) -> None:
-        self.engine = engine
-        self.model = _empty_model(64)
-        self.alpha = np.inf
-        self.gave_up = False
-        self.n_changes = 0
-
-    @property
-    def x(self) -> np.ndarray:
-        """The coefficients of the atoms."""
-        return self.model.x[: self.engine.features.size]
-
-    @property
-    def correlation(self) -> np.ndarray:
-        """The correlations of the atoms with the residual."""
-        return self.model.correlation[: self.engine.features.size]
-
-    def minimise(self, target: float, is_penalised: bool, tol: float) -> None:
-        """Minimise over the working set to a gap of at most ``tol``."""
-        status, changes, self.alpha, _ = solve_model(
-            self.model, self.engine.squared_y, is_penalised, target, tol, 1000 + 20 * self.engine.features.size
-        )
-        self.n_changes += changes
-        self.gave_up = status == GAVE_UP
-
-    def is_outgrown(self, tol: float) -> bool:
-        """Tell whether changes of the support cost more than sweeps would, or have led nowhere."""
-        n_atoms, n_used = self.model.sizes
-        factor = _DENSE_WORK[0] if tol > _ROUGH_TOL else _DENSE_WORK[1]
-        is_large = n_used > _MOST_DENSE or (n_used > 100 and n_atoms > factor * self.engine.oracle.work)
-        return bool(is_large or self.gave_up)
-
-    def enter(self, n_new: int) -> None:
-        """Take in the last ``n_new`` features of the engine."""
-        engine, n_atoms = self.engine, self.engine.features.size
-        first = n_atoms - n_new
-        if n_atoms > self.model.c.shape[0]:
-            self.model = _copy_model(self.model, np.arange(first), 2 * n_atoms)
-        extend_gram(engine.columns, engine.features, first, self.model.c, engine.y, self.model.G, engine.buffer)
-        self.model.x[first:n_atoms] = 0.0
-        self.model.is_in[first:n_atoms] = False
-        self.model.sizes[0] = n_atoms
-        correlate(self.model)
-
-    def needed(self) -> np.ndarray:
-        """Return the places of the atoms in the support."""
-        return np.flatnonzero(self.model.is_in[: self.model.sizes[0]])
-
-    def keep(self, needed: np.ndarray) -> None:
-        """Keep these atoms alone."""
-        self.model = _copy_model(self.model, needed, self.model.c.shape[0])
-
-
-class SweepSolver:
-    """The working set through its columns: coordinate descent and conjugate gradients."""
-
-    def __init__(self, engine: ExactEngine, x: np.ndarray, alpha: float) -> None:
-        self.engine, self.x, self.alpha = engine, x, min(alpha, engine.largest)
-        self.correlation = np.zeros(x.size)
-        self.is_settled = False  # x is the solution for the last penalty, with no atom entered since
-        self.n_changes = 0
-
-    def minimise(self, target: float, is_penalised: bool, tol: float) -> None:
-        """Minimise over the working set to a gap of at most ``tol``."""
-        if is_penalised:
-            self._sweep(target, tol)
-        else:
-            self._find_radius(target, tol)
-
-    def _find_radius(self, radius: float, tol: float) -> None:
-        """Search for the penalty whose solution has the norm ``radius``; its last bit is done by scaling.
-
-        On a support S with signs s the norm falls with alpha at the rate s'z, where G_SS z = s: Newton steps on alpha,
-        kept between penalties whose norms are known to be too large and too small. Below alpha = tol / radius the
-        radius does not bind, as far as the tolerance can tell.
-        """
-        e, floor = self.engine, tol / radius
-        low, high = 0.0, e.largest
-        for t in range(_MOST_PENALTIES):
-            self._sweep(max(self.alpha, floor), max(max(0.5 ** (t + 1), 0.05) * tol, _ROUNDING * e.squared_y))
-            norm = float(np.abs(self.x).sum())
-            trials = [self.x] if norm <= radius else []
-            trials += [self.x * (radius / norm)] if norm > 0.0 else []
-            gap, best = min(((self._gap_at(trial, radius), k) for k, trial in enumerate(trials)))
-            if gap <= tol:
-                break
-            low, high = (self.alpha, high) if norm > radius else (low, self.alpha)
-            support = np.flatnonzero(self.x)
-            sign = np.sign(self.x[support])
-            z = solve_kkt(e.columns, e.features, support, sign, e.has_intercept, _SLOPE_ACCURACY, np.empty(e.y.size))
-            slope = float(sign @ z)
-            alpha = self.alpha + (norm - radius) / slope if slope > 0.0 else low
-            if not low < alpha < high:
-                alpha = 0.5 * (low + high) if low > 0.0 else 0.1 * high
-            ahead = self.x[support] - (alpha - self.alpha) * z
-            self.x[support] = np.where(ahead * sign > 0.0, ahead, 0.0)
-            self.alpha = alpha
-        self.x = trials[best]
-        self._gap_at(self.x, radius)  # the correlations that belong to it
-
-    def _gap_at(self, x: np.ndarray, radius: float) -> float:
-        """Return the Frank-Wolfe gap at x over the working set, and renew its correlations."""
-        e = self.engine
-        fit = Fit(*renew(e.columns, e.features, x, e.y, e.has_intercept, e.p, e.R, e.a))
-        return radius * correlate_columns(e.columns, e.features, e.a, fit.mu, self.correlation) - fit.along
-
-    def _sweep(self, alpha: float, tol: float) -> None:
-        e = self.engine
-        _, rounds = sweep_model(
-            e.columns, e.features, self.x, e.y, e.squared_y, e.has_intercept, alpha, tol, self.is_settled, _MOST_SWEEPS,
-            e.p, e.R, e.a, self.correlation,
-        )  # fmt: skip
-        self.is_settled = True
-        self.alpha = alpha
-        self.n_changes += rounds
-
-    def is_outgrown(self, tol: float) -> bool:
-        """Return False: there is no other way for larger working sets."""
-        return False
-
-    def enter(self, n_new: int) -> None:
-        """Take in the last ``n_new`` features of the engine."""
-        self.x = np.concatenate([self.x, np.zeros(n_new)])
-        self.correlation = np.zeros(self.x.size)
-        self.is_settled = False
-
-    def needed(self) -> np.ndarray:
-        """Return the places of the atoms with a coefficient."""
-        return np.flatnonzero(self.x)
-
-    def keep(self, needed: np.ndarray) -> None:
-        """Keep these atoms alone."""
-        self.x, self.correlation = self.x[needed], self.correlation[needed]
-
-
-def _empty_model(room: int) -> Model:
-    zeros = np.zeros(room)
-    return Model(
-        np.zeros((room, room)), zeros, zeros.copy(), zeros.copy(), np.zeros(room, np.int64), np.zeros(room, np.bool_),
-        np.zeros((room, room)), np.zeros(2, np.int64),
-    )  # fmt: skip
-
-
-def _copy_model(model: Model, kept: np.ndarray, room: int) -> Model:
-    """Return a model with the ``kept`` atoms, all of the support among them, and room for more."""
-    out, k, size = _empty_model(room), kept.size, int(model.sizes[1])
-    out.G[:k, :k] = model.G[np.ix_(kept, kept)]
-    for name in ("c", "x", "correlation", "is_in"):
-        getattr(out, name)[:k] = getattr(model, name)[kept]
-    place = np.empty(model.c.shape[0], np.int64)
-    place[kept] = np.arange(k)
-    out.support[:size] = place[model.support[:size]]
-    out.U[:size, :size] = model.U[:size, :size]
-    out.sizes[:] = k, size
-    return out

@@ -17,7 +17,7 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.losses import Squared
 from condgrad.minimize import minimize
 from condgrad.paths.columns import Columns, make_columns
-from condgrad.paths.engine import ExactEngine, Point
+from condgrad.paths.engine import ExactEngine, InterruptedPathError, Point
 from condgrad.problem import Problem
 from condgrad.progress import check_callback, show
 from condgrad.result import Status
@@ -158,7 +158,8 @@ def lasso_path(
         As given, or ascending for the default grid.
     coefs : CSC matrix of shape (n_features, n_points)
     info : PathInfo
-        Ctrl-C, or the callback, ends the path early: then all three hold the points that are done.
+        Ctrl-C, or the callback, ends the path early: then all three hold the points that are done. A point that
+        Ctrl-C meets half-way is left out.
 
     References
     ----------
@@ -179,11 +180,11 @@ def lasso_path(
     settings = _checked(n_radii, eps, tol, radii, alphas, engine, fit_intercept, standardize)
     check_callback(callback)
     data = _Data(X, y, sample_weight, settings)
-    if engine == "exact":
-        path: Any = _ExactPath(data, settings)
-    else:
-        path = _RandomizedPath(data, settings, engine, random_state)
     with Interrupts() as interrupts, show(callback, verbose) as report:
+        if engine == "exact":
+            path: Any = _ExactPath(data, settings, interrupts)
+        else:
+            path = _RandomizedPath(data, settings, interrupts, engine, random_state)
         return _run(path, data, settings, interrupts, report if callback is not None or verbose else None)
 
 
@@ -215,9 +216,9 @@ class _Data:
         self.scale = 0.5 * float((self.weight * self.target) @ self.target)
         self.columns: Columns = make_columns(self.matrix, self.weight, settings.fit_intercept, settings.standardize)
 
-    def engine(self) -> ExactEngine:
+    def engine(self, interrupts: Interrupts) -> ExactEngine:
         """Return an exact engine that stands at w = 0."""
-        return ExactEngine(self.columns, self.matrix.n_stored, self.target, self.has_intercept)
+        return ExactEngine(self.columns, self.matrix.n_stored, self.target, self.has_intercept, interrupts)
 
 
 class _ExactPath:
@@ -225,9 +226,9 @@ class _ExactPath:
 
     shortfall = Status.STALLED  # why a point may miss the tolerance
 
-    def __init__(self, data: _Data, settings: _Settings) -> None:
-        self.data, self.settings = data, settings
-        self.engine = data.engine()
+    def __init__(self, data: _Data, settings: _Settings, interrupts: Interrupts) -> None:
+        self.data, self.settings, self.interrupts = data, settings, interrupts
+        self.engine = data.engine(interrupts)
         self.columns_seen = self.n_looks = 0
 
     def largest_radius(self) -> float:
@@ -240,16 +241,16 @@ class _ExactPath:
             self.engine.solve(largest * eps ** (k / _WALK), is_penalised=True, tol=1e-2)
         norm = self.engine.solve(largest * eps, is_penalised=True, tol=tol).norm
         self._count()
-        self.engine = self.data.engine()
+        self.engine = self.data.engine(self.interrupts)
         return norm
 
-    def solve(self, target: float) -> _Solved:
-        """Return the solution at a radius or penalty."""
+    def solve(self, target: float, following: float | None) -> _Solved:
+        """Return the solution at a radius or penalty; ``following`` comes next."""
         engine, is_penalised, begun = self.engine, self.settings.is_penalised, time.perf_counter()
         if target == 0.0 or engine.largest == 0.0:
             point = Point(np.empty(0, np.int64), np.empty(0), 0.0, engine.largest, 0.0, engine.scale)
         else:
-            point = engine.solve(target, is_penalised=is_penalised, tol=self.settings.tol)
+            point = engine.solve(target, is_penalised=is_penalised, tol=self.settings.tol, following=following)
         w = point.x * self.data.columns.scale[point.features]
         return _Solved(
             features=point.features,
@@ -276,8 +277,10 @@ class _RandomizedPath:
 
     shortfall = Status.SMALL_STEP
 
-    def __init__(self, data: _Data, settings: _Settings, engine: Any, random_state: Any) -> None:
-        self.data, self.settings, self.engine = data, settings, engine
+    def __init__(
+        self, data: _Data, settings: _Settings, interrupts: Interrupts, engine: Any, random_state: Any
+    ) -> None:
+        self.data, self.settings, self.interrupts, self.engine = data, settings, interrupts, engine
         self.random = np.random.default_rng(random_state)
         self.w = np.zeros(data.n_features)
         self.epochs = 0.0
@@ -285,10 +288,10 @@ class _RandomizedPath:
 
     def largest_radius(self) -> float:
         """Return the l1 norm of the solution with the penalty eps * lambda_max, which the exact engine finds."""
-        return _ExactPath(self.data, self.settings).largest_radius()
+        return _ExactPath(self.data, self.settings, self.interrupts).largest_radius()
 
-    def solve(self, target: float) -> _Solved:
-        """Return the solver's answer at a radius."""
+    def solve(self, target: float, following: float | None) -> _Solved:
+        """Return the solver's answer at a radius; the one that comes next does not matter."""
         data, begun = self.data, time.perf_counter()
         if target == 0.0:
             alpha = float(np.abs(data.matrix.transpose_dot(data.weight * data.target)).max())
@@ -300,6 +303,8 @@ class _RandomizedPath:
         start = self.w * (target / norm) if norm > 0.0 else None
         tol = self.settings.tol * data.scale
         result = minimize(problem, self._solver(target), w0=start, tol=tol, random_state=self.random)
+        if result.status is Status.INTERRUPTED:
+            raise InterruptedPathError
         self.w = result.w
         self.epochs += result.n_epochs
         self.n_looks += result.n_lmo
@@ -324,10 +329,11 @@ def _run(
     path: Any, data: _Data, settings: _Settings, interrupts: Interrupts, report: Callable[[Progress], bool] | None
 ) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
     """Solve point after point, from sparse to dense, and return what is done in the order that was asked for."""
-    targets = settings.alphas if settings.is_penalised else settings.radii
-    if targets is None:
-        top = path.largest_radius()
-        targets = top * 100.0 ** np.linspace(-1.0, 0.0, settings.n_radii) if settings.n_radii > 1 else np.array([top])
+    try:
+        targets = _targets(path, settings)
+    except InterruptedPathError:  # the search for the largest radius certifies no point
+        info = _info([], Status.INTERRUPTED, path, data)
+        return info.radius.copy(), _matrix([], data.n_features), info
     order = np.argsort(-targets if settings.is_penalised else targets, kind="stable")
     solved: dict[int, _Solved] = {}
     status = Status.CONVERGED
@@ -335,7 +341,12 @@ def _run(
         if interrupts.requested:
             status = Status.INTERRUPTED
             break
-        solved[k] = path.solve(float(targets[k]))
+        following = float(targets[order[step]]) if step < order.size else None
+        try:
+            solved[k] = path.solve(float(targets[k]), following)
+        except InterruptedPathError:
+            status = Status.INTERRUPTED
+            break
         wants_to_stop = report is not None and report(_progress(step, solved, int(k), path, data, settings))
         if wants_to_stop and step < order.size:
             status = Status.STOPPED
@@ -345,6 +356,17 @@ def _run(
         status = path.shortfall
     info = _info(points, status, path, data)
     return info.radius.copy(), _matrix(points, data.n_features), info
+
+
+def _targets(path: Any, settings: _Settings) -> np.ndarray:
+    """Return the penalties or radii that were asked for, or the default grid."""
+    targets = settings.alphas if settings.is_penalised else settings.radii
+    if targets is not None:
+        return targets
+    top = path.largest_radius()
+    if settings.n_radii == 1:
+        return np.array([top])
+    return top * 100.0 ** np.linspace(-1.0, 0.0, settings.n_radii)
 
 
 def _progress(step: int, solved: dict[int, _Solved], k: int, path: Any, data: _Data, settings: _Settings) -> Progress:

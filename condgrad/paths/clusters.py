@@ -1,0 +1,292 @@
+"""Clusters: sparse features that are nearly equal, whose small Gram matrices make a preconditioner.
+
+Among words that few texts have there are many pairs that stand in the same texts. Their differences are directions in
+which the objective hardly bends, and conjugate gradients and coordinate descent spend most of their time on these. A
+cluster is a set of features with few entries that are linked by correlations above a half or so; its block of the Gram
+matrix is small and is solved exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled, kernel
+
+_FEW = 64  # entries of a feature that may be in a cluster
+_CROWD = 256  # such features that share a sample; more of them than this tell nothing about each other
+_LINK = 0.4  # correlation that links two features
+_LARGEST = 24  # features in a cluster
+_RIDGE = 3e-3  # of the diagonal, so that equal features have a factor
+_MOST_CYCLES = 50  # of coordinate descent within a block
+_SETTLED = 1e-7  # changes of correlations, relative to the penalty, that end them
+
+
+@compiled
+class Clusters(NamedTuple):
+    """The blocks of the Gram matrix, one after the other; features without a cluster are blocks of one.
+
+    ``order`` lists the places of the features block by block, block b from ``starts_b`` on, and ``gram`` holds the
+    blocks row by row, block b from ``offsets_b`` on.
+    """
+
+    order: Any
+    starts: Any
+    gram: Any
+    offsets: Any
+
+    def minimise(self, b, x, alpha, correlation):
+        """Minimise over the coefficients of block b, with the others as they are; return whether any has changed.
+
+        ``correlation`` has those of the block's features, in its order, and is kept up to date.
+        """
+        first, size, at = self.starts[b], self.starts[b + 1] - self.starts[b], self.offsets[b]
+        has_changed = False
+        for _ in range(_MOST_CYCLES if size > 1 else 1):
+            largest = 0.0
+            for i in range(size):
+                k, curvature = self.order[first + i], self.gram[at + i * size + i]
+                if curvature > 0.0:
+                    free = correlation[i] + curvature * x[k]
+                    new = max(abs(free) - alpha, 0.0) / curvature
+                    new = new if free > 0.0 else -new
+                    change = new - x[k]
+                    if change != 0.0:
+                        x[k] = new
+                        has_changed = True
+                        largest = max(largest, abs(change) * curvature)
+                        for q in range(size):
+                            correlation[q] -= change * self.gram[at + i * size + q]
+            if largest <= _SETTLED * alpha:
+                break
+        return has_changed
+
+
+@compiled
+class Factors(NamedTuple):
+    """Cholesky factors of the blocks, laid out as the blocks of :class:`Clusters` are: a preconditioner."""
+
+    order: Any
+    starts: Any
+    factors: Any
+    offsets: Any
+
+    def solve(self, v, out):
+        """Fill ``out`` with the solution of (block-diagonal matrix) out = v."""
+        for b in range(self.starts.shape[0] - 1):
+            first, size, at = self.starts[b], self.starts[b + 1] - self.starts[b], self.offsets[b]
+            for i in range(size):
+                total = v[self.order[first + i]]
+                for k in range(i):
+                    total -= self.factors[at + i * size + k] * out[self.order[first + k]]
+                out[self.order[first + i]] = total / self.factors[at + i * size + i]
+            for r in range(size):
+                i = size - 1 - r
+                total = out[self.order[first + i]]
+                for k in range(i + 1, size):
+                    total -= self.factors[at + k * size + i] * out[self.order[first + k]]
+                out[self.order[first + i]] = total / self.factors[at + i * size + i]
+
+
+@kernel
+def factor(clusters, is_used):
+    """Return the factors of the blocks with the used features alone; places are those among the used ones."""
+    size = clusters.order.shape[0]
+    place, n_used = np.empty(size, np.int64), 0
+    for k in range(size):
+        place[k] = n_used
+        n_used += is_used[k]
+    order, starts = np.empty(n_used, np.int64), np.zeros(n_used + 1, np.int64)
+    factors, offsets = np.zeros(clusters.offsets[-1]), np.zeros(n_used + 1, np.int64)
+    n_blocks = n_placed = 0
+    among = np.empty(_LARGEST, np.int64)
+    for b in range(clusters.starts.shape[0] - 1):
+        first, width, at = clusters.starts[b], clusters.starts[b + 1] - clusters.starts[b], clusters.offsets[b]
+        count = 0
+        for i in range(width):
+            if is_used[clusters.order[first + i]]:
+                among[count] = i
+                order[n_placed + count] = place[clusters.order[first + i]]
+                count += 1
+        if count > 0:
+            to = offsets[n_blocks]
+            for i in range(count):
+                for q in range(count):
+                    factors[to + i * count + q] = clusters.gram[at + among[i] * width + among[q]]
+            _cholesky(factors[to : to + count * count], count)
+            n_placed += count
+            n_blocks += 1
+            starts[n_blocks], offsets[n_blocks] = n_placed, to + count * count
+    return Factors(order, starts[: n_blocks + 1].copy(), factors, offsets)
+
+
+@kernel
+def _cholesky(block, size):
+    """Replace the block by its lower Cholesky factor, with a small ridge."""
+    for i in range(size):
+        block[i * size + i] *= 1.0 + _RIDGE
+        pivot = block[i * size + i]
+        for k in range(i):
+            total = block[i * size + k]
+            for q in range(k):
+                total -= block[i * size + q] * block[k * size + q]
+            block[i * size + k] = total / block[k * size + k]
+        total = pivot
+        for q in range(i):
+            total -= block[i * size + q] ** 2
+        block[i * size + i] = np.sqrt(max(total, 0.1 * _RIDGE * pivot))
+
+
+@kernel
+def shorten(blocks, x, d):
+    """Shorten the steps d from x, block by block, to where the first coefficient of a block reaches zero."""
+    for b in range(blocks.starts.shape[0] - 1):
+        length = 1.0
+        for q in range(blocks.starts[b], blocks.starts[b + 1]):
+            k = blocks.order[q]
+            if x[k] * d[k] < 0.0:
+                length = min(length, -x[k] / d[k])
+        if length < 1.0:
+            for q in range(blocks.starts[b], blocks.starts[b + 1]):
+                d[blocks.order[q]] *= length
+
+
+@compiled
+class Entries(NamedTuple):
+    """A list that takes what is added to a vector: the samples, and what each would get."""
+
+    samples: Any
+    values: Any
+    count: Any
+
+    def add_at(self, i, delta):
+        """Append the pair."""
+        at = self.count[0]
+        self.samples[at] = i
+        self.values[at] = delta
+        self.count[0] = at + 1
+
+
+@kernel
+def find_clusters(columns, features):
+    """Return the clusters of the chosen features."""
+    size = features.shape[0]
+    places, begins, samples, values = _short_features(columns, features)
+    label = _link(columns, features, places, begins, samples, values)
+    order = np.argsort(label, kind="mergesort")
+    starts, n_blocks = np.zeros(size + 1, np.int64), 0
+    for q in range(size):
+        if q == 0 or label[order[q]] != label[order[q - 1]]:
+            starts[n_blocks] = q
+            n_blocks += 1
+    starts[n_blocks] = size
+    starts = starts[: n_blocks + 1].copy()
+    offsets = np.zeros(n_blocks + 1, np.int64)
+    for b in range(n_blocks):
+        offsets[b + 1] = offsets[b] + (starts[b + 1] - starts[b]) ** 2
+    short = np.full(size, -1, np.int64)
+    for r in range(places.shape[0]):
+        short[places[r]] = r
+    gram, dense = np.zeros(offsets[-1]), np.zeros(columns.weight.shape[0])
+    for b in range(n_blocks):
+        members = order[starts[b] : starts[b + 1]]
+        _multiply(columns, features, members, short, begins, samples, values, gram[offsets[b] : offsets[b + 1]], dense)
+    return Clusters(order, starts, gram, offsets)
+
+
+@kernel
+def _short_features(columns, features):
+    """Return the places of the features with few entries, and these entries, those of place r from begins_r on."""
+    n_short, total = 0, 0
+    for k in range(features.shape[0]):
+        stored = np.int64(columns.n_stored(features[k]))
+        if stored <= _FEW:
+            n_short += 1
+            total += stored
+    places, begins = np.empty(n_short, np.int64), np.zeros(n_short + 1, np.int64)
+    entries = Entries(np.empty(total, np.int64), np.empty(total), np.zeros(1, np.int64))
+    r = 0
+    for k in range(features.shape[0]):
+        if np.int64(columns.n_stored(features[k])) <= _FEW:
+            columns.add(features[k], 1.0, entries)
+            places[r] = k
+            begins[r + 1] = entries.count[0]
+            r += 1
+    return places, begins, entries.samples, entries.values
+
+
+@kernel
+def _link(columns, features, places, begins, samples, values):
+    """Return a label for every feature: equal ones make a cluster."""
+    label = np.arange(features.shape[0])
+    members = np.ones(features.shape[0], np.int64)
+    n_short = places.shape[0]
+    # The short features of every sample, in ascending order.
+    ends = np.zeros(columns.weight.shape[0] + 1, np.int64)
+    for m in range(samples.shape[0]):
+        ends[samples[m] + 1] += 1
+    for i in range(1, ends.shape[0]):
+        ends[i] += ends[i - 1]
+    firsts = ends[:-1].copy()
+    who, what = np.empty(samples.shape[0], np.int64), np.empty(samples.shape[0])
+    filled = firsts.copy()
+    product = np.zeros(n_short)
+    for r in range(n_short):
+        n_met = 0
+        met = np.empty((begins[r + 1] - begins[r]) * _CROWD, np.int64)
+        for m in range(begins[r], begins[r + 1]):
+            i = samples[m]
+            if ends[i + 1] - firsts[i] <= _CROWD:
+                value = columns.weight[i] * values[m]
+                for e in range(firsts[i], filled[i]):
+                    if product[who[e]] == 0.0:
+                        met[n_met] = who[e]
+                        n_met += 1
+                    product[who[e]] += value * what[e]
+            who[filled[i]] = r
+            what[filled[i]] = values[m]
+            filled[i] += 1
+        for q in range(n_met):
+            other = met[q]
+            size = abs(product[other])
+            product[other] = 0.0
+            if size > _LINK * columns.norm[features[places[r]]] * columns.norm[features[places[other]]]:
+                a, b = _root(label, places[r]), _root(label, places[other])
+                if a != b and members[a] + members[b] <= _LARGEST:
+                    label[a] = b
+                    members[b] += members[a]
+    for k in range(label.shape[0]):
+        label[k] = _root(label, k)
+    return label
+
+
+@kernel
+def _root(label, k):
+    while label[k] != k:
+        label[k] = label[label[k]]
+        k = label[k]
+    return k
+
+
+@kernel
+def _multiply(columns, features, members, short, begins, samples, values, block, dense):
+    """Fill in one block of the Gram matrix; ``dense`` holds zeros before and after."""
+    size = members.shape[0]
+    for i in range(size):
+        j = features[members[i]]
+        block[i * size + i] = columns.norm[j] * columns.norm[j]
+        if size > 1:
+            r = short[members[i]]
+            for m in range(begins[r], begins[r + 1]):
+                dense[samples[m]] = columns.weight[samples[m]] * values[m]
+            for k in range(i):
+                r_k, j_k = short[members[k]], features[members[k]]
+                total = 0.0
+                for m in range(begins[r_k], begins[r_k + 1]):
+                    total += dense[samples[m]] * values[m]
+                total -= columns.scale[j] * columns.mean[j] * columns.scale[j_k] * columns.mean[j_k]
+                block[i * size + k] = total
+                block[k * size + i] = total
+            for m in range(begins[r], begins[r + 1]):
+                dense[samples[m]] = 0.0
