@@ -236,7 +236,7 @@ def test_the_oracle_never_misses(kind, monkeypatch):
     def checked(self, a, mu, threshold, level):
         answer = look(self, a, mu, threshold, level)
         every = np.array([abs(self.columns.correlation(j, a, mu)) for j in range(self.key.size)])
-        assert (every[self.B * self.key + self.D * self.columns.norm < every * (1 - 1e-12) - 1e-15].size) == 0
+        assert (every[self.bounds() < every * (1 - 1e-12) - 1e-15].size) == 0
         assert max(answer.largest, threshold) >= every.max() * (1 - 1e-12)
         above = max(threshold, level) * (1 + 1e-12)
         assert set(np.flatnonzero(every > above)) <= set(answer.features)

@@ -96,7 +96,8 @@ def factor(clusters, is_used):
     place, n_used = np.empty(size, np.int64), 0
     for k in range(size):
         place[k] = n_used
-        n_used += is_used[k]
+        if is_used[k]:
+            n_used += 1
     order, starts = np.empty(n_used, np.int64), np.zeros(n_used + 1, np.int64)
     factors, offsets = np.zeros(clusters.offsets[-1]), np.zeros(n_used + 1, np.int64)
     n_blocks = n_placed = 0

@@ -1,11 +1,14 @@
 """LazyOracle: proves which correlations are below a threshold while it looks at few columns.
 
-From one residual R to the next R', with beta = <R, R'> / ||R||^2,
+From one residual R to the next R', with beta = <R, R'> / ||R||^2 and E = R' - beta R,
 
-    |<z_j, R'>| <= |beta| |<z_j, R>| + ||z_j|| ||R' - beta R||,
+    |<z_j, R'>| <= |beta| |<z_j, R>| + ||x_j|| ||E||_L,
 
-so an upper bound of every correlation is one affine map B key_j + D ||z_j|| of a stored number. Only columns whose
-bound exceeds the threshold are looked at, and their keys then give the value itself.
+where ||E||_L^2 is the sum of the L largest v_i E_i^2 if x_j stores L entries: a word that stands in ten texts of many
+thousands meets a small part of what has changed. (R and E are centred where the features are, so that the mean of x_j
+drops out; for columns with entries in most samples ||z_j|| ||E|| is smaller.) L is rounded up to a power of two. So an
+upper bound of every correlation is one affine map B key_j + D_c reach_j of a stored number, with D_c for the lengths of
+class c. Only columns whose bound exceeds the threshold are looked at, and their keys then give the value itself.
 """
 
 from __future__ import annotations
@@ -44,24 +47,47 @@ class LazyOracle:
         self.work = n_stored / n_features  # of a column, on average
         self.n_looked, self.last_looked = 0, n_features
         self.key = np.full(n_features, np.inf)
+        self.length_class, self.most = _length_classes(columns)
+        is_long = self.length_class == self.most.size - 1
+        self.reach = np.where(is_long, columns.norm, np.hypot(columns.norm, columns.scale * columns.mean))
         # Looked at and their correlations: fresh pages for each look would cost more than many a look itself.
         self.found, self.sizes = np.empty(n_features, np.uint64), np.empty(n_features)
-        self.B, self.D = 1.0, 0.0
+        self.B, self.D = 1.0, np.zeros(self.most.size)
         self.R = R.copy()
 
     def move(self, R: np.ndarray) -> None:
         """Go to the residual R, centred where an intercept is fitted."""
-        beta, distance, size = _compare(self.columns.weight, self.R, R)
-        self.B, self.D = beta * self.B, beta * self.D + distance + _ROUNDING * size
+        changes = np.empty(R.size)
+        beta, size = _compare(self.columns.weight, self.R, R, changes)
+        if self.most.size > 1:
+            changes = np.sort(changes)[::-1]
+        distances = np.sqrt(np.cumsum(changes)[self.most - 1])
+        self.B, self.D = beta * self.B, beta * self.D + distances + _ROUNDING * size
         self.R[:] = R
         if self.B < 1e-9:
             self.key *= self.B
             self.B = 1.0
 
+    def bounds(self) -> np.ndarray:
+        """Return an upper bound for the size of every correlation with the residual."""
+        return self.B * self.key + self.D[self.length_class] * self.reach
+
     def look(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Look:
         """Look at every column whose bound exceeds ``threshold``; tell those above ``level``."""
         task = functools.partial(
-            _look, self.columns, a, mu, self.key, self.B, self.D, threshold, level, self.found, self.sizes
+            _look,
+            self.columns,
+            a,
+            mu,
+            self.key,
+            self.B,
+            self.D,
+            self.length_class,
+            self.reach,
+            threshold,
+            level,
+            self.found,
+            self.sizes,
         )
         expected = self.last_looked * self.work + 0.1 * self.key.size  # as many as last time
         parts = threads.run(task, self.apart if expected > _WORTH_THREADS else self.alone)
@@ -73,9 +99,20 @@ class LazyOracle:
         return Look(max(part[0] for part in parts), features, np.concatenate([part[2] for part in parts]))
 
 
+def _length_classes(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """Return the class of every column, and how many entries those of a class have at most; the last one has all."""
+    n_samples, n_features = columns.weight.size, columns.norm.size
+    offsets = getattr(columns.slices, "indptr", None)
+    if offsets is None:
+        return np.zeros(n_features, np.uint8), np.array([n_samples])
+    most = 2 ** np.arange(math.ceil(math.log2(n_samples)) + 1)
+    most[-1] = n_samples
+    return np.searchsorted(most, np.diff(offsets)).astype(np.uint8), most
+
+
 @kernel
-def _compare(weight, old, new):
-    """Return beta, ||new - beta old|| and ||new||."""
+def _compare(weight, old, new, changes):
+    """Return beta and ||new||; fill in v_i (new_i - beta old_i)^2."""
     product, squared, squared_new = 0.0, 0.0, 0.0
     for i in range(weight.shape[0]):
         product += weight[i] * old[i] * new[i]
@@ -83,22 +120,21 @@ def _compare(weight, old, new):
         squared_new += weight[i] * new[i] * new[i]
     beta = abs(product) / squared if squared > 0.0 else 0.0
     signed = np.copysign(beta, product)
-    distance = 0.0
     for i in range(weight.shape[0]):
-        distance += weight[i] * (new[i] - signed * old[i]) ** 2
-    return beta, math.sqrt(distance), math.sqrt(squared_new)
+        changes[i] = weight[i] * (new[i] - signed * old[i]) ** 2
+    return beta, math.sqrt(squared_new)
 
 
 @kernel
-def _look(columns, a, mu, key, B, D, threshold, level, found, sizes, start, stop):
-    n_found = _above(columns.norm, key, B, D, threshold, found, start, stop)
+def _look(columns, a, mu, key, B, D, length_class, reach, threshold, level, found, sizes, start, stop):
+    n_found = _above(reach, length_class, key, B, D, threshold, found, start, stop)
     for k in range(start, start + n_found):
         sizes[k] = abs(columns.correlation(found[k], a, mu))
     largest, n_above = 0.0, 0
     for k in range(start, start + n_found):
         j = found[k]
         largest = max(largest, sizes[k])
-        key[j] = (sizes[k] - D * columns.norm[j]) / B
+        key[j] = (sizes[k] - D[length_class[j]] * reach[j]) / B
         if sizes[k] > level:  # what has been read may be overwritten
             found[start + n_above] = j
             sizes[start + n_above] = sizes[k]
@@ -108,7 +144,7 @@ def _look(columns, a, mu, key, B, D, threshold, level, found, sizes, start, stop
 
 
 @kernel
-def _above(norm, key, B, D, threshold, found, start, stop):
+def _above(reach, length_class, key, B, D, threshold, found, start, stop):
     """List the columns whose bound exceeds the threshold; return how many they are."""
     n_found = np.uint64(start)
     block, last = np.uint64(start), np.uint64(stop)
@@ -116,10 +152,10 @@ def _above(norm, key, B, D, threshold, found, start, stop):
         end = min(block + np.uint64(_BLOCK), last)
         n_exceed = 0
         for j in range(block, end):
-            n_exceed += B * key[j] + D * norm[j] > threshold
+            n_exceed += B * key[j] + D[length_class[j]] * reach[j] > threshold
         if n_exceed > 0:
             for j in range(block, end):  # without a branch, which would be mispredicted at every second hit
                 found[min(n_found, last - np.uint64(1))] = j
-                n_found = n_found + np.uint64(B * key[j] + D * norm[j] > threshold)
+                n_found = n_found + np.uint64(B * key[j] + D[length_class[j]] * reach[j] > threshold)
         block = end
     return np.int64(n_found) - start
