@@ -20,7 +20,6 @@ _LINK = 0.4  # correlation that links two features
 _LARGEST = 24  # features in a cluster
 _RIDGE = 3e-3  # of the diagonal, so that equal features have a factor
 _MOST_CYCLES = 50  # of coordinate descent within a block
-_SETTLED = 1e-7  # changes of correlations, relative to the penalty, that end them
 
 
 @compiled
@@ -36,10 +35,11 @@ class Clusters(NamedTuple):
     gram: Any
     offsets: Any
 
-    def minimise(self, b, x, alpha, correlation):
+    def minimise(self, b, x, alpha, accuracy, correlation):
         """Minimise over the coefficients of block b, with the others as they are; return whether any has changed.
 
-        ``correlation`` has those of the block's features, in its order, and is kept up to date.
+        It ends when correlations change by no more than ``accuracy``. ``correlation`` has those of the block's
+        features, in its order, and is kept up to date.
         """
         first, size, at = self.starts[b], self.starts[b + 1] - self.starts[b], self.offsets[b]
         has_changed = False
@@ -58,7 +58,7 @@ class Clusters(NamedTuple):
                         largest = max(largest, abs(change) * curvature)
                         for q in range(size):
                             correlation[q] -= change * self.gram[at + i * size + q]
-            if largest <= _SETTLED * alpha:
+            if largest <= accuracy:
                 break
         return has_changed
 

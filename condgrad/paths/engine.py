@@ -58,7 +58,7 @@ class ExactEngine:
         mu = float(self.a.sum()) if has_intercept else 0.0
         self.largest = self.oracle.look(self.a, mu, -1.0, np.inf).largest  # lambda_max: every column is seen once
         self.fit, self.largest_now = Fit(self.squared_y, 0.0, 0.0, 0.0, mu), self.largest
-        self.near = np.empty(0, np.int64)
+        self.near, self.near_sizes, self.near_level = np.empty(0, np.int64), np.empty(0), 0.0
         self.n_rounds = self.n_looks = 0
 
     @property
@@ -77,9 +77,11 @@ class ExactEngine:
         gap = self._gap(self.fit, target, is_penalised, self.largest_now)
         if gap <= limit:  # the last point serves for this one too
             return self._point(gap)
-        aim = self._between(target, following, limit) if is_penalised else target
+        aim = self._between(target, following, limit) if is_penalised and self.solver.is_exact else target
         inner_tol = _INNER * (limit if aim == target else (1.0 - _SHARED) * limit)
         enough = max(inner_tol, _AHEAD * gap)
+        if is_penalised:
+            self._enter_ahead(aim, tol)
         n_idle = 0
         while True:
             self.n_rounds += 1
@@ -145,7 +147,7 @@ class ExactEngine:
         self.n_looks += 1
         self.oracle.move(self.R)
         look = self.oracle.look(self.a, self.fit.mu, level, _NEAR * level)
-        self.near = look.features
+        self.near, self.near_sizes, self.near_level = look.features, look.sizes, level
         is_new = (look.sizes > level) & ~self.is_atom[look.features]
         return look.features[is_new], look.sizes[is_new]
 
@@ -160,6 +162,15 @@ class ExactEngine:
         if not is_penalised:
             return target * largest - fit.along
         return duality_gap(self.squared_y, fit.fit, fit.along, target * fit.norm, target, largest)
+
+    def _enter_ahead(self, aim: float, tol: float) -> None:
+        """Add the features that a smaller penalty will want, if correlations fall no faster than the penalty does.
+
+        This is the strong rule of Tibshirani et al. (2012), for the features that were close at the last look.
+        """
+        wanted = (self.near_sizes >= 2.0 * aim - self.near_level) & ~self.is_atom[self.near]
+        if wanted.any():
+            self._enter(self.near[wanted], self.near_sizes[wanted], tol)
 
     def _enter(self, found: np.ndarray, sizes: np.ndarray, tol: float) -> None:
         """Add the best of the features that were found to the working set."""

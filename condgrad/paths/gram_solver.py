@@ -22,6 +22,8 @@ _MOST_DENSE = 800  # nonzero coefficients up to which a dense factor may serve
 class GramSolver:
     """The working set as a dense quadratic, solved exactly: for supports of up to some hundred atoms."""
 
+    is_exact = True  # whatever the tolerance, so that a point next to a penalty costs no more than the one at it
+
     def __init__(self, engine: ExactEngine) -> None:
         self.engine = engine
         self.model = _empty_model(64)

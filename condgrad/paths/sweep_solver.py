@@ -22,16 +22,20 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-15  # relative gaps below this are lost in rounding
 _MOST_PENALTIES = 50
 _MOST_ROUNDS = 200  # of sweeps, with or without a Newton step, for one penalty
-_SUPPORT_SWEEPS = 2  # sweeps over the support after one over the whole working set
-_PATIENCE = 2  # rounds of sweeps that may be left before Newton steps take over
+_SUPPORT_SWEEPS = 3  # sweeps over the support after one over the whole working set
+_PATIENCE = 4  # rounds of sweeps that may be left before Newton steps take over
+_PAUSE = 4  # rounds of sweeps after a Newton step that did not halve the gap: the support has not settled
 _SHORTEST = 1e-3  # of the Newton steps
 _ZERO = 1e-12  # of a step: what is left of a coefficient that it takes to zero
 _CG_ACCURACY = 0.5  # correlations may exceed alpha by this share of what the tolerance allows
+_BLOCK_ACCURACY = 0.1  # the same for sweeps within a cluster
 _SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
 
 
 class SweepSolver:
     """Coordinate descent and Newton steps over the engine's working set."""
+
+    is_exact = False
 
     def __init__(self, engine: ExactEngine, x: np.ndarray, alpha: float) -> None:
         self.engine, self.x, self.alpha = engine, x, min(alpha, engine.largest)
@@ -100,24 +104,28 @@ class SweepSolver:
         """Minimise with a penalty to a duality gap of at most ``tol``."""
         self.alpha = alpha
         fit, gap = self.engine.renew(self.x), np.inf
+        n_paused = 0
         for _ in range(_MOST_ROUNDS):
             self.engine.check_interrupts()
             before = gap
-            self._sweep(alpha, fit.mu)
+            self._sweep(alpha, tol, fit)
             fit = self.engine.renew(self.x)
             gap = self._gap(fit, alpha)
-            if gap > tol and _is_slow(before, gap, tol):
+            n_paused -= 1
+            if gap > tol and n_paused <= 0 and _is_slow(before, gap, tol):
+                before = gap
                 fit = self._newton(alpha, tol, gap, fit)
                 gap = self._gap(fit, alpha)
+                n_paused = _PAUSE if gap > 0.5 * before else 0
             if gap <= tol:
                 break
         return fit
 
-    def _sweep(self, alpha: float, mu: float) -> None:
+    def _sweep(self, alpha: float, tol: float, fit: Fit) -> None:
         """Sweep over the whole working set, then over the support alone."""
-        e = self.engine
+        e, mu, accuracy = self.engine, fit.mu, _BLOCK_ACCURACY * _excess(tol, fit)
         for t in range(1 + _SUPPORT_SWEEPS):
-            mu = sweep(e.columns, e.features, self.clusters, t > 0, self.x, alpha, e.a, mu, self.common)
+            mu = sweep(e.columns, e.features, self.clusters, t > 0, self.x, alpha, accuracy, e.a, mu, self.common)
 
     def _newton(self, alpha: float, tol: float, gap: float, fit: Fit) -> Fit:
         """Go to the minimiser on the support as far as the signs allow; return the sums there."""
@@ -125,8 +133,7 @@ class SweepSolver:
         value = 0.5 * fit.squared_r + alpha * fit.norm
         support = np.flatnonzero(x)
         sign = np.sign(x[support])
-        # A largest correlation of alpha (1 + e) costs a gap of about e alpha ||x||_1.
-        goal = _CG_ACCURACY * max(tol, 0.1 * gap) / max(fit.norm, 1e-300)
+        goal = _CG_ACCURACY * _excess(max(tol, 0.1 * gap), fit)
         b = self.correlation[support] - alpha * sign
         blocks = factor(self.clusters, x != 0.0)
         d = solve_kkt(e.columns, e.features[support], blocks, b, e.has_intercept, goal)
@@ -173,3 +180,8 @@ class SweepSolver:
 def _is_slow(before: float, gap: float, tol: float) -> bool:
     """Tell whether rounds that take the gap from ``before`` to ``gap`` would take long to reach ``tol``."""
     return gap >= before or (gap / before) ** _PATIENCE > tol / gap
+
+
+def _excess(gap: float, fit: Fit) -> float:
+    """Return by how much correlations may exceed the penalty: alpha (1 + e) costs a gap of about e alpha ||x||_1."""
+    return gap / max(fit.norm, 1e-300)

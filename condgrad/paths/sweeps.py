@@ -117,11 +117,11 @@ def renew(columns, p, x, y, has_intercept, R, a):
 
 
 @kernel
-def sweep(columns, features, clusters, only_used, x, alpha, a, mu, common):
+def sweep(columns, features, clusters, only_used, x, alpha, accuracy, a, mu, common):
     """Minimise over one block of coefficients after the other; return the sum of weighted residuals.
 
-    With ``only_used``, blocks without a coefficient that is not zero are left out. ``common`` is the weight that all
-    samples have, or 0 where they differ.
+    With ``only_used``, blocks without a coefficient that is not zero are left out. Correlations within a block are
+    exact up to ``accuracy``. ``common`` is the weight that all samples have, or 0 where they differ.
     """
     weighted, plain = WeightedVector(a, columns.weight), DenseVector(a)
     total = np.array([mu])
@@ -136,7 +136,7 @@ def sweep(columns, features, clusters, only_used, x, alpha, a, mu, common):
             continue
         for i in range(size):
             correlation[i] = columns.correlation(features[clusters.order[first + i]], a, total[0])
-        if clusters.minimise(b, x, alpha, correlation):
+        if clusters.minimise(b, x, alpha, accuracy, correlation):
             for i in range(size):
                 k = clusters.order[first + i]
                 change = x[k] - before[i]
