@@ -386,3 +386,16 @@ def test_low_rank_entries_are_those_of_the_factors():
 def test_wrong_settings_of_simulators_are_named(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+@pytest.mark.parametrize(("name", "file"), [("e2006-tfidf", "E2006.train"), ("e2006-log1p.t", "log1p.E2006.test")])
+def test_e2006_is_read_as_regression_and_checked(name, file, tmp_path, monkeypatch):
+    monkeypatch.setenv("CONDGRAD_DATA", str(tmp_path))
+    entry = catalogue._CATALOGUE[name]
+    (tmp_path / file).write_text("-3.6 1:0.5 150360:1\n-4.25 7:2\n")
+    with pytest.raises(ValueError, match=rf"{file} should hold {entry.n_samples} samples and holds 2"):
+        datasets.load(name)
+    monkeypatch.setitem(catalogue._CATALOGUE, name, entry._replace(n_samples=2))
+    data = datasets.load(name)
+    assert data.X.shape == (2, entry.n_features)
+    np.testing.assert_array_equal(data.y, [-3.6, -4.25])

@@ -301,4 +301,8 @@ _CATALOGUE = {
     "e2006-log1p": _Entry(
         "log1p.E2006.train", 16087, 4_272_227, False, _as_it_is, url=f"{_SITE}/regression/log1p.E2006.train.bz2"
     ),
+    "e2006-tfidf.t": _Entry("E2006.test", 3308, 150_360, False, _as_it_is, url=f"{_SITE}/regression/E2006.test.bz2"),
+    "e2006-log1p.t": _Entry(
+        "log1p.E2006.test", 3308, 4_272_227, False, _as_it_is, url=f"{_SITE}/regression/log1p.E2006.test.bz2"
+    ),
 }

@@ -136,101 +136,6 @@ def first_zero(model, sign, direction, limit):
 
 
 @kernel
-def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
-    """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap."""
-    n_atoms = model.sizes[0]
-    banned = np.zeros(n_atoms, np.bool_)
-    is_fresh = False
-    alpha, gap = target, np.inf
-    for change in range(max_changes):
-        size = model.sizes[1]
-        sign, direction, slope = np.empty(size), np.empty(size), np.empty(size)
-        norm = 0.0
-        for q in range(size):
-            k = model.support[q]
-            ahead = model.x[k] if model.x[k] != 0.0 else model.correlation[k]
-            sign[q] = 1.0 if ahead > 0.0 else -1.0
-            direction[q] = model.correlation[k]
-            slope[q] = sign[q]
-        for q in range(size):
-            norm += abs(model.x[model.support[q]])
-        if size > 0:
-            model.forward(direction)
-            if is_penalised:
-                model.forward(slope)
-                for q in range(size):
-                    direction[q] -= alpha * slope[q]
-                model.backward(direction)
-            else:
-                # G d = correlation - alpha s with s'd = radius - norm; alpha < 0: the minimiser is inside the ball.
-                model.forward(slope)
-                along, curvature = 0.0, 0.0
-                for q in range(size):
-                    along += slope[q] * direction[q]
-                    curvature += slope[q] * slope[q]
-                alpha = max(0.0, (along - (target - norm)) / curvature)
-                for q in range(size):
-                    direction[q] -= alpha * slope[q]
-                model.backward(direction)
-            step, blocker = first_zero(model, sign, direction, 1.0)
-            model.move(direction, step)
-            if blocker >= 0:
-                model.x[model.support[blocker]] = 0.0
-                model.leave(blocker)
-                is_fresh = False
-                continue
-        elif not is_penalised:
-            alpha = 0.0
-        # x is the minimiser on its support. What do the other atoms say?
-        along, fit, largest, best, entering = 0.0, 0.0, 0.0, alpha * (1.0 + _ENTERS) + 1e-300, -1
-        for q in range(model.sizes[1]):
-            k = model.support[q]
-            along += model.x[k] * model.correlation[k]
-            fit += model.x[k] * model.c[k]
-        for j in range(n_atoms):
-            value = abs(model.correlation[j])
-            largest = max(largest, value)
-            if value > best and not model.is_in[j] and not banned[j]:
-                best, entering = value, j
-        if is_penalised:
-            norm = 0.0
-            for q in range(model.sizes[1]):
-                norm += abs(model.x[model.support[q]])
-            gap = duality_gap(squared_y, fit, along, alpha * norm, alpha, largest)
-        else:
-            gap = target * largest - along
-        if gap <= tol or entering < 0:
-            if is_fresh:
-                return SOLVED, change, alpha, gap
-            model.correlate()  # rounding has piled up in the correlations: a last look with fresh ones
-            is_fresh = True
-            continue
-        is_fresh = False
-        if not model.enter(entering):
-            banned[entering] = True
-            size = model.sizes[1]
-            onto = 1.0 if model.correlation[entering] > 0.0 else -1.0
-            null, sign = np.empty(size), np.empty(size)
-            for q in range(size):
-                k = model.support[q]
-                null[q] = -onto * model.G[entering, k]
-                sign[q] = 1.0 if model.x[k] > 0.0 else -1.0
-            model.forward(null)
-            model.backward(null)
-            step, blocker = first_zero(model, sign, null, np.inf)
-            if blocker < 0:
-                continue
-            model.move(null, step)
-            model.x[entering] += step * onto
-            model.x[model.support[blocker]] = 0.0
-            model.leave(blocker)
-            if not model.enter(entering):
-                model.x[entering] = 0.0  # it depends on the rest too: go on without it
-            model.correlate()
-    return GAVE_UP, max_changes, alpha, gap
-
-
-@kernel
 def duality_gap(squared_y, fit, along, penalty, alpha, largest):
     """Return P(x) - D(theta) for P(x) = ||R||^2/2 + alpha ||x||_1 and the best multiple theta of R that is feasible.
 
@@ -245,3 +150,107 @@ def duality_gap(squared_y, fit, along, penalty, alpha, largest):
     if largest * abs(share) > alpha:
         share = np.sign(share) * alpha / largest
     return 0.5 * squared_r + penalty - share * (y_r - 0.5 * share * squared_r)
+
+
+@kernel
+def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
+    """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap."""
+    banned = np.zeros(model.sizes[0], np.bool_)
+    is_fresh = False
+    alpha, gap = target, np.inf
+    for change in range(max_changes):
+        alpha, blocker = _go_to_minimiser(model, is_penalised, target)
+        if blocker >= 0:
+            model.x[model.support[blocker]] = 0.0
+            model.leave(blocker)
+            is_fresh = False
+            continue
+        # x is the minimiser on its support. What do the other atoms say?
+        gap, entering = _ask_atoms(model, squared_y, is_penalised, target, alpha, banned)
+        if gap <= tol or entering < 0:
+            if is_fresh:
+                return SOLVED, change, alpha, gap
+            model.correlate()  # rounding has piled up in the correlations: a last look with fresh ones
+            is_fresh = True
+            continue
+        is_fresh = False
+        if not model.enter(entering):
+            banned[entering] = True
+            _exchange(model, entering)
+    return GAVE_UP, max_changes, alpha, gap
+
+
+@kernel
+def _go_to_minimiser(model, is_penalised, target):
+    """Go towards the minimiser on the support; return alpha there and the place in S that stops the step (-1: none)."""
+    size = model.sizes[1]
+    if size == 0:
+        return (target if is_penalised else 0.0), -1
+    sign, direction, slope = np.empty(size), np.empty(size), np.empty(size)
+    for q in range(size):
+        k = model.support[q]
+        ahead = model.x[k] if model.x[k] != 0.0 else model.correlation[k]
+        sign[q] = 1.0 if ahead > 0.0 else -1.0
+        direction[q] = model.correlation[k]
+        slope[q] = sign[q]
+    model.forward(direction)
+    model.forward(slope)
+    alpha = target
+    if not is_penalised:
+        # G d = correlation - alpha s with s'd = radius - norm; alpha < 0: the minimiser is inside the ball.
+        norm, along, curvature = 0.0, 0.0, 0.0
+        for q in range(size):
+            norm += abs(model.x[model.support[q]])
+            along += slope[q] * direction[q]
+            curvature += slope[q] * slope[q]
+        alpha = max(0.0, (along - (target - norm)) / curvature)
+    for q in range(size):
+        direction[q] -= alpha * slope[q]
+    model.backward(direction)
+    step, blocker = first_zero(model, sign, direction, 1.0)
+    model.move(direction, step)
+    return alpha, blocker
+
+
+@kernel
+def _ask_atoms(model, squared_y, is_penalised, target, alpha, banned):
+    """Return the gap at x, and the atom outside the support with the largest correlation above alpha (-1: none)."""
+    along, fit, norm = 0.0, 0.0, 0.0
+    for q in range(model.sizes[1]):
+        k = model.support[q]
+        along += model.x[k] * model.correlation[k]
+        fit += model.x[k] * model.c[k]
+        norm += abs(model.x[k])
+    largest, best, entering = 0.0, alpha * (1.0 + _ENTERS) + 1e-300, -1
+    for j in range(model.sizes[0]):
+        value = abs(model.correlation[j])
+        largest = max(largest, value)
+        if value > best and not model.is_in[j] and not banned[j]:
+            best, entering = value, j
+    if is_penalised:
+        return duality_gap(squared_y, fit, along, alpha * norm, alpha, largest), entering
+    return target * largest - along, entering
+
+
+@kernel
+def _exchange(model, entering):
+    """Let an atom that depends on the support take the place of the one that reaches zero first on the way to it."""
+    size = model.sizes[1]
+    onto = 1.0 if model.correlation[entering] > 0.0 else -1.0
+    null, sign = np.empty(size), np.empty(size)
+    for q in range(size):
+        k = model.support[q]
+        null[q] = -onto * model.G[entering, k]
+        sign[q] = 1.0 if model.x[k] > 0.0 else -1.0
+    model.forward(null)
+    model.backward(null)
+    step, blocker = first_zero(model, sign, null, np.inf)
+    if blocker < 0:
+        return
+    model.move(null, step)
+    model.x[entering] += step * onto
+    model.x[model.support[blocker]] = 0.0
+    model.leave(blocker)
+    if not model.enter(entering):
+        model.x[entering] = 0.0  # it depends on the rest too: go on without it
+    model.correlate()
