@@ -80,7 +80,7 @@ class ExactEngine:
         aim = self._between(target, following, limit) if is_penalised and self.solver.is_exact else target
         inner_tol = _INNER * (limit if aim == target else (1.0 - _SHARED) * limit)
         enough = max(inner_tol, _AHEAD * gap)
-        if is_penalised:
+        if is_penalised and not self.solver.is_exact:
             self._enter_ahead(aim, tol)
         n_idle = 0
         while True:
