@@ -86,9 +86,21 @@ def answer(capsys, *command):
 def test_help_tells_the_commands_and_exit_codes(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    for word in ("fit", "path", "cv", "predict", "theory", "solvers", "losses", "sets", "bench", "130  interrupted"):
+    for word in (
+        "fit",
+        "path",
+        "cv",
+        "complete",
+        "predict",
+        "theory",
+        "solvers",
+        "losses",
+        "sets",
+        "bench",
+        "130  interrupted",
+    ):
         assert word in out
-    for command in ("fit", "path", "cv", "predict", "theory", "solvers", "losses", "sets", "bench"):
+    for command in ("fit", "path", "cv", "complete", "predict", "theory", "solvers", "losses", "sets", "bench"):
         code, out, _ = run(capsys, command, "--help")
         assert code == 0 and "example" in out and max(map(len, out.splitlines())) <= 100
     assert run(capsys, "--version") == (0, f"condgrad {cg.__version__}\n", "")

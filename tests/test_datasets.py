@@ -8,10 +8,11 @@ import types
 
 import numpy as np
 import pytest
+import scipy.io
 import scipy.sparse
 
 from condgrad import datasets
-from condgrad.datasets import catalogue
+from condgrad.datasets import catalogue, movielens
 
 SIMULATORS = {
     "regression": lambda seed: datasets.simulate_regression(60, 30, n_informative=4, random_state=seed),
@@ -399,3 +400,110 @@ def test_e2006_is_read_as_regression_and_checked(name, file, tmp_path, monkeypat
     data = datasets.load(name)
     assert data.X.shape == (2, entry.n_features)
     np.testing.assert_array_equal(data.y, [-3.6, -4.25])
+
+
+# Ratings --------------------------------------------------------------------------------------------------------------
+
+
+def small_movielens(monkeypatch, rows, cols, values, *, is_known=True):
+    """Make the catalogue of MovieLens one of these few ratings, and return its names."""
+    X = scipy.sparse.csr_matrix((values, (rows, cols)), shape=(4, 5))
+    known = datasets.fingerprint(X, np.empty(0)) if is_known else "0" * 64
+    for name, entry in movielens._FILES.items():
+        entry = entry._replace(shape=(4, 5), n_entries=len(values), fingerprint=known)
+        monkeypatch.setitem(movielens._FILES, name, entry)
+
+
+ROWS, COLS, VALUES = [3, 0, 0, 2], [1, 4, 0, 1], [4.0, 5.0, 1.0, 2.0]
+
+
+def write_movielens(folder, kind):
+    lines = [f"{i + 1}\t{j + 1}\t{v:g}\t874965758" for i, j, v in zip(ROWS, COLS, VALUES, strict=True)]
+    text = "\n".join(lines) + "\n"
+    folder.mkdir(exist_ok=True)
+    if kind == "mat":
+        X = scipy.sparse.csc_matrix((VALUES, (ROWS, COLS)), shape=(4, 5))
+        scipy.io.savemat(folder / "movielens_1m.mat", {"X": X})
+    elif kind == "dat":
+        (folder / "ratings.dat").write_text(text.replace("\t", "::"))
+    else:
+        (folder / f"{kind}.bz2").write_bytes(bz2.compress(text.encode()))
+
+
+@pytest.mark.parametrize(
+    ("name", "subfolder", "kind"),
+    [
+        ("100k", "movielens-100k", "u.data"),
+        ("100k/u1.base", "movielens-100k", "u1.base"),
+        ("100k/u1.test", "ml-100k", "u1.test"),
+        ("100k", ".", "u.data"),
+        ("1m", "movielens-1m", "mat"),
+        ("1m", "ml-1m", "dat"),
+    ],
+)
+def test_movielens_is_read_from_its_files(folder, monkeypatch, name, subfolder, kind):
+    small_movielens(monkeypatch, ROWS, COLS, VALUES)
+    write_movielens(folder / subfolder, kind)
+    data = datasets.load_movielens(name)
+    assert data.rows.tolist() == [0, 0, 2, 3] and data.cols.tolist() == [0, 4, 1, 1]  # row by row
+    assert data.values.tolist() == [1.0, 5.0, 2.0, 4.0] and data.shape == (4, 5)
+    assert repr(data) == f"Ratings(MovieLens {name}: 4 entries of a 4 x 5 matrix)"
+
+
+def test_movielens_is_checked(folder, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"MovieLens 1m needs the file ratings\.dat or movielens_1m\.mat in"):
+        datasets.load_movielens("1m")
+    write_movielens(folder / "movielens-100k", "u.data")
+    with pytest.raises(ValueError, match=r"u\.data\.bz2 should hold 100000 ratings and holds 4: it is incomplete"):
+        datasets.load_movielens("100k")
+    small_movielens(monkeypatch, ROWS, COLS, VALUES, is_known=False)
+    with pytest.raises(ValueError, match="does not hold the numbers that are known for 100k: get it anew"):
+        datasets.load_movielens("100k")
+    small_movielens(monkeypatch, ROWS, COLS, VALUES)
+    plain = folder / "movielens-100k" / "u.data"
+    for text, words in (
+        ("1\t9\t4\n1\t1\t5\n2\t1\t3\n2\t2\t3\n", "number users from 1 to 4 and films from 1 to 5"),
+        ("0\t2\t4\n1\t1\t5\n2\t1\t3\n2\t2\t3\n", "number users from 1 to 4"),
+        ("a\t2\t4\n1\t1\t5\n2\t1\t3\n2\t2\t3\n", "should number users and films; got 'a'"),
+        ("1\t2\tx\n", "u.data, line 1: column 3 must hold a finite number; got 'x'"),
+        ("1\t2\t3\n1\t2\t4\n", "u.data, lines 1 and 2: both are for row '1' and column '2'"),
+    ):
+        plain.write_text(text)
+        with pytest.raises(ValueError, match=words):
+            datasets.load_movielens("100k")
+    (folder / "movielens_1m.mat").write_bytes(b"no matlab")
+    with pytest.raises(ValueError, match=r"movielens_1m\.mat could not be read as a MATLAB file"):
+        datasets.load_movielens("1m")
+    scipy.io.savemat(folder / "movielens_1m.mat", {"Y": np.eye(2)})
+    with pytest.raises(ValueError, match="should hold a sparse matrix X"):
+        datasets.load_movielens("1m")
+    with pytest.raises(ValueError, match=r"no ratings named '10k'; known: 100k, .*Did you mean '100k'"):
+        datasets.load_movielens("10k")
+    monkeypatch.delenv("CONDGRAD_DATA")
+    with pytest.raises(FileNotFoundError, match=r"MovieLens 100k is read from a file u\.data: set the environment"):
+        datasets.load_movielens("100k")
+
+
+def test_fingerprints_do_not_depend_on_the_format(tmp_path, monkeypatch):
+    """What is known of 1m was taken from one of its two formats; both must read the same."""
+    small_movielens(monkeypatch, ROWS, COLS, VALUES)
+    found = []
+    for kind in ("mat", "dat"):
+        write_movielens(tmp_path / kind, kind)
+        monkeypatch.setenv("CONDGRAD_DATA", str(tmp_path / kind))
+        found.append(datasets.load_movielens("1m"))
+    np.testing.assert_array_equal(found[0].values, found[1].values)
+    np.testing.assert_array_equal(found[0].cols, found[1].cols)
+    assert all(entry.fingerprint is None or len(entry.fingerprint) == 64 for entry in movielens._FILES.values())
+
+
+def test_ratings_keep_their_names(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("film,stars,who\nale,4,bob\ntea,3.5,ann\nale,1,ann\n")
+    data = datasets.read_ratings(path, columns="who,film,stars")
+    assert (data.row_labels, data.col_labels) == (("bob", "ann"), ("ale", "tea"))
+    assert (data.rows.tolist(), data.cols.tolist(), data.values.tolist()) == ([0, 1, 1], [0, 1, 0], [4.0, 3.5, 1.0])
+    with pytest.raises(ValueError, match=r"r\.csv has no column 'films'; it has 'film', 'stars', 'who'\. Did you mean"):
+        datasets.read_ratings(path, columns="who,films,stars")
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        datasets.read_ratings(tmp_path / "nothing.csv")
