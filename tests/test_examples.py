@@ -19,6 +19,7 @@ SAYS = {  # what a script must have found
     "hello_l1_ball": "l1 norm      60.000000",
     "linear_constraints": "CONVERGED: gap",
     "regularisation_path": "8 of 8 true features",
+    "robust_completion": "0 of them wrongly",
     "sparse_text": "microseconds a step",
     "which_solver": "corrective: gap",
     "your_own_loss": "Corrective()",

@@ -18,7 +18,7 @@ compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the example
 
 ROOT = Path(__file__).parents[1]
 PAGES = [f"docs/extend/{name}.md" for name in ("loss", "constraint_set", "solver", "terms")]
-PAGES += [f"docs/{name}.md" for name in ("quickstart", "sets", "estimators", "paths", "cli")]
+PAGES += [f"docs/{name}.md" for name in ("quickstart", "sets", "estimators", "paths", "completion", "cli")]
 
 
 def blocks(page, language):
@@ -75,7 +75,7 @@ def test_a_newcomers_script_works_as_printed(script):
 
 def test_every_estimator_has_a_script_in_the_readme():
     shown = {re.findall(r"cg\.(\w+)\(", script)[0] for script in blocks("README.md", "pycon")}
-    assert shown == {name for name in cg.estimators.__all__ if name.startswith("Constrained")}
+    assert shown == {name for name in cg.estimators.__all__ if name.startswith(("Constrained", "MatrixCompletion"))}
 
 
 def test_readme_names_the_two_commands():
