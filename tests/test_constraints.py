@@ -560,7 +560,7 @@ WRONG = {
     "graph bound": (lambda: GraphTotalVariationBall(GRAPH, 1.0, 0), ValueError, "bound of GraphTotalVariationBall"),
     "graph weights": (lambda: GraphTotalVariationBall(GRAPH, 1, 1, [1]), ValueError, "one per edge, 6; got 1"),
     "Birkhoff": (lambda: Birkhoff(0), ValueError, "n of Birkhoff must be at least 1"),
-    "Birkhoff size": (lambda: Birkhoff(2).check_features(5), ValueError, "length 4, but X has 5"),
+    "Birkhoff size": (lambda: Birkhoff(2).check_features(5), ValueError, "length 4, but the data have 5"),
     "no radius for matrices": (lambda: NuclearBall(-1.0), ValueError, "radius of NuclearBall must be positive"),
     "no shape": (lambda: NuclearBall(1.0, shape=3), ValueError, "shape of NuclearBall must be a pair"),
     "no weight": (lambda: WeightedNuclearBall(1.0, [0.0], [1.0]), ValueError, "row_weight of WeightedNuclearBall"),

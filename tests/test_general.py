@@ -458,9 +458,11 @@ def test_auto_says_why():
 
 
 def test_solvers_of_predictions_say_so():
-    for name in set(cg.solvers.REGISTERED) - {"tufw", "fw", "lazy", "away", "pairwise", "bpcg"}:
+    for name in set(cg.solvers.REGISTERED) - {"tufw", "fw", "lazy", "away", "pairwise", "bpcg", "low-rank"}:
         with pytest.raises(TypeError, match="works with predictions x_i'w, which a GeneralProblem does not have"):
             cg.minimize(general(), name)
+    with pytest.raises(TypeError, match="is for matrices in factors; use one of 'fw'"):
+        cg.minimize(general(), "low-rank")
 
 
 class Importance(rules.RandomBatch):
@@ -493,7 +495,7 @@ def test_wrong_input_gets_a_sentence():
          lambda: cg.minimize(general(), cg.solvers.FrankWolfe(step_sizes.ShortStep()))),
         (ValueError, "goes by the rows of X", lambda: cg.minimize(general(), TUFW(rule=Importance(3)))),
         (ValueError, "says renews_all", lambda: cg.minimize(general(), TUFW(rule=Liar(3)))),
-        (TypeError, "must be a condgrad.Problem or GeneralProblem", lambda: cg.minimize(terms)),
+        (TypeError, "must be a condgrad.Problem, GeneralProblem or CompletionProblem", lambda: cg.minimize(terms)),
     ]:  # fmt: skip
         with pytest.raises(error, match=match):
             make()

@@ -488,7 +488,8 @@ def test_wrong_solver(solver, kind, sentence):
 
 
 def test_wrong_problem_and_callback():
-    with pytest.raises(TypeError, match=r"^problem must be a condgrad.Problem or GeneralProblem; got function\.$"):
+    said = r"^problem must be a condgrad.Problem, GeneralProblem or CompletionProblem; got function\.$"
+    with pytest.raises(TypeError, match=said):
         cg.minimize(lambda w: w @ w)
     with pytest.raises(TypeError, match=r"^callback must be callable with one argument, a Progress; got 3\.$"):
         cg.minimize(make(), callback=3)
