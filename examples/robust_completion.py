@@ -3,8 +3,8 @@ Robust completion
 =================
 
 A matrix of low rank can be completed from some of its entries. But some of what is observed may be nonsense: slips of a
-finger, broken sensors, ratings of jokers. The squared loss bends the whole matrix towards them; Huber's loss, which grows
-only linearly, lets them be.
+finger, broken sensors, ratings of jokers. The squared loss bends the whole matrix towards them; Huber's loss, which
+grows only linearly, lets them be.
 """
 
 import matplotlib.pyplot as plt
@@ -42,15 +42,15 @@ for name, loss in losses.items():
 # The squared loss spends the ball on the nonsense, and predicts worse than zero would, whose error is about one.
 
 for name, error in errors.items():
-    plt.semilogx(radii, error, "o-", label=name)
+    plt.plot(radii, error, "o-", label=name)
 plt.xlabel("radius of the nuclear-norm ball")
 plt.ylabel("error at clean test entries")
 plt.legend()
 plt.show()
 
 # %%
-# Nobody knows the truth in practice. Without a radius, held-out entries choose it, judged by the loss itself: Huber's is
-# not led astray there either. And the residuals of the robust fit tell which entries were nonsense.
+# Nobody knows the truth in practice. Without a radius, held-out entries choose it, judged by the loss itself: Huber's
+# is not led astray there either. And the residuals of the robust fit tell which entries were nonsense.
 
 model = cg.MatrixCompletion(loss=losses["huber"], random_state=0).fit(*train, shape=data.shape)
 error = np.sqrt(np.mean((model.predict(*test) - truth) ** 2))

@@ -244,6 +244,17 @@ def test_ctrl_c_writes_what_is_certified(entries, ratings, tmp_path):
     assert model.gap == pytest.approx(problem.gap(A @ B.T), rel=1e-3)  # each with the bound of its own Lanczos run
 
 
+def test_ctrl_c_while_a_radius_is_chosen_writes_nothing(capsys, ratings, tmp_path, monkeypatch):
+    module = sys.modules["condgrad.estimators.matrix_completion"]
+    real = module.minimize
+    monkeypatch.setattr(
+        module, "minimize", lambda *given, **how: real(*given, **how)._replace(status=cg.Status.INTERRUPTED)
+    )
+    code, printed, err = run(capsys, "complete", ratings, "--cv", 3, "--quiet", "--out", tmp_path / "m.npz")
+    assert (code, printed, err) == (130, "", "condgrad complete: interrupted; nothing was written.\n")
+    assert not (tmp_path / "m.npz").exists()
+
+
 def test_outputs_are_checked_before_any_work(capsys, tmp_path):
     out, nothing = tmp_path / "there.npz", tmp_path / "nothing.csv"
     out.write_bytes(b"precious")

@@ -507,3 +507,6 @@ def test_ratings_keep_their_names(tmp_path):
         datasets.read_ratings(path, columns="who,films,stars")
     with pytest.raises(FileNotFoundError, match="there is no file"):
         datasets.read_ratings(tmp_path / "nothing.csv")
+    path.write_text("who,who,stars\nbob,ale,4\n")
+    with pytest.raises(ValueError, match="has two columns named 'who'"):
+        datasets.read_ratings(path, columns="who,who,stars")

@@ -25,7 +25,8 @@ knows them: `condgrad predict model.npz pairs.csv` takes them. .gz, .bz2 and .xz
 
 Without --radius a tenth of the entries is held out, and the radius grows until they are predicted
 worse; --cv K does so over K folds. A run with --out saves itself now and then in FILE.checkpoint,
-and the same command with --resume goes on from there; the choice of a radius is then made again.
+and the same command with --resume goes on from there. Ctrl-C writes what is certified so far.
+Both are for the fit itself: a choice of the radius before it is made again, or given up.
 
 examples:
   condgrad complete ratings.csv --radius 5000 --loss huber --out model.npz

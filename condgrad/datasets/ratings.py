@@ -130,6 +130,9 @@ def _columns(columns: str | None, titles: list[str] | None, width: int, name: st
     if not (len(wanted) == 3 or (len(wanted) == 2 and not needs_values)):
         kinds = "three columns: row, column and value" if needs_values else "two columns, or three with the value"
         raise ValueError(f"columns must be {kinds}, with commas between them; got {columns!r}.")
+    twice = [part for part in wanted if titles is not None and titles.count(part) > 1]
+    if twice:
+        raise ValueError(f"{name} has two columns named {twice[0]!r}; give each its own name.")
     places = [find_column(part, titles, width, name, "columns") for part in wanted]
     if len(set(places)) != len(places):
         raise ValueError(f"columns must be different columns; got {columns!r}.")
