@@ -179,7 +179,7 @@ def _report(args: argparse.Namespace, model: Any, result: Any, test: dict[str, A
         "work": f"{result.n_steps} steps, {result.n_epochs:.1f} epochs, {result.seconds:.3g} s",
     }
     if test is not None:
-        unseen = f", {test['n_unseen']} of them by biases alone" if test["n_unseen"] else ""
+        unseen = f", {test['n_unseen']} of them in rows or columns without any in DATA" if test["n_unseen"] else ""
         rows["test"] = f"RMSE {test['rmse']:.6g}, MAE {test['mae']:.6g} on {test['n_samples']} entries{unseen}"
     rows |= {key: numbers[key] for key in ("out", "plot") if numbers[key]}
     show(args, rows, numbers)
