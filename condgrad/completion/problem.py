@@ -145,7 +145,7 @@ class CompletionProblem:
     def refusal(self, solver: Any) -> str | None:
         """Return why a solver does not fit this problem, or None where it does."""
         if self.has_biases and hasattr(solver, "gradients_per_sample"):
-            return "works with batches of entries, which cannot follow free biases; or leave out the biases"
+            return "works with batches of entries, which cannot follow free biases (biases=False leaves them out)"
         return None if getattr(solver, "takes_factors", False) else "does not work with matrices in factors"
 
     def start(self) -> tuple[Factored, list]:
