@@ -98,7 +98,6 @@ ONE_LOSS = {
     "SparseGroupBall",
     "Spectraplex",
     "TotalVariationBall",
-    "WeightedNuclearBall",
 }
 LOSSES: dict[str, Any] = {}  # every loss has defaults
 SOLVERS: dict[str, Any] = {}  # every solver has defaults
@@ -159,7 +158,9 @@ def solver_named(name):
     return made(name, SOLVERS, SOLVER_CLASSES[name])
 
 
-ALL_SETS = names(SET_CLASSES, SETS)
+# WeightedNuclearBall is an image of NuclearBall, and test_completion.py solves problems over it: here, without a
+# projection, a certified optimum would take a minute.
+ALL_SETS = [name for name in names(SET_CLASSES, SETS) if name != "WeightedNuclearBall"]
 ALL_LOSSES = names(LOSS_CLASSES, LOSSES)
 PASS_SOLVERS = names(SOLVER_CLASSES, SOLVERS, lambda solver: isinstance(solver, cg.solvers.PassSolver))
 STEP_SOLVERS = names(SOLVER_CLASSES, SOLVERS, lambda solver: not isinstance(solver, cg.solvers.PassSolver))

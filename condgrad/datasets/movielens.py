@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,7 +96,10 @@ def _read_mat(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     import scipy.io
 
     try:
-        X = scipy.io.loadmat(path, variable_names=["X"]).get("X")
+        with warnings.catch_warnings():  # newer scipy announces sparse arrays; here matrices and arrays are alike
+            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore", FutureWarning)
+            X = scipy.io.loadmat(path, variable_names=["X"]).get("X")
     except Exception as error:  # the reader raises whatever it stumbles over
         raise ValueError(f"{path.name} could not be read as a MATLAB file: {error}.") from None
     if not scipy.sparse.issparse(X):
