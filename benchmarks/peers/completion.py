@@ -3,7 +3,7 @@
     CONDGRAD_DATA=<folder with the datasets> python benchmarks/peers/completion.py [PART ...]
 
 course   test RMSE against the solver's own time, for radii that the parts above have picked
-u1, 1m   MovieLens 100K (split u1) and 1M (90/10, seed 0): biases alone, alternating least squares, and condgrad with
+u1, 1m   MovieLens 100K (split u1) and 1M (90/10, seed 0): alternating least squares, and condgrad with
          the plain and the weighted nuclear norm, the radius picked by held-out ratings of the training part
 dense    time to the same objective on MovieLens 100K: low-rank against Frank-Wolfe on the dense m x n matrix in NumPy,
          as the examples of other packages have it
