@@ -14,9 +14,9 @@ from condgrad.constraints.vertices import SparseVertex
 
 @constraint_set
 class OrderedWeightedL1Ball(NamedTuple):
-    """The SLOPE or OWL ball {w : sum_i weights_i |w|_(i) <= radius}: sparse, and correlated features share a value.
+    """The SLOPE or OWL ball {w : sum_i weights_i a_i <= radius}: sparse, and correlated features share a value.
 
-    Here |w|_(1) >= |w|_(2) >= ... are the sorted absolute values. A vertex has k nonzeros +-radius / (weights_1 + ... +
+    Here a_1 >= a_2 >= ... are the sorted absolute values of w. A vertex has k nonzeros +-radius / (weights_1 + ... +
     weights_k), for some k; the oracle sorts |r| and compares the best vertex of each k, in O(d log d). Linearly
     decreasing weights make it the ball of OSCAR, equal ones the l1 ball, (1, 0, ..., 0) the l-infinity ball.
 
@@ -105,7 +105,7 @@ class OrderedWeightedL1Ball(NamedTuple):
         return SparseVertex(indices, values)
 
     def violation(self, w):
-        """Return sum_i weights_i |w|_(i) - radius."""
+        """Return sum_i weights_i a_i - radius."""
         return float(self.weights @ -np.sort(-np.abs(w)) - self.radius)
 
     def diameter(self, order=2, n_features=None):

@@ -65,7 +65,7 @@ class MatrixCompletion(BaseEstimator):
     Attributes
     ----------
     factors_ : (A, B)
-        Arrays with W = A B', of shapes (m, rank_) and (n, rank_).
+        Arrays with W = A B', of shapes (m, k) and (n, k) for a rank of k.
     rank_, radius_, gap_, shape_ : rank and radius, the certificate, (m, n)
     intercept_, row_bias_, column_bias_ : float and arrays; those of rows and columns without entries are 0
     result_, trace_, n_iter_ : what :func:`condgrad.minimize` returned, without the solver's state
