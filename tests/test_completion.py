@@ -145,6 +145,10 @@ def test_lanczos_of_zero_and_of_low_rank():
     np.testing.assert_allclose(lanczos.bound(), np.linalg.norm(G, 2), rtol=1e-10)
 
 
+def test_lanczos_claims_nothing_before_its_first_step():
+    assert Lanczos(np.eye(3).dot, np.eye(3).dot, (3, 3), np.random.default_rng(0)).bound() == np.inf
+
+
 @pytest.mark.parametrize("biases", [False, True])
 def test_the_gap_of_a_problem_is_exact(biases):
     problem = problem_of(biases=biases)
@@ -318,6 +322,12 @@ def test_solutions_inside_the_ball_and_of_a_tiny_ball():
     result = cg.minimize(small, tol=1e-9)
     assert result.w.rank == 1
     assert result.w.nuclear_norm() == pytest.approx(1e-3)
+
+
+def test_a_run_that_rounding_stops_says_so():
+    result = cg.minimize(problem_of(biases=True), tol=0.0, max_steps=2000)
+    assert result.status is cg.Status.STALLED
+    assert result.gap < 1e-9
 
 
 def test_targets_of_zero():

@@ -146,6 +146,26 @@ def test_radius_none_holds_entries_out():
     assert again.radius_ == model.radius_
 
 
+def test_a_random_state_of_scikit_learn_draws_the_folds():
+    entries = data()
+    options = {"radii": [20.0, 40.0], "loss": "squared", "cv": 2, "tol": 1e-2}
+    first, again = (
+        cg.MatrixCompletionCV(random_state=np.random.RandomState(3), **options).fit(
+            entries.rows, entries.cols, entries.values
+        )
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.scores_, again.scores_)
+
+
+def test_a_fold_without_weight_is_refused():
+    entries = data()
+    weight = np.zeros(1200)
+    weight[0] = 1.0
+    with pytest.raises(ValueError, match="a fold has no entries with a positive sample_weight"):
+        cg.MatrixCompletion().fit(entries.rows, entries.cols, entries.values, sample_weight=weight)
+
+
 def test_cross_validation_picks_the_radius_with_the_best_scores():
     entries = data(noise=0.6)
     radii = [5.0, 30.0, 45.0, 300.0]

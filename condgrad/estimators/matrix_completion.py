@@ -17,6 +17,7 @@ from condgrad.completion import CompletionProblem
 from condgrad.completion_model import CompletionModel, warn_of_unseen
 from condgrad.constraints import NuclearBall, WeightedNuclearBall
 from condgrad.estimators._cross_validation import as_radii, check_selection, select
+from condgrad.estimators._linear_model import as_seed
 from condgrad.linalg import convert
 from condgrad.linalg.factored import Factored
 from condgrad.minimize import minimize
@@ -201,7 +202,7 @@ class MatrixCompletion(BaseEstimator):
             max_epochs=np.inf,
             max_time=self.max_time,
             checkpoint=checkpoint,
-            random_state=self.random_state,
+            random_state=as_seed(self.random_state),
             verbose=bool(self.verbose),
         )
         return result, tol
@@ -239,6 +240,10 @@ class MatrixCompletion(BaseEstimator):
         entries, samples = problem.entries, problem.samples
         parts, starts = [], []
         for held in splits:
+            if not (samples.weight[held].any() and samples.weight[~held].any()):
+                raise ValueError(
+                    "a fold has no entries with a positive sample_weight; use fewer folds, or give a radius."
+                )
             train = CompletionProblem(
                 entries.rows[~held], entries.columns[~held], samples.y[~held], problem.loss, NuclearBall(1.0),
                 shape=problem.shape, sample_weight=samples.weight[~held], biases=problem.has_biases,
@@ -380,7 +385,7 @@ def _held_out(n: int, folds: int, random_state: Any) -> list[np.ndarray]:
     """Return for each fold which of n entries are left out."""
     if n < folds:
         raise ValueError(f"{n} entries are too few for {folds} folds; give a radius.")
-    fold = np.random.default_rng(random_state).permutation(n) % folds
+    fold = np.random.default_rng(as_seed(random_state)).permutation(n) % folds
     return [fold == k for k in range(folds)]
 
 

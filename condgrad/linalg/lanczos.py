@@ -113,6 +113,8 @@ class Lanczos:
 
     def bound(self) -> float:
         """Return an upper bound of ||G||, which fails with probability 1e-10."""
+        if self.n_steps == 0 and not self.is_exhausted:
+            return math.inf
         largest = self.largest()
         rounding = 1e-14 * largest * max(self.shape) ** 0.5
         if self.is_exhausted:  # b reaches every eigenvector with probability one: the Ritz values are the values

@@ -17,6 +17,7 @@ from condgrad.solvers._protocol import PassSolver, State
 _FEW = 10  # new directions a step may always add; it may also double the rank
 _ABOVE = 1e-3  # of the multiplier: how much larger a singular value of the gradient must be for its direction to enter
 _STEPS_PER_DIRECTION = 2  # of Lanczos, for singular vectors that are good enough to start from
+_LEAST_CURVATURE = 0.02  # of an entry, as a share of the largest: along flat parts of a loss steps would be endless
 _CUTOFF = 1e-6  # singular values of W below this share of the largest leave
 
 
@@ -69,10 +70,13 @@ class LowRank(PassSolver):
         line = towards(point, point.s, point.gap)
         gamma = state.rule.at(t, line)
         Z, biases = self._fit(problem, point)
-        p = problem.predict(problem.values_of(Z), biases)
-        if outer.value(problem.samples, p, 0.0) <= point.objective() + line.change(gamma):
-            point.is_still = False
+        before, found = (
+            point.objective(),
+            outer.value(problem.samples, problem.predict(problem.values_of(Z), biases), 0.0),
+        )
+        if found <= before + line.change(gamma):
             point.go_to(Z, biases)
+            point.is_still = found >= before  # rounding lets nothing more through
         else:
             point.move(line, gamma)
 
@@ -103,7 +107,7 @@ def _enlarged(problem: CompletionProblem, point: Any) -> Factored:
     new = s > (1.0 + _ABOVE) * lam
     U, s, V = U[:, new], s[new], V[:, new]
     d = outer.curvatures(problem.samples, point.p, 0.0)
-    d = np.maximum(d, 0.02 * d.max(initial=0.0))
+    d = np.maximum(d, _LEAST_CURVATURE * d.max(initial=0.0))
     W = problem.out_of_ball(Factored(U, s, V))
     bend = np.array([W.U[:, k] ** 2 @ problem.entries.dot(d, W.V[:, k] ** 2) for k in range(s.size)])
     weights = np.divide(s - lam, bend, out=np.zeros_like(s), where=bend > 0.0)
