@@ -22,6 +22,7 @@ from condgrad.linalg.entries import Entries, Side
 from condgrad.samples import Samples
 
 _CG_STEPS = 4  # per row and sweep: the other side will move anyway
+_MOST_HALVINGS = 30
 _LEAST_CURVATURE = 0.02  # of a sample, as a share of L: flat parts of robust losses would make steps endless
 
 
@@ -95,14 +96,12 @@ class FactorFit:
 @kernel
 def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors, X, start, stop):
     """Improve the rows start, ..., stop - 1 of X, each by one inexact Newton step."""
-    width = X.shape[1]
-    longest = 0
+    width, longest = X.shape[1], 0
     for i in range(start, stop):
         longest = max(longest, side.indptr[i + 1] - side.indptr[i])
     Q = np.ones((longest, width))  # the features of one row's entries, side by side: they are read many times
-    alpha, d, p, along = np.empty(longest), np.empty(longest), np.empty(longest), np.empty(longest)
+    alpha, d, p = np.empty(longest), np.empty(longest), np.empty(longest)
     g, inverse, step = np.empty(width), np.empty(width), np.empty(width)
-    direction, image = np.empty(width), np.empty(width)
     for i in range(start, stop):
         first = side.indptr[i]
         count = side.indptr[i + 1] - first
@@ -116,9 +115,6 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
                 Q[q, k] = scale[i] * features[j, k]
         for q in range(count):
             p[q] = _inner(Q[q], X[i]) + offset[side.others[first + q]]
-        value = 0.0
-        for q in range(count):
-            value += samples.value_at(side.order[first + q], p[q])
         for q in range(count):
             t = side.order[first + q]
             alpha[q] = samples.derivative_at(t, p[q])
@@ -126,48 +122,66 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
         for k in range(width):
             g[k] = -penalty[k] * X[i, k]
             inverse[k] = penalty[k]
-            step[k] = 0.0
         for q in range(count):
             _add(g, -alpha[q], Q[q])
             _add_squares(inverse, d[q], Q[q])
         for k in range(width):
             inverse[k] = 1.0 / inverse[k] if inverse[k] > 0.0 else 0.0
-            direction[k] = inverse[k] * g[k]
-        slope_scale = _weighted(inverse, g)
-        rz = slope_scale
-        for _ in range(_CG_STEPS):
-            if rz <= 1e-20 * slope_scale or rz == 0.0:
-                break
-            for k in range(width):
-                image[k] = penalty[k] * direction[k]
-            for q in range(count):
-                _add(image, d[q] * _inner(Q[q], direction), Q[q])
-            length = rz / _inner(direction, image)
-            _add(step, length, direction)
-            _add(g, -length, image)
-            before = rz
-            rz = _weighted(inverse, g)
-            for k in range(width):
-                direction[k] = inverse[k] * g[k] + (rz / before) * direction[k]
+        _solve(Q, count, d, penalty, g, inverse, step)
+        gamma = _length(samples, side.order[first : first + count], Q, alpha, p, penalty, X[i], step)
+        _add(X[i], gamma, step)
+
+
+@kernel
+def _solve(Q, count, d, penalty, g, inverse, step):
+    """Set step to a solution of (Q' diag(d) Q + diag(penalty)) step = g by a few conjugate gradients; g is used up.
+
+    Only the first ``count`` rows of Q are there; ``inverse`` is the inverse of the system's diagonal.
+    """
+    direction, image = np.empty_like(g), np.empty_like(g)
+    for k in range(g.shape[0]):
+        step[k] = 0.0
+        direction[k] = inverse[k] * g[k]
+    first = rz = _weighted(inverse, g)
+    for _ in range(_CG_STEPS):
+        if rz <= 1e-20 * first:
+            return
+        for k in range(g.shape[0]):
+            image[k] = penalty[k] * direction[k]
         for q in range(count):
-            along[q] = _inner(Q[q], step)
-        slope, linear, quadratic = 0.0, 0.0, 0.0
+            _add(image, d[q] * _inner(Q[q], direction), Q[q])
+        length = rz / _inner(direction, image)
+        _add(step, length, direction)
+        _add(g, -length, image)
+        before, rz = rz, _weighted(inverse, g)
+        for k in range(g.shape[0]):
+            direction[k] = inverse[k] * g[k] + (rz / before) * direction[k]
+
+
+@kernel
+def _length(samples, order, Q, alpha, p, penalty, x, step):
+    """Return how far to go from x along the step: halved until the row's objective falls by a share of the promise."""
+    count = order.shape[0]
+    along, value, slope = np.empty(count), 0.0, 0.0
+    for q in range(count):
+        along[q] = _inner(Q[q], step)
+    for q in range(count):
+        value += samples.value_at(order[q], p[q])
+        slope += alpha[q] * along[q]
+    linear, quadratic = 0.0, 0.0
+    for k in range(x.shape[0]):
+        linear += penalty[k] * x[k] * step[k]
+        quadratic += 0.5 * penalty[k] * step[k] * step[k]
+    slope += linear
+    gamma = 1.0
+    for _ in range(_MOST_HALVINGS):
+        trial = gamma * linear + gamma * gamma * quadratic
         for q in range(count):
-            slope += alpha[q] * along[q]
-        for k in range(width):
-            linear += penalty[k] * X[i, k] * step[k]
-            quadratic += 0.5 * penalty[k] * step[k] * step[k]
-        slope += linear
-        gamma = 1.0
-        for _ in range(30):  # backtracking: halve until the row's objective has fallen by a share of what is promised
-            trial = gamma * linear + gamma * gamma * quadratic
-            for q in range(count):
-                trial += samples.value_at(side.order[first + q], p[q] + gamma * along[q])
-            if trial - value <= 1e-4 * gamma * slope or -slope <= 1e-13 * value:
-                break
-            gamma *= 0.5
-        for k in range(width):
-            X[i, k] += gamma * step[k]
+            trial += samples.value_at(order[q], p[q] + gamma * along[q])
+        if trial - value <= 1e-4 * gamma * slope or -slope <= 1e-13 * value:
+            break
+        gamma *= 0.5
+    return gamma
 
 
 @kernel

@@ -30,6 +30,12 @@ def as_real(owner: str, name: str, value: Any) -> float:
     raise TypeError(f"{name} of {owner} must be a real number; got {' '.join(reprlib.repr(value).split())}.")
 
 
+def check_at_most_features(owner: str, k: int, n_features: int, remedy: str = "") -> None:
+    """Raise ValueError where ``k``, a number of features, is larger than ``n_features``."""
+    if k > n_features:
+        raise ValueError(f"k of {owner} must be at most the number of features, {n_features}; got {k}.{remedy}")
+
+
 def as_reals(owner: str, name: str, value: Any, n_dims: int = 1, *, is_finite: bool = True) -> np.ndarray:
     """Return ``value`` as a new float64 array with ``n_dims`` dimensions and at least one entry."""
     array = to_array(owner, name, value)

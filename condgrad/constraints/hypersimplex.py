@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgrad.constraints._capped import project_capped, systematic_sample
-from condgrad.constraints._parameters import as_positive_integer
+from condgrad.constraints._parameters import as_positive_integer, check_at_most_features
 from condgrad.constraints._protocol import check_positive, constraint_set
 from condgrad.constraints._selection import smallest
 from condgrad.constraints.vertices import SparseVertex
@@ -49,8 +49,7 @@ class Hypersimplex(NamedTuple):
 
     def check_features(self, n_features):
         """Raise ValueError where k is larger than ``n_features``: the set is empty then."""
-        if self.k > n_features:
-            raise ValueError(f"k of Hypersimplex must be at most the number of features, {n_features}; got {self.k}.")
+        check_at_most_features("Hypersimplex", self.k, n_features)
 
     def lmo(self, r):
         """Return radius at the k smallest entries of r."""

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgrad.constraints._capped import systematic_sample
-from condgrad.constraints._parameters import as_positive_integer
+from condgrad.constraints._parameters import as_positive_integer, check_at_most_features
 from condgrad.constraints._protocol import check_positive, constraint_set
-from condgrad.constraints._selection import smallest
+from condgrad.constraints._selection import largest_sizes
 from condgrad.constraints._sphere import stretch
 from condgrad.constraints.vertices import SparseVertex
 
@@ -55,18 +55,12 @@ class KSupportBall(NamedTuple):
 
     def check_features(self, n_features):
         """Raise ValueError where k is larger than ``n_features``."""
-        if self.k > n_features:
-            raise ValueError(
-                f"k of KSupportBall must be at most the number of features, {n_features}; got {self.k}. "
-                "Use L2Ball where every entry may be nonzero."
-            )
+        remedy = " Use L2Ball where every entry may be nonzero."
+        check_at_most_features("KSupportBall", self.k, n_features, remedy)
 
     def lmo(self, r):
         """Return -radius r / ||r||_2 on the k largest entries of |r|."""
-        keys = np.empty(r.size())
-        for j in range(r.size()):
-            keys[j] = -abs(r.at(j))
-        indices = smallest(keys, self.k)
+        indices = largest_sizes(r, self.k)
         values = np.empty(indices.shape[0])
         for q in range(indices.shape[0]):
             values[q] = r.at(indices[q])
