@@ -52,15 +52,6 @@ def smallest(keys, k):
 
 
 @kernel
-def largest_sizes(r, k):
-    """Return the places of the ``k`` largest ``|r_j|`` of a vector in increasing order, the first ones among equals."""
-    keys = np.empty(r.size())
-    for j in range(r.size()):
-        keys[j] = -abs(r.at(j))
-    return smallest(keys, k)
-
-
-@kernel
 def sorted_places(keys):
     """Return the places of ``keys`` in increasing order, equal ones in the order of their places.
 

@@ -9,7 +9,7 @@ import numpy as np
 from condgrad.constraints._capped import project_capped, systematic_sample
 from condgrad.constraints._parameters import as_positive_integer, check_at_most_features
 from condgrad.constraints._protocol import check_positive, constraint_set
-from condgrad.constraints._selection import largest_sizes
+from condgrad.constraints._selection import smallest
 from condgrad.constraints.vertices import SparseVertex
 
 
@@ -56,7 +56,10 @@ class KSparsePolytope(NamedTuple):
 
     def lmo(self, r):
         """Return -radius sign(r_j) at the k largest entries of |r|."""
-        indices = largest_sizes(r, self.k)
+        keys = np.empty(r.size())
+        for j in range(r.size()):
+            keys[j] = -abs(r.at(j))
+        indices = smallest(keys, self.k)
         values = np.empty(indices.shape[0])
         for q in range(indices.shape[0]):
             values[q] = -self.radius if r.at(indices[q]) > 0.0 else self.radius

@@ -9,7 +9,7 @@ import numpy as np
 from condgrad.constraints._capped import systematic_sample
 from condgrad.constraints._parameters import as_positive_integer, check_at_most_features
 from condgrad.constraints._protocol import check_positive, constraint_set
-from condgrad.constraints._selection import largest_sizes
+from condgrad.constraints._selection import smallest
 from condgrad.constraints._sphere import stretch
 from condgrad.constraints.vertices import SparseVertex
 
@@ -60,7 +60,10 @@ class KSupportBall(NamedTuple):
 
     def lmo(self, r):
         """Return -radius r / ||r||_2 on the k largest entries of |r|."""
-        indices = largest_sizes(r, self.k)
+        keys = np.empty(r.size())
+        for j in range(r.size()):
+            keys[j] = -abs(r.at(j))
+        indices = smallest(keys, self.k)
         values = np.empty(indices.shape[0])
         for q in range(indices.shape[0]):
             values[q] = r.at(indices[q])
