@@ -26,14 +26,21 @@ _MOST_CYCLES = 50  # of coordinate descent within a block
 class Clusters(NamedTuple):
     """The blocks of the Gram matrix, one after the other; features without a cluster are blocks of one.
 
-    ``order`` lists the places of the features block by block, block b from ``starts_b`` on, and ``gram`` holds the
-    blocks row by row, block b from ``offsets_b`` on.
+    Features are in the order of their blocks: those of block b from ``starts_b`` on. ``gram`` holds the blocks row by
+    row, block b from ``offsets_b`` on.
     """
 
-    order: Any
     starts: Any
     gram: Any
     offsets: Any
+
+    def labels(self):
+        """Return the number of its block for every feature."""
+        label = np.empty(self.starts[-1], np.int64)
+        for b in range(self.starts.shape[0] - 1):
+            for k in range(self.starts[b], self.starts[b + 1]):
+                label[k] = b
+        return label
 
     def minimise(self, b, x, alpha, accuracy, correlation):
         """Minimise over the coefficients of block b, with the others as they are; return whether any has changed.
@@ -46,7 +53,7 @@ class Clusters(NamedTuple):
         for _ in range(_MOST_CYCLES if size > 1 else 1):
             largest = 0.0
             for i in range(size):
-                k, curvature = self.order[first + i], self.gram[at + i * size + i]
+                k, curvature = first + i, self.gram[at + i * size + i]
                 if curvature > 0.0:
                     free = correlation[i] + curvature * x[k]
                     new = max(abs(free) - alpha, 0.0) / curvature
@@ -67,7 +74,6 @@ class Clusters(NamedTuple):
 class Factors(NamedTuple):
     """Cholesky factors of the blocks, laid out as the blocks of :class:`Clusters` are: a preconditioner."""
 
-    order: Any
     starts: Any
     factors: Any
     offsets: Any
@@ -77,38 +83,34 @@ class Factors(NamedTuple):
         for b in range(self.starts.shape[0] - 1):
             first, size, at = self.starts[b], self.starts[b + 1] - self.starts[b], self.offsets[b]
             for i in range(size):
-                total = v[self.order[first + i]]
+                total = v[first + i]
                 for k in range(i):
-                    total -= self.factors[at + i * size + k] * out[self.order[first + k]]
-                out[self.order[first + i]] = total / self.factors[at + i * size + i]
+                    total -= self.factors[at + i * size + k] * out[first + k]
+                out[first + i] = total / self.factors[at + i * size + i]
             for r in range(size):
                 i = size - 1 - r
-                total = out[self.order[first + i]]
+                total = out[first + i]
                 for k in range(i + 1, size):
-                    total -= self.factors[at + k * size + i] * out[self.order[first + k]]
-                out[self.order[first + i]] = total / self.factors[at + i * size + i]
+                    total -= self.factors[at + k * size + i] * out[first + k]
+                out[first + i] = total / self.factors[at + i * size + i]
 
 
 @kernel
 def factor(clusters, is_used):
     """Return the factors of the blocks with the used features alone; places are those among the used ones."""
-    size = clusters.order.shape[0]
-    place, n_used = np.empty(size, np.int64), 0
-    for k in range(size):
-        place[k] = n_used
-        if is_used[k]:
-            n_used += 1
-    order, starts = np.empty(n_used, np.int64), np.zeros(n_used + 1, np.int64)
-    factors, offsets = np.zeros(clusters.offsets[-1]), np.zeros(n_used + 1, np.int64)
+    n_used = 0
+    for k in range(is_used.shape[0]):
+        n_used += is_used[k]
+    starts, offsets = np.zeros(n_used + 1, np.int64), np.zeros(n_used + 1, np.int64)
+    factors = np.zeros(clusters.offsets[-1])
     n_blocks = n_placed = 0
     among = np.empty(_LARGEST, np.int64)
     for b in range(clusters.starts.shape[0] - 1):
         first, width, at = clusters.starts[b], clusters.starts[b + 1] - clusters.starts[b], clusters.offsets[b]
         count = 0
         for i in range(width):
-            if is_used[clusters.order[first + i]]:
+            if is_used[first + i]:
                 among[count] = i
-                order[n_placed + count] = place[clusters.order[first + i]]
                 count += 1
         if count > 0:
             to = offsets[n_blocks]
@@ -119,7 +121,7 @@ def factor(clusters, is_used):
             n_placed += count
             n_blocks += 1
             starts[n_blocks], offsets[n_blocks] = n_placed, to + count * count
-    return Factors(order, starts[: n_blocks + 1].copy(), factors, offsets)
+    return Factors(starts[: n_blocks + 1].copy(), factors, offsets)
 
 
 @kernel
@@ -144,13 +146,12 @@ def shorten(blocks, x, d):
     """Shorten the steps d from x, block by block, to where the first coefficient of a block reaches zero."""
     for b in range(blocks.starts.shape[0] - 1):
         length = 1.0
-        for q in range(blocks.starts[b], blocks.starts[b + 1]):
-            k = blocks.order[q]
+        for k in range(blocks.starts[b], blocks.starts[b + 1]):
             if x[k] * d[k] < 0.0:
                 length = min(length, -x[k] / d[k])
         if length < 1.0:
-            for q in range(blocks.starts[b], blocks.starts[b + 1]):
-                d[blocks.order[q]] *= length
+            for k in range(blocks.starts[b], blocks.starts[b + 1]):
+                d[k] *= length
 
 
 @compiled
@@ -170,11 +171,14 @@ class Entries(NamedTuple):
 
 
 @kernel
-def find_clusters(columns, features):
-    """Return the clusters of the chosen features."""
-    size = features.shape[0]
+def find_clusters(columns, features, label):
+    """Return the places of the chosen features in the order of their clusters, and the clusters.
+
+    ``label`` has the clusters of the first features, in ascending order. They stay together, and the others join them.
+    """
+    size, n_old = features.shape[0], label.shape[0]
     places, begins, samples, values = _short_features(columns, features)
-    label = _link(columns, features, places, begins, samples, values)
+    label = _link(columns, features, n_old, _first_places(label, size), places, begins, samples, values)
     order = np.argsort(label, kind="mergesort")
     starts, n_blocks = np.zeros(size + 1, np.int64), 0
     for q in range(size):
@@ -193,7 +197,17 @@ def find_clusters(columns, features):
     for b in range(n_blocks):
         members = order[starts[b] : starts[b + 1]]
         _multiply(columns, features, members, short, begins, samples, values, gram[offsets[b] : offsets[b + 1]], dense)
-    return Clusters(order, starts, gram, offsets)
+    return order, Clusters(starts, gram, offsets)
+
+
+@kernel
+def _first_places(label, size):
+    """Return for every feature the first place of its cluster; features without a label are alone."""
+    places = np.arange(size)
+    for k in range(1, label.shape[0]):
+        if label[k] == label[k - 1]:
+            places[k] = places[k - 1]
+    return places
 
 
 @kernel
@@ -218,10 +232,11 @@ def _short_features(columns, features):
 
 
 @kernel
-def _link(columns, features, places, begins, samples, values):
-    """Return a label for every feature: equal ones make a cluster."""
-    label = np.arange(features.shape[0])
-    members = np.ones(features.shape[0], np.int64)
+def _link(columns, features, n_old, label, places, begins, samples, values):
+    """Link the features after the first ``n_old``; return a label for every feature: equal ones make a cluster."""
+    members = np.zeros(features.shape[0], np.int64)
+    for k in range(features.shape[0]):
+        members[label[k]] += 1
     n_short = places.shape[0]
     # The short features of every sample, in ascending order.
     ends = np.zeros(columns.weight.shape[0] + 1, np.int64)
@@ -232,16 +247,16 @@ def _link(columns, features, places, begins, samples, values):
     firsts = ends[:-1].copy()
     who, what = np.empty(samples.shape[0], np.int64), np.empty(samples.shape[0])
     filled = firsts.copy()
-    product = np.zeros(n_short)
+    product, met, met_by = np.zeros(n_short), np.empty(n_short, np.int64), np.full(n_short, -1)
     for r in range(n_short):
         n_met = 0
-        met = np.empty((begins[r + 1] - begins[r]) * _CROWD, np.int64)
         for m in range(begins[r], begins[r + 1]):
             i = samples[m]
-            if ends[i + 1] - firsts[i] <= _CROWD:
+            if places[r] >= n_old and ends[i + 1] - firsts[i] <= _CROWD:
                 value = columns.weight[i] * values[m]
                 for e in range(firsts[i], filled[i]):
-                    if product[who[e]] == 0.0:
+                    if met_by[who[e]] != r:
+                        met_by[who[e]] = r
                         met[n_met] = who[e]
                         n_met += 1
                     product[who[e]] += value * what[e]

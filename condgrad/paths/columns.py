@@ -16,6 +16,7 @@ import numpy as np
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
 from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.slices import SparseSlices
 from condgrad.linalg.vectors import DenseVector
 
 _CONSTANT = 1e-12  # a feature whose deviation from its mean is below this times its size is constant up to rounding
@@ -71,6 +72,33 @@ def _measure(columns, has_intercept, standardize, start, stop):
             columns.norm[j] = 1.0
         else:
             columns.norm[j] = spread
+
+
+def pack(columns: Columns, features: np.ndarray) -> tuple[Columns, np.ndarray]:
+    """Return columns that begin with the chosen features, and their places: a copy for sparse data.
+
+    Short columns that lie one after the other are read several times faster than those all over the data. Dense ones
+    are long, and a copy would be large: they stay where they are.
+    """
+    if not isinstance(columns.slices, SparseSlices):
+        return columns, features
+    slices = SparseSlices(*_pack(columns.slices, features))
+    chosen = columns.mean[features], columns.scale[features], columns.norm[features]
+    return Columns(slices, columns.weight, *chosen), np.arange(features.size)
+
+
+@kernel
+def _pack(slices, features):
+    indptr = np.zeros(features.shape[0] + 1, slices.indptr.dtype)
+    for k in range(features.shape[0]):
+        indptr[k + 1] = indptr[k] + slices.n_stored(features[k])
+    data, indices = np.empty(indptr[-1], slices.data.dtype), np.empty(indptr[-1], slices.indices.dtype)
+    for k in range(features.shape[0]):
+        shift = slices.indptr[features[k]] - indptr[k]
+        for m in range(indptr[k], indptr[k + 1]):
+            data[m] = slices.data[m + shift]
+            indices[m] = slices.indices[m + shift]
+    return data, indices, indptr
 
 
 @kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +12,10 @@ from condgrad.paths.gram_solver import GramSolver
 from condgrad.paths.oracle import LazyOracle
 from condgrad.paths.quadratic import duality_gap
 from condgrad.paths.sweep_solver import SweepSolver
-from condgrad.paths.sweeps import Atoms, Fit, renew
+from condgrad.paths.sweeps import Atoms, Fit, renew, sums
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _INNER = 0.6  # share of the tolerance that the working set's own gap may use up
-_SHARED = 0.5  # share of the tolerance that a solution for a penalty nearby may use up
 _AHEAD = 0.1  # share of the last gap that the working set's own gap may have while atoms are missing
 _FIRST = 0.9  # the first atoms are those with at least this share of the largest correlation
 _NEAR = 0.9  # features with at least this share of the largest correlation are asked first in later rounds
@@ -51,7 +49,6 @@ class ExactEngine:
         self.R, self.a, self.buffer = y.copy(), columns.weight * y, np.zeros(y.size)
         self.squared_y = float(self.a @ y)
         self.features = np.empty(0, np.int64)
-        self.atoms = Atoms(columns, self.features)
         self.is_atom = np.zeros(columns.norm.size, np.bool_)  # whether a feature is among them
         self.solver: GramSolver | SweepSolver = GramSolver(self)
         self.oracle = LazyOracle(columns, n_stored, self.R)
@@ -66,27 +63,25 @@ class ExactEngine:
         """Half the squared norm of y, the objective at zero: what relative gaps are relative to."""
         return 0.5 * self.squared_y
 
-    def solve(self, target: float, *, is_penalised: bool, tol: float, following: float | None = None) -> Point:
+    def solve(self, target: float, *, is_penalised: bool, tol: float) -> Point:
         """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``.
 
         The gap is exact: the oracle proves the largest correlation. It exceeds the limit only where rounding does not
-        let it fall any further. ``following`` is the penalty that comes next: where the tolerance allows, a solution
-        between the two is found that serves for both.
+        let it fall any further.
         """
         limit = tol * self.scale
         gap = self._gap(self.fit, target, is_penalised, self.largest_now)
-        if gap <= limit:  # the last point serves for this one too
+        if gap <= limit and (is_penalised or self.fit.norm <= target):  # the last point serves for this one too
             return self._point(gap)
-        aim = self._between(target, following, limit) if is_penalised and self.solver.is_exact else target
-        inner_tol = _INNER * (limit if aim == target else (1.0 - _SHARED) * limit)
+        inner_tol = _INNER * limit
         enough = max(inner_tol, _AHEAD * gap)
         if is_penalised and not self.solver.is_exact:
-            self._enter_ahead(aim, tol)
+            self._enter_ahead(target, tol)
         n_idle = 0
         while True:
             self.n_rounds += 1
             self.check_interrupts()
-            self.fit = self.solver.minimise(aim, is_penalised, enough)
+            self.fit = self.solver.minimise(target, is_penalised, enough)
             is_empty = self.features.size == 0
             level = _FIRST * self.largest if is_empty else float(np.abs(self.solver.correlation).max())
             near, sizes = self._look_near(level)
@@ -107,26 +102,24 @@ class ExactEngine:
             if found.size:
                 self._enter(found, sizes, tol)
             else:
-                aim = target
                 inner_tol *= 0.1
                 enough = inner_tol
                 self._change_solver(tol)
 
-    def _between(self, target: float, following: float | None, limit: float) -> float:
-        """Return the penalty to solve for: one whose solution serves ``target`` and ``following``, if there is one.
-
-        With the residual of the solution for the penalty a, scaled, as dual point, the gap at the penalty b is
-        (1 - b/a)^2 ||R||^2 / 2.
-        """
-        reach = math.sqrt(2.0 * _SHARED * limit / self.fit.squared_r) if self.fit.squared_r > 0.0 else 0.0
-        if following is None or reach >= 0.5 or not target * (1.0 - reach) ** 2 < following < target:
-            return target
-        return target * (1.0 - reach)
-
     def renew(self, x: np.ndarray) -> Fit:
         """Renew the residuals for the coefficients x of the atoms; return the sums that a certificate needs."""
-        p = self.atoms.predict(x)
+        p = self.solver.atoms.predict(x)
         return Fit(*renew(self.columns, p, x, self.y, self.has_intercept, self.R, self.a))
+
+    def point_at(
+        self, features: np.ndarray, x: np.ndarray, R: np.ndarray, largest: float, target: float, is_penalised: bool
+    ) -> Point:
+        """Return a point that was found elsewhere; ``largest`` bounds the correlations with its residual R."""
+        squared_r, y_r = sums(self.columns.weight, self.y, R)
+        norm = float(np.abs(x).sum())
+        fit = Fit(squared_r, self.squared_y - y_r, y_r - squared_r, norm, 0.0)
+        gap = max(self._gap(fit, target, is_penalised, largest), 0.0)
+        return Point(features, x, norm, largest, gap, 0.5 * squared_r)
 
     def check_interrupts(self) -> None:
         """Raise where Ctrl-C was pressed."""
@@ -163,12 +156,12 @@ class ExactEngine:
             return target * largest - fit.along
         return duality_gap(self.squared_y, fit.fit, fit.along, target * fit.norm, target, largest)
 
-    def _enter_ahead(self, aim: float, tol: float) -> None:
+    def _enter_ahead(self, target: float, tol: float) -> None:
         """Add the features that a smaller penalty will want, if correlations fall no faster than the penalty does.
 
         This is the strong rule of Tibshirani et al. (2012), for the features that were close at the last look.
         """
-        wanted = (self.near_sizes >= 2.0 * aim - self.near_level) & ~self.is_atom[self.near]
+        wanted = (self.near_sizes >= 2.0 * target - self.near_level) & ~self.is_atom[self.near]
         if wanted.any():
             self._enter(self.near[wanted], self.near_sizes[wanted], tol)
 
@@ -178,7 +171,6 @@ class ExactEngine:
             return
         new = found[np.argsort(-sizes, kind="stable")[: max(_BATCH, np.count_nonzero(self.solver.x) // 4)]]
         self.features = np.concatenate([self.features, new])
-        self.atoms = Atoms(self.columns, self.features)
         self.is_atom[new] = True
         self.solver.enter(new.size)
         self._change_solver(tol)
@@ -193,6 +185,5 @@ class ExactEngine:
         if self.features.size > 2 * needed.size + _IDLE:
             self.is_atom[self.features] = False
             self.features = self.features[needed]
-            self.atoms = Atoms(self.columns, self.features)
             self.is_atom[self.features] = True
             self.solver.keep(needed)

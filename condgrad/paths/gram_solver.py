@@ -8,7 +8,7 @@ import numpy as np
 
 from condgrad.paths.columns import extend_gram
 from condgrad.paths.quadratic import GAVE_UP, Model, correlate, solve_model
-from condgrad.paths.sweeps import Fit
+from condgrad.paths.sweeps import Atoms, Fit
 
 if TYPE_CHECKING:
     from condgrad.paths.engine import ExactEngine
@@ -27,6 +27,7 @@ class GramSolver:
     def __init__(self, engine: ExactEngine) -> None:
         self.engine = engine
         self.model = _empty_model(64)
+        self.atoms = Atoms(engine.columns, engine.features)
         self.alpha = np.inf
         self.gave_up = False
 
@@ -59,6 +60,7 @@ class GramSolver:
         """Take in the last ``n_new`` features of the engine."""
         engine, n_atoms = self.engine, self.engine.features.size
         first = n_atoms - n_new
+        self.atoms = Atoms(engine.columns, engine.features)
         if n_atoms > self.model.c.shape[0]:
             self.model = _copy_model(self.model, np.arange(first), 2 * n_atoms)
         extend_gram(engine.columns, engine.features, first, self.model.c, engine.y, self.model.G, engine.buffer)
@@ -73,6 +75,7 @@ class GramSolver:
 
     def keep(self, needed: np.ndarray) -> None:
         """Keep these atoms alone."""
+        self.atoms = Atoms(self.engine.columns, self.engine.features)
         self.model = _copy_model(self.model, needed, self.model.c.shape[0])
 
 

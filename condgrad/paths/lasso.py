@@ -18,6 +18,7 @@ from condgrad.losses import Squared
 from condgrad.minimize import minimize
 from condgrad.paths.columns import Columns, make_columns
 from condgrad.paths.engine import ExactEngine, InterruptedPathError, Point
+from condgrad.paths.leaps import Leaps
 from condgrad.problem import Problem
 from condgrad.progress import check_callback, show
 from condgrad.result import Status
@@ -39,7 +40,7 @@ class PathInfo(NamedTuple):
         ``standardize=True`` it bounds the coefficients of the standardised features.
     alpha : array
         The penalty whose solution this is, scikit-learn's ``alpha``: the one asked for, or the largest entry of the
-        gradient at the solution.
+        gradient at the solution (a bound of it where the point is taken from the line between two solved ones).
     gap, relative_gap : array
         The exact gap (of Frank-Wolfe for radii, of duality for penalties) and its share of the objective at zero,
         half the weighted mean of y^2 (of its deviation from the mean, with an intercept).
@@ -229,6 +230,7 @@ class _ExactPath:
     def __init__(self, data: _Data, settings: _Settings, interrupts: Interrupts) -> None:
         self.data, self.settings, self.interrupts = data, settings, interrupts
         self.engine = data.engine(interrupts)
+        self.leaps = Leaps(self.engine, settings.is_penalised, settings.tol)
         self.columns_seen = self.n_looks = 0
 
     def largest_radius(self) -> float:
@@ -240,17 +242,23 @@ class _ExactPath:
         for k in range(1, _WALK):
             self.engine.solve(largest * eps ** (k / _WALK), is_penalised=True, tol=1e-2)
         norm = self.engine.solve(largest * eps, is_penalised=True, tol=tol).norm
-        self._count()
+        self.columns_seen, self.n_looks = self.engine.oracle.n_looked, self.engine.n_looks
         self.engine = self.data.engine(self.interrupts)
+        self.leaps = Leaps(self.engine, self.settings.is_penalised, self.settings.tol)
         return norm
 
-    def solve(self, target: float, following: float | None) -> _Solved:
-        """Return the solution at a radius or penalty; ``following`` comes next."""
-        engine, is_penalised, begun = self.engine, self.settings.is_penalised, time.perf_counter()
-        if target == 0.0 or engine.largest == 0.0:
-            point = Point(np.empty(0, np.int64), np.empty(0), 0.0, engine.largest, 0.0, engine.scale)
+    def advance(self, targets: np.ndarray) -> list[_Solved]:
+        """Return the solutions at the first radii, or penalties, of those that are left."""
+        engine, begun = self.engine, time.perf_counter()
+        if targets[0] == 0.0 or engine.largest == 0.0:
+            points = [Point(np.empty(0, np.int64), np.empty(0), 0.0, engine.largest, 0.0, engine.scale)]
         else:
-            point = engine.solve(target, is_penalised=is_penalised, tol=self.settings.tol, following=following)
+            points = self.leaps.advance(targets)
+        seconds = (time.perf_counter() - begun) / len(points)
+        return [self._solved(point, float(target), seconds) for point, target in zip(points, targets, strict=False)]
+
+    def _solved(self, point: Point, target: float, seconds: float) -> _Solved:
+        is_penalised = self.settings.is_penalised
         w = point.x * self.data.columns.scale[point.features]
         return _Solved(
             features=point.features,
@@ -260,12 +268,8 @@ class _ExactPath:
             gap=point.gap,
             objective=point.objective,
             intercept=self.data.y_mean - float(self.data.columns.mean[point.features] @ w),
-            seconds=time.perf_counter() - begun,
+            seconds=seconds,
         )
-
-    def _count(self) -> None:
-        self.columns_seen += self.engine.oracle.n_looked
-        self.n_looks += self.engine.n_looks
 
     def totals(self) -> tuple[int, int]:
         """Return the columns seen and the oracle calls, of the search for the largest radius too."""
@@ -290,8 +294,11 @@ class _RandomizedPath:
         """Return the l1 norm of the solution with the penalty eps * lambda_max, which the exact engine finds."""
         return _ExactPath(self.data, self.settings, self.interrupts).largest_radius()
 
-    def solve(self, target: float, following: float | None) -> _Solved:
-        """Return the solver's answer at a radius; the one that comes next does not matter."""
+    def advance(self, targets: np.ndarray) -> list[_Solved]:
+        """Return the solver's answer at the first radius of those that are left."""
+        return [self._solve(float(targets[0]))]
+
+    def _solve(self, target: float) -> _Solved:
         data, begun = self.data, time.perf_counter()
         if target == 0.0:
             alpha = float(np.abs(data.matrix.transpose_dot(data.weight * data.target)).max())
@@ -337,25 +344,32 @@ def _run(
     order = np.argsort(-targets if settings.is_penalised else targets, kind="stable")
     solved: dict[int, _Solved] = {}
     status = Status.CONVERGED
-    for step, k in enumerate(order, start=1):
-        if interrupts.requested:
-            status = Status.INTERRUPTED
-            break
-        following = float(targets[order[step]]) if step < order.size else None
-        try:
-            solved[k] = path.solve(float(targets[k]), following)
-        except InterruptedPathError:
-            status = Status.INTERRUPTED
-            break
-        wants_to_stop = report is not None and report(_progress(step, solved, int(k), path, data, settings))
-        if wants_to_stop and step < order.size:
-            status = Status.STOPPED
-            break
+    try:
+        for step, point in enumerate(_walk(path, targets[order], interrupts), start=1):
+            k = int(order[step - 1])
+            solved[k] = point
+            wants_to_stop = report is not None and report(_progress(step, solved, k, path, data, settings))
+            if wants_to_stop and step < order.size:
+                status = Status.STOPPED
+                break
+    except InterruptedPathError:
+        status = Status.INTERRUPTED
     points = [solved[k] for k in sorted(solved)]
     if status is Status.CONVERGED and any(point.gap > settings.tol * data.scale for point in points):
         status = path.shortfall
     info = _info(points, status, path, data)
     return info.radius.copy(), _matrix(points, data.n_features), info
+
+
+def _walk(path: Any, targets: np.ndarray, interrupts: Interrupts) -> Iterator[_Solved]:
+    """Yield the solutions for the targets, one after the other."""
+    done = 0
+    while done < targets.size:
+        if interrupts.requested:
+            raise InterruptedPathError
+        points = path.advance(targets[done:])
+        done += len(points)
+        yield from points
 
 
 def _targets(path: Any, settings: _Settings) -> np.ndarray:

@@ -10,7 +10,6 @@ import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.paths.clusters import Factors
-from condgrad.paths.columns import Columns
 from condgrad.paths.sweeps import Atoms
 
 _MOST_PRODUCTS = 100
@@ -18,10 +17,11 @@ _FLAT = 1e-6  # directions that bend the objective less than this share of what 
 
 
 def solve_kkt(
-    columns: Columns, features: np.ndarray, blocks: Factors, b: np.ndarray, has_intercept: bool, goal: float
+    atoms: Atoms, places: np.ndarray, blocks: Factors, b: np.ndarray, has_intercept: bool, goal: float
 ) -> np.ndarray:
-    """Return d with max |G d - b| <= goal for the Gram matrix of the features, or what many products lead to."""
-    atoms = Atoms(columns, features)
+    """Return d with max |G d - b| <= goal for the Gram matrix of some of the atoms, or what many products lead to."""
+    atoms = Atoms(atoms.columns, atoms.features[places])
+    columns, features = atoms.columns, atoms.features
     d, rest, z, out = np.zeros(b.size), b.copy(), np.empty(b.size), np.empty(b.size)
     direction, slope = np.zeros(b.size), 0.0
     for _ in range(_MOST_PRODUCTS):

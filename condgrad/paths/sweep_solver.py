@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from condgrad.paths.clusters import factor, find_clusters, shorten
+from condgrad.paths.columns import pack
 from condgrad.paths.newton import solve_kkt
 from condgrad.paths.quadratic import duality_gap
-from condgrad.paths.sweeps import Fit, sweep
+from condgrad.paths.sweeps import Atoms, Fit, sweep
 
 if TYPE_CHECKING:
     from condgrad.paths.engine import ExactEngine
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-15  # relative gaps below this are lost in rounding
 _MOST_PENALTIES = 50
 _MOST_ROUNDS = 200  # of sweeps, with or without a Newton step, for one penalty
-_SUPPORT_SWEEPS = 3  # sweeps over the support after one over the whole working set
-_PATIENCE = 4  # rounds of sweeps that may be left before Newton steps take over
+_SUPPORT_SWEEPS = 1  # sweeps over the support after one over the whole working set
+_PATIENCE = 2  # rounds of sweeps that may be left before Newton steps take over
 _PAUSE = 4  # rounds of sweeps after a Newton step that did not halve the gap: the support has not settled
 _SHORTEST = 1e-3  # of the Newton steps
 _ZERO = 1e-12  # of a step: what is left of a coefficient that it takes to zero
 _CG_ACCURACY = 0.5  # correlations may exceed alpha by this share of what the tolerance allows
+_NEWTON_AIM = 0.4  # share of the gap that a Newton step would leave if all signs held
 _BLOCK_ACCURACY = 0.1  # the same for sweeps within a cluster
 _SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
 
@@ -41,9 +43,16 @@ class SweepSolver:
         self.engine, self.x, self.alpha = engine, x, min(alpha, engine.largest)
         self.correlation = np.zeros(x.size)
         self.before, self.alpha_before = x.copy(), self.alpha
-        self.clusters = find_clusters(engine.columns, engine.features)
+        self._arrange(np.empty(0, np.int64))
         weight = engine.columns.weight
         self.common = float(weight[0]) if (weight == weight[0]).all() else 0.0
+
+    def _arrange(self, label: np.ndarray) -> None:
+        """Put the atoms in the order of their clusters, in one place; ``label`` has those of the first atoms."""
+        order, self.clusters = find_clusters(self.engine.columns, self.engine.features, label)
+        self.engine.features = self.engine.features[order]
+        self.x, self.before, self.correlation = self.x[order], self.before[order], self.correlation[order]
+        self.atoms = Atoms(*pack(self.engine.columns, self.engine.features))
 
     def minimise(self, target: float, is_penalised: bool, tol: float) -> Fit:
         """Minimise over the working set to a gap of at most ``tol``; return the sums at the solution."""
@@ -82,7 +91,7 @@ class SweepSolver:
             support = np.flatnonzero(self.x)
             sign = np.sign(self.x[support])
             blocks = factor(self.clusters, self.x != 0.0)
-            z = solve_kkt(e.columns, e.features[support], blocks, sign, e.has_intercept, _SLOPE_ACCURACY)
+            z = solve_kkt(self.atoms, support, blocks, sign, e.has_intercept, _SLOPE_ACCURACY)
             slope = float(sign @ z)
             alpha = self.alpha + (norm - radius) / slope if slope > 0.0 else low
             if not low < alpha < high:
@@ -124,8 +133,9 @@ class SweepSolver:
     def _sweep(self, alpha: float, tol: float, fit: Fit) -> None:
         """Sweep over the whole working set, then over the support alone."""
         e, mu, accuracy = self.engine, fit.mu, _BLOCK_ACCURACY * _excess(tol, fit)
+        columns, features = self.atoms.columns, self.atoms.features
         for t in range(1 + _SUPPORT_SWEEPS):
-            mu = sweep(e.columns, e.features, self.clusters, t > 0, self.x, alpha, accuracy, e.a, mu, self.common)
+            mu = sweep(columns, features, self.clusters, t > 0, self.x, alpha, accuracy, e.a, mu, self.common)
 
     def _newton(self, alpha: float, tol: float, gap: float, fit: Fit) -> Fit:
         """Go to the minimiser on the support as far as the signs allow; return the sums there."""
@@ -133,10 +143,10 @@ class SweepSolver:
         value = 0.5 * fit.squared_r + alpha * fit.norm
         support = np.flatnonzero(x)
         sign = np.sign(x[support])
-        goal = _CG_ACCURACY * _excess(max(tol, 0.1 * gap), fit)
+        goal = _CG_ACCURACY * _excess(max(tol, _NEWTON_AIM * gap), fit)
         b = self.correlation[support] - alpha * sign
         blocks = factor(self.clusters, x != 0.0)
-        d = solve_kkt(e.columns, e.features[support], blocks, b, e.has_intercept, goal)
+        d = solve_kkt(self.atoms, support, blocks, b, e.has_intercept, goal)
         shorten(blocks, x[support], d)
         length = 1.0
         while True:
@@ -154,7 +164,7 @@ class SweepSolver:
         return duality_gap(self.engine.squared_y, fit.fit, fit.along, alpha * fit.norm, alpha, largest)
 
     def _correlate(self, fit: Fit) -> float:
-        return self.engine.atoms.correlate(self.engine.a, fit.mu, self.correlation)
+        return self.atoms.correlate(self.engine.a, fit.mu, self.correlation)
 
     def is_outgrown(self, tol: float) -> bool:
         """Return False: there is no other way for larger working sets."""
@@ -165,7 +175,7 @@ class SweepSolver:
         self.x = np.concatenate([self.x, np.zeros(n_new)])
         self.before = np.concatenate([self.before, np.zeros(n_new)])
         self.correlation = np.zeros(self.x.size)
-        self.clusters = find_clusters(self.engine.columns, self.engine.features)
+        self._arrange(self.clusters.labels())
 
     def needed(self) -> np.ndarray:
         """Return the places of the atoms with a coefficient."""
@@ -174,7 +184,7 @@ class SweepSolver:
     def keep(self, needed: np.ndarray) -> None:
         """Keep these atoms alone."""
         self.x, self.before, self.correlation = self.x[needed], self.before[needed], self.correlation[needed]
-        self.clusters = find_clusters(self.engine.columns, self.engine.features)
+        self._arrange(self.clusters.labels()[needed])
 
 
 def _is_slow(before: float, gap: float, tol: float) -> bool:

@@ -117,6 +117,16 @@ def renew(columns, p, x, y, has_intercept, R, a):
 
 
 @kernel
+def sums(weight, y, R):
+    """Return ||R||^2 and <y, R>. (Threads of a BLAS would stay awake for a while, and in the way of ours.)"""
+    squared_r, y_r = 0.0, 0.0
+    for i in range(R.shape[0]):
+        squared_r += weight[i] * R[i] * R[i]
+        y_r += weight[i] * y[i] * R[i]
+    return squared_r, y_r
+
+
+@kernel
 def sweep(columns, features, clusters, only_used, x, alpha, accuracy, a, mu, common):
     """Minimise over one block of coefficients after the other; return the sum of weighted residuals.
 
@@ -130,18 +140,17 @@ def sweep(columns, features, clusters, only_used, x, alpha, accuracy, a, mu, com
         first, size = clusters.starts[b], clusters.starts[b + 1] - clusters.starts[b]
         is_used = False
         for i in range(size):
-            before[i] = x[clusters.order[first + i]]
+            before[i] = x[first + i]
             is_used |= before[i] != 0.0
         if only_used and not is_used:
             continue
         for i in range(size):
-            correlation[i] = columns.correlation(features[clusters.order[first + i]], a, total[0])
+            correlation[i] = columns.correlation(features[first + i], a, total[0])
         if clusters.minimise(b, x, alpha, accuracy, correlation):
             for i in range(size):
-                k = clusters.order[first + i]
-                change = x[k] - before[i]
+                change = x[first + i] - before[i]
                 if change != 0.0:
-                    j = features[k]
+                    j = features[first + i]
                     if common > 0.0:
                         columns.add(j, -common * change, plain)
                     else:
