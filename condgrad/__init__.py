@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; a program imports a nam
     from condgrad.minimize import minimize
     from condgrad.model import Model
     from condgrad.model_file import load_model, save_model
-    from condgrad.paths import PathInfo, lasso_path
+    from condgrad.paths import PathInfo, lasso_path, radius_path
     from condgrad.problem import Problem
     from condgrad.result import Result, Status
     from condgrad.softmax_problem import SoftmaxProblem
@@ -83,6 +83,7 @@ __all__ = [
     "losses",
     "minimize",
     "radius_max",
+    "radius_path",
     "rules",
     "sample_sizes",
     "save_model",
@@ -123,6 +124,7 @@ _HOMES = {
     "load_model": "model_file",
     "minimize": "minimize",
     "radius_max": "estimators",
+    "radius_path": "paths",
     "save_model": "model_file",
 }
 

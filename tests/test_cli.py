@@ -371,6 +371,22 @@ def test_path_is_lasso_path(capsys, data, train, tmp_path):
     assert "is not a model of condgrad, but a condgrad path." in complaint(capsys, "predict", out, train)
 
 
+def test_path_of_another_loss_or_set(capsys, data, train):
+    X, y = data
+    X = scipy.sparse.csr_matrix(X)
+    found, code = answer(capsys, "path", train, "--loss", "logistic", "--radii", "0.5,2", "--intercept", "--tol", 1e-5)
+    radii, _, info = cg.radius_path(X, y, radii=[0.5, 2.0], fit_intercept=True, tol=1e-5, random_state=0)
+    assert code == 0 and found["radius"] == radii.tolist()
+    np.testing.assert_allclose(found["objective"], info.objective, atol=1e-5)
+    found, code = answer(capsys, "path", train, "--loss", "huber:delta=0.5", "--set", "l2", "--n-radii", 3)
+    assert code == 0 and len(found["alpha"]) == 3
+    found, code = answer(capsys, "path", train, "--l2", 0.1, "--radii", 1)
+    assert code == 0 and found["objective"] == cg.lasso_path(X, y, l2=0.1, radii=[1.0])[2].objective.tolist()
+    said = complaint(capsys, "path", train, "--loss", "logistic", "--alphas", "0.1")
+    assert "--alphas is for the Lasso (--loss squared --set l1); got --loss logistic --set l1." in said
+    assert "no radius to vary" in complaint(capsys, "path", train, "--set", "box:lower=0,upper=1")
+
+
 def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train, tmp_path):
     from condgrad.cli.cv import _folds
 

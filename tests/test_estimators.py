@@ -267,14 +267,14 @@ def test_a_radius_that_does_nothing_is_pointed_out_once():
 @pytest.mark.parametrize(
     ("module", "model", "y"),
     [
-        ("radius", cg.ConstrainedLogisticRegression(), C.y),
-        ("_linear_model", cg.ConstrainedLogisticRegression(radius=1.0), THREE),
-        ("logistic_regression", cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0]), C.y),
-        ("lasso", cg.ConstrainedLassoCV(), C.y),
+        ("paths.radius_search", cg.ConstrainedLogisticRegression(), C.y),
+        ("estimators._linear_model", cg.ConstrainedLogisticRegression(radius=1.0), THREE),
+        ("estimators.logistic_regression", cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0]), C.y),
+        ("estimators.lasso", cg.ConstrainedLassoCV(), C.y),
     ],
 )
 def test_an_interrupt_ends_a_fit_of_several_runs(module, model, y, monkeypatch):
-    module = importlib.import_module(f"condgrad.estimators.{module}")
+    module = importlib.import_module(f"condgrad.{module}")
 
     def interrupted(problem, *args, **settings):
         return cg.minimize(problem, *args, **settings)._replace(status=cg.Status.INTERRUPTED)

@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import ElasticNet, Lasso
 from sklearn.linear_model import lasso_path as sklearn_path
 
 import condgrad as cg
@@ -343,13 +343,75 @@ def test_a_leap_that_is_too_long_is_filled_in(monkeypatch):
         assert gap_from_scratch(X, y, coefs[:, k].toarray().ravel(), alpha=alpha) <= 1e-5
 
 
+@pytest.mark.parametrize("kind", ["F", "csr"])
+@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_elastic_net(kind, is_large, fit_intercept, monkeypatch):
+    if is_large:
+        monkeypatch.setattr(GramSolver, "is_outgrown", lambda self, tol: True)
+    X, y = regression(40, 90, seed=26, density=0.5)
+    X[:, 50:60] = X[:, :10]  # twins share what the Lasso would give to one of them
+    y, l2 = y + 2.0, 0.03
+    kwargs = {"l2": l2, "tol": 1e-13, "fit_intercept": fit_intercept}
+    alphas = np.abs(X.T @ y).max() / 40 * np.array([0.5, 0.1, 0.02])
+    radii, coefs, info = cg.lasso_path(KINDS[kind](X), y, alphas=alphas, **kwargs)
+    assert info.status is cg.Status.CONVERGED
+    for k, alpha in enumerate(alphas):
+        share = alpha / (alpha + l2)
+        theirs = ElasticNet(alpha + l2, l1_ratio=share, tol=1e-12, max_iter=10**6, fit_intercept=fit_intercept).fit(
+            X, y
+        )
+        np.testing.assert_allclose(coefs[:, k].toarray().ravel(), theirs.coef_, atol=1e-5)
+        w, R = theirs.coef_, y - X @ theirs.coef_ - theirs.intercept_
+        assert info.objective[k] == pytest.approx(0.5 * np.mean(R**2) + 0.5 * l2 * w @ w, rel=1e-6)
+    _, again, info = cg.lasso_path(KINDS[kind](X), y, radii=radii, **kwargs)
+    np.testing.assert_allclose(again.toarray(), coefs.toarray(), atol=1e-5)
+    for k, radius in enumerate(radii):
+        w = again[:, k].toarray().ravel()
+        r = l2 * w - X.T @ (y - X @ w - info.intercept[k]) / 40
+        assert r @ w + radius * np.abs(r).max() == pytest.approx(info.gap[k], abs=1e-12)
+
+
+def test_points_on_lines_with_l2():
+    X, y = regression(40, 90, seed=27)
+    alphas = np.abs(X.T @ y).max() / 40 * np.geomspace(1.0, 0.05, 60)
+    _, coefs, info = cg.lasso_path(X, y, alphas=alphas, l2=0.1, tol=1e-2)
+    assert info.n_looks < 40
+    rows, zeros = np.vstack([X, np.sqrt(40 * 0.1) * np.eye(90)]), np.concatenate([y, np.zeros(90)])
+    for k, alpha in enumerate(alphas):  # of means over 40 samples
+        gap = gap_from_scratch(rows, zeros, coefs[:, k].toarray().ravel(), alpha=alpha * 40 / 130)
+        assert gap <= 1e-2 * (1 + 1e-9)
+
+
+def test_every_radius_is_certified():
+    X, y = regression(50, 120, seed=28)
+    for tol, most in ((1e-2, 40), (1e-4, 150)):
+        radii, coefs, info = cg.lasso_path(X, y, n_radii=None, tol=tol)
+        assert info.status is cg.Status.CONVERGED
+        assert radii[0] == 0.0
+        assert coefs[:, 0].nnz == 0
+        assert (np.diff(radii) > 0.0).all()
+        assert radii.size < most
+        assert radii[-1] == pytest.approx(cg.lasso_path(X, y, n_radii=1, tol=tol)[0][0])
+        for radius in np.random.default_rng(0).uniform(0.0, radii[-1], 200):
+            k = np.searchsorted(radii, radius)
+            t = (radius - radii[k - 1]) / (radii[k] - radii[k - 1])
+            w = ((1.0 - t) * coefs[:, k - 1] + t * coefs[:, k]).toarray().ravel()
+            assert gap_from_scratch(X, y, w, radius=radius) <= tol * (1 + 1e-9)
+    radii, _, info = cg.lasso_path(X, np.zeros(50), n_radii=None)
+    assert radii.tolist() == [0.0]
+    _, _, info = cg.lasso_path(X, y, n_radii=None, callback=lambda progress: progress.step == 3)
+    assert info.status is cg.Status.STOPPED
+    assert info.radius.size == 3
+
+
 def test_clusters_hold_the_gram_matrix_of_near_equal_columns():
     rng = np.random.default_rng(5)
     X = np.where(rng.random((80, 30)) < 0.05, rng.standard_normal((80, 30)), 0.0)
     X[:3, 10:13] = X[5:8, 20] = 1.0
     X[rng.random(80) < 0.9, 25:] = 1.0
     columns = make_columns(Matrix(scipy.sparse.csc_matrix(X)), np.full(80, 1 / 80), True, False)
-    order, clusters = find_clusters(columns, np.arange(30), np.empty(0, np.int64))
+    order, clusters = find_clusters(columns, np.arange(30), 0.0, np.empty(0, np.int64))
     Z = X - X.mean(axis=0)
     G = Z.T @ Z / 80
     assert sorted(order) == list(range(30))
@@ -460,8 +522,11 @@ def test_the_randomized_engine_walks_the_same_radii(fit_intercept):
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"n_radii": 0}, "n_radii must be a whole number of at least 1; got 0."),
-        ({"n_radii": 2.5}, "n_radii must be a whole number of at least 1; got 2.5."),
+        ({"n_radii": 0}, "n_radii must be a whole number of at least 1, or None; got 0."),
+        ({"n_radii": 2.5}, "n_radii must be a whole number of at least 1, or None; got 2.5."),
+        ({"n_radii": None, "engine": "randomized"}, "n_radii=None needs engine='exact': the randomized engine "),
+        ({"l2": -1.0}, "l2 must be a number of at least 0; got -1.0."),
+        ({"l2": 1.0, "engine": "randomized"}, "engine='randomized' takes radii of features as they are, without l2"),
         ({"eps": 1.5}, "eps must be a number between 0 and 1; got 1.5."),
         ({"tol": -1.0}, "tol must be a number of at least 0; got -1.0."),
         ({"radii": [-1.0]}, "radii must be finite and at least 0; got -1."),
@@ -471,7 +536,7 @@ def test_the_randomized_engine_walks_the_same_radii(fit_intercept):
         ({"alphas": "x"}, "alphas must be a sequence of numbers; got 'x'."),
         ({"alphas": [1.0], "radii": [1.0]}, "give radii or alphas, not both: each radius has its alpha, which info "),
         ({"engine": "fast"}, "engine must be 'exact', 'randomized' or a solver Randomized(...); got 'fast'."),
-        ({"engine": "randomized", "alphas": [1.0]}, "engine='randomized' takes radii of features as they are; use "),
+        ({"engine": "randomized", "alphas": [1.0]}, "engine='randomized' takes radii of features as they are, "),
         ({"fit_intercept": 1}, "fit_intercept must be True or False; got 1."),
         ({"callback": 3}, "callback must be callable with one argument, a Progress; got 3."),
         ({"sample_weight": [1.0]}, "sample_weight must have one entry per sample: X has 2 rows, sample_weight has 1."),

@@ -71,19 +71,6 @@ class CoordinateDescent:
             count += 1
         return Solution(w, count, count * self.p)
 
-    def solve_precisely(self, penalty: float, w: np.ndarray, eps: float, max_cycles: int = 10_000) -> np.ndarray:
-        """Return the same by cycles over the active coordinates, each time until they settle: for references."""
-        w = w.copy()
-        residual = DenseVector(self.y - self.matrix.dot(w))
-        for _ in range(max_cycles):
-            if cycle(self.matrix.columns, np.arange(self.p), self.squares, penalty, w, residual) <= eps:
-                break
-            active = np.flatnonzero(w)
-            for _ in range(max_cycles):
-                if cycle(self.matrix.columns, active, self.squares, penalty, w, residual) <= eps:
-                    break
-        return w
-
 
 class AcceleratedGradient:
     """Nesterov's method with a proximal step for the penalty, or a projection onto the ball, as in SLEP.

@@ -9,14 +9,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 from baselines import AcceleratedGradient, CoordinateDescent, Solution
 from data import Regression
 
 import condgrad as cg
 from condgrad.solvers import Randomized
-from condgrad.trace import count_nonzero
 
 EPS = 1e-3  # on the largest change of a coefficient, for all methods
+TINY = 1e-12  # coefficients below this share of the largest count as zero
 
 
 class Grids(NamedTuple):
@@ -27,13 +28,13 @@ class Grids(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The models of a path, and what they took.
+    """The models of a path, the columns of a sparse matrix, and what they took.
 
     ``seconds`` is the time of the methods themselves. For randomized Frank-Wolfe ``wall`` has besides the passes over
     the data that each call of ``minimize`` makes to start and to certify its answer.
     """
 
-    models: list[np.ndarray]
+    models: scipy.sparse.csc_matrix
     seconds: float
     wall: float
     iterations: int
@@ -42,32 +43,45 @@ class Path(NamedTuple):
     @property
     def active(self) -> float:
         """The average number of features."""
-        return float(np.mean([count_nonzero(w) for w in self.models]))
+        return self.models.nnz / self.models.shape[1]
 
 
-def grids(data: Regression, count: int, eps: float = 1e-8) -> tuple[Grids, list[np.ndarray]]:
+def grids(data: Regression, count: int, tol: float = 1e-10) -> tuple[Grids, scipy.sparse.csc_matrix]:
     """Return both grids, and the precise models of the penalties that the radii come from."""
-    descent = CoordinateDescent(data.X, data.y)
-    largest = float(np.abs(descent.matrix.transpose_dot(data.y)).max())
+    n = data.y.size
+    largest = float(np.abs(data.X.T @ data.y).max())
     penalties = np.geomspace(largest, largest / 100.0, count)
-    models, w = [], np.zeros(descent.p)
-    for penalty in penalties:
-        w = descent.solve_precisely(penalty, w, eps)
-        models.append(w)
-    radius = float(np.abs(w).sum())
+    _, models, info = cg.lasso_path(data.X, data.y, alphas=penalties / n, tol=tol)
+    radius = float(info.radius[-1])
     return Grids(penalties, np.geomspace(radius / 100.0, radius, count)), models
+
+
+class Models:
+    """Models one after the other, of which the nonzeros are kept: a hundred with all their zeros would be gigabytes."""
+
+    def __init__(self) -> None:
+        self.columns: list[scipy.sparse.csc_matrix] = []
+
+    def append(self, w: np.ndarray) -> None:
+        """Keep the coefficients that are not lost in rounding."""
+        kept = np.where(np.abs(w) > TINY * np.abs(w).max(initial=0.0), w, 0.0)
+        self.columns.append(scipy.sparse.csc_matrix(kept[:, None]))
+
+    def stacked(self) -> scipy.sparse.csc_matrix:
+        """Return them as the columns of a matrix."""
+        return scipy.sparse.hstack(self.columns, format="csc")
 
 
 def follow(solve: Callable[[float, np.ndarray, float], Solution], parameters: np.ndarray, p: int) -> Path:
     """Return the path of a method, each model the start of the next."""
-    w, models, iterations, products = np.zeros(p), [], 0, 0
-    start = time.perf_counter()
+    w, models, iterations, products, seconds = np.zeros(p), Models(), 0, 0, 0.0
     for parameter in parameters:
+        start = time.perf_counter()
         w, steps, n_products = solve(float(parameter), w, EPS)
+        seconds += time.perf_counter() - start
         models.append(w)
         iterations, products = iterations + steps, products + n_products
-    seconds = time.perf_counter() - start
-    return Path(models, seconds, seconds, iterations, products)
+    return Path(models.stacked(), seconds, seconds, iterations, products)
 
 
 def baselines(data: Regression, parameters: Grids, seed: int = 0) -> dict[str, Path]:
@@ -94,7 +108,7 @@ def randomized(data: Regression, radii: np.ndarray, sample_size: Any, seed: int 
     start = time.perf_counter()
     problem.matrix.transpose_dot(data.y)  # X'y, which the paper computes once for the whole path
     seconds = time.perf_counter() - start
-    w, models, iterations, drawn = np.zeros(p), [], 0, 0
+    w, models, iterations, drawn = np.zeros(p), Models(), 0, 0
     for radius in radii:
         problem = with_radius(problem, float(radius))
         size = np.abs(w).sum()
@@ -105,7 +119,7 @@ def randomized(data: Regression, radii: np.ndarray, sample_size: Any, seed: int 
         seconds += result.seconds
         iterations += result.n_steps
         drawn += round(result.n_epochs * p)
-    return Path(models, seconds, time.perf_counter() - start, iterations, drawn + p)
+    return Path(models.stacked(), seconds, time.perf_counter() - start, iterations, drawn + p)
 
 
 def with_radius(problem: cg.Problem, radius: float) -> cg.Problem:
@@ -115,6 +129,8 @@ def with_radius(problem: cg.Problem, radius: float) -> cg.Problem:
     return other
 
 
-def errors(models: list[np.ndarray], X: Any, y: np.ndarray) -> np.ndarray:
+def errors(models: scipy.sparse.csc_matrix, X: Any, y: np.ndarray) -> np.ndarray:
     """Return the mean squared error of each model."""
-    return np.array([np.mean((X @ w - y) ** 2) for w in models])
+    predictions = X @ models
+    predictions = predictions.toarray() if scipy.sparse.issparse(predictions) else predictions
+    return np.mean((predictions - y[:, None]) ** 2, axis=0)

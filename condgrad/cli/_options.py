@@ -53,11 +53,11 @@ def _add_header(group: Any) -> None:
                        "names the columns (default: auto, yes where no field of it is a number)")  # fmt: skip
 
 
-def add_problem(parser: argparse.ArgumentParser, *, has_radius: bool = True) -> Any:
+def add_problem(parser: argparse.ArgumentParser, *, has_radius: bool = True, loss: str = "logistic") -> Any:
     """Add loss, set and radius, and return their group of options."""
     group = parser.add_argument_group("problem")
-    group.add_argument("--loss", default="logistic", metavar=_SPEC, help="loss, such as huber:delta=2; "
-                       "`condgrad losses` lists them (default: logistic)")  # fmt: skip
+    group.add_argument("--loss", default=loss, metavar=_SPEC, help="loss, such as huber:delta=2; "
+                       f"`condgrad losses` lists them (default: {loss})")  # fmt: skip
     group.add_argument("--set", default="l1", metavar=_SPEC, help="constraint set, such as lp:p=1.5, "
                        "group:groups=@labels.txt (a file); `condgrad sets` lists them (default: l1)")  # fmt: skip
     if has_radius:

@@ -1,7 +1,8 @@
-"""Solve the Lasso for a whole path of radii and certify every point.
+"""Solve a problem for a whole path of radii and certify every point.
 
-Minimises (1/2n) ||y - Xw||^2 over ||w||_1 <= radius, for many radii, or with --alphas the
-penalised problems; see docs/paths.md. Every point is reported with radius, penalty and gap.
+By default the Lasso: (1/2n) ||y - Xw||^2 over ||w||_1 <= radius, for many radii, or with --alphas
+the penalised problems; with --loss and --set any other. See docs/paths.md. Every point is
+reported with radius, multiplier (for the l1 ball the penalty of the same solution) and gap.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ the arrays radius, alpha, gap, relative_gap, objective, n_nonzero and intercept 
 examples:
   condgrad path train.svm --out path.npz --plot path.png
   condgrad path train.csv --target y --radii 0.5,1,2 --intercept --standardize --json
+  condgrad path train.svm --loss logistic --n-radii 20
 
 exit codes: 0 every point is certified, 1 one is not, 2 bad input, 130 interrupted
 """
@@ -35,15 +37,22 @@ _SHOWN = 12  # points of the table
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     options.add_data(parser)
+    options.add_problem(parser, has_radius=False, loss="squared")
     grid = parser.add_argument_group("path")
     grid.add_argument("--n-radii", type=int, default=100, metavar="N", help="number of points (default: 100)")
     grid.add_argument("--eps", type=float, default=1e-2, help="smallest penalty over the largest (default: 0.01)")
     grid.add_argument("--radii", metavar="R,R,...", help="radii to solve for instead")
     grid.add_argument("--alphas", metavar="A,A,...", help="penalties to solve for instead")
     grid.add_argument("--tol", type=float, default=1e-6, help="gap over the objective at w = 0 (default: 1e-6)")
-    grid.add_argument("--engine", choices=("exact", "randomized"), default="exact", help="(default: exact)")
+    grid.add_argument(
+        "--l2", type=float, default=0.0, metavar="C", help="add (C/2) ||w||^2, the elastic net; Lasso only"
+    )
+    grid.add_argument(
+        "--engine", choices=("exact", "randomized"), default="exact", help="for the Lasso (default: exact)"
+    )
     grid.add_argument("--intercept", action="store_true", help="add an intercept")
-    grid.add_argument("--standardize", action="store_true", help="divide features by their standard deviations")
+    grid.add_argument("--standardize", action="store_true", help="divide features by their standard deviations; "
+                      "Lasso only")  # fmt: skip
     grid.add_argument("--seed", type=int, default=0, help="seed of the randomized engine (default: 0)")
     options.add_outputs(parser, "file of the path (.npz)", "the coefficients along the path")
 
@@ -55,28 +64,28 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     import condgrad as cg
-    from condgrad.cli._data import read_data
+    from condgrad.cli._data import encode_targets, read_data
+    from condgrad.model import class_values
     from condgrad.sealed_file import pack, write_file
 
     radii, alphas = parse_numbers(args.radii, "--radii"), parse_numbers(args.alphas, "--alphas")
-    data = read_data(args, labels=False)
+    loss, (make_set, has_radius) = options.loss_of(args.loss), options.set_maker(args.set)
+    if not has_radius:
+        raise ValueError(f"the set {args.set} has no radius to vary.")
+    is_lasso = args.loss == "squared" and args.set == "l1"
+    _check_lasso_only(args, is_lasso)
+    data = read_data(args, labels=class_values(loss) is not None)
+    y, _ = encode_targets(data.y, loss)
     note(args, str(data))
     n_points = args.n_radii if radii is None and alphas is None else (radii if alphas is None else alphas).size
+    settings = {"n_radii": args.n_radii, "eps": args.eps, "tol": args.tol, "radii": radii,
+                "fit_intercept": args.intercept, "random_state": args.seed}  # fmt: skip
     with _points(args, n_points) as report:
-        _, coefs, info = cg.lasso_path(
-            data.X,
-            data.y,
-            n_radii=args.n_radii,
-            eps=args.eps,
-            tol=args.tol,
-            radii=radii,
-            alphas=alphas,
-            engine=args.engine,
-            fit_intercept=args.intercept,
-            standardize=args.standardize,
-            random_state=args.seed,
-            callback=report,
-        )
+        if is_lasso:
+            lasso = {"alphas": alphas, "l2": args.l2, "engine": args.engine, "standardize": args.standardize}
+            _, coefs, info = cg.lasso_path(data.X, y, callback=report, **settings, **lasso)
+        else:
+            _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=make_set, callback=report, **settings)
     columns: dict[str, Any] = {name: getattr(info, name) for name in _COLUMNS}
     if args.out is not None:
         header = {"version": cg.__version__, "status": info.status.name, "feature_names": data.feature_names}
@@ -97,6 +106,17 @@ def run(args: argparse.Namespace) -> int:
     rows |= {key: value for key, value in (("out", args.out), ("plot", args.plot)) if value}
     show(args, rows, numbers)
     return exit_code(info.status)
+
+
+def _check_lasso_only(args: argparse.Namespace, is_lasso: bool) -> None:
+    """Raise where an option is given that other problems than the Lasso do not have."""
+    given = {"--alphas": args.alphas is not None, "--l2": args.l2 != 0.0, "--engine": args.engine != "exact",
+             "--standardize": args.standardize}  # fmt: skip
+    for option, is_given in given.items():
+        if is_given and not is_lasso:
+            raise ValueError(
+                f"{option} is for the Lasso (--loss squared --set l1); got --loss {args.loss} --set {args.set}."
+            )
 
 
 @contextlib.contextmanager

@@ -14,18 +14,16 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from condgrad import losses
-from condgrad import samples as outer
 from condgrad.constraints import as_constraint_set
 from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._report import report
-from condgrad.estimators.radius import RadiusWarning, complaint, default_radius, go_on_unless_interrupted, set_by_name
+from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
 from condgrad.minimize import minimize
+from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
+from condgrad.paths.scale import loss_scale, null_loss
 from condgrad.problem import Problem
 from condgrad.result import Result, Status
-from condgrad.softmax_problem import SoftmaxProblem
-
-_SMALLEST_SCALE = 1e-9  # of the loss of predicting zero, for targets that a constant predicts up to rounding
 
 
 class Design:
@@ -288,27 +286,6 @@ class ConstrainedLinearModel(BaseEstimator):
 def weighted_only(weight: np.ndarray | None) -> np.ndarray | None:
     """Return the samples that count, or None for all: those without weight are left out, as if never given."""
     return None if weight is None or weight.all() else np.flatnonzero(weight)
-
-
-def null_loss(problem: Any) -> float:
-    """Return the objective at w = 0, with the best intercept where there is one."""
-    if isinstance(problem, SoftmaxProblem):
-        return problem.objective(np.zeros(problem.n_features))
-    zeros = np.zeros(problem.n_samples)
-    b = outer.best_intercept(problem.samples, zeros, 0.0) if problem.has_intercept else 0.0
-    return outer.value(problem.samples, zeros, b)
-
-
-def loss_scale(problem: Any) -> float:
-    """Return the mean size of the loss at w = 0, which ``tol`` is relative to."""
-    if isinstance(problem, SoftmaxProblem):
-        return max(null_loss(problem), _SMALLEST_SCALE * math.log(problem.n_classes))
-    samples, zeros = problem.samples, np.zeros(problem.n_samples)
-    plain = float(samples.weight @ np.abs(samples.loss.value(zeros, samples.y)))
-    if not problem.has_intercept:
-        return plain
-    b = outer.best_intercept(samples, zeros, 0.0)
-    return max(float(samples.weight @ np.abs(samples.loss.value(zeros + b, samples.y))), _SMALLEST_SCALE * plain)
 
 
 def feasible_start(constraint: Any, w: np.ndarray) -> np.ndarray | None:

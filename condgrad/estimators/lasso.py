@@ -9,9 +9,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import weighted_only
-from condgrad.estimators.radius import go_on_unless_interrupted
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.paths import lasso_path
+from condgrad.paths.radius_search import go_on_unless_interrupted
 
 
 class ConstrainedLasso(ConstrainedRegressor):

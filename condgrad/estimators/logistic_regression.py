@@ -10,10 +10,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 
 from condgrad.estimators import _cross_validation as validation
-from condgrad.estimators._linear_model import as_seed, loss_scale, weighted_only
+from condgrad.estimators._linear_model import as_seed, weighted_only
 from condgrad.estimators.classifier import ConstrainedClassifier
-from condgrad.estimators.radius import go_on_unless_interrupted, radius_at, two_digits
+from condgrad.estimators.radius import two_digits
 from condgrad.minimize import minimize
+from condgrad.paths.radius_search import go_on_unless_interrupted, radius_at
+from condgrad.paths.scale import loss_scale
 
 
 class ConstrainedLogisticRegression(ConstrainedClassifier):

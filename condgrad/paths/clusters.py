@@ -171,8 +171,8 @@ class Entries(NamedTuple):
 
 
 @kernel
-def find_clusters(columns, features, label):
-    """Return the places of the chosen features in the order of their clusters, and the clusters.
+def find_clusters(columns, features, l2, label):
+    """Return the places of the chosen features in the order of their clusters, and the clusters of G + l2 I.
 
     ``label`` has the clusters of the first features, in ascending order. They stay together, and the others join them.
     """
@@ -196,7 +196,10 @@ def find_clusters(columns, features, label):
     gram, dense = np.zeros(offsets[-1]), np.zeros(columns.weight.shape[0])
     for b in range(n_blocks):
         members = order[starts[b] : starts[b + 1]]
-        _multiply(columns, features, members, short, begins, samples, values, gram[offsets[b] : offsets[b + 1]], dense)
+        block = gram[offsets[b] : offsets[b + 1]]
+        _multiply(columns, features, members, short, begins, samples, values, block, dense)
+        for i in range(members.shape[0]):
+            block[i * members.shape[0] + i] += l2
     return order, Clusters(starts, gram, offsets)
 
 

@@ -102,8 +102,8 @@ def _pack(slices, features):
 
 
 @kernel
-def extend_gram(columns, features, first, c, target, G, buffer):
-    """Fill the rows of G and the entries of c that belong to features[first:], the new ones.
+def extend_gram(columns, features, first, l2, c, target, G, buffer):
+    """Fill the rows of G, l2 included, and the entries of c that belong to features[first:], the new ones.
 
     ``buffer`` holds zeros, one for each sample, before and after.
     """
@@ -125,5 +125,6 @@ def extend_gram(columns, features, first, c, target, G, buffer):
             value = columns.correlation(features[k], buffer, mu)
             G[q, k] = value
             G[k, q] = value
+        G[q, q] += l2
         for i in range(buffer.shape[0]):
             buffer[i] = 0.0

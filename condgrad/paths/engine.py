@@ -10,6 +10,7 @@ from condgrad.interrupts import Interrupts
 from condgrad.paths.columns import Columns
 from condgrad.paths.gram_solver import GramSolver
 from condgrad.paths.oracle import LazyOracle
+from condgrad.paths.points import InterruptedPathError
 from condgrad.paths.quadratic import duality_gap
 from condgrad.paths.sweep_solver import SweepSolver
 from condgrad.paths.sweeps import Atoms, Fit, renew, sums
@@ -21,10 +22,6 @@ _FIRST = 0.9  # the first atoms are those with at least this share of the larges
 _NEAR = 0.9  # features with at least this share of the largest correlation are asked first in later rounds
 _BATCH = 30  # atoms that enter at least after one look, or a quarter of those with a coefficient
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
-
-
-class InterruptedPathError(Exception):
-    """Ctrl-C was pressed while a point was being solved."""
 
 
 class Point(NamedTuple):
@@ -39,12 +36,23 @@ class Point(NamedTuple):
 
 
 class ExactEngine:
-    """Solves points one after the other, each from where the last one ended."""
+    """Solves points one after the other, each from where the last one ended.
+
+    With ``l2`` the objective is ||R||^2/2 + (l2/2) ||x||_2^2: the Lasso of the features with a sample sqrt(l2) e_j more
+    for each, where y is zero. Its residuals are R and -sqrt(l2) x, so a correlation is <z_j, R> - l2 x_j, and that of a
+    feature without a coefficient is what it was: the oracle does not notice.
+    """
 
     def __init__(
-        self, columns: Columns, n_stored: int, y: np.ndarray, has_intercept: bool, interrupts: Interrupts | None = None
+        self,
+        columns: Columns,
+        n_stored: int,
+        y: np.ndarray,
+        has_intercept: bool,
+        interrupts: Interrupts | None = None,
+        l2: float = 0.0,
     ) -> None:
-        self.columns, self.y, self.has_intercept = columns, y, has_intercept
+        self.columns, self.y, self.has_intercept, self.l2 = columns, y, has_intercept, l2
         self.interrupts = interrupts
         self.R, self.a, self.buffer = y.copy(), columns.weight * y, np.zeros(y.size)
         self.squared_y = float(self.a @ y)
@@ -109,13 +117,13 @@ class ExactEngine:
     def renew(self, x: np.ndarray) -> Fit:
         """Renew the residuals for the coefficients x of the atoms; return the sums that a certificate needs."""
         p = self.solver.atoms.predict(x)
-        return Fit(*renew(self.columns, p, x, self.y, self.has_intercept, self.R, self.a))
+        return Fit(*renew(self.columns, p, x, self.l2, self.y, self.has_intercept, self.R, self.a))
 
     def point_at(
         self, features: np.ndarray, x: np.ndarray, R: np.ndarray, largest: float, target: float, is_penalised: bool
     ) -> Point:
         """Return a point that was found elsewhere; ``largest`` bounds the correlations with its residual R."""
-        squared_r, y_r = sums(self.columns.weight, self.y, R)
+        squared_r, y_r = sums(self.columns.weight, self.y, R, x, self.l2)
         norm = float(np.abs(x).sum())
         fit = Fit(squared_r, self.squared_y - y_r, y_r - squared_r, norm, 0.0)
         gap = max(self._gap(fit, target, is_penalised, largest), 0.0)
@@ -130,7 +138,7 @@ class ExactEngine:
         """Return the features above ``level``, and their correlations, among those that were close at the last look."""
         near = self.near[~self.is_atom[self.near]]
         sizes = np.empty(near.size)
-        Atoms(self.columns, near).correlate(self.a, self.fit.mu, sizes)
+        Atoms(self.columns, near).correlate(self.a, self.fit.mu, np.zeros(near.size), 0.0, sizes)
         self.oracle.n_looked += near.size
         sizes = np.abs(sizes)
         return near[sizes > level], sizes[sizes > level]

@@ -63,7 +63,9 @@ class GramSolver:
         self.atoms = Atoms(engine.columns, engine.features)
         if n_atoms > self.model.c.shape[0]:
             self.model = _copy_model(self.model, np.arange(first), 2 * n_atoms)
-        extend_gram(engine.columns, engine.features, first, self.model.c, engine.y, self.model.G, engine.buffer)
+        extend_gram(
+            engine.columns, engine.features, first, engine.l2, self.model.c, engine.y, self.model.G, engine.buffer
+        )
         self.model.x[first:n_atoms] = 0.0
         self.model.is_in[first:n_atoms] = False
         self.model.sizes[0] = n_atoms

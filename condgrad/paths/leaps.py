@@ -13,6 +13,7 @@ at most eps everywhere takes few solutions (Giesen, Jaggi & Laue 2012).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ _ENDS = 0.5  # share of the tolerance that the ends of a leap of several points 
 _ORDER = 3.0  # the gap between two ends grows with their distance to this power or faster
 _LONGER = 2.0  # times the last leap that the next one may be at most
 _SHORTER = 0.25
+_FIRST = 1e-2  # the first leap from zero, relative to the last radius, where no points are given
+_CLOSEST = 1e-9  # ends that are closer to each other than this, relative to the radius, have no point between them
 
 
 class End(NamedTuple):
@@ -56,6 +59,15 @@ class Leaps:
         self.end = right
         return points
 
+    def cover(self, radius: float) -> Iterator[End]:
+        """Yield ends up to a radius such that the lines between neighbours have a gap of at most tol all along."""
+        step = _FIRST * radius
+        while self.end.target < radius:
+            left, right = self.end, self._solve(min(self.end.target + step, radius), _ENDS * self.tol)
+            yield from self._split(left, right)
+            self.end = right
+            step = (right.target - left.target) * self._growth(left, right)
+
     def _solve(self, target: float, tol: float) -> End:
         engine = self.engine
         point = engine.solve(target, is_penalised=self.is_penalised, tol=tol)
@@ -71,6 +83,25 @@ class Leaps:
         before, after = self._fill(left, middle, targets[:half]), self._fill(middle, right, targets[half + 1 :])
         return [*before, middle.point, *after]
 
+    def _split(self, left: End, right: End) -> list[End]:
+        """Return the right end, and ends before it where one line does not serve."""
+        is_close = right.target - left.target <= _CLOSEST * right.target
+        if is_close or self._largest_gap(left, right) <= self.tol * self.engine.scale:
+            return [right]
+        middle = self._solve(0.5 * (left.target + right.target), _ENDS * self.tol)
+        return [*self._split(left, middle), *self._split(middle, right)]
+
+    def _largest_gap(self, left: End, right: End) -> float:
+        """Return the largest gap on the line between two radii: it is a quadratic function of t, concave or not."""
+        first, middle, last = left.point.gap, self._middle_gap(left, right), right.point.gap
+        bend, slope = 2.0 * (first + last - 2.0 * middle), 4.0 * middle - 3.0 * first - last
+        if bend < 0.0 and 0.0 < slope < -2.0 * bend:
+            return first - slope**2 / (4.0 * bend)
+        return max(first, last)
+
+    def _middle_gap(self, left: End, right: End) -> float:
+        return self._between(left, right, 0.5 * (left.target + right.target)).gap
+
     def _between(self, left: End, right: End, target: float) -> Point:
         """Return the point on the line between the ends, with its gap."""
         t = (target - left.target) / (right.target - left.target)
@@ -84,11 +115,12 @@ class Leaps:
         return self.engine.point_at(features[used], x[used], R, largest, target, self.is_penalised)
 
     def _next_length(self, count: int, left: End, right: End) -> float:
-        """Return how many points the next leap should have, by the gap in the middle of the last one."""
-        if left.target == right.target:
-            return 1.0
-        ends = 0.5 * (left.point.gap + right.point.gap)
-        bend = self._between(left, right, 0.5 * (left.target + right.target)).gap - ends
+        """Return how many points the next leap should have."""
+        return 1.0 if left.target == right.target else max(1.0, count * self._growth(left, right))
+
+    def _growth(self, left: End, right: End) -> float:
+        """Return how many times longer than the last leap the next one should be, by the gap in the middle."""
+        bend = self._middle_gap(left, right) - 0.5 * (left.point.gap + right.point.gap)
         limit = (1.0 - _ENDS) * self.tol * self.engine.scale
         factor = (limit / bend) ** (1.0 / _ORDER) if bend > 0.0 else _LONGER
-        return max(1.0, count * min(max(factor, _SHORTER), _LONGER))
+        return float(min(max(factor, _SHORTER), _LONGER))

@@ -17,9 +17,9 @@ _FLAT = 1e-6  # directions that bend the objective less than this share of what 
 
 
 def solve_kkt(
-    atoms: Atoms, places: np.ndarray, blocks: Factors, b: np.ndarray, has_intercept: bool, goal: float
+    atoms: Atoms, places: np.ndarray, blocks: Factors, b: np.ndarray, l2: float, has_intercept: bool, goal: float
 ) -> np.ndarray:
-    """Return d with max |G d - b| <= goal for the Gram matrix of some of the atoms, or what many products lead to."""
+    """Return d with max |(G + l2 I) d - b| <= goal for the Gram matrix of some atoms, or what many products lead to."""
     atoms = Atoms(atoms.columns, atoms.features[places])
     columns, features = atoms.columns, atoms.features
     d, rest, z, out = np.zeros(b.size), b.copy(), np.empty(b.size), np.empty(b.size)
@@ -30,7 +30,7 @@ def solve_kkt(
             break
         q = atoms.predict(direction)
         q *= columns.weight
-        atoms.correlate(q, float(q.sum()) if has_intercept else 0.0, out)
+        atoms.correlate(q, float(q.sum()) if has_intercept else 0.0, direction, -l2, out)
         if not _step(columns, features, d, rest, direction, out, slope):
             break
     return d

@@ -15,7 +15,7 @@ from condgrad.paths.clusters import factor, find_clusters, shorten
 from condgrad.paths.columns import pack
 from condgrad.paths.newton import solve_kkt
 from condgrad.paths.quadratic import duality_gap
-from condgrad.paths.sweeps import Atoms, Fit, sweep
+from condgrad.paths.sweeps import Atoms, Fit, follow_sweeps, sweep
 
 if TYPE_CHECKING:
     from condgrad.paths.engine import ExactEngine
@@ -49,7 +49,7 @@ class SweepSolver:
 
     def _arrange(self, label: np.ndarray) -> None:
         """Put the atoms in the order of their clusters, in one place; ``label`` has those of the first atoms."""
-        order, self.clusters = find_clusters(self.engine.columns, self.engine.features, label)
+        order, self.clusters = find_clusters(self.engine.columns, self.engine.features, self.engine.l2, label)
         self.engine.features = self.engine.features[order]
         self.x, self.before, self.correlation = self.x[order], self.before[order], self.correlation[order]
         self.atoms = Atoms(*pack(self.engine.columns, self.engine.features))
@@ -91,7 +91,7 @@ class SweepSolver:
             support = np.flatnonzero(self.x)
             sign = np.sign(self.x[support])
             blocks = factor(self.clusters, self.x != 0.0)
-            z = solve_kkt(self.atoms, support, blocks, sign, e.has_intercept, _SLOPE_ACCURACY)
+            z = solve_kkt(self.atoms, support, blocks, sign, e.l2, e.has_intercept, _SLOPE_ACCURACY)
             slope = float(sign @ z)
             alpha = self.alpha + (norm - radius) / slope if slope > 0.0 else low
             if not low < alpha < high:
@@ -101,13 +101,13 @@ class SweepSolver:
             self.alpha = alpha
         self.x = trials[best]
         fit = e.renew(self.x)
-        self._correlate(fit)
+        self._correlate(fit, self.x)
         return fit
 
     def _radius_gap(self, x: np.ndarray, radius: float) -> float:
         """Return the Frank-Wolfe gap at x over the working set."""
         fit = self.engine.renew(x)
-        return radius * self._correlate(fit) - fit.along
+        return radius * self._correlate(fit, x) - fit.along
 
     def _descend(self, alpha: float, tol: float) -> Fit:
         """Minimise with a penalty to a duality gap of at most ``tol``."""
@@ -117,8 +117,7 @@ class SweepSolver:
         for _ in range(_MOST_ROUNDS):
             self.engine.check_interrupts()
             before = gap
-            self._sweep(alpha, tol, fit)
-            fit = self.engine.renew(self.x)
+            fit = self._sweep(alpha, tol, fit)
             gap = self._gap(fit, alpha)
             n_paused -= 1
             if gap > tol and n_paused <= 0 and _is_slow(before, gap, tol):
@@ -126,16 +125,20 @@ class SweepSolver:
                 fit = self._newton(alpha, tol, gap, fit)
                 gap = self._gap(fit, alpha)
                 n_paused = _PAUSE if gap > 0.5 * before else 0
-            if gap <= tol:
-                break
-        return fit
+            if gap <= tol:  # were there no rounding in the residuals that sweeps have kept
+                fit = self.engine.renew(self.x)
+                gap = self._gap(fit, alpha)
+                if gap <= tol:
+                    return fit
+        return self.engine.renew(self.x)
 
-    def _sweep(self, alpha: float, tol: float, fit: Fit) -> None:
-        """Sweep over the whole working set, then over the support alone."""
+    def _sweep(self, alpha: float, tol: float, fit: Fit) -> Fit:
+        """Sweep over the whole working set, then over the support alone; return the sums."""
         e, mu, accuracy = self.engine, fit.mu, _BLOCK_ACCURACY * _excess(tol, fit)
         columns, features = self.atoms.columns, self.atoms.features
         for t in range(1 + _SUPPORT_SWEEPS):
-            mu = sweep(columns, features, self.clusters, t > 0, self.x, alpha, accuracy, e.a, mu, self.common)
+            mu = sweep(columns, features, self.clusters, t > 0, self.x, alpha, e.l2, accuracy, e.a, mu, self.common)
+        return Fit(*follow_sweeps(columns, mu, self.x, e.l2, e.y, e.has_intercept, e.R, e.a))
 
     def _newton(self, alpha: float, tol: float, gap: float, fit: Fit) -> Fit:
         """Go to the minimiser on the support as far as the signs allow; return the sums there."""
@@ -146,7 +149,7 @@ class SweepSolver:
         goal = _CG_ACCURACY * _excess(max(tol, _NEWTON_AIM * gap), fit)
         b = self.correlation[support] - alpha * sign
         blocks = factor(self.clusters, x != 0.0)
-        d = solve_kkt(self.atoms, support, blocks, b, e.has_intercept, goal)
+        d = solve_kkt(self.atoms, support, blocks, b, e.l2, e.has_intercept, goal)
         shorten(blocks, x[support], d)
         length = 1.0
         while True:
@@ -160,11 +163,11 @@ class SweepSolver:
 
     def _gap(self, fit: Fit, alpha: float) -> float:
         """Return the duality gap over the working set."""
-        largest = self._correlate(fit)
+        largest = self._correlate(fit, self.x)
         return duality_gap(self.engine.squared_y, fit.fit, fit.along, alpha * fit.norm, alpha, largest)
 
-    def _correlate(self, fit: Fit) -> float:
-        return self.atoms.correlate(self.engine.a, fit.mu, self.correlation)
+    def _correlate(self, fit: Fit, x: np.ndarray) -> float:
+        return self.atoms.correlate(self.engine.a, fit.mu, x, self.engine.l2, self.correlation)
 
     def is_outgrown(self, tol: float) -> bool:
         """Return False: there is no other way for larger working sets."""

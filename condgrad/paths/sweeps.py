@@ -29,7 +29,7 @@ class WeightedVector(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Sums at a point: ||R||^2, <y, Xx>, <R, Xx>, ||x||_1, and the sum of the weighted residuals."""
+    """Sums at a point, l2 included: ||R||^2, <y, Xx>, <R, Xx>, ||x||_1, and the sum of the weighted residuals."""
 
     squared_r: float
     fit: float
@@ -60,9 +60,9 @@ class Atoms:
             self.sums[0] += other
         return self.sums[0]
 
-    def correlate(self, a: np.ndarray, mu: float, out: np.ndarray) -> float:
-        """Fill in the correlations with weighted residuals ``a`` of sum ``mu``; return the largest size."""
-        task = functools.partial(_correlate, self.columns, self.features, a, mu, out)
+    def correlate(self, a: np.ndarray, mu: float, x: np.ndarray, l2: float, out: np.ndarray) -> float:
+        """Fill in the correlations with weighted residuals ``a`` of sum ``mu``, less l2 x; return the largest size."""
+        task = functools.partial(_correlate, self.columns, self.features, a, mu, x, l2, out)
         return max(threads.run(task, self.borders), default=0.0)
 
 
@@ -86,9 +86,9 @@ def _predict(columns, features, x, out, start, stop):
 
 
 @kernel
-def _correlate(columns, features, a, mu, out, start, stop):
+def _correlate(columns, features, a, mu, x, l2, out, start, stop):
     for k in range(start, stop):
-        out[k] = columns.correlation(features[k], a, mu)
+        out[k] = columns.correlation(features[k], a, mu) - l2 * x[k]
     largest = 0.0
     for k in range(start, stop):
         largest = max(largest, abs(out[k]))
@@ -96,7 +96,7 @@ def _correlate(columns, features, a, mu, out, start, stop):
 
 
 @kernel
-def renew(columns, p, x, y, has_intercept, R, a):
+def renew(columns, p, x, l2, y, has_intercept, R, a):
     """Renew residuals and weighted residuals from the predictions p of x; return the sums of :class:`Fit`."""
     mean = 0.0
     if has_intercept:
@@ -105,29 +105,47 @@ def renew(columns, p, x, y, has_intercept, R, a):
     for i in range(p.shape[0]):
         R[i] = y[i] - (p[i] - mean)
         a[i] = columns.weight[i] * R[i]
-    squared_r, fit, along, norm, mu = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(p.shape[0]):
-        squared_r += a[i] * R[i]
-        fit += columns.weight[i] * y[i] * (p[i] - mean)
-        along += a[i] * (p[i] - mean)
-        mu += a[i]
-    for k in range(x.shape[0]):
-        norm += abs(x[k])
-    return squared_r, fit, along, norm, mu if has_intercept else 0.0
+    return _fit(columns, x, l2, y, has_intercept, R, a)
 
 
 @kernel
-def sums(weight, y, R):
-    """Return ||R||^2 and <y, R>. (Threads of a BLAS would stay awake for a while, and in the way of ours.)"""
+def follow_sweeps(columns, mu, x, l2, y, has_intercept, R, a):
+    """Renew residuals from the weighted ones that sweeps have kept, of sum mu; return the sums of :class:`Fit`."""
+    for i in range(y.shape[0]):
+        R[i] = a[i] / columns.weight[i] - mu if columns.weight[i] > 0.0 else 0.0
+        a[i] = columns.weight[i] * R[i]
+    return _fit(columns, x, l2, y, has_intercept, R, a)
+
+
+@kernel
+def _fit(columns, x, l2, y, has_intercept, R, a):
+    squared_r, fit, along, mu = 0.0, 0.0, 0.0, 0.0
+    for i in range(y.shape[0]):
+        squared_r += a[i] * R[i]
+        fit += columns.weight[i] * y[i] * (y[i] - R[i])
+        along += a[i] * (y[i] - R[i])
+        mu += a[i]
+    norm, squared_x = 0.0, 0.0
+    for k in range(x.shape[0]):
+        norm += abs(x[k])
+        squared_x += x[k] * x[k]
+    return squared_r + l2 * squared_x, fit, along - l2 * squared_x, norm, mu if has_intercept else 0.0
+
+
+@kernel
+def sums(weight, y, R, x, l2):
+    """Return ||R||^2 + l2 ||x||^2 and <y, R>. (A BLAS would keep its threads awake for a while, in the way of ours.)"""
     squared_r, y_r = 0.0, 0.0
     for i in range(R.shape[0]):
         squared_r += weight[i] * R[i] * R[i]
         y_r += weight[i] * y[i] * R[i]
+    for k in range(x.shape[0]):
+        squared_r += l2 * x[k] * x[k]
     return squared_r, y_r
 
 
 @kernel
-def sweep(columns, features, clusters, only_used, x, alpha, accuracy, a, mu, common):
+def sweep(columns, features, clusters, only_used, x, alpha, l2, accuracy, a, mu, common):
     """Minimise over one block of coefficients after the other; return the sum of weighted residuals.
 
     With ``only_used``, blocks without a coefficient that is not zero are left out. Correlations within a block are
@@ -145,7 +163,7 @@ def sweep(columns, features, clusters, only_used, x, alpha, accuracy, a, mu, com
         if only_used and not is_used:
             continue
         for i in range(size):
-            correlation[i] = columns.correlation(features[first + i], a, total[0])
+            correlation[i] = columns.correlation(features[first + i], a, total[0]) - l2 * before[i]
         if clusters.minimise(b, x, alpha, accuracy, correlation):
             for i in range(size):
                 change = x[first + i] - before[i]

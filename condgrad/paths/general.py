@@ -1,0 +1,134 @@
+"""radius_path: any loss over sets of many radii, each point with its certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from condgrad import losses
+from condgrad.interrupts import Interrupts
+from condgrad.linalg import convert
+from condgrad.paths.minimized import MinimizedPath
+from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, as_grid, collect, follow
+from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
+from condgrad.paths.scale import loss_scale
+from condgrad.problem import Problem
+from condgrad.progress import check_callback, show
+from condgrad.trace import Progress
+
+_WIDTH = 0.01  # the smallest radius of the default grid over the largest
+
+
+def radius_path(
+    X: Any,
+    y: Any,
+    *,
+    loss: Any = "logistic",
+    constraint: Any = "l1",
+    n_radii: int = 50,
+    eps: float = 1e-2,
+    tol: float = 1e-6,
+    radii: Any = None,
+    solver: Any = "auto",
+    max_epochs: float = 10_000,
+    fit_intercept: bool = False,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    callback: Callable[[Progress], Any] | None = None,
+    verbose: bool = False,
+) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
+    r"""Minimise one loss over sets of many radii and certify every solution.
+
+    Point k minimises the mean loss over the set of radius_k, from the last solution on, to a Frank-Wolfe gap of at most
+    ``tol`` times the loss at w = 0. With it comes the multiplier alpha = max over s in the unit set of <-grad F(w), s>,
+    the rate at which F would fall if the radius grew: for the l1 ball it is the penalty that has the same solution.
+    (For the squared loss over the l1 ball use :func:`lasso_path`, which is much faster.)
+
+    Parameters
+    ----------
+    X, y : data and targets, as :class:`condgrad.Problem` takes them
+        (so -1 and 1 for the logistic loss)
+    loss : str or loss object
+    constraint : str or callable
+        The name of a set that has a radius alone, such as "l1", or a function that makes the set of a radius.
+    n_radii : int
+        Size of the default grid: evenly spaced in its logarithm, from a hundredth of :func:`radius_max` on.
+    eps : float
+        The multiplier at the end of that grid, relative to the one at zero.
+    tol : float
+        Gap of every point relative to the mean size of the loss at w = 0 (with the best intercept, if there is one).
+    radii : array, optional
+        Radii of at least 0, in any order, in place of the grid.
+    solver : str or solver object
+    max_epochs : float
+        Of one point.
+    fit_intercept : bool
+    sample_weight : array of shape (n_samples,), optional
+    random_state : int, numpy Generator or None
+    callback : callable, optional
+        Called with a :class:`~condgrad.trace.Progress` after every point; a true return value ends the path.
+    verbose : bool
+        Show progress on the terminal.
+
+    Returns
+    -------
+    radii : array of shape (n_points,)
+    coefs : CSC matrix of shape (n_features, n_points)
+    info : PathInfo
+        ``objective`` is F, ``passes`` the epochs in all. After Ctrl-C, or where the callback asks for it, all three
+        hold the points that are done.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> X, y = [[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]], [1.0, -1.0, -1.0]
+    >>> radii, coefs, info = cg.radius_path(X, y, radii=[0.5, 1.0])
+    >>> coefs.toarray().round(3)
+    array([[ 0.5  ,  0.759],
+           [-0.   , -0.241]])
+    """
+    make = set_by_name(constraint) if isinstance(constraint, str) else constraint
+    if not callable(make):
+        raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
+    if convert.as_number(n_radii, "n_radii", low=1, what="a whole number of at least 1") != int(n_radii):
+        raise ValueError(f"n_radii must be a whole number of at least 1; got {n_radii!r}.")
+    if not 0.0 < convert.as_number(eps, "eps", low=0.0, what="a number between 0 and 1") < 1.0:
+        raise ValueError(f"eps must be a number between 0 and 1; got {eps!r}.")
+    tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
+    given = None if radii is None else as_grid(radii, "radii", 0.0)
+    check_callback(callback)
+    unit = make(1.0)
+    if not contains_zero(unit) and (given is None or not given.all()):
+        name = type(unit).__name__
+        raise ValueError(
+            f"{name} does not contain zero, so it has no default grid and no radius 0; give positive radii."
+        )
+    loss = losses.by_name(loss) if isinstance(loss, str) else loss
+    problem = Problem(X, y, loss, unit, sample_weight=sample_weight, intercept=fit_intercept)
+    path = MinimizedPath(
+        problem,
+        make,
+        lambda radius: solver,
+        lambda w, radius: w if contains_zero(unit) else None,
+        tol=tol,
+        scale=loss_scale(problem),
+        max_epochs=max_epochs,
+        random_state=random_state,
+    )
+
+    def walk() -> Iterator[tuple[int, float, Solved]]:
+        try:
+            grid = radius_at(problem, make, eps) * _grid(int(n_radii)) if given is None else given
+        except KeyboardInterrupt:
+            raise InterruptedPathError from None
+        yield from follow(path, grid, interrupts)
+
+    with Interrupts() as interrupts, show(callback, verbose) as report:
+        return collect(path, walk(), report if callback is not None or verbose else None)
+
+
+def _grid(n_radii: int) -> np.ndarray:
+    return np.geomspace(_WIDTH, 1.0, n_radii) if n_radii > 1 else np.ones(1)

@@ -1,0 +1,83 @@
+"""MinimizedPath: the points of a path by any solver, each from the last one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from condgrad.minimize import minimize
+from condgrad.paths.points import InterruptedPathError, Solved
+from condgrad.paths.radius_search import multiplier
+from condgrad.result import Status
+
+
+class MinimizedPath:
+    """Points over sets ``make(radius)``; ``solver_at`` and ``start_at`` give solver and start for a radius.
+
+    ``start_at`` is called with the last solution (zero at first) and the radius; None leaves the start to the solver.
+    ``tol`` is relative to ``scale``.
+    """
+
+    is_penalised = False
+
+    def __init__(
+        self,
+        problem: Any,
+        make: Callable[..., Any],
+        solver_at: Callable[[float], Any],
+        start_at: Callable[[np.ndarray, float], np.ndarray | None],
+        *,
+        tol: float,
+        scale: float,
+        max_epochs: float,
+        random_state: Any,
+    ) -> None:
+        self.make, self.unit = make, make(1.0)
+        self.problem = problem.over(self.unit)
+        self.solver_at, self.start_at = solver_at, start_at
+        self.tol, self.scale, self.max_epochs = tol, scale, max_epochs
+        self.random = np.random.default_rng(random_state)
+        self.n_features = problem.n_features
+        self.w = np.zeros(problem.n_features)
+        self.shortfall = Status.STALLED
+        self.epochs = 0.0
+        self.n_lmo = 0
+
+    def advance(self, targets: np.ndarray) -> list[Solved]:
+        """Return the solver's answer at the first radius of those that are left."""
+        radius, begun = float(targets[0]), time.perf_counter()
+        if radius == 0.0:
+            zero = self.problem.evaluate(self.w)
+            return [self._solved(radius, zero.objective, 0.0, zero.gradient, zero.intercept, begun)]
+        problem = self.problem.over(self.make(radius))
+        result = minimize(
+            problem,
+            self.solver_at(radius),
+            w0=self.start_at(self.w, radius),
+            tol=self.tol * self.scale,
+            max_epochs=self.max_epochs,
+            random_state=self.random,
+        )
+        if result.status is Status.INTERRUPTED:
+            raise InterruptedPathError
+        if result.gap > self.tol * self.scale:
+            self.shortfall = result.status
+        self.w = result.w
+        self.epochs += result.n_epochs
+        self.n_lmo += result.n_lmo
+        r = problem.gradient(result.w)
+        return [self._solved(radius, result.objective, result.gap, r, result.intercept, begun)]
+
+    def _solved(
+        self, radius: float, objective: float, gap: float, r: np.ndarray, intercept: float, begun: float
+    ) -> Solved:
+        features, alpha = np.flatnonzero(self.w), multiplier(self.unit, r)
+        seconds = time.perf_counter() - begun
+        return Solved(features, self.w[features], radius, alpha, gap, objective, intercept, seconds)
+
+    def totals(self) -> tuple[int, int]:
+        """Return the columns seen and the oracle calls."""
+        return int(self.epochs * self.n_features), self.n_lmo

@@ -1,0 +1,200 @@
+"""What a path is made of: its points, what is known about them, and the walk from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse
+
+from condgrad.interrupts import Interrupts
+from condgrad.result import Status
+from condgrad.trace import Progress
+
+
+class InterruptedPathError(Exception):
+    """Ctrl-C was pressed while a point was being solved."""
+
+
+class PathInfo(NamedTuple):
+    """What is known about the points of a path; all arrays have one entry per point.
+
+    Attributes
+    ----------
+    radius : array
+        The l1 budget: the radius asked for, or the l1 norm of the solution where penalties were asked for. With
+        ``standardize=True`` it bounds the coefficients of the standardised features.
+    alpha : array
+        The penalty whose solution this is, scikit-learn's ``alpha``: the one asked for, or the largest entry of the
+        gradient at the solution (a bound of it where the point is taken from the line between two solved ones).
+    gap, relative_gap : array
+        The exact gap (of Frank-Wolfe for radii, of duality for penalties) and its share of the objective at zero,
+        half the weighted mean of y^2 (of its deviation from the mean, with an intercept).
+    objective : array
+        F(w): half the weighted mean of the squared residuals, and (l2/2) ||w||_2^2.
+    n_nonzero, intercept : array
+    seconds : array
+        Time spent on each point.
+    status : Status
+        Why the path ended; CONVERGED means that every point is certified to ``tol``.
+    columns_seen : int
+        Columns that the oracle looked at, in all.
+    passes : float
+        The same in units of all columns of X.
+    n_looks : int
+        Oracle calls that proved the best of all columns.
+    """
+
+    radius: np.ndarray
+    alpha: np.ndarray
+    gap: np.ndarray
+    relative_gap: np.ndarray
+    objective: np.ndarray
+    n_nonzero: np.ndarray
+    intercept: np.ndarray
+    seconds: np.ndarray
+    status: Status
+    columns_seen: int
+    passes: float
+    n_looks: int
+
+    def __repr__(self) -> str:
+        worst = self.relative_gap.max(initial=0.0)
+        return (
+            f"PathInfo({self.radius.size} points, relative gaps up to {worst:.2g}, {self.n_nonzero.max(initial=0)} "
+            f"nonzero, {self.passes:.3g} passes, {self.seconds.sum():.3g} s, status={self.status.name}: {self.status})"
+        )
+
+
+class Solved(NamedTuple):
+    """A point of the path in the user's coefficients."""
+
+    features: np.ndarray
+    w: np.ndarray
+    radius: float
+    alpha: float
+    gap: float
+    objective: float
+    intercept: float
+    seconds: float
+
+
+class Path(Protocol):
+    """What solves the points of a path, one after the other from the sparse end on."""
+
+    n_features: int
+    scale: float  # what relative gaps are relative to
+    tol: float  # relative gap of every point
+    is_penalised: bool  # whether targets are penalties
+
+    @property
+    def shortfall(self) -> Status:
+        """Why a point may miss the tolerance."""
+
+    def advance(self, targets: np.ndarray) -> list[Solved]:
+        """Return the solutions for the first one of the targets that are left, or for the first few."""
+
+    def totals(self) -> tuple[int, int]:
+        """Return the columns seen and the oracle calls so far."""
+
+
+def follow(path: Path, targets: np.ndarray, interrupts: Interrupts) -> Iterator[tuple[int, float, Solved]]:
+    """Yield the solutions one after the other, each after its place and the number of those that are left."""
+    order = np.argsort(-targets if path.is_penalised else targets, kind="stable")
+    done = 0
+    while done < order.size:
+        if interrupts.requested:
+            raise InterruptedPathError
+        for point in path.advance(targets[order[done:]]):
+            done += 1
+            yield int(order[done - 1]), order.size - done, point
+
+
+def collect(
+    path: Path, walk: Iterable[tuple[int, float, Solved]], report: Callable[[Progress], bool] | None
+) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
+    """Return radii, coefficients and what is known about the points, in the order of their places."""
+    solved: dict[int, Solved] = {}
+    status = Status.CONVERGED
+    try:
+        for step, (k, n_left, point) in enumerate(walk, start=1):
+            solved[k] = point
+            wants_to_stop = report is not None and report(_progress(step, solved, k, path))
+            if wants_to_stop and n_left > 0:
+                status = Status.STOPPED
+                break
+    except InterruptedPathError:
+        status = Status.INTERRUPTED
+    points = [solved[k] for k in sorted(solved)]
+    if status is Status.CONVERGED and any(point.gap > path.tol * path.scale for point in points):
+        status = path.shortfall
+    info = _info(points, status, path)
+    return info.radius.copy(), _matrix(points, path.n_features), info
+
+
+def as_grid(values: Any, name: str, low: float) -> np.ndarray:
+    """Return radii or penalties that a user gave as an array."""
+    try:
+        grid = np.array(values, dtype=np.float64, ndmin=1)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a sequence of numbers; got {values!r}.") from None
+    wanted = "positive" if low > 0.0 else "at least 0"
+    if grid.ndim != 1 or grid.size == 0:
+        raise ValueError(f"{name} must be a sequence of numbers; got shape {grid.shape}.")
+    if not (np.isfinite(grid).all() and (grid >= low).all()):
+        bad = grid[~(np.isfinite(grid) & (grid >= low))][0]
+        raise ValueError(f"{name} must be finite and {wanted}; got {bad:g}.")
+    return grid
+
+
+def _progress(step: int, solved: dict[int, Solved], k: int, path: Path) -> Progress:
+    point, (seen, n_looks) = solved[k], path.totals()
+    w = np.zeros(path.n_features)
+    w[point.features] = point.w
+    return Progress(
+        step=step,
+        epoch=seen / path.n_features,
+        gradient_evaluations=seen,
+        lmo_calls=n_looks,
+        seconds=sum(done.seconds for done in solved.values()),
+        objective=point.objective,
+        gap=point.gap,
+        gap_estimate=point.gap,
+        n_nonzero=point.features.size,
+        lower_bound=-np.inf if path.is_penalised else point.objective - point.gap,
+        w=w,
+    )
+
+
+def _info(points: list[Solved], status: Status, path: Path) -> PathInfo:
+    seen, n_looks = path.totals()
+    gap = np.array([point.gap for point in points])
+    return PathInfo(
+        radius=np.array([point.radius for point in points]),
+        alpha=np.array([point.alpha for point in points]),
+        gap=gap,
+        relative_gap=gap / path.scale if path.scale > 0.0 else gap,
+        objective=np.array([point.objective for point in points]),
+        n_nonzero=np.array([point.features.size for point in points], dtype=np.int64),
+        intercept=np.array([point.intercept for point in points]),
+        seconds=np.array([point.seconds for point in points]),
+        status=status,
+        columns_seen=int(seen),
+        passes=seen / path.n_features,
+        n_looks=int(n_looks),
+    )
+
+
+def _matrix(points: list[Solved], n_features: int) -> scipy.sparse.csc_matrix:
+    indptr = np.cumsum([0, *(point.features.size for point in points)])
+    parts = list(_sorted(points))
+    indices = np.concatenate([part[0] for part in parts]) if parts else np.empty(0, np.int64)
+    values = np.concatenate([part[1] for part in parts]) if parts else np.empty(0)
+    return scipy.sparse.csc_matrix((values, indices, indptr), shape=(n_features, len(points)))
+
+
+def _sorted(points: list[Solved]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for point in points:
+        order = np.argsort(point.features)
+        yield point.features[order], point.w[order]

@@ -1,0 +1,112 @@
+"""Which radius has a given multiplier: where grids of radii end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from condgrad import constraints
+from condgrad.constraints import best_vertex
+from condgrad.evaluation import gap_at
+from condgrad.minimize import minimize
+from condgrad.result import Status
+from condgrad.softmax_problem import SoftmaxProblem
+
+_CLOSE = 1.02  # a radius is found when its multiplier is within this factor of the one wanted
+_CLOSE_GAP = 5e-3  # gap of the solves that tell it, relative to what that multiplier could gain
+_MOST_EPOCHS = 300.0  # for one solve of the search
+_MOST_SOLVES = 40
+
+
+def radius_at(problem: Any, make: Callable[[float], Any], share: float) -> float:
+    """Return the radius whose multiplier is ``share`` of that at zero; ``problem`` is over the unit set.
+
+    The multiplier is close to linear in the radius (piecewise so for the Lasso), so the radius is found by secants
+    within a bracket, each solve from the last solution, to the accuracy that the multiplier needs.
+    """
+    zero = np.zeros(problem.n_features)
+    unit = make(1.0)
+    first = problem.evaluate(zero)
+    s = best_vertex(unit, first.gradient)
+    largest = gap_at(first.gradient, zero, s)
+    scale = magnitude(problem)
+    if largest <= 1e-14 * scale * _reach(problem, s):  # rounding: y is constant, or has nothing to do with X
+        return 0.0
+    target = share * largest
+    curvature = problem.evaluate(zero, [s]).curvature
+    bend = float(curvature[0, 0]) if curvature is not None else 0.0
+    radius = largest / bend if bend > 0.0 else 1.0  # the minimiser of F along s, if s were all
+    low, high = (0.0, largest), (math.inf, 0.0)
+    w, last = zero, radius
+    for _ in range(_MOST_SOLVES):
+        part = problem.over(make(radius))
+        tol = _CLOSE_GAP * target * radius
+        start = w * min(1.0, radius / last)
+        result = minimize(part, w0=start, tol=tol, max_epochs=_MOST_EPOCHS, random_state=0)
+        go_on_unless_interrupted(result.status)
+        w, last = result.w, radius
+        found = multiplier(unit, part.gradient(w))
+        if target / _CLOSE <= found <= target * _CLOSE:
+            return radius
+        slope = (found - low[1]) / (radius - low[0]) if radius > low[0] else 0.0
+        if found > target:
+            low = (radius, found)
+        else:
+            high = (radius, found)
+        if math.isfinite(high[0]) and high[0] - low[0] <= 1e-3 * high[0]:
+            return high[0]  # the multiplier jumps here: a loss that is not convex
+        radius = _next(low, high, target, slope)
+    return radius
+
+
+def multiplier(unit: Any, r: np.ndarray) -> float:
+    """Return max over s in the set of radius 1 of <-r, s>: the rate at which F falls as the radius grows."""
+    return gap_at(r, np.zeros(r.size), best_vertex(unit, r))
+
+
+def set_by_name(name: str) -> Callable[[float], Any]:
+    """Return the class of a set that a radius alone defines."""
+    made = constraints.by_name(name)
+    if getattr(made, "_fields", ()) != ("radius",):
+        raise ValueError(
+            f"constraint={name!r} takes more than a radius; pass the set itself, "
+            f"condgrad.constraints.{made.__name__}(...), and leave radius at None."
+        )
+    return made
+
+
+def go_on_unless_interrupted(status: Status) -> None:
+    """Raise KeyboardInterrupt where Ctrl-C has ended one of several runs: a part of them makes no model."""
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
+def _next(low: tuple[float, float], high: tuple[float, float], target: float, slope: float) -> float:
+    """Return the radius to try next: a secant, kept inside the bracket or, while it is open, within a factor of 4."""
+    if math.isinf(high[0]):
+        wanted = low[0] + (target - low[1]) / slope if slope < 0.0 else math.inf
+        return min(max(wanted, 1.5 * low[0]), 4.0 * low[0])
+    width = high[0] - low[0]
+    wanted = low[0] + width * (low[1] - target) / max(low[1] - high[1], 1e-300)
+    return min(max(wanted, low[0] + 0.1 * width), high[0] - 0.1 * width)
+
+
+def magnitude(problem: Any) -> float:
+    """Return the weighted mean of |f'(0, y_i)|."""
+    if isinstance(problem, SoftmaxProblem):
+        return 1.0  # of a derivative of the softmax that is never more
+    samples = problem.samples
+    return float(samples.weight @ np.abs(samples.loss.derivative(np.zeros(problem.n_samples), samples.y)))
+
+
+def _reach(problem: Any, s: Any) -> float:
+    """Return the largest prediction of the vertex ``s``."""
+    return float(np.abs(problem.vertex_predictions(s)[1]).max(initial=0.0))
+
+
+def contains_zero(constraint: Any) -> bool:
+    """Tell whether sets of this kind contain zero, whatever their radius."""
+    return constraint.is_symmetric or isinstance(constraint, constraints.NonnegativeL1Ball)
