@@ -319,6 +319,17 @@ def test_points_on_a_line_between_two_solutions_are_certified(what, intercept):
         assert info.radius[k] == pytest.approx(np.abs(w).sum() if what == "alphas" else target)
 
 
+@pytest.mark.parametrize("what", ["alphas", "radii"])
+def test_the_same_target_may_be_given_many_times(what):
+    X, y = regression(30, 40, seed=29)
+    targets = np.repeat([0.2, 0.1, 0.3], 7)
+    _, coefs, info = cg.lasso_path(X, y, tol=1e-3, **{what: targets})
+    assert info.relative_gap.max() <= 1e-3
+    for k, target in enumerate(targets):
+        w = coefs[:, k].toarray().ravel()
+        assert gap_from_scratch(X, y, w, **{{"alphas": "alpha", "radii": "radius"}[what]: target}) <= 1e-3
+
+
 def test_the_gap_on_the_line_is_the_bend_of_the_path():
     """Between exact solutions: t (1 - t) ((a_0 - a_1) (n_1 - n_0) - ||R_0 - R_1||^2)."""
     X, y = regression(50, 120, seed=24)
@@ -334,7 +345,7 @@ def test_the_gap_on_the_line_is_the_bend_of_the_path():
 
 
 def test_a_leap_that_is_too_long_is_filled_in(monkeypatch):
-    monkeypatch.setattr(Leaps, "_next_length", lambda self, *ends: 40.0)
+    monkeypatch.setattr(Leaps, "_growth", lambda self, *ends: 40.0)
     X, y = regression(60, 200, seed=25)
     alphas = np.abs(X.T @ y).max() / 60 * np.geomspace(0.9, 0.05, 50)
     _, coefs, info = cg.lasso_path(X, y, alphas=alphas, tol=1e-5)

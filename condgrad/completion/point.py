@@ -10,12 +10,11 @@ from condgrad import samples as outer
 from condgrad.completion.biases import Biases
 from condgrad.completion.problem import CompletionProblem
 from condgrad.evaluation import Evaluation
-from condgrad.linalg.factored import Factored
+from condgrad.linalg.factored import NEGLIGIBLE, Factored
 from condgrad.linalg.support import support_of
 from condgrad.prediction_point import PredictionSegment
 from condgrad.segment import Segment
 
-_CUTOFF = 1e-9  # singular values below this share of the largest are rounding, or on their way out
 _SPARE = 20  # columns that factors may have beyond twice the rank before they are compressed
 _SAVED = ("is_still", "gradient_evaluations", "lmo_calls", "_rank")  # by a checkpoint
 
@@ -66,7 +65,7 @@ class CompletionPoint:
         self.is_still = gamma == 0.0
         self.Z = line.end(gamma)
         if self.Z.rank > 2 * self._rank + _SPARE:
-            self.Z = self.Z.compressed(_CUTOFF)
+            self.Z = self.Z.compressed(NEGLIGIBLE)
             self._rank = self.Z.rank
             self.x = self.problem.values_of(self.Z)  # exactly those of what is left
         else:

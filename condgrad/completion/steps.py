@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condgrad.linalg.arrays import ArrayVector
-from condgrad.linalg.factored import Factored, from_arrays, to_arrays
+from condgrad.linalg.factored import NEGLIGIBLE, Factored, from_arrays, to_arrays
 
 if TYPE_CHECKING:
     from condgrad.completion.problem import CompletionProblem, RankOne
 
-_CUTOFF = 1e-9  # singular values below this share of the largest are rounding, or on their way out
 _SPARE = 50  # columns that factors may have beyond twice the rank before they are compressed
 _STEPS = 12  # of Lanczos: from the vector of the step before, little is left to find
 
@@ -62,7 +61,7 @@ class FactoredVector(ArrayVector):
             U = np.column_stack([-s.u for _, s in self._parts])
             V = np.column_stack([s.v for _, s in self._parts])
             weights = np.array([weight * s.radius for weight, s in self._parts])
-            self.take(self._kept.plus(Factored(U, weights, V)).compressed(_CUTOFF))
+            self.take(self._kept.plus(Factored(U, weights, V)).compressed(NEGLIGIBLE))
         return self._kept
 
     def shrink(self, factor: float) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+NEGLIGIBLE = 1e-9  # singular values below this share of the largest are rounding, or on their way out
+
 
 class Factored:
     """The m x n matrix U diag(s) V', with U of shape (m, k) and V of shape (n, k).

@@ -12,14 +12,12 @@ from condgrad import losses
 from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
 from condgrad.paths.minimized import MinimizedPath
-from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, as_grid, collect, follow
+from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, as_grid, collect, follow, shares
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
 from condgrad.paths.scale import loss_scale
 from condgrad.problem import Problem
 from condgrad.progress import check_callback, show
 from condgrad.trace import Progress
-
-_WIDTH = 0.01  # the smallest radius of the default grid over the largest
 
 
 def radius_path(
@@ -121,14 +119,10 @@ def radius_path(
 
     def walk() -> Iterator[tuple[int, float, Solved]]:
         try:
-            grid = radius_at(problem, make, eps) * _grid(int(n_radii)) if given is None else given
+            grid = radius_at(problem, make, eps) * shares(int(n_radii)) if given is None else given
         except KeyboardInterrupt:
             raise InterruptedPathError from None
         yield from follow(path, grid, interrupts)
 
     with Interrupts() as interrupts, show(callback, verbose) as report:
         return collect(path, walk(), report if callback is not None or verbose else None)
-
-
-def _grid(n_radii: int) -> np.ndarray:
-    return np.geomspace(_WIDTH, 1.0, n_radii) if n_radii > 1 else np.ones(1)

@@ -20,7 +20,7 @@ from condgrad.paths.columns import Columns, make_columns
 from condgrad.paths.engine import ExactEngine, Point
 from condgrad.paths.leaps import Leaps
 from condgrad.paths.minimized import MinimizedPath
-from condgrad.paths.points import PathInfo, Solved, as_grid, collect, follow
+from condgrad.paths.points import PathInfo, Solved, as_grid, collect, follow, shares
 from condgrad.problem import Problem
 from condgrad.progress import check_callback, show
 from condgrad.result import Status
@@ -271,12 +271,8 @@ def _walk(path: Any, data: _Data, settings: _Settings, interrupts: Interrupts) -
     targets = settings.alphas if settings.is_penalised else settings.radii
     if targets is None:
         exact = path if isinstance(path, _ExactPath) else _ExactPath(data, settings, interrupts)
-        targets = exact.largest_radius() * _grid(settings.n_radii or 1)
+        targets = exact.largest_radius() * shares(settings.n_radii or 1)
     yield from follow(path, targets, interrupts)
-
-
-def _grid(n_radii: int) -> np.ndarray:
-    return 100.0 ** np.linspace(-1.0, 0.0, n_radii) if n_radii > 1 else np.ones(1)
 
 
 def _checked(

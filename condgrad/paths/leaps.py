@@ -55,7 +55,7 @@ class Leaps:
         count = min(int(self.length), targets.size)
         right = self._solve(float(targets[count - 1]), self.tol if count == 1 else _ENDS * self.tol)
         points = [*self._fill(self.end, right, targets[: count - 1]), right.point]
-        self.length = self._next_length(count, self.end, right) if self.engine.solver.is_exact else 1.0
+        self.length = max(1.0, count * self._growth(self.end, right)) if self.engine.solver.is_exact else 1.0
         self.end = right
         return points
 
@@ -104,7 +104,8 @@ class Leaps:
 
     def _between(self, left: End, right: End, target: float) -> Point:
         """Return the point on the line between the ends, with its gap."""
-        t = (target - left.target) / (right.target - left.target)
+        way = right.target - left.target
+        t = (target - left.target) / way if way != 0.0 else 1.0  # the same target may be given twice
         features = np.union1d(left.point.features, right.point.features)
         x = np.zeros(features.size)
         x[np.searchsorted(features, left.point.features)] = (1.0 - t) * left.point.x
@@ -113,10 +114,6 @@ class Leaps:
         R = (1.0 - t) * left.R + t * right.R
         largest = (1.0 - t) * left.largest + t * right.largest
         return self.engine.point_at(features[used], x[used], R, largest, target, self.is_penalised)
-
-    def _next_length(self, count: int, left: End, right: End) -> float:
-        """Return how many points the next leap should have."""
-        return 1.0 if left.target == right.target else max(1.0, count * self._growth(left, right))
 
     def _growth(self, left: End, right: End) -> float:
         """Return how many times longer than the last leap the next one should be, by the gap in the middle."""

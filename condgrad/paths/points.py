@@ -133,6 +133,11 @@ def collect(
     return info.radius.copy(), _matrix(points, path.n_features), info
 
 
+def shares(n_radii: int) -> np.ndarray:
+    """Return the radii of a default grid over the last one: evenly spaced in their logarithm, from a hundredth on."""
+    return 100.0 ** np.linspace(-1.0, 0.0, n_radii) if n_radii > 1 else np.ones(1)
+
+
 def as_grid(values: Any, name: str, low: float) -> np.ndarray:
     """Return radii or penalties that a user gave as an array."""
     try:
