@@ -385,16 +385,17 @@ def test_stops_at_the_first_small_step(interpreted, constraint):
     assert result.gap == problem.gap(result.w)
 
 
-def test_stops_where_no_vertex_goes_down():
-    """At an unconstrained optimum no step is possible; it ends after three times as many atoms as there are."""
+@pytest.mark.parametrize(("patience", "expected"), [(3.0, 9), (1.0, 3), (0.0, 1)])
+def test_stops_where_no_vertex_goes_down(patience, expected):
+    """At an unconstrained optimum no step is possible; it ends after ``patience`` times as many atoms as there are."""
     X = np.eye(6)
     problem = cg.Problem(X, np.zeros(6), cg.losses.Squared(), cg.constraints.L1Ball(1.0))
-    solver = Randomized(sample_size=2, step_tol=1e-3)
+    solver = Randomized(sample_size=2, step_tol=1e-3, patience=patience)
     run = solver.init(problem, np.zeros(6), 0)
     steps = 0
     while not run.is_done:
         steps += run.advance(steps, 100, np.inf)
-    assert steps == 9
+    assert steps == expected
 
 
 def test_small_steps_are_said_to_be_no_certificate():
@@ -492,6 +493,7 @@ def test_counting_notices_full_passes(interpreted):
         ({"sampling": "importance"}, "atoms are drawn with equal chances"),
         ({"sampling": "random"}, "sampling must be one of"),
         ({"step_tol": -1.0}, "step_tol of Randomized must be a number of at least 0; got -1.0"),
+        ({"patience": -1.0}, "patience of Randomized must be a number of at least 0; got -1.0"),
         ({"gradient": "exact"}, "gradient of Randomized must be one of auto, residuals, covariates; got 'exact'"),
         ({"step_size": 0.1}, "step_size must be a rule"),
     ],

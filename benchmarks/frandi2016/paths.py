@@ -98,10 +98,10 @@ def baselines(data: Regression, parameters: Grids, seed: int = 0) -> dict[str, P
     }
 
 
-def randomized(data: Regression, radii: np.ndarray, sample_size: Any, seed: int = 0) -> Path:
+def randomized(data: Regression, radii: np.ndarray, sample_size: Any, seed: int = 0, patience: float = 3.0) -> Path:
     """Return the path of randomized Frank-Wolfe, each model scaled to the border of the next ball to start there."""
     problem = cg.Problem(data.X, data.y, cg.losses.Squared(), cg.constraints.L1Ball(float(radii[0])))
-    solver = Randomized(sample_size=sample_size, step_tol=EPS, gradient="residuals")
+    solver = Randomized(sample_size=sample_size, step_tol=EPS, patience=patience, gradient="residuals")
     rng = np.random.default_rng(seed)
     p = problem.n_features
     cg.minimize(problem, solver, max_steps=2, random_state=0)  # compiles
