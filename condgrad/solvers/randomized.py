@@ -108,7 +108,7 @@ class Randomized(NamedTuple):
         Where no sampled vertex goes down, nothing changes. To the letter, the rule then ends the run at once:
         ``patience=0``. By default such steps count only once 3 p atoms have been drawn in vain, which an atom that
         would have helped escapes with a chance below e^-3. The iterations that the paper's tables print, about three
-        for each radius, are those of the letter; the models are much rougher then (benchmarks/frandi2016).
+        for each radius, are those of the letter (benchmarks/frandi2016).
     gradient : {"auto", "residuals", "covariates"}
         How the squared loss computes its gradient: by products of columns with the residuals, (7), or by cached
         products of all columns with the active ones, which cost a pass for each new active feature and O(p) a step.
