@@ -389,9 +389,12 @@ def test_points_on_lines_with_l2():
     _, coefs, info = cg.lasso_path(X, y, alphas=alphas, l2=0.1, tol=1e-2)
     assert info.n_looks < 40
     rows, zeros = np.vstack([X, np.sqrt(40 * 0.1) * np.eye(90)]), np.concatenate([y, np.zeros(90)])
-    for k, alpha in enumerate(alphas):  # of means over 40 samples
-        gap = gap_from_scratch(rows, zeros, coefs[:, k].toarray().ravel(), alpha=alpha * 40 / 130)
-        assert gap <= 1e-2 * (1 + 1e-9)
+    for k, alpha in enumerate(alphas):
+        w = coefs[:, k].toarray().ravel()
+        gap = gap_from_scratch(rows, zeros, w, alpha=alpha * 40 / 130)  # alpha is for means over 40 samples
+        assert gap <= info.relative_gap[k] * (1 + 1e-9) + 1e-14
+        assert info.objective[k] == pytest.approx(0.5 * np.mean((y - X @ w) ** 2) + 0.05 * w @ w)
+    assert info.relative_gap.max() <= 1e-2
 
 
 def test_every_radius_is_certified():
