@@ -18,6 +18,7 @@ from condgrad.paths.engine import ExactEngine, GramSolver
 from condgrad.paths.leaps import Leaps
 from condgrad.paths.oracle import LazyOracle
 from condgrad.paths.sweep_solver import SweepSolver
+from condgrad.paths.sweeps import Atoms, follow_sweeps, renew, sweep
 
 
 def regression(n, d, seed, density=1.0, noise=0.3):
@@ -435,6 +436,46 @@ def test_clusters_hold_the_gram_matrix_of_near_equal_columns():
         members = order[clusters.starts[b] : clusters.starts[b + 1]]
         block = clusters.gram[clusters.offsets[b] : clusters.offsets[b] + size**2].reshape(size, size)
         np.testing.assert_allclose(block, G[np.ix_(members, members)], atol=1e-14)
+
+
+def test_clusters_stay_together_when_features_enter_or_leave():
+    X = np.zeros((60, 12))
+    for k in range(12):
+        X[5 * (k // 3) : 5 * (k // 3) + 4, k] = 1.0 + 0.1 * k  # three nearly equal columns in each of four clusters
+    columns = make_columns(Matrix(scipy.sparse.csc_matrix(X)), np.full(60, 1 / 60), False, False)
+    features = np.arange(12)
+    order, clusters = find_clusters(columns, features, 0.0, np.empty(0, np.int64))
+    assert np.diff(clusters.starts).tolist() == [3, 3, 3, 3]
+    features, label = features[order], clusters.labels()
+    apart = make_columns(Matrix(scipy.sparse.csc_matrix(np.eye(60)[:, :12])), np.full(60, 1 / 60), False, False)
+    _, again = find_clusters(apart, features, 0.0, label)  # nothing is linked there any more, but it is not asked again
+    np.testing.assert_array_equal(again.starts, clusters.starts)
+    kept = np.array([0, 2, 3, 9, 10])
+    _, fewer = find_clusters(columns, features[kept], 0.0, label[kept])
+    assert np.diff(fewer.starts).tolist() == [2, 1, 2]
+    order, more = find_clusters(columns, np.append(features[kept], features[4]), 0.0, label[kept])
+    assert sorted(np.diff(more.starts).tolist()) == [2, 2, 2]  # the new one joins its kin
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_residuals_that_sweeps_keep_are_those_of_the_predictions(has_intercept, weighted):
+    X, y = regression(40, 20, seed=30, density=0.5)
+    rng = np.random.default_rng(30)
+    weight = rng.dirichlet(np.ones(40)) if weighted else np.full(40, 1 / 40)
+    y = y - weight @ y if has_intercept else y
+    matrix = Matrix(scipy.sparse.csc_matrix(X + 2.0 * (X != 0.0)))
+    columns, features = make_columns(matrix, weight, has_intercept, False), np.arange(20)
+    order, clusters = find_clusters(columns, features, 0.1, np.empty(0, np.int64))
+    x, R, a = np.zeros(20), y.copy(), weight * y
+    mu = a.sum() if has_intercept else 0.0
+    mu = sweep(columns, order, clusters, False, x, 0.05, 0.1, 1e-12, a, mu, 0.0 if weighted else 1 / 40)
+    kept = follow_sweeps(columns, mu, x, 0.1, y, has_intercept, R, a)
+    assert np.count_nonzero(x) > 3
+    p, fresh, fresh_a = Atoms(columns, order).predict(x), np.empty(40), np.empty(40)
+    np.testing.assert_allclose(kept, renew(columns, p, x, 0.1, y, has_intercept, fresh, fresh_a), atol=1e-12)
+    np.testing.assert_allclose(R, fresh, atol=1e-12)
+    np.testing.assert_allclose(a, fresh_a, atol=1e-14)
 
 
 def test_ctrl_c_keeps_the_points_that_are_done():
