@@ -420,6 +420,54 @@ def test_every_radius_is_certified():
     assert info.radius.size == 3
 
 
+@pytest.mark.parametrize("what", ["alphas", "radii"])
+@pytest.mark.parametrize("offset", [1e4, 1e6])
+def test_rounding_in_the_model_is_not_certified_away(what, offset):
+    """Features far from zero lose most of their digits in the Gram matrix: the gap counts what that costs."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 20))
+    y = X[:, :3] @ [1.0, -2.0, 0.5] + 0.1 * rng.standard_normal(12)
+    grid = {"alphas": [1.0, 0.1, 0.01], "radii": [0.5, 2.0, 3.0]}[what]
+    _, coefs, info = cg.lasso_path(X + offset, y, fit_intercept=True, tol=1e-6, **{what: grid})
+    shifted = (X + offset).astype(np.longdouble)
+    Z, z = shifted - shifted.mean(axis=0), y.astype(np.longdouble) - y.mean()
+    for k, target in enumerate(grid):
+        w = coefs[:, k].toarray().ravel().astype(np.longdouble)
+        R = z - Z @ w
+        r, zero = Z.T @ R / 12, 0.5 * np.mean(z**2)
+        if what == "radii":
+            gap = (target * np.abs(r).max() - r @ w) / zero
+        else:
+            share = min(z @ R / (R @ R), target / np.abs(r).max())
+            primal = 0.5 * R @ R / 12 + target * np.abs(w).sum()
+            gap = (primal - (share * R @ z - 0.5 * share**2 * R @ R) / 12) / zero
+        assert gap <= info.relative_gap[k] + 1e-8
+    if info.status is cg.Status.CONVERGED:
+        assert info.relative_gap.max() <= 1e-6
+
+
+def test_a_path_that_is_to_be_certified_everywhere_ends_where_rounding_has_won():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((12, 20))
+    y = X[:, :3] @ [1.0, -2.0, 0.5] + 0.1 * rng.standard_normal(12)
+    _, _, info = cg.lasso_path(X + 1e6, y, n_radii=None, fit_intercept=True, tol=1e-4)
+    assert info.radius.size < 1000
+    radii, _, info = cg.lasso_path(X, y, n_radii=None, tol=0.0)
+    assert info.status is cg.Status.STALLED
+    assert radii.size < 5000
+    whole = cg.lasso_path(X, y, n_radii=None, tol=1e-3)[2].radius.size
+    _, _, info = cg.lasso_path(X, y, n_radii=None, tol=1e-3, callback=lambda progress: progress.step == whole)
+    assert info.status is cg.Status.CONVERGED  # there was nothing left to stop
+
+
+def test_points_come_from_the_sparse_end_on():
+    X, y = regression(30, 40, seed=31)
+    for what in ("alphas", "radii"):
+        seen = []
+        cg.lasso_path(X, y, callback=lambda p: seen.append(p.objective) and False, **{what: [0.3, 1.0, 0.1, 0.6]})  # noqa: B023
+        assert seen == sorted(seen, reverse=True)
+
+
 def test_clusters_hold_the_gram_matrix_of_near_equal_columns():
     rng = np.random.default_rng(5)
     X = np.where(rng.random((80, 30)) < 0.05, rng.standard_normal((80, 30)), 0.0)
@@ -581,6 +629,9 @@ def test_the_randomized_engine_walks_the_same_radii(fit_intercept):
         ({"n_radii": 2.5}, "n_radii must be a whole number of at least 1, or None; got 2.5."),
         ({"n_radii": None, "engine": "randomized"}, "n_radii=None needs engine='exact': the randomized engine "),
         ({"l2": -1.0}, "l2 must be a number of at least 0; got -1.0."),
+        ({"l2": np.inf}, "l2 must be finite; got inf."),
+        ({"n_radii": np.inf}, "n_radii must be a whole number of at least 1, or None; got inf."),
+        ({"radii": np.array([1 + 1j])}, "radii must be a sequence of numbers; got array([1.+1.j])."),
         ({"l2": 1.0, "engine": "randomized"}, "engine='randomized' takes radii of features as they are, without l2"),
         ({"eps": 1.5}, "eps must be a number between 0 and 1; got 1.5."),
         ({"tol": -1.0}, "tol must be a number of at least 0; got -1.0."),

@@ -92,6 +92,27 @@ def test_radius_zero_and_targets_that_say_nothing(tumours):
     assert coefs.nnz == 0
 
 
+def test_tol_is_relative_to_the_loss_at_zero(tumours):
+    X, y = tumours
+    _, _, info = cg.radius_path(X, 1e-3 * y, loss="squared", radii=[1e-4, 3e-4], tol=1e-3)
+    assert info.relative_gap.max() <= 1e-3
+    np.testing.assert_allclose(info.relative_gap, info.gap / 5e-7)
+
+
+def test_each_point_starts_from_the_last(tumours, monkeypatch):
+    X, y = tumours
+    starts = []
+
+    def spied(problem, *args, w0, **kwargs):
+        starts.append(w0)
+        return cg.minimize(problem, *args, w0=w0, **kwargs)
+
+    monkeypatch.setattr("condgrad.paths.minimized.minimize", spied)
+    _, coefs, _ = cg.radius_path(X, y, radii=[1.0, 0.5], tol=1e-3)
+    assert not starts[0].any()
+    np.testing.assert_array_equal(starts[1], coefs[:, 1].toarray().ravel())
+
+
 def test_a_point_that_falls_short_says_why(tumours):
     X, y = tumours
     _, _, info = cg.radius_path(X, y, radii=[5.0], solver="fw", max_epochs=3, tol=1e-9)
@@ -142,7 +163,12 @@ def test_same_seed_same_path(tumours):
         ({"tol": -1.0}, "tol must be a number of at least 0; got -1.0."),
         ({"radii": [-1.0]}, "radii must be finite and at least 0; got -1."),
         ({"constraint": 3}, "constraint must be the name of a set or a function of a radius; got 3."),
-        ({"constraint": "lp"}, "constraint='lp' takes more than a radius"),
+        ({"constraint": "lp"}, "constraint='lp' takes more than a radius; give a function of the radius, lambda "),
+        ({"constraint": lambda radius: 3}, "constraint must"),
+        ({"n_radii": np.inf}, "n_radii must be a whole number of at least 1; got inf."),
+        ({"fit_intercept": "no"}, "fit_intercept must be True or False; got 'no'."),
+        ({"max_epochs": -1.0}, "max_epochs must be a number of at least 0; got -1.0."),
+        ({"solver": "fww"}, "there is no solver named 'fww'; known: "),
         ({"constraint": "simplex"}, "Simplex does not contain zero, so it has no default grid and no radius 0; "),
         ({"constraint": "simplex", "radii": [0.0]}, "Simplex does not contain zero, so it has no default grid and "),
         ({"loss": "logistik"}, "loss must be one of 'expectile', 'huber'"),

@@ -17,7 +17,7 @@ from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, 
 from condgrad.cli.fit import exit_code
 
 EPILOG = """\
-Without --radii the grid is evenly spaced in its logarithm, up to the radius (to a factor of two)
+Without --radii the grid is evenly spaced in its logarithm, up to the radius (to some 2%)
 at which the multiplier of the constraint has fallen to --eps times that at w = 0.
 
 examples:

@@ -21,6 +21,7 @@ _AHEAD = 0.1  # share of the last gap that the working set's own gap may have wh
 _FIRST = 0.9  # the first atoms are those with at least this share of the largest correlation
 _NEAR = 0.9  # features with at least this share of the largest correlation are asked first in later rounds
 _BATCH = 30  # atoms that enter at least after one look, or a quarter of those with a coefficient
+_OUTSIDE = 1e-12  # of the radius, by which rounding may take a norm beyond it
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 
 
@@ -90,8 +91,7 @@ class ExactEngine:
             self.n_rounds += 1
             self.check_interrupts()
             self.fit = self.solver.minimise(target, is_penalised, enough)
-            is_empty = self.features.size == 0
-            level = _FIRST * self.largest if is_empty else float(np.abs(self.solver.correlation).max())
+            level = self._atom_level() if self.features.size else _FIRST * self.largest
             near, sizes = self._look_near(level)
             self.largest_now = float(sizes.max(initial=level))
             gap = self._gap(self.fit, target, is_penalised, self.largest_now)
@@ -134,6 +134,11 @@ class ExactEngine:
         if self.interrupts is not None and self.interrupts.requested:
             raise InterruptedPathError
 
+    def _atom_level(self) -> float:
+        """Return the largest correlation of an atom with the residual, not with what a model of it holds."""
+        out = np.empty(self.features.size)
+        return self.solver.atoms.correlate(self.a, self.fit.mu, self.solver.x, self.l2, out)
+
     def _look_near(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the features above ``level``, and their correlations, among those that were close at the last look."""
         near = self.near[~self.is_atom[self.near]]
@@ -160,8 +165,8 @@ class ExactEngine:
         )
 
     def _gap(self, fit: Fit, target: float, is_penalised: bool, largest: float) -> float:
-        if not is_penalised:
-            return target * largest - fit.along
+        if not is_penalised:  # outside of the ball it would certify nothing
+            return target * largest - fit.along if fit.norm <= target * (1.0 + _OUTSIDE) else np.inf
         return duality_gap(self.squared_y, fit.fit, fit.along, target * fit.norm, target, largest)
 
     def _enter_ahead(self, target: float, tol: float) -> None:

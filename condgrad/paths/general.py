@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from condgrad import losses
+from condgrad import losses, solvers
 from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
 from condgrad.paths.minimized import MinimizedPath
@@ -18,6 +18,8 @@ from condgrad.paths.scale import loss_scale
 from condgrad.problem import Problem
 from condgrad.progress import check_callback, show
 from condgrad.trace import Progress
+
+_REMEDY = "give a function of the radius, lambda radius: condgrad.constraints.{name}(...)"
 
 
 def radius_path(
@@ -88,24 +90,29 @@ def radius_path(
     array([[ 0.5  ,  0.759],
            [-0.   , -0.241]])
     """
-    make = set_by_name(constraint) if isinstance(constraint, str) else constraint
+    if not isinstance(fit_intercept, bool | np.bool_):
+        raise TypeError(f"fit_intercept must be True or False; got {fit_intercept!r}.")
+    make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
     if not callable(make):
         raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
-    if convert.as_number(n_radii, "n_radii", low=1, what="a whole number of at least 1") != int(n_radii):
+    if not float(convert.as_number(n_radii, "n_radii", low=1, what="a whole number of at least 1")).is_integer():
         raise ValueError(f"n_radii must be a whole number of at least 1; got {n_radii!r}.")
     if not 0.0 < convert.as_number(eps, "eps", low=0.0, what="a number between 0 and 1") < 1.0:
         raise ValueError(f"eps must be a number between 0 and 1; got {eps!r}.")
     tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
     given = None if radii is None else as_grid(radii, "radii", 0.0)
     check_callback(callback)
-    unit = make(1.0)
+    max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
+    if isinstance(solver, str) and solver != "auto":
+        solvers.by_name(solver)  # tells at once where there is none
+    loss = losses.by_name(loss) if isinstance(loss, str) else loss
+    problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, intercept=bool(fit_intercept))
+    unit = problem.constraint
     if not contains_zero(unit) and (given is None or not given.all()):
         name = type(unit).__name__
         raise ValueError(
             f"{name} does not contain zero, so it has no default grid and no radius 0; give positive radii."
         )
-    loss = losses.by_name(loss) if isinstance(loss, str) else loss
-    problem = Problem(X, y, loss, unit, sample_weight=sample_weight, intercept=fit_intercept)
     path = MinimizedPath(
         problem,
         make,

@@ -183,9 +183,15 @@ class _ExactPath:
         self.data, self.settings, self.interrupts = data, settings, interrupts
         self.n_features, self.scale = data.n_features, data.scale
         self.tol, self.is_penalised = settings.tol, settings.is_penalised
+        self.gap_bounds_objective = not settings.is_penalised
         self.engine = data.engine(interrupts)
         self.leaps = Leaps(self.engine, settings.is_penalised, settings.tol)
         self.columns_seen = self.n_looks = 0
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether a line between two points is not certified."""
+        return self.leaps.falls_short
 
     def largest_radius(self) -> float:
         """Return the l1 norm of the solution with the penalty eps * lambda_max."""
@@ -211,13 +217,13 @@ class _ExactPath:
         seconds = (time.perf_counter() - begun) / len(points)
         return [self._solved(point, float(target), seconds) for point, target in zip(points, targets, strict=False)]
 
-    def cover(self) -> Iterator[Solved]:
-        """Yield points from zero to the largest radius, the lines between which are certified all along."""
+    def cover(self) -> Iterator[tuple[bool, Solved]]:
+        """Yield points up to the largest radius with certified lines between them, each after "is it the last?"."""
         top, begun = self.largest_radius(), time.perf_counter()
-        yield self._solved(self.leaps.end.point, 0.0, 0.0)
+        yield top == 0.0, self._solved(self.leaps.end.point, 0.0, 0.0)
         for end in self.leaps.cover(top):
             now = time.perf_counter()
-            yield self._solved(end.point, end.target, now - begun)
+            yield end.target >= top, self._solved(end.point, end.target, now - begun)
             begun = now
 
     def _solved(self, point: Point, target: float, seconds: float) -> Solved:
@@ -265,8 +271,8 @@ def _randomized_path(data: _Data, settings: _Settings, engine: Any, random_state
 def _walk(path: Any, data: _Data, settings: _Settings, interrupts: Interrupts) -> Iterator[tuple[int, float, Solved]]:
     """Yield the points for the targets given, for the default grid, or for as many radii as it takes."""
     if settings.is_everywhere:
-        for k, point in enumerate(path.cover()):
-            yield k, math.inf, point
+        for k, (is_last, point) in enumerate(path.cover()):
+            yield k, 0.0 if is_last else math.inf, point
         return
     targets = settings.alphas if settings.is_penalised else settings.radii
     if targets is None:
@@ -294,14 +300,15 @@ def _checked(
             raise TypeError(f"{name} must be True or False; got {value!r}.")
     if radii is not None and alphas is not None:
         raise ValueError("give radii or alphas, not both: each radius has its alpha, which info reports.")
-    l2 = convert.as_number(l2, "l2", low=0.0, what="a number of at least 0")
+    if not math.isfinite(l2 := convert.as_number(l2, "l2", low=0.0, what="a number of at least 0")):
+        raise ValueError(f"l2 must be finite; got {l2}.")
     if engine != "exact" and (standardize or alphas is not None or l2 > 0.0):
         raise ValueError("engine='randomized' takes radii of features as they are, without l2; use engine='exact'.")
-    if n_radii is None and engine != "exact":
+    if n_radii is None and radii is None and engine != "exact":
         raise ValueError("n_radii=None needs engine='exact': the randomized engine certifies no lines.")
     if n_radii is not None:
         wanted = "a whole number of at least 1, or None"
-        if convert.as_number(n_radii, "n_radii", low=1, what=wanted) != int(n_radii):
+        if not float(convert.as_number(n_radii, "n_radii", low=1, what=wanted)).is_integer():
             raise ValueError(f"n_radii must be {wanted}; got {n_radii!r}.")
         n_radii = int(n_radii)
     eps = convert.as_number(eps, "eps", low=1e-12, what="a number between 0 and 1")

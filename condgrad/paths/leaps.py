@@ -25,6 +25,8 @@ _ORDER = 3.0  # the gap between two ends grows with their distance to this power
 _LONGER = 2.0  # times the last leap that the next one may be at most
 _SHORTER = 0.25
 _FIRST = 1e-2  # the first leap from zero, relative to the last radius, where no points are given
+_SHORTEST = 1e-6  # the other leaps, at least
+_ROUNDING = 1e-13  # gaps below this share of the objective at zero may be rounding
 _CLOSEST = 1e-9  # ends that are closer to each other than this, relative to the radius, have no point between them
 
 
@@ -49,6 +51,7 @@ class Leaps:
         zero = Point(np.empty(0, np.int64), np.empty(0), 0.0, engine.largest, 0.0, engine.scale)
         self.end = End(engine.largest if is_penalised else 0.0, zero, engine.y, engine.largest)
         self.length = 1.0
+        self.falls_short = False  # whether rounding has left a line without a certificate
 
     def advance(self, targets: np.ndarray) -> list[Point]:
         """Return the solutions for the first one of the targets, or for the first few."""
@@ -66,7 +69,7 @@ class Leaps:
             left, right = self.end, self._solve(min(self.end.target + step, radius), _ENDS * self.tol)
             yield from self._split(left, right)
             self.end = right
-            step = (right.target - left.target) * self._growth(left, right)
+            step = max((right.target - left.target) * self._growth(left, right), _SHORTEST * radius)
 
     def _solve(self, target: float, tol: float) -> End:
         engine = self.engine
@@ -85,8 +88,12 @@ class Leaps:
 
     def _split(self, left: End, right: End) -> list[End]:
         """Return the right end, and ends before it where one line does not serve."""
+        gap, limit = self._largest_gap(left, right), self.tol * self.engine.scale
+        if gap <= limit:
+            return [right]
         is_close = right.target - left.target <= _CLOSEST * right.target
-        if is_close or self._largest_gap(left, right) <= self.tol * self.engine.scale:
+        if is_close or gap <= _ROUNDING * self.engine.scale or max(left.point.gap, right.point.gap) > limit:
+            self.falls_short = True  # no point between the two would help
             return [right]
         middle = self._solve(0.5 * (left.target + right.target), _ENDS * self.tol)
         return [*self._split(left, middle), *self._split(middle, right)]

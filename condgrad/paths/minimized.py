@@ -22,6 +22,7 @@ class MinimizedPath:
     """
 
     is_penalised = False
+    falls_short = False
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class MinimizedPath:
         self.n_features = problem.n_features
         self.w = np.zeros(problem.n_features)
         self.shortfall = Status.STALLED
+        self.gap_bounds_objective = problem.loss.is_convex
         self.epochs = 0.0
         self.n_lmo = 0
 

@@ -87,6 +87,11 @@ class Path(Protocol):
     scale: float  # what relative gaps are relative to
     tol: float  # relative gap of every point
     is_penalised: bool  # whether targets are penalties
+    gap_bounds_objective: bool  # whether F(w) less the gap is a lower bound of F over the set
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether something else than a point of the path has missed the tolerance."""
 
     @property
     def shortfall(self) -> Status:
@@ -127,7 +132,8 @@ def collect(
     except InterruptedPathError:
         status = Status.INTERRUPTED
     points = [solved[k] for k in sorted(solved)]
-    if status is Status.CONVERGED and any(point.gap > path.tol * path.scale for point in points):
+    is_certified = all(point.gap <= path.tol * path.scale for point in points) and not path.falls_short
+    if status is Status.CONVERGED and not is_certified:
         status = path.shortfall
     info = _info(points, status, path)
     return info.radius.copy(), _matrix(points, path.n_features), info
@@ -141,6 +147,8 @@ def shares(n_radii: int) -> np.ndarray:
 def as_grid(values: Any, name: str, low: float) -> np.ndarray:
     """Return radii or penalties that a user gave as an array."""
     try:
+        if np.iscomplexobj(values):
+            raise TypeError
         grid = np.array(values, dtype=np.float64, ndmin=1)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a sequence of numbers; got {values!r}.") from None
@@ -167,7 +175,7 @@ def _progress(step: int, solved: dict[int, Solved], k: int, path: Path) -> Progr
         gap=point.gap,
         gap_estimate=point.gap,
         n_nonzero=point.features.size,
-        lower_bound=-np.inf if path.is_penalised else point.objective - point.gap,
+        lower_bound=point.objective - point.gap if path.gap_bounds_objective else -np.inf,
         w=w,
     )
 

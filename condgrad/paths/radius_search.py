@@ -19,6 +19,7 @@ _CLOSE = 1.02  # a radius is found when its multiplier is within this factor of 
 _CLOSE_GAP = 5e-3  # gap of the solves that tell it, relative to what that multiplier could gain
 _MOST_EPOCHS = 300.0  # for one solve of the search
 _MOST_SOLVES = 40
+_REMEDY = "pass the set itself, condgrad.constraints.{name}(...), and leave radius at None"
 
 
 def radius_at(problem: Any, make: Callable[[float], Any], share: float) -> float:
@@ -67,14 +68,11 @@ def multiplier(unit: Any, r: np.ndarray) -> float:
     return gap_at(r, np.zeros(r.size), best_vertex(unit, r))
 
 
-def set_by_name(name: str) -> Callable[[float], Any]:
-    """Return the class of a set that a radius alone defines."""
+def set_by_name(name: str, remedy: str = _REMEDY) -> Callable[[float], Any]:
+    """Return the class of a set that a radius alone defines; ``remedy`` says what to do about others."""
     made = constraints.by_name(name)
     if getattr(made, "_fields", ()) != ("radius",):
-        raise ValueError(
-            f"constraint={name!r} takes more than a radius; pass the set itself, "
-            f"condgrad.constraints.{made.__name__}(...), and leave radius at None."
-        )
+        raise ValueError(f"constraint={name!r} takes more than a radius; {remedy.format(name=made.__name__)}.")
     return made
 
 

@@ -82,7 +82,7 @@ class SweepSolver:
         for t in range(_MOST_PENALTIES):
             self._descend(max(self.alpha, floor), max(max(0.5 ** (t + 1), 0.05) * tol, _ROUNDING * e.squared_y))
             norm = float(np.abs(self.x).sum())
-            trials = [self.x] if norm <= radius else []
+            trials = [self.x.copy()] if norm <= radius else []  # x itself goes on below
             trials += [self.x * (radius / norm)] if norm > 0.0 else []
             gap, best = min(((self._radius_gap(trial, radius), k) for k, trial in enumerate(trials)))
             if gap <= tol:

@@ -45,7 +45,8 @@ class Atoms:
         self.columns, self.features = columns, features
         offsets = _count(columns, features)
         self.n_stored = int(offsets[-1])
-        self.borders = threads.cut(features.size, 2 * self.n_stored, offsets)
+        borders = threads.cut(features.size, 2 * self.n_stored, offsets)
+        self.borders = np.unique(borders) if len(borders) > 2 else borders  # one long column may leave a range empty
         self.sums = np.zeros((len(self.borders) - 1, columns.weight.size))
 
     def predict(self, x: np.ndarray) -> np.ndarray:
