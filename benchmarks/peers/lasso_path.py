@@ -29,6 +29,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -41,7 +42,7 @@ import scipy.sparse
 
 TARGETS = (1e-3, 1e-6)
 LADDER = tuple(10.0**-k for k in range(2, 17))
-PEERS = ("scikit-learn", "celer", "skglm", "adelie")
+PEERS = ("scikit-learn", "celer", "skglm", "adelie", "glmnet")
 MODULES = {"scikit-learn": "sklearn", "celer": "celer", "skglm": "skglm", "adelie": "adelie"}
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 N_POINTS, EPS = 100, 1e-2
@@ -64,15 +65,24 @@ def main() -> int:
     limit = options.limit or (10.0 if options.quick else 300.0)
     peers = [name for name in options.peers.split(",") if name]
     for name in peers:
-        if importlib.util.find_spec(MODULES[name]) is None:
+        if not is_installed(name):
             print(f"{name}: skipped, because it is not installed.")
-    peers = [name for name in peers if importlib.util.find_spec(MODULES[name]) is not None]
-    print("R's glmnet: skipped, because this script speaks to Python packages only.\n")
+    peers = [name for name in peers if is_installed(name)]
     threads = [int(count) for count in (options.threads or ("1" if options.quick else "1,2")).split(",")]
     with tempfile.TemporaryDirectory() as folder:
         for name in options.only or (("duke", "dorothea") if options.quick else PROBLEMS):
             compare(name, peers, threads, limit, folder)
     return 0
+
+
+def is_installed(peer: str) -> bool:
+    """Tell whether a peer can be run here."""
+    if peer != "glmnet":
+        return importlib.util.find_spec(MODULES[peer]) is not None
+    if shutil.which("Rscript") is None:
+        return False
+    asked = subprocess.run(["Rscript", "-e", "library(Matrix); library(glmnet)"], capture_output=True, check=False)
+    return asked.returncode == 0
 
 
 def compare(name: str, peers: list[str], threads: list[int], limit: float, folder: str) -> None:
@@ -165,7 +175,7 @@ def work(method: str, threads: int, limit: float, folder: str) -> int:
         for _ in range(3 if method == "condgrad" else 1):
             start = time.perf_counter()
             coefs = solve(X, y, alphas, tol, threads)
-            seconds = time.perf_counter() - start
+            seconds = getattr(coefs, "seconds", time.perf_counter() - start)  # R's own clock leaves out the files
             peak = max(peak, peak_memory() - stored)
             spent += seconds
             above = peak if above is None else above
@@ -242,12 +252,33 @@ def run_adelie(X, y, alphas, tol, threads):
     return scipy.sparse.csc_matrix(state.betas.T)
 
 
+def run_glmnet(X, y, alphas, tol, threads):
+    """Hand the problem to R in files of raw arrays; the seconds are those of the call of glmnet."""
+    script = pathlib.Path(__file__).with_name("glmnet_path.R")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        arrays = {"shape": np.array(X.shape, np.int32), "y": y, "alphas": alphas}
+        if scipy.sparse.issparse(X):
+            arrays |= {"data": X.data, "indices": X.indices.astype(np.int32), "indptr": X.indptr.astype(np.int32)}
+        else:
+            arrays["data"] = X.T  # by columns
+        for key, array in arrays.items():
+            np.ascontiguousarray(array).tofile(folder / f"{key}.bin")
+        subprocess.run(["Rscript", str(script), name, repr(tol)], check=True, capture_output=True)
+        found = {key: np.fromfile(folder / f"beta_{key}.bin", np.int32) for key in ("indices", "indptr")}
+        data = np.fromfile(folder / "beta_data.bin")
+        coefs = scipy.sparse.csc_matrix((data, found["indices"], found["indptr"]), shape=(X.shape[1], alphas.size))
+        coefs.seconds = float(np.fromfile(folder / "seconds.bin")[0])
+        return coefs
+
+
 METHODS = {
     "condgrad": run_condgrad,
     "scikit-learn": run_sklearn,
     "celer": run_celer,
     "skglm": run_skglm,
     "adelie": run_adelie,
+    "glmnet": run_glmnet,
 }
 
 
