@@ -79,13 +79,16 @@ class SweepSolver:
         """
         e, floor = self.engine, tol / radius
         low, high = 0.0, e.largest
+        best_gap, best = np.inf, np.zeros(self.x.size)
         for t in range(_MOST_PENALTIES):
             self._descend(max(self.alpha, floor), max(max(0.5 ** (t + 1), 0.05) * tol, _ROUNDING * e.squared_y))
             norm = float(np.abs(self.x).sum())
             trials = [self.x.copy()] if norm <= radius else []  # x itself goes on below
             trials += [self.x * (radius / norm)] if norm > 0.0 else []
-            gap, best = min(((self._radius_gap(trial, radius), k) for k, trial in enumerate(trials)))
-            if gap <= tol:
+            for trial in trials:
+                gap = self._radius_gap(trial, radius)
+                best_gap, best = (gap, trial) if gap < best_gap else (best_gap, best)
+            if best_gap <= tol:
                 break
             low, high = (self.alpha, high) if norm > radius else (low, self.alpha)
             support = np.flatnonzero(self.x)
@@ -99,7 +102,7 @@ class SweepSolver:
             ahead = self.x[support] - (alpha - self.alpha) * z
             self.x[support] = np.where(ahead * sign > 0.0, ahead, 0.0)
             self.alpha = alpha
-        self.x = trials[best]
+        self.x = best
         fit = e.renew(self.x)
         self._correlate(fit, self.x)
         return fit
