@@ -87,8 +87,8 @@ def radius_path(
     >>> X, y = [[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]], [1.0, -1.0, -1.0]
     >>> radii, coefs, info = cg.radius_path(X, y, radii=[0.5, 1.0])
     >>> coefs.toarray().round(3)
-    array([[ 0.5  ,  0.759],
-           [-0.   , -0.241]])
+    array([[ 0.25,  0.5 ],
+           [-0.25, -0.5 ]])
     """
     if not isinstance(fit_intercept, bool | np.bool_):
         raise TypeError(f"fit_intercept must be True or False; got {fit_intercept!r}.")
