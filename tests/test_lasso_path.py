@@ -398,6 +398,25 @@ def test_points_on_lines_with_l2():
     assert info.relative_gap.max() <= 1e-2
 
 
+@pytest.mark.parametrize("kind", ["F", "csc"])
+def test_smaller_radii_after_larger_ones(kind, monkeypatch):
+    """Where a line is split, or filled in, the engine comes back from a point that lies outside of the smaller ball."""
+    X, y = regression(40, 60, seed=32, density=0.5)
+    matrix = Matrix(KINDS[kind](X))
+    for is_large in (False, True):
+        if is_large:
+            monkeypatch.setattr(GramSolver, "is_outgrown", lambda self, tol: True)
+        engine = ExactEngine(make_columns(matrix, np.full(40, 1 / 40), False, False), X.size, y, False)
+        for radius in (1.0, 2.0, 0.5, 1.5, 0.1):
+            point = engine.solve(radius, is_penalised=False, tol=1e-8)
+            w = np.zeros(60)
+            w[point.features] = point.x
+            assert np.abs(w).sum() <= radius * (1 + 1e-12)
+            assert gap_from_scratch(X, y, w, radius=radius) <= 1e-8
+        radii = cg.lasso_path(KINDS[kind](X), y, n_radii=None, tol=1e-3)[0]
+        assert radii.size < 100
+
+
 def test_every_radius_is_certified():
     X, y = regression(50, 120, seed=28)
     for tol, most in ((1e-2, 40), (1e-4, 150)):

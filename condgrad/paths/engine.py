@@ -65,7 +65,7 @@ class ExactEngine:
         self.largest = self.oracle.look(self.a, mu, -1.0, np.inf).largest  # lambda_max: every column is seen once
         self.fit, self.largest_now = Fit(self.squared_y, 0.0, 0.0, 0.0, mu), self.largest
         self.near, self.near_sizes, self.near_level = np.empty(0, np.int64), np.empty(0), 0.0
-        self.n_rounds = self.n_looks = 0
+        self.n_looks = 0
 
     @property
     def scale(self) -> float:
@@ -80,15 +80,14 @@ class ExactEngine:
         """
         limit = tol * self.scale
         gap = self._gap(self.fit, target, is_penalised, self.largest_now)
-        if gap <= limit and (is_penalised or self.fit.norm <= target):  # the last point serves for this one too
+        if gap <= limit:  # the last point serves for this one too
             return self._point(gap)
         inner_tol = _INNER * limit
-        enough = max(inner_tol, _AHEAD * gap)
+        enough = max(inner_tol, _AHEAD * gap) if gap < np.inf else inner_tol
         if is_penalised and not self.solver.is_exact:
             self._enter_ahead(target, tol)
         n_idle = 0
         while True:
-            self.n_rounds += 1
             self.check_interrupts()
             self.fit = self.solver.minimise(target, is_penalised, enough)
             level = self._atom_level() if self.features.size else _FIRST * self.largest

@@ -31,12 +31,11 @@ _CLOSEST = 1e-9  # ends that are closer to each other than this, relative to the
 
 
 class End(NamedTuple):
-    """A solved point with its residual, and the largest correlation that was proved there."""
+    """A solved point with its residual; ``point.alpha`` is the largest correlation that was proved there."""
 
     target: float
     point: Point
     R: np.ndarray
-    largest: float
 
 
 class Leaps:
@@ -49,7 +48,7 @@ class Leaps:
     def __init__(self, engine: ExactEngine, is_penalised: bool, tol: float) -> None:
         self.engine, self.is_penalised, self.tol = engine, is_penalised, tol
         zero = Point(np.empty(0, np.int64), np.empty(0), 0.0, engine.largest, 0.0, engine.scale)
-        self.end = End(engine.largest if is_penalised else 0.0, zero, engine.y, engine.largest)
+        self.end = End(engine.largest if is_penalised else 0.0, zero, engine.y)
         self.length = 1.0
         self.falls_short = False  # whether rounding has left a line without a certificate
 
@@ -72,9 +71,8 @@ class Leaps:
             step = max((right.target - left.target) * self._growth(left, right), _SHORTEST * radius)
 
     def _solve(self, target: float, tol: float) -> End:
-        engine = self.engine
-        point = engine.solve(target, is_penalised=self.is_penalised, tol=tol)
-        return End(target, point, engine.R.copy(), engine.largest_now)
+        point = self.engine.solve(target, is_penalised=self.is_penalised, tol=tol)
+        return End(target, point, self.engine.R.copy())
 
     def _fill(self, left: End, right: End, targets: np.ndarray) -> list[Point]:
         """Return the points between two ends; where the line does not serve, the middle one is solved."""
@@ -119,7 +117,7 @@ class Leaps:
         x[np.searchsorted(features, right.point.features)] += t * right.point.x
         used = x != 0.0
         R = (1.0 - t) * left.R + t * right.R
-        largest = (1.0 - t) * left.largest + t * right.largest
+        largest = (1.0 - t) * left.point.alpha + t * right.point.alpha
         return self.engine.point_at(features[used], x[used], R, largest, target, self.is_penalised)
 
     def _growth(self, left: End, right: End) -> float:

@@ -23,21 +23,23 @@ class PathInfo(NamedTuple):
     Attributes
     ----------
     radius : array
-        The l1 budget: the radius asked for, or the l1 norm of the solution where penalties were asked for. With
+        The budget: the radius asked for, or the l1 norm of the solution where penalties were asked for. With
         ``standardize=True`` it bounds the coefficients of the standardised features.
     alpha : array
         The penalty whose solution this is, scikit-learn's ``alpha``: the one asked for, or the largest entry of the
-        gradient at the solution (a bound of it where the point is taken from the line between two solved ones).
+        gradient at the solution (a bound of it where the point is taken from the line between two solved ones). Over
+        other sets than the l1 ball: the multiplier of the constraint.
     gap, relative_gap : array
-        The exact gap (of Frank-Wolfe for radii, of duality for penalties) and its share of the objective at zero,
-        half the weighted mean of y^2 (of its deviation from the mean, with an intercept).
+        The exact gap (of Frank-Wolfe for radii, of duality for penalties) and its share of the objective at zero: for
+        the Lasso half the weighted mean of y^2 (of its deviation from the mean, with an intercept).
     objective : array
-        F(w): half the weighted mean of the squared residuals, and (l2/2) ||w||_2^2.
+        F(w): for the Lasso half the weighted mean of the squared residuals, and (l2/2) ||w||_2^2.
     n_nonzero, intercept : array
     seconds : array
         Time spent on each point.
     status : Status
-        Why the path ended; CONVERGED means that every point is certified to ``tol``.
+        Why the path ended; CONVERGED means that every point (with ``n_radii=None`` every radius) is certified to
+        ``tol``.
     columns_seen : int
         Columns that the oracle looked at, in all.
     passes : float
