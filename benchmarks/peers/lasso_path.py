@@ -29,7 +29,6 @@ import os
 import pathlib
 import re
 import resource
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -37,6 +36,7 @@ import tempfile
 import time
 import warnings
 
+import glmnet_path
 import numpy as np
 import scipy.sparse
 
@@ -77,12 +77,7 @@ def main() -> int:
 
 def is_installed(peer: str) -> bool:
     """Tell whether a peer can be run here."""
-    if peer != "glmnet":
-        return importlib.util.find_spec(MODULES[peer]) is not None
-    if shutil.which("Rscript") is None:
-        return False
-    asked = subprocess.run(["Rscript", "-e", "library(Matrix); library(glmnet)"], capture_output=True, check=False)
-    return asked.returncode == 0
+    return glmnet_path.is_installed() if peer == "glmnet" else importlib.util.find_spec(MODULES[peer]) is not None
 
 
 def compare(name: str, peers: list[str], threads: list[int], limit: float, folder: str) -> None:
@@ -253,23 +248,7 @@ def run_adelie(X, y, alphas, tol, threads):
 
 
 def run_glmnet(X, y, alphas, tol, threads):
-    """Hand the problem to R in files of raw arrays; the seconds are those of the call of glmnet."""
-    script = pathlib.Path(__file__).with_name("glmnet_path.R")
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        arrays = {"shape": np.array(X.shape, np.int32), "y": y, "alphas": alphas}
-        if scipy.sparse.issparse(X):
-            arrays |= {"data": X.data, "indices": X.indices.astype(np.int32), "indptr": X.indptr.astype(np.int32)}
-        else:
-            arrays["data"] = X.T  # by columns
-        for key, array in arrays.items():
-            np.ascontiguousarray(array).tofile(folder / f"{key}.bin")
-        subprocess.run(["Rscript", str(script), name, repr(tol)], check=True, capture_output=True)
-        found = {key: np.fromfile(folder / f"beta_{key}.bin", np.int32) for key in ("indices", "indptr")}
-        data = np.fromfile(folder / "beta_data.bin")
-        coefs = scipy.sparse.csc_matrix((data, found["indices"], found["indptr"]), shape=(X.shape[1], alphas.size))
-        coefs.seconds = float(np.fromfile(folder / "seconds.bin")[0])
-        return coefs
+    return glmnet_path.lasso_path(X, y, alphas, tol)
 
 
 METHODS = {
