@@ -36,11 +36,6 @@ class GramSolver:
         """The coefficients of the atoms."""
         return self.model.x[: self.engine.features.size]
 
-    @property
-    def correlation(self) -> np.ndarray:
-        """The correlations of the atoms with the residual."""
-        return self.model.correlation[: self.engine.features.size]
-
     def minimise(self, target: float, is_penalised: bool, tol: float) -> Fit:
         """Minimise over the working set to a gap of at most ``tol``; return the sums at the solution."""
         status, _, self.alpha, _ = solve_model(
