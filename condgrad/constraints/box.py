@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._parameters import as_integer, as_reals, shown
 from condgrad.constraints._protocol import constraint_set, known_features
+from condgrad.constraints._rounding import rounded_up
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -82,6 +83,14 @@ class Box(NamedTuple):
         for j in range(r.size()):
             values[j] = self.lower[stride * j] if r.at(j) > 0.0 else self.upper[stride * j]
         return DenseVertex(values)
+
+    def oracle_rounding(self, r, s):
+        """Return 0: the oracle compares entries and copies bounds."""
+        return 0.0
+
+    def reach(self, c):
+        """Return sum_j c_j (upper_j - lower_j): exact."""
+        return rounded_up((c * (self.upper - self.lower)).sum(), c.size)
 
     def violation(self, w):
         """Return the largest of lower_j - w_j and w_j - upper_j."""

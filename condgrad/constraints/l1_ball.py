@@ -35,6 +35,7 @@ class L1Ball(NamedTuple):
     is_symmetric = True
     vertex = Atom
     is_polytope = True
+    has_absolute_values = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""
@@ -57,6 +58,10 @@ class L1Ball(NamedTuple):
     def blocks(self, n_features):
         """Return one block per feature."""
         return SingleFeatures(n_features)
+
+    def oracle_rounding(self, r, s):
+        """Return 0: the oracle compares entries and copies +-radius."""
+        return 0.0
 
     def violation(self, w):
         """Return ||w||_1 - radius."""

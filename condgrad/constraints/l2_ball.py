@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.constraints._protocol import check_positive, constraint_set, known_features
+from condgrad.constraints._rounding import excess, norm
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.vectors import inner
 
@@ -32,6 +33,7 @@ class L2Ball(NamedTuple):
 
     is_symmetric = True
     vertex = DenseVertex
+    has_absolute_values = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""
@@ -54,6 +56,10 @@ class L2Ball(NamedTuple):
     def restricted(self, features):
         """Return the ball of the chosen features alone."""
         return self
+
+    def oracle_rounding(self, r, s):
+        """Return radius ||r||_2 + <r, s>, rounded up."""
+        return excess(lambda x: self.radius * norm(x), r, s)
 
     def violation(self, w):
         """Return ||w||_2 - radius."""

@@ -32,6 +32,7 @@ class LinfBall(NamedTuple):
     is_symmetric = True
     vertex = DenseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""
@@ -47,6 +48,10 @@ class LinfBall(NamedTuple):
     def restricted(self, features):
         """Return the ball of the chosen features alone."""
         return self
+
+    def oracle_rounding(self, r, s):
+        """Return 0: the oracle compares entries and copies +-radius."""
+        return 0.0
 
     def violation(self, w):
         """Return max_j |w_j| - radius."""

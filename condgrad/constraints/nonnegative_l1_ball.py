@@ -36,6 +36,7 @@ class NonnegativeL1Ball(NamedTuple):
 
     vertex = Atom
     is_polytope = True
+    has_absolute_values = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""
@@ -60,6 +61,10 @@ class NonnegativeL1Ball(NamedTuple):
     def blocks(self, n_features):
         """Return one block per feature."""
         return SingleFeatures(n_features)
+
+    def oracle_rounding(self, r, s):
+        """Return 0: the oracle compares entries and copies the radius."""
+        return 0.0
 
     def violation(self, w):
         """Return the larger of sum_j w_j - radius and the largest -w_j."""

@@ -35,6 +35,7 @@ class Simplex(NamedTuple):
 
     vertex = Atom
     is_polytope = True
+    has_absolute_values = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""
@@ -56,6 +57,10 @@ class Simplex(NamedTuple):
     def blocks(self, n_features):
         """Return one block per feature."""
         return SingleFeatures(n_features)
+
+    def oracle_rounding(self, r, s):
+        """Return 0: the oracle compares entries and copies the radius."""
+        return 0.0
 
     def violation(self, w):
         """Return the larger of |sum_j w_j - radius| and the largest -w_j."""

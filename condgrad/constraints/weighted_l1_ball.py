@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._rounding import excess
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import WeightedScore
@@ -40,6 +41,7 @@ class WeightedL1Ball(NamedTuple):
     is_symmetric = True
     vertex = Atom
     is_polytope = True
+    has_absolute_values = True
 
     def __repr__(self):
         return f"WeightedL1Ball(radius={self.radius!r}, weights={shown(self.weights)})"
@@ -84,6 +86,10 @@ class WeightedL1Ball(NamedTuple):
     def blocks(self, n_features):
         """Return one block per feature."""
         return SingleFeatures(n_features)
+
+    def oracle_rounding(self, r, s):
+        """Return radius max_j |r_j| / weights_j + <r, s>, rounded up."""
+        return excess(lambda x: self.radius * (np.abs(x) / self.weights).max(), r, s)
 
     def violation(self, w):
         """Return sum_j weights_j |w_j| - radius."""

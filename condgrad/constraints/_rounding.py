@@ -1,0 +1,75 @@
+"""Bounds of rounding errors in what oracles return: a posteriori, by sums in the widest floats of the machine.
+
+On most machines these have 11 or more bits more than a float64. Where they have not, the bounds are wider, and hold all
+the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+UNIT = 2.0**-53  # the relative error of one operation
+WIDE_EPS = float(np.finfo(np.longdouble).eps)
+_UNDERFLOW = 2.0**-1000  # more than what one product can lose by underflow
+_SLACK = 1e-12  # what a bound that need not be sharp is rounded up by
+
+
+def normalised(r: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return wide floats x and an integer k with r = 2^k x and a largest entry of |x| between 1/2 and 1."""
+    largest = float(np.abs(r).max())
+    exponent = math.frexp(largest)[1] if 0.0 < largest < math.inf else 0
+    return np.ldexp(np.asarray(r, dtype=np.longdouble), -exponent), exponent
+
+
+def times_power(x: Any, exponent: int) -> float:
+    """Return 2^exponent x for x >= 0, rounded up; inf for nan: a bound that nobody knows."""
+    if math.isnan(x):
+        return math.inf
+    if x <= 0.0:
+        return 0.0
+    with np.errstate(over="ignore"):
+        return float(np.nextafter(np.ldexp(np.nextafter(np.float64(x), np.inf), exponent), np.inf))
+
+
+def inner_with_error(x: np.ndarray, s: Any) -> tuple[Any, Any]:
+    """Return <x, s> for wide floats x and a vertex s, and a bound of its error."""
+    indices, values = s.support()
+    products = (x if indices is None else x[indices]) * values
+    error = (products.size + 2) * WIDE_EPS * np.abs(products).sum() + _UNDERFLOW * np.abs(values).sum()
+    return products.sum(), error
+
+
+def excess(top: Callable[[np.ndarray], Any], r: np.ndarray, s: Any) -> float:
+    """Return a bound of <r, s> - min <r, .> over a set.
+
+    ``top`` takes wide floats x and returns the largest <-x, .> over the set, by a few operations on each entry: sums
+    and products whose terms do not cancel, so that the relative error is known.
+    """
+    if not np.any(r):
+        return 0.0
+    x, exponent = normalised(r)
+    value, error = inner_with_error(x, s)
+    highest = top(x)
+    return times_power(highest + abs(highest) * (4 * x.size + 64) * WIDE_EPS + value + error, exponent)
+
+
+def norm(x: np.ndarray) -> Any:
+    """Return ||x||_2 of wide floats."""
+    return np.sqrt(np.square(x).sum())
+
+
+def trusted(r: np.ndarray, s: Any, n_operations: int) -> float:
+    """Return the error of <r, s> where each of its terms may be off by ``n_operations`` roundings."""
+    indices, values = s.support()
+    x, exponent = normalised(r)
+    sizes = np.abs((x if indices is None else x[indices]) * values)
+    return times_power(2.0 * n_operations * UNIT * sizes.sum() + _UNDERFLOW * np.abs(values).sum(), exponent)
+
+
+def rounded_up(x: Any, n_terms: int) -> float:
+    """Return a float a little above the sum x >= 0 of ``n_terms`` terms."""
+    return float(x) * (1.0 + _SLACK + 8.0 * n_terms * UNIT)
