@@ -14,7 +14,7 @@ import numpy as np
 
 from condgrad.sealed_file import pack, unpack, write_file
 
-_KIND, _VERSION = "checkpoint", 2
+_KIND, _VERSION = "checkpoint", 3
 
 
 class Checkpoint:

@@ -11,11 +11,14 @@ from condgrad import terms as passes
 from condgrad.compiled import is_compiled
 from condgrad.constraints import best_vertex
 from condgrad.constraints.oracle_set import as_set_for
-from condgrad.evaluation import Evaluation, gap_at
+from condgrad.evaluation import Evaluation, certify, gap_at, vertex_rounding
 from condgrad.finite_sum import GeneralSum
 from condgrad.general_point import GeneralPoint
 from condgrad.linalg import convert
+from condgrad.rounding import Bounds, gamma
 from condgrad.vector_problem import VectorProblem
+
+_FORMULA = 100  # units of rounding that a term's own formulas may be wrong by
 
 
 class GeneralProblem(VectorProblem):
@@ -109,8 +112,19 @@ class GeneralProblem(VectorProblem):
         """Return objective, gradient, gap and vertex at w (the intercept is 0)."""
         w = convert.as_point(w, self.n_features, "w")
         r = self.gradient(w)
-        s = self.lmo(r)
-        return Evaluation(self.objective(w), r, gap_at(r, w, s), s, 0.0)
+        return self.certified(w, self.objective(w), r, self.lmo(r))
+
+    def certified(self, w: np.ndarray, objective: float, r: np.ndarray, s: Any) -> Evaluation:
+        """Return the evaluation at w for an objective, a gradient and a vertex that were all computed afresh there.
+
+        What rounding does inside a user's own formulas cannot be known: values and gradients of terms are taken to be
+        right to ``_FORMULA`` units of their size, which is seen on some of the terms.
+        """
+        value, gradient = passes.typical_sizes(self.terms, self.n_samples, w)
+        unit = gamma(self.n_samples + _FORMULA)
+        rounding = unit * self.constraint.reach(gradient + np.abs(r)) + vertex_rounding(self.constraint, r, w, s)
+        bounds = Bounds(rounding, unit * (value + abs(objective)))
+        return certify(self.is_convex, objective, r, gap_at(r, w, s), s, 0.0, bounds)
 
     def lmo(self, r: np.ndarray) -> Any:
         """Return a vertex of C that minimises <r, s>."""

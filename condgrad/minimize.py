@@ -22,7 +22,10 @@ from condgrad.progress import check_callback, show
 from condgrad.result import Result, Status
 from condgrad.trace import Progress, Trace, count_nonzero
 
-_SAVED = ("t", "seconds", "first_epoch", "next_record", "lower_bound", "best_gap", "was_still")  # by a checkpoint
+_SAVED = (  # by a checkpoint
+    "t", "seconds", "first_epoch", "next_record", "lower_bound", "promise", "rounding", "best_gap", "was_still"
+)  # fmt: skip
+_WORTH = 0.01  # share of the distance to the best lower bound that a better one must save to be worth a pass
 _FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: rounding of another solver
 
 
@@ -61,8 +64,9 @@ def minimize(
     max_steps : int, optional
         Stop after this many steps.
     tol, relative_tol : float
-        Stop when the exact Frank-Wolfe gap is at most max(tol, relative_tol * first gap): ``tol`` is on the scale of
-        the objective, ``relative_tol`` on that of the gap at the start.
+        Stop when the exact Frank-Wolfe gap, with all that rounding may have done to it, is at most
+        max(tol, relative_tol * first gap): ``tol`` is on the scale of the objective, ``relative_tol`` on that of the
+        gap at the start.
     max_time : float, optional
         Stop after this many seconds.
     evaluate_every : float, optional
@@ -83,8 +87,8 @@ def minimize(
     Returns
     -------
     Result
-        ``result.gap`` is always the exact gap at ``result.w``, from a fresh pass. Ctrl-C returns the best iterate so
-        far; a second Ctrl-C aborts.
+        ``result.gap`` is always the exact gap at ``result.w``, from a fresh pass, up to ``result.rounding``. Ctrl-C
+        returns the best iterate so far; a second Ctrl-C aborts.
 
     Examples
     --------
@@ -149,9 +153,12 @@ class _Run:
         self.seconds = 0.0
         self.first_epoch = self.epoch
         self.next_record = 0.0
-        self.lower_bound = -np.inf
+        self.lower_bound = -np.inf  # the best that was certified
+        self.promise, self.promising_w = -np.inf, state.w  # a better one, not certified yet, and where it was seen
         self.best_gap, self.best_w = np.inf, state.w.copy()
-        self.best_evaluation: Evaluation | None = None  # where it comes from a pass at best_w itself
+        self.best_evaluation: Evaluation | None = None  # where it is certified
+        self.last_evaluation: Evaluation | None = None
+        self.rounding = 0.0  # of the last certificate
         self.was_still = False
         saved = None if checkpoint is None else checkpoint.open(problem, repr(solver))
         if saved is not None:
@@ -164,15 +171,16 @@ class _Run:
     def to_the_end(self, report: Callable[[Progress], bool], interrupts: Interrupts) -> Status:
         """Step until there is a reason to stop, and return it."""
         wants_to_stop = False if self.trace else report(self.record())
-        target = max(self.limits.tol, self.limits.relative_tol * float(self.trace.gap[0]))
+        first = float(self.trace.gap[0] + np.nan_to_num(self.trace.rounding[0]))
+        target = max(self.limits.tol, self.limits.relative_tol * first)
         while True:
-            if self.state.gap_estimate <= target:  # the solver knows its gap up to rounding, or estimates it
+            # The solver knows its gap up to rounding, or estimates it. A certificate is worth a pass where it would end
+            # the run: below the target less what rounding took last time, or below rounding itself.
+            if self.state.gap_estimate <= max(target - self.rounding, self.rounding):
                 self.solver.refresh(self.problem, self.state)
                 wants_to_stop = report(self.record()) or wants_to_stop
-            if self.trace.last.gap <= target and self.trace.last.step == self.t:
-                # What was certified is what is returned: an earlier record may look smaller by its rounding alone.
-                self._keep(self.last_evaluation)
-                return Status.CONVERGED
+            if (status := self._certified_end(target)) is not None:
+                return status
             if wants_to_stop:
                 return Status.STOPPED
             if interrupts.requested:
@@ -185,12 +193,26 @@ class _Run:
             if self.checkpoint is not None and self.checkpoint.is_due():
                 self._save()
 
+    def _certified_end(self, target: float) -> Status | None:
+        """Return why the run may end here, if the last evaluation is of this iterate and certified."""
+        evaluation = self.last_evaluation
+        if evaluation is None or not evaluation.is_certified or self.trace.last.step != self.t:
+            return None
+        is_converged = evaluation.gap + evaluation.rounding <= target
+        if not is_converged and evaluation.gap > evaluation.rounding:
+            return None
+        # What was certified is what is returned: an earlier record may look smaller by its rounding alone.
+        self._keep(evaluation)
+        return Status.CONVERGED if is_converged else Status.ROUNDING
+
     def record(self) -> Progress:
         """Add a record to the trace, keep the iterate if it is the best one, and return the record."""
         evaluation, w = self.solver.evaluate(self.problem, self.state), self.state.w
-        if self.problem.is_convex:
-            self.lower_bound = max(self.lower_bound, evaluation.objective - evaluation.gap)
         self.last_evaluation = evaluation
+        if evaluation.is_certified:
+            self.lower_bound, self.rounding = max(self.lower_bound, evaluation.lower_bound), evaluation.rounding
+        elif self.problem.is_convex and evaluation.objective - evaluation.gap > self.promise:
+            self.promise, self.promising_w = evaluation.objective - evaluation.gap, w.copy()
         if evaluation.gap <= self.best_gap:
             self._keep(evaluation)
         progress = Progress(
@@ -201,6 +223,7 @@ class _Run:
             seconds=self.seconds,
             objective=evaluation.objective,
             gap=evaluation.gap,
+            rounding=evaluation.rounding if evaluation.is_certified else np.nan,
             gap_estimate=self.state.known_gap,
             n_nonzero=count_nonzero(w),
             lower_bound=self.lower_bound,
@@ -212,7 +235,7 @@ class _Run:
 
     def _keep(self, evaluation: Evaluation) -> None:
         self.best_gap, self.best_w = evaluation.gap, self.state.w.copy()
-        self.best_evaluation = evaluation if getattr(self.solver, "evaluates_afresh", False) else None
+        self.best_evaluation = evaluation if evaluation.is_certified else None
 
     def result(self, status: Status, solver: str) -> Result:
         """Return the best iterate with a certificate from one fresh pass."""
@@ -221,12 +244,14 @@ class _Run:
         if self.trace.last.step != self.t:
             self.record()
         evaluation = self.best_evaluation or self.problem.evaluate(self.best_w)
-        if self.problem.is_convex:
-            self.lower_bound = max(self.lower_bound, evaluation.objective - evaluation.gap)
+        self.lower_bound = max(self.lower_bound, evaluation.lower_bound)
+        if self.promise > self.lower_bound + _WORTH * (evaluation.objective - self.lower_bound):
+            self.lower_bound = max(self.lower_bound, self.problem.evaluate(self.promising_w).lower_bound)
         return Result(
             w=self.best_w,
             objective=evaluation.objective,
             gap=evaluation.gap,
+            rounding=evaluation.rounding,
             lower_bound=self.lower_bound,
             intercept=evaluation.intercept,
             status=status,
@@ -253,12 +278,13 @@ class _Run:
         numbers, arrays = self.state.snapshot()
         own = {name: getattr(self, name) for name in _SAVED}
         table = {f"trace.{name}": column for name, column in self.trace.to_dict().items()}
-        self.checkpoint.save(numbers | {"run": own}, arrays | table | to_arrays(self.best_w, "best_w"))
+        iterates = to_arrays(self.best_w, "best_w") | to_arrays(self.promising_w, "promising_w")
+        self.checkpoint.save(numbers | {"run": own}, arrays | table | iterates)
 
     def _restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         for name, value in numbers.pop("run").items():
             setattr(self, name, value)
-        self.best_w = from_arrays(arrays, "best_w")
+        self.best_w, self.promising_w = from_arrays(arrays, "best_w"), from_arrays(arrays, "promising_w")
         self.trace = Trace({name: arrays.pop(f"trace.{name}") for name in Trace.columns})
         self.state.restore(numbers, arrays)
 

@@ -18,14 +18,16 @@ class Point:
     """
 
     b = 0.0  # the intercept, where the problem has one
-    numbers: tuple[str, ...] = ("gap", "is_still", "gradient_evaluations", "lmo_calls")  # saved by a checkpoint
-    arrays: tuple[str, ...] = ("w",)  # as well
+    # What a checkpoint saves:
+    numbers: tuple[str, ...] = ("gap", "is_still", "is_fresh", "gradient_evaluations", "lmo_calls")
+    arrays: tuple[str, ...] = ("w",)
 
     def __init__(self, problem: Any, w: np.ndarray) -> None:
         self.problem = problem
         self.gradient_evaluations = 0
         self.lmo_calls = 0
         self.is_still = False  # whether the last move had no length
+        self.is_fresh = True  # whether all that is known comes from a look at w itself, not from moves
         self.reset(w)
 
     def reset(self, w: np.ndarray) -> None:
@@ -35,6 +37,7 @@ class Point:
         self.gap = np.inf  # inf: not known before the next look
         self._arrive()
         self.look()
+        self.is_fresh = True
 
     def segment(self, **course: Any) -> Any:
         """Return F along a line from here."""
@@ -44,6 +47,7 @@ class Point:
         """Go to w + gamma d along a segment that starts here; ``look=False`` leaves r, s and gap unknown."""
         line.add_to(self.w, gamma)
         self.is_still = gamma == 0.0
+        self.is_fresh = False
         self.gap = np.inf
         if not look:
             self.r = None
@@ -60,7 +64,7 @@ class Point:
         """Compute r where it is out of date, then the best vertex and the gap."""
         self.differentiate()
         self.s = self.problem.lmo(self.r)
-        self.gap = gap_at(self.r, self.w, self.s)
+        self.gap = max(gap_at(self.r, self.w, self.s), 0.0)
         self.lmo_calls += 1
 
     def along(self) -> float:
@@ -68,10 +72,15 @@ class Point:
         return inner(self.r, self.w)
 
     def evaluate(self) -> Evaluation:
-        """Return what is known of w; the objective costs one sum over the samples, the rest nothing."""
+        """Return what is known of w; the objective costs one sum over the samples, the rest little.
+
+        Only what comes from a fresh look is certified.
+        """
         if self.gap == np.inf:
             self.look()
-        return Evaluation(self._objective(), self.r, self.gap, self.s, self.b)
+        if self.is_fresh:
+            return self._certified()
+        return Evaluation(self._objective(), self.r, self.gap, self.s, self._intercept())
 
     def knows_atoms(self, active: Any) -> bool:
         """Tell whether ``atom_products`` works for these atoms."""
@@ -106,4 +115,12 @@ class Point:
         raise NotImplementedError
 
     def _objective(self) -> float:
+        raise NotImplementedError
+
+    def _intercept(self) -> Any:
+        """Return the intercept as users know it."""
+        return self.b
+
+    def _certified(self) -> Evaluation:
+        """Return what is known of w with bounds of its rounding; all of it comes from a fresh look."""
         raise NotImplementedError

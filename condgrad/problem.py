@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from condgrad.active_set import stack
 from condgrad.compiled import is_compiled
 from condgrad.constraints import best_vertex
 from condgrad.constraints.oracle_set import as_set_for
-from condgrad.evaluation import Evaluation, Wanted, gap_at
+from condgrad.evaluation import Evaluation, Wanted, certify, gap_at, vertex_rounding
 from condgrad.finite_sum import FiniteSum
 from condgrad.linalg import convert
 from condgrad.linalg.arrays import ArraySlices
@@ -21,6 +22,7 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.support import merge
 from condgrad.losses import Loss
 from condgrad.prediction_point import PredictionPoint
+from condgrad.rounding import Bounds, bounds
 from condgrad.vector_problem import VectorProblem
 
 
@@ -71,6 +73,9 @@ class Problem(VectorProblem):
         self.constraint = as_set_for(constraint, self.n_features)
         self.has_intercept = bool(intercept)
         self.samples = outer.Samples(loss, y, weight)
+        self._intercept_bounds: tuple[float, float] | None = None  # of the best ones, once they are known
+        if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
+            self.matrix = self.matrix.centred(weight)
 
     @property
     def y(self) -> np.ndarray:
@@ -98,7 +103,16 @@ class Problem(VectorProblem):
 
     def best_intercept(self, w: Any) -> float:
         """Return the intercept that belongs to w (0 for a problem without one)."""
-        return self._predict(w)[1]
+        w = convert.as_point(w, self.n_features, "w")
+        return self.intercept_at(w, self._predict(w)[1]) if self.has_intercept else 0.0
+
+    def best_offset(self, w: np.ndarray) -> float:
+        """Return the intercept of the centred columns that belongs to w: the b of steps and kernels."""
+        return self._predict(w)[1] if self.has_intercept else 0.0
+
+    def intercept_at(self, w: np.ndarray, b: float) -> float:
+        """Return the intercept of the columns as given where that of the centred ones is b."""
+        return b - self.matrix.along_shift(w)
 
     def evaluate(self, w: Any, atoms: Any = None) -> Evaluation:
         """Return objective, gradient, gap, vertex and intercept at w.
@@ -112,21 +126,91 @@ class Problem(VectorProblem):
         """
         w = convert.as_point(w, self.n_features, "w")
         p, b = self._predict(w)
-        value, alpha, d = outer.expand(self.samples, p, b)
-        r = self.matrix.transpose_dot(alpha)
-        s = self.lmo(r)
-        gap = gap_at(r, w, s)
+        seen = outer.expand(self.samples, p, b)
+        r = self.matrix.transpose_dot(seen.alpha)
+        found = self._certified(w, p, b, seen, r, self.lmo(r))
         if not callable(atoms):
             wanted = None if atoms is None else Wanted(stack(atoms))
         else:
-            wanted = atoms(value, r, gap)
+            wanted = atoms(found.objective, r, found.gap)
         if wanted is None:
-            return Evaluation(value, r, gap, s, b)
-        return Evaluation(value, r, gap, s, b, self._curvature_on(wanted, d), wanted.atoms)
+            return found
+        return found._replace(curvature=self._curvature_on(wanted, seen.d), atoms=wanted.atoms)
+
+    def certified(self, w: np.ndarray, p: np.ndarray, b: float, r: np.ndarray, s: Any) -> Evaluation:
+        """Return the evaluation at w for predictions, gradient and vertex that were all computed afresh there."""
+        return self._certified(w, p, b, outer.expand(self.samples, p, b), r, s)
+
+    def _certified(
+        self, w: np.ndarray, p: np.ndarray, b: float, seen: outer.Expansion, r: np.ndarray, s: Any
+    ) -> Evaluation:
+        rounding = self._rounding_at(w, s, p, b, seen).with_oracle(vertex_rounding(self.constraint, r, w, s))
+        intercept = self.intercept_at(w, b)
+        return certify(self.is_convex, seen.value, r, gap_at(r, w, s), s, intercept, rounding, offset=b)
+
+    def _rounding_at(self, w: np.ndarray, s: Any, p: np.ndarray, b: float, seen: outer.Expansion) -> Bounds:
+        """Return what rounding may have done to gradient and objective at w, whose oracle answered s.
+
+        It costs a few sums over samples and features; the norms of the columns are found once.
+        """
+        L = float(self.loss.smoothness())
+        formula = outer.formula_size(self.samples, p, b, seen, L)
+        if not np.isfinite(L):
+            L = float(self.loss.smoothness_on(1.0 + 1.001 * float(np.abs(p + b).max())))
+        reach, apart = self.reach, self._distance(w, s)
+        if apart > reach:  # a point outside of the set
+            reach += apart
+        away = 0.0
+        if self.has_intercept:
+            low, high = self._intercept_range(p, b, reach)
+            away = max(abs(high - b), abs(b - low))
+        return bounds(
+            seen.sizes,
+            n_samples=self.n_samples,
+            n_terms=int(np.count_nonzero(w)),
+            spread=float(np.abs(w) @ self.column_sizes),
+            reach=reach + away,
+            free_reach=away,
+            L=L,
+            formula=formula,
+        )
+
+    def _distance(self, w: np.ndarray, s: Any) -> float:
+        """Return sum_j ||x_j|| |w_j - s_j|."""
+        indices, values = s.support()
+        if indices is None:
+            return float(self.column_sizes @ np.abs(w - values))
+        sizes = self.column_sizes
+        other = np.abs(w[indices] - values) - np.abs(w[indices])
+        return float(sizes @ np.abs(w) + sizes[indices] @ other)
+
+    @functools.cached_property
+    def column_sizes(self) -> np.ndarray:
+        """The norms sqrt(sum_i weight_i x_ij^2) of the columns, centred where the problem centres them."""
+        return self.matrix.column_norms(self.samples.weight)
+
+    @functools.cached_property
+    def reach(self) -> float:
+        """How far the set lets predictions move, in the norm of :mod:`condgrad.rounding`."""
+        return float(self.constraint.reach(self.column_sizes))
+
+    def _intercept_range(self, p: np.ndarray, b: float, reach: float) -> tuple[float, float]:
+        """Return bounds of the best intercepts of all points of the set, found once."""
+        if self._intercept_bounds is None:
+            self._intercept_bounds = outer.intercept_range(self.samples, p, b, reach)
+        return self._intercept_bounds
+
+    def _copy_without(self, *measured: str) -> Problem:
+        """Return a copy that shares the data, but not the intercepts' bounds and what else is going to change."""
+        other = copy.copy(self)
+        other._intercept_bounds = None
+        for name in measured:
+            other.__dict__.pop(name, None)
+        return other
 
     def over(self, constraint: Any) -> Problem:
         """Return the same problem over another set; both share the data and their views."""
-        other = copy.copy(self)
+        other = self._copy_without("reach")
         other.constraint = as_set_for(constraint, self.n_features)
         return other
 
@@ -136,7 +220,7 @@ class Problem(VectorProblem):
         self.loss.check_targets(y)
         if self.has_intercept:
             self.loss.check_intercept(y[self.samples.weight > 0.0])
-        other = copy.copy(self)
+        other = self._copy_without()
         other.samples = self.samples._replace(y=y)
         return other
 
@@ -154,7 +238,7 @@ class Problem(VectorProblem):
         """Return the problem of one sample in ``every``, the first included, over the same set."""
         if every == 1:
             return self
-        part = copy.copy(self)
+        part = self._copy_without("column_sizes", "reach")
         part.matrix = self.matrix.thinned(every)
         part.n_samples = part.matrix.shape[0]
         y, weight = self.samples.y[::every].copy(), self.samples.weight[::every]

@@ -14,6 +14,10 @@ class Status(enum.Enum):
     """Why a run stopped; the value is the sentence that users read."""
 
     CONVERGED = "The Frank-Wolfe gap fell below tol."
+    ROUNDING = (
+        "The gap is as small as its rounding error, which is above tol; scale the columns of X and y to ordinary "
+        "sizes, use a smaller set, or raise tol."
+    )
     MAX_EPOCHS = "The limit max_epochs was reached; raise it, raise tol, or try solver='auto'."
     MAX_STEPS = "The limit max_steps was reached; raise it to go on."
     MAX_TIME = "The limit max_time was reached; raise it, or go on from this result with w0=result."
@@ -34,11 +38,13 @@ class Result(NamedTuple):
     w : array, or Factored for a CompletionProblem
         The best iterate that was certified: the one with the smallest gap.
     objective, gap : float
-        F(w) and the exact Frank-Wolfe gap at w, from one fresh pass over the data. For a convex loss
-        F(w) - F* <= gap.
+        F(w) and the exact Frank-Wolfe gap at w, from one fresh pass over the data; the gap is never negative.
+    rounding : float
+        A bound for what floating point may have done to the gap, from the sums that were made: for a convex loss
+        F(w) - F* <= gap + rounding, always. CONVERGED means that gap + rounding is at most the tolerance.
     lower_bound : float
-        The largest lower bound of F* met during the run, so F(w) - F* <= objective - lower_bound as well (often
-        tighter than gap); -inf for a non-convex loss.
+        The largest lower bound of F* met during the run, rounding taken off, so F(w) - F* <= objective - lower_bound
+        as well (often tighter than gap), up to the rounding of the objective; -inf for a non-convex loss.
     intercept : float
         The intercept that belongs to w (0 without one); for a CompletionProblem its Biases, or None.
     status : Status
@@ -56,6 +62,7 @@ class Result(NamedTuple):
     w: Any
     objective: float
     gap: float
+    rounding: float
     lower_bound: float
     intercept: Any
     status: Status

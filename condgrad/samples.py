@@ -7,13 +7,16 @@ derivatives alpha_i = weight_i f'(p_i + b, y_i), the curvatures, and the best in
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
+from condgrad.rounding import Sizes
 
+_MOST_DOUBLINGS = 200
 _WORK_PER_SAMPLE = 20  # a loss with an exponential costs about as much as twenty multiply-adds
 
 
@@ -57,11 +60,67 @@ def curvatures(samples: Samples, p: np.ndarray, b: float) -> np.ndarray:
     return out
 
 
-def expand(samples: Samples, p: np.ndarray, b: float) -> tuple[float, np.ndarray, np.ndarray]:
+class Expansion(NamedTuple):
+    """What the samples tell at p: value, derivatives, curvatures, and the norms that bound the rounding of them."""
+
+    value: float
+    alpha: np.ndarray
+    d: np.ndarray
+    sizes: Sizes
+
+
+def expand(samples: Samples, p: np.ndarray, b: float) -> Expansion:
     """Return value, derivatives and curvatures at p together, on all cores: one exponential serves all three."""
     alpha, d = np.empty_like(p), np.empty_like(p)
-    total = sum(threads.run(functools.partial(_expand, samples, p, b, alpha, d), _borders(p)))
-    return float(total), alpha, d
+    parts = threads.run(functools.partial(_expand, samples, p, b, alpha, d), _borders(p))
+    total, size = (sum(part[k] for part in parts) for k in range(2))
+    return Expansion(float(total), alpha, d, sizes(samples, p, b, alpha, float(size)))
+
+
+def sizes(samples: Samples, p: np.ndarray, b: float, alpha: np.ndarray, size: float) -> Sizes:
+    """Return the norms over the samples at p, for the derivatives there and ``size`` = sum_i weight_i |f_i|."""
+    parts = threads.run(functools.partial(_sizes, samples, p, b, alpha), _borders(p))
+    slope, prediction, target, balance = (sum(part[k] for part in parts) for k in range(4))
+    return Sizes(math.sqrt(slope), math.sqrt(prediction), math.sqrt(target), size, abs(balance))
+
+
+def formula_size(samples: Samples, p: np.ndarray, b: float, seen: Expansion, L: float) -> float:
+    """Return a bound for the norm of the parts that the derivatives are computed from.
+
+    A formula is as good as one for inputs that are off in their last digit: f' moves by f'' (|p| + |y|) units then.
+    Where f'' is not bounded by an L, the curvatures tell it, and a difference of an exponential and y is taken for
+    what its parts may be.
+    """
+    found = seen.sizes
+    if math.isfinite(L):
+        return found.slope + L * (found.prediction + found.target)
+    return found.slope + 2.0 * found.target + math.sqrt(_curved(samples, p, b, seen.d))
+
+
+def intercept_range(samples: Samples, p: np.ndarray, b: float, reach: float) -> tuple[float, float]:
+    """Return bounds of the intercepts that are best for some point of a set, by tangents of a convex loss.
+
+    ``b`` is the best intercept at p, and ``reach`` bounds the norm of the changes of p that the set allows. The tangent
+    plane at p + b + step lies below F: it tells how far beyond that step F can still be as small as at p + b.
+    """
+    return b - _farthest(samples, p, b, reach, -1.0), b + _farthest(samples, p, b, reach, 1.0)
+
+
+def _farthest(samples: Samples, p: np.ndarray, b: float, reach: float, sign: float) -> float:
+    here = value(samples, p, b)
+    step, best = (reach if reach > 0.0 else 1.0), math.inf
+    for _ in range(_MOST_DOUBLINGS):
+        at = b + sign * step
+        alpha = derivatives(samples, p, at)
+        slope = sizes(samples, p, at, alpha, 0.0).slope
+        push = sign * float(alpha.sum())
+        if push > 0.0:
+            far = step + max(0.0, slope * reach + here - value(samples, p, at)) / push
+            if far >= best:
+                break
+            best = far
+        step *= 2.0
+    return 1.01 * best
 
 
 def sample_by_curvature(d: np.ndarray, count: float) -> tuple[np.ndarray, np.ndarray]:
@@ -107,9 +166,32 @@ def _expand(samples, p, b, alpha, d, start, stop):
     for i in range(np.uint64(start), np.uint64(stop)):
         alpha[i] = samples.derivative_at(i, p[i] + b)
         d[i] = samples.curvature_at(i, p[i] + b)
-    total = 0.0
+    total, size = 0.0, 0.0
     for i in range(np.uint64(start), np.uint64(stop)):
-        total += samples.value_at(i, p[i] + b)
+        value = samples.value_at(i, p[i] + b)
+        total += value
+        size += abs(value)
+    return total, size
+
+
+@kernel
+def _sizes(samples, p, b, alpha, start, stop):
+    slope, prediction, target, balance = 0.0, 0.0, 0.0, 0.0
+    for i in range(np.uint64(start), np.uint64(stop)):
+        v, at = samples.weight[i], p[i] + b
+        slope += alpha[i] * (alpha[i] / v if v > 0.0 else 0.0)
+        prediction += v * at * at
+        target += v * samples.y[i] * samples.y[i]
+        balance += alpha[i]
+    return slope, prediction, target, balance
+
+
+@kernel
+def _curved(samples, p, b, d):
+    total = 0.0
+    for i in range(p.shape[0]):
+        v, size = samples.weight[i], d[i] * (abs(p[i] + b) + abs(samples.y[i]))
+        total += size * (size / v if v > 0.0 else 0.0)
     return total
 
 
@@ -146,13 +228,15 @@ def _best_intercept(samples, p, q, gamma, b):
     grows: far out on the flat tail of a loss a Newton step can be astronomic.
     """
     low, high, reach = -np.inf, np.inf, 1.0
-    for _ in range(200):
-        slope, curvature = 0.0, 0.0
+    for k in range(200):
+        slope, curvature, size = 0.0, 0.0, 0.0
         for i in range(p.shape[0]):
             at = p[i] + gamma * q[i] + b
-            slope += samples.derivative_at(i, at)
-            curvature += samples.curvature_at(i, at)
-        if slope == 0.0:
+            first, second = samples.derivative_at(i, at), samples.curvature_at(i, at)
+            slope += first
+            curvature += second
+            size += abs(first) + second * abs(at)
+        if abs(slope) <= 2.0**-52 * (1.0 + k) * size:  # rounding, of which a sum may have more than one unit
             return b
         if slope < 0.0:
             low = b
@@ -161,7 +245,7 @@ def _best_intercept(samples, p, q, gamma, b):
         step = -slope / curvature if curvature > 0.0 else -np.sign(slope) * reach
         new = b + min(max(step, -reach), reach)
         reach *= 4.0
-        if abs(new - b) <= 1e-15 * max(1.0, abs(b)):
+        if abs(new - b) <= 2.0**-53 * abs(b):
             return new
         if new <= low or new >= high:  # never with an open side: a step goes away from the known side
             new = 0.5 * (low + high)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import scipy.sparse
 from condgrad.active_set import AtomStack, stack
 from condgrad.constraints import best_vertex
 from condgrad.constraints.oracle_set import as_set_for
-from condgrad.evaluation import Evaluation, Wanted, gap_at
+from condgrad.evaluation import Evaluation, Wanted, certify, gap_at, vertex_rounding
 from condgrad.general_problem import GeneralProblem
 from condgrad.linalg import convert
+from condgrad.linalg.matrix import Matrix
+from condgrad.rounding import Sizes, bounds
 from condgrad.samples import sample_by_curvature
 
 _BLOCK_ENTRIES = 4_000_000  # of the dense rows that the curvature is summed from, at a time
@@ -85,7 +88,7 @@ class SoftmaxProblem(GeneralProblem):
     ) -> None:
         X = convert.as_data(X)
         X = (X.tocsr() if scipy.sparse.issparse(X) else X).astype(np.float64, copy=False)
-        self.X, (self.n_samples, self.n_columns) = X, X.shape
+        (self.n_samples, self.n_columns) = X.shape
         self.y, self.n_classes = _as_classes(y, self.n_samples, n_classes)
         self.n_features = self.n_classes * self.n_columns
         self.weight = convert.as_weights(sample_weight, self.n_samples)
@@ -97,6 +100,10 @@ class SoftmaxProblem(GeneralProblem):
                 f"an intercept for each class needs samples of all {self.n_classes} classes; "
                 f"class {int(self._class_shares().argmin())} has none. Leave it out, or use intercept=False."
             )
+        self.X, self.shift = X, None
+        if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
+            self.X, self.shift = Matrix(X).centred(self.weight).as_centred()
+        X = self.X
         squares = X.multiply(X).sum(axis=1) if scipy.sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
         # The Hessian of f in s is at most 1/2, and the largest eigenvalue of X' diag(weight) X at most its trace.
         self.loss = self.terms = Softmax(0.5 * float(self.weight @ np.asarray(squares).ravel()))
@@ -127,7 +134,15 @@ class SoftmaxProblem(GeneralProblem):
 
     def best_intercept(self, w: Any) -> Any:
         """Return the intercepts that belong to W, which sum to zero (zeros for a problem without them)."""
-        return self._look(w)[2]
+        w = convert.as_point(w, self.n_features, "w")
+        return self._intercept_at(w, self._look(w)[2])
+
+    def _intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the intercepts of the columns as given where those of the centred ones are b."""
+        if self.shift is None:
+            return b
+        b = b - w.reshape(self.n_classes, self.n_columns) @ self.shift
+        return b - b.mean()
 
     def evaluate(self, w: Any, atoms: Any = None) -> Evaluation:
         """Return objective, gradient, gap, vertex and intercepts at W, and the curvature on ``atoms`` where given.
@@ -137,20 +152,71 @@ class SoftmaxProblem(GeneralProblem):
         w = convert.as_point(w, self.n_features, "w")
         value, P, b = self._look(w)
         r = self._gradient(P)
-        s = best_vertex(self.constraint, r)
-        gap = gap_at(r, w, s)
+        found = self._certified(w, value, r, best_vertex(self.constraint, r), P, b)
         if not callable(atoms):
             wanted = None if atoms is None else Wanted(stack(atoms))
         else:
-            wanted = atoms(value, r, gap)
+            wanted = atoms(value, r, found.gap)
         if wanted is None:
-            return Evaluation(value, r, gap, s, b)
-        return Evaluation(value, r, gap, s, b, self._curvature_on(wanted, P), wanted.atoms)
+            return found
+        return found._replace(curvature=self._curvature_on(wanted, P), atoms=wanted.atoms)
+
+    def certified(self, w: np.ndarray, objective: float, r: np.ndarray, s: Any) -> Evaluation:
+        """Return the evaluation at W for a gradient and a vertex that were computed afresh there."""
+        value, P, b = self._look(w)
+        return self._certified(w, value, r, s, P, b)
+
+    def _certified(self, w: np.ndarray, value: float, r: np.ndarray, s: Any, P: np.ndarray, b: Any) -> Evaluation:
+        sizes, free_reach = self._sizes(P, value, w, b)
+        # The Hessian of f in the scores is at most 1/2, and a softmax as good as one of scores off in the last digit.
+        found = bounds(
+            sizes,
+            n_samples=self.n_samples,
+            n_terms=int(np.count_nonzero(w)) + self.n_classes,
+            spread=float(np.abs(w) @ self._score_sizes),
+            reach=self._reach + free_reach,
+            free_reach=free_reach,
+            L=0.5,
+            formula=sizes.slope + sizes.prediction,
+        ).with_oracle(vertex_rounding(self.constraint, r, w, s))
+        return certify(True, value, r, gap_at(r, w, s), s, self._intercept_at(w, b), found)
+
+    @functools.cached_property
+    def _score_sizes(self) -> np.ndarray:
+        """The norms sqrt(sum_i weight_i x_ij^2) of the columns, once for each class."""
+        if scipy.sparse.issparse(self.X):
+            squares = np.asarray(self.X.multiply(self.X).T @ self.weight).ravel()
+        else:
+            squares = np.einsum("ij,ij,i->j", self.X, self.X, self.weight)
+        return np.tile(np.sqrt(squares), self.n_classes)
+
+    @functools.cached_property
+    def _reach(self) -> float:
+        """How far the set lets the scores move, in the norm of :mod:`condgrad.rounding`."""
+        return float(self.constraint.reach(self._score_sizes))
+
+    def _sizes(self, P: np.ndarray, value: float, w: np.ndarray, b: Any) -> tuple[Sizes, float]:
+        """Return the norms over samples and classes, and how far the best intercepts can be from b."""
+        A = self.weight[:, None] * P
+        A[np.arange(self.n_samples), self.y] -= self.weight
+        own = np.where(self.weight > 0.0, self.weight, 1.0)
+        slope = float(np.sqrt(np.einsum("ij,ij,i->", A, A, 1.0 / own)))
+        # Scores of all samples at once: their norm is at most that of the sums that they are made of.
+        scores = float(np.abs(w) @ self._score_sizes) + float(np.linalg.norm(b))
+        sizes = Sizes(slope, scores, 1.0, value, 0.0)
+        if not self.has_intercept:
+            return sizes, 0.0
+        # The loss of a sample of class y is at least b_c - b_y plus what the scores differ by, for every class c; so no
+        # two best intercepts differ by more than F and the scores allow, divided by the share of the rarest class.
+        apart = (value + 2.0 * (self._reach + scores)) / float(self._class_shares().min())
+        balance = float(np.abs(A.sum(axis=0)).sum())
+        return sizes._replace(balance=balance), self.n_classes * (apart + float(np.abs(b).max()))
 
     def over(self, constraint: Any) -> SoftmaxProblem:
         """Return the same problem over another set; both share the data."""
         other = copy.copy(self)
         other._constrain(constraint)
+        other.__dict__.pop("_reach", None)
         return other
 
     def with_targets(self, y: Any) -> SoftmaxProblem:
@@ -169,6 +235,8 @@ class SoftmaxProblem(GeneralProblem):
         if every == 1:
             return self
         part = copy.copy(self)
+        for name in ("_reach", "_score_sizes"):
+            part.__dict__.pop(name, None)
         part.X, part.y, weight = self.X[::every], self.y[::every], self.weight[::every]
         part.n_samples = part.y.size
         with np.errstate(invalid="ignore"):  # no sample with a weight: can_be_thinned says no

@@ -44,7 +44,7 @@ class PredictionPoints(NamedTuple):
     def renew_all(self, parts, state):
         """Set every b_i to w: g is the exact gradient."""
         p = parts.predictions(state.w.to_array())
-        _, self.v.values[:], self.t.values[:] = outer.expand(parts.problem.samples, p, 0.0)
+        _, self.v.values[:], self.t.values[:], _ = outer.expand(parts.problem.samples, p, 0.0)
         self.p.values[:] = p
         self.collect(parts, state, p)
 

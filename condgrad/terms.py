@@ -15,6 +15,7 @@ import numpy as np
 from condgrad.compiled import compiled, fill_in, is_compiled, kernel
 from condgrad.linalg import threads
 
+_SEEN = 16  # terms whose sizes stand for those of all
 _WORK_PER_FEATURE = 5  # a term is dearer than a multiply-add a feature
 
 
@@ -157,6 +158,13 @@ def mean_hessian(terms: Any, n: int, w: np.ndarray) -> np.ndarray:
     for i in range(n):
         terms.add_hessian(i, w, 1.0, total)
     return total / n
+
+
+def typical_sizes(terms: Any, n: int, w: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return about the mean of |f_i(w)| and of the sizes of the entries of the gradients, from some of the terms."""
+    seen = np.unique(np.linspace(0, n - 1, min(n, _SEEN)).astype(np.int64)).tolist()
+    value = sum(abs(float(terms.value(i, w))) for i in seen) / len(seen)
+    return value, sum(np.abs(terms.gradient(i, w)) for i in seen) / len(seen)
 
 
 def _as_floats(method: Any, *args: Any) -> Any:

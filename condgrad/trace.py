@@ -22,9 +22,10 @@ class Progress(NamedTuple):
     """One record of a run; a callback receives it and may return True to stop.
 
     ``seconds`` counts the solver's own time, without evaluations and callbacks. ``gap`` is the exact Frank-Wolfe gap
-    at ``w``, ``gap_estimate`` what the solver itself takes it for (the smoothed stochastic gap of a stochastic one, the
-    gap over a sample of the atoms of ``randomized``: no certificates), and ``lower_bound`` the best bound of F* so far
-    (-inf for a non-convex loss). ``w`` is the solver's own array: copy it to keep it.
+    at ``w``, and ``rounding`` a bound of its rounding error (nan where the iterate was not looked at afresh).
+    ``gap_estimate`` is what the solver itself takes the gap for (the smoothed stochastic gap of a stochastic one, the
+    gap over a sample of the atoms of ``randomized``: no certificates), and ``lower_bound`` the best certified bound of
+    F* so far (-inf for a non-convex loss). ``w`` is the solver's own array: copy it to keep it.
     """
 
     step: int
@@ -34,6 +35,7 @@ class Progress(NamedTuple):
     seconds: float
     objective: float
     gap: float
+    rounding: float
     gap_estimate: float
     n_nonzero: int
     lower_bound: float
@@ -50,6 +52,7 @@ class Record(NamedTuple):
     seconds: float
     objective: float
     gap: float
+    rounding: float
     gap_estimate: float
     n_nonzero: int
 

@@ -26,6 +26,10 @@ class VectorProblem:
         s = self.constraint.start(self.n_features)
         return s.to_dense(self.n_features), [(1.0, s)]
 
+    def best_offset(self, w: np.ndarray) -> float:
+        """Return the intercept that steps work with (0 for a problem without one)."""
+        return 0.0
+
     def as_iterate(self, w: Any, name: str) -> np.ndarray:
         """Return a point that the user gave as an array."""
         return convert.as_point(w, self.n_features, name)

@@ -188,7 +188,7 @@ def test_radius_beyond_least_squares(kind):
     X, y = regression(60, 8, seed=10)
     best = np.linalg.lstsq(X, y, rcond=None)[0]
     radii = np.abs(best).sum() * np.array([0.5, 1.5, 100.0])
-    _, coefs, info = cg.lasso_path(KINDS[kind](X), y, radii=radii, tol=1e-12)
+    _, coefs, info = cg.lasso_path(KINDS[kind](X), y, radii=radii, tol=1e-11)
     np.testing.assert_allclose(coefs[:, 1].toarray().ravel(), best, atol=1e-8)
     np.testing.assert_allclose(coefs[:, 2].toarray().ravel(), best, atol=1e-8)
     assert info.alpha[1] < 1e-9 * info.alpha[0]
@@ -243,7 +243,7 @@ def test_the_oracle_never_misses(kind, monkeypatch):
             every[self.bounds() < every * (1 - 1e-12) - 1e-14].size
         ) == 0  # each move allows for rounding of this size
         assert max(answer.largest, threshold) >= every.max() * (1 - 1e-12)
-        above = max(threshold, level) * (1 + 1e-12)
+        above = max(threshold, level) * (1 + 1e-12) + 1e-14
         assert set(np.flatnonzero(every > above)) <= set(answer.features)
         calls.append(answer.features.size)
         return answer
@@ -364,7 +364,7 @@ def test_elastic_net(kind, is_large, fit_intercept, monkeypatch):
     X, y = regression(40, 90, seed=26, density=0.5)
     X[:, 50:60] = X[:, :10]  # twins share what the Lasso would give to one of them
     y, l2 = y + 2.0, 0.03
-    kwargs = {"l2": l2, "tol": 1e-13, "fit_intercept": fit_intercept}
+    kwargs = {"l2": l2, "tol": 1e-12, "fit_intercept": fit_intercept}
     alphas = np.abs(X.T @ y).max() / 40 * np.array([0.5, 0.1, 0.02])
     radii, coefs, info = cg.lasso_path(KINDS[kind](X), y, alphas=alphas, **kwargs)
     assert info.status is cg.Status.CONVERGED
@@ -472,7 +472,7 @@ def test_a_path_that_is_to_be_certified_everywhere_ends_where_rounding_has_won()
     _, _, info = cg.lasso_path(X + 1e6, y, n_radii=None, fit_intercept=True, tol=1e-4)
     assert info.radius.size < 1000
     radii, _, info = cg.lasso_path(X, y, n_radii=None, tol=0.0)
-    assert info.status is cg.Status.STALLED
+    assert info.status is cg.Status.ROUNDING
     assert radii.size < 5000
     whole = cg.lasso_path(X, y, n_radii=None, tol=1e-3)[2].radius.size
     _, _, info = cg.lasso_path(X, y, n_radii=None, tol=1e-3, callback=lambda progress: progress.step == whole)

@@ -1,5 +1,6 @@
 """The loop: every limit, the callback, Ctrl-C, warm starts, certificates, the trace."""
 
+import importlib
 import math
 import os
 import signal
@@ -16,7 +17,7 @@ import scipy.sparse
 import condgrad as cg
 from condgrad import Status, choice
 
-loop = sys.modules["condgrad.minimize"]  # the name condgrad.minimize is the function
+loop = importlib.import_module("condgrad.minimize")  # the name condgrad.minimize is the function
 EVERY_STEP = 1e-9
 DETERMINISTIC = ["fw", "away", "pairwise", "bpcg"]
 
@@ -50,7 +51,7 @@ def test_relative_tol_is_relative_to_the_first_gap():
     assert result.status is Status.CONVERGED
     assert result.gap <= 1e-4 * first
     # The larger of the two counts.
-    assert cg.minimize(problem, "pairwise", tol=first, relative_tol=1e-9).n_steps == 0
+    assert cg.minimize(problem, "pairwise", tol=1.001 * first, relative_tol=1e-9).n_steps == 0
     assert cg.minimize(problem, "pairwise", tol=0.0, relative_tol=1.0).n_steps == 0
 
 
@@ -394,11 +395,13 @@ def test_result_is_certified(solver, intercept):
     problem = make(intercept=intercept)
     best = cg.minimize(problem, "pairwise", tol=1e-12).objective
     result = cg.minimize(problem, solver, tol=1e-4)
-    assert result.gap == problem.gap(result.w)
+    exact = problem.evaluate(result.w)  # a warm intercept and a cold one differ in their last digits
+    assert abs(result.gap - exact.gap) <= result.rounding + exact.rounding
+    assert result.gap + result.rounding <= 1e-4
     assert result.objective == pytest.approx(problem.objective(result.w), rel=1e-14)
-    assert result.intercept == problem.best_intercept(result.w)
-    assert result.objective - result.gap <= result.lower_bound <= best + 1e-14
-    assert best - 1e-14 <= result.objective <= best + result.gap
+    assert result.intercept == pytest.approx(problem.best_intercept(result.w), rel=1e-12)
+    assert result.objective - result.gap - 4.0 * result.rounding <= result.lower_bound <= best
+    assert best - 1e-14 <= result.objective <= best + result.gap + result.rounding
 
 
 @pytest.mark.parametrize("loss", [cg.losses.SigmoidSquared(), cg.losses.Welsch()], ids=repr)
@@ -421,7 +424,7 @@ def test_tol_of_zero_ends():
     for solver in DETERMINISTIC[1:]:
         result = cg.minimize(make(), solver, tol=0.0, max_epochs=20_000)
         assert result.gap <= 1e-12
-        assert result.status in (Status.STALLED, Status.CONVERGED, Status.MAX_EPOCHS)
+        assert result.status in (Status.STALLED, Status.ROUNDING, Status.MAX_EPOCHS)
 
 
 # Words -----------------------------------------------------------------------------------------------------------

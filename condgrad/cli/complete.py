@@ -147,6 +147,7 @@ def _report(args: argparse.Namespace, model: Any, result: Any, test: dict[str, A
         "message": str(result.status),
         "objective": result.objective,
         "gap": result.gap,
+        "rounding": result.rounding,
         "lower_bound": result.lower_bound,
         "radius": model.radius,
         "rank": model.rank,
@@ -164,7 +165,7 @@ def _report(args: argparse.Namespace, model: Any, result: Any, test: dict[str, A
         "plot": args.plot,
     }
     is_convex = result.lower_bound > -float("inf")
-    bound = f" (so F(W) - F* <= {result.gap:.3g})" if is_convex else " (the loss is not convex)"
+    bound = f" (so F(W) - F* <= {result.gap + result.rounding:.3g})" if is_convex else " (the loss is not convex)"
     chosen = (
         "" if args.radius is not None else " (chosen by " + (f"{args.cv} folds)" if args.cv else "held-out entries)")
     )

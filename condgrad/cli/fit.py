@@ -101,6 +101,7 @@ def _report(args: argparse.Namespace, model: Any, result: Any) -> None:
         "message": str(result.status),
         "objective": result.objective,
         "gap": result.gap,
+        "rounding": result.rounding,
         "lower_bound": result.lower_bound,
         "intercept": result.intercept,
         "n_nonzero": int(np.count_nonzero(model.w)),
@@ -116,7 +117,11 @@ def _report(args: argparse.Namespace, model: Any, result: Any) -> None:
         "out": args.out,
         "plot": args.plot,
     }
-    bound = f" (so F(w) - F* <= {result.gap:.3g})" if result.lower_bound > -np.inf else " (the loss is not convex)"
+    bound = (
+        f" (so F(w) - F* <= {result.gap + result.rounding:.3g})"
+        if result.lower_bound > -np.inf
+        else " (the loss is not convex)"
+    )
     rows = {
         "problem": f"{model.loss!r} over {model.constraint}",
         "solver": result.solver,

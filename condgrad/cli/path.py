@@ -21,7 +21,7 @@ from condgrad.cli.fit import exit_code
 
 EPILOG = """\
 The file holds the coefficients as scipy.sparse.load_npz reads them, one column per point, and
-the arrays radius, alpha, gap, relative_gap, objective, n_nonzero and intercept beside them.
+the arrays radius, alpha, gap, relative_gap, rounding, objective, n_nonzero and intercept beside them.
 
 examples:
   condgrad path train.svm --out path.npz --plot path.png
@@ -30,7 +30,7 @@ examples:
 
 exit codes: 0 every point is certified, 1 one is not, 2 bad input, 130 interrupted
 """
-_COLUMNS = ("radius", "alpha", "gap", "relative_gap", "objective", "n_nonzero", "intercept")
+_COLUMNS = ("radius", "alpha", "gap", "relative_gap", "rounding", "objective", "n_nonzero", "intercept")
 _SHOWN = 12  # points of the table
 
 

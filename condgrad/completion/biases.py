@@ -50,7 +50,7 @@ def best_biases(samples: outer.Samples, entries: Entries, p: np.ndarray, start: 
     floor = _LEAST_CURVATURE * min(samples.loss.smoothness(), 1.0) * samples.weight
     for _ in range(_MOST_NEWTON):
         q = p + entries.sums_of(x[:m], x[m:])
-        value, alpha, d = outer.expand(samples, q, 0.0)
+        value, alpha, d, _ = outer.expand(samples, q, 0.0)
         gradient = np.concatenate([entries.row_sums(alpha), entries.column_sums(alpha)])
         scale = np.abs(alpha).sum()
         if np.abs(gradient).max() <= 1e-13 * scale:

@@ -16,7 +16,7 @@ from condgrad.prediction_point import PredictionSegment
 from condgrad.segment import Segment
 
 _SPARE = 20  # columns that factors may have beyond twice the rank before they are compressed
-_SAVED = ("is_still", "gradient_evaluations", "lmo_calls", "_rank")  # by a checkpoint
+_SAVED = ("is_still", "is_fresh", "gradient_evaluations", "lmo_calls", "_rank")  # by a checkpoint
 
 
 class CompletionPoint:
@@ -55,6 +55,7 @@ class CompletionPoint:
         self.biases = biases if biases is not None else self.biases
         self._derive()
         self.look()
+        self.is_fresh = True  # x is that of Z itself, not followed from step to step
 
     def segment(self, **course: Any) -> CompletionSegment:
         """Return F along a line from here."""
@@ -63,6 +64,7 @@ class CompletionPoint:
     def move(self, line: CompletionSegment, gamma: float) -> None:
         """Go to W + gamma d along a segment that starts here."""
         self.is_still = gamma == 0.0
+        self.is_fresh = False
         self.Z = line.end(gamma)
         if self.Z.rank > 2 * self._rank + _SPARE:
             self.Z = self.Z.compressed(NEGLIGIBLE)
@@ -91,7 +93,12 @@ class CompletionPoint:
         return outer.value(self.problem.samples, self.p, 0.0)
 
     def evaluate(self) -> Evaluation:
-        """Return what is known of W; the objective costs one sum over the entries, the rest nothing."""
+        """Return what is known of W; the objective costs one sum over the entries, the rest little.
+
+        Only what comes from a fresh look is certified.
+        """
+        if self.is_fresh:
+            return self.problem.certified(self.w, self.x, self.biases, self.gap, self.s)
         return Evaluation(self.objective(), self.alpha, self.gap, self.s, self.biases)
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,17 +13,19 @@ from condgrad import samples as outer
 from condgrad.completion.biases import Biases, best_biases, check_biases
 from condgrad.completion.steps import EntrySum, FactoredVector, Identity
 from condgrad.constraints import NuclearBall
-from condgrad.evaluation import Evaluation
+from condgrad.evaluation import Evaluation, certify
 from condgrad.linalg import convert
 from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.lanczos import Lanczos
 from condgrad.problem import check_loss
+from condgrad.rounding import bounds
 
 _STEPS = 10  # of Lanczos between two looks at its bound
 _MOST_STEPS = 300
 _ACCURACY = 0.1  # of the gap: how much of it may be the error of the oracle
 _CERTIFIED = 0.01  # the same for a certificate
+_LANCZOS = 1000  # products that a step of Lanczos may add to the sums over the entries
 
 
 class RankOne(NamedTuple):
@@ -125,6 +128,8 @@ class CompletionProblem:
             raise ValueError(f"{constraint!r} is a set of matrices of shape {constraint.shape}, not {self.shape}.")
         self.constraint = constraint
         self.row_scale, self.column_scale = constraint.scales(self.shape)
+        for name in ("_largest_scale", "_largest_entry"):
+            self.__dict__.pop(name, None)
 
     def over(self, constraint: Any) -> CompletionProblem:
         """Return the same problem over another ball; both share the data."""
@@ -170,11 +175,57 @@ class CompletionProblem:
 
     def evaluate(self, W: Any) -> Evaluation:
         """Return objective, gradient at the entries, gap, vertex and biases at W."""
+        W = self.as_iterate(W, "W")
         x, biases = self._at(W)
-        p = self.predict(x, biases)
-        alpha = outer.derivatives(self.samples, p, 0.0)
+        alpha = outer.derivatives(self.samples, self.predict(x, biases), 0.0)
         look = self.look(alpha, x, np.random.default_rng(self.n_samples), accuracy=_CERTIFIED)
-        return Evaluation(outer.value(self.samples, p, 0.0), alpha, look.gap, look.vertex, biases)
+        return self.certified(W, x, biases, look.gap, look.vertex)
+
+    def certified(self, W: Factored, x: np.ndarray, biases: Biases | None, gap: float, s: RankOne) -> Evaluation:
+        """Return the evaluation at W for values x at the entries, biases, gap and vertex that were computed afresh."""
+        p = self.predict(x, biases)
+        seen = outer.expand(self.samples, p, 0.0)
+        L = float(self.loss.smoothness())
+        formula = outer.formula_size(self.samples, p, 0.0, seen, L)
+        if not np.isfinite(L):
+            L = float(self.loss.smoothness_on(1.0 + 1.001 * float(np.abs(p).max())))
+        sizes, reach, free_reach = seen.sizes, 2.0 * self.constraint.radius * self._largest_scale, 0.0
+        if biases is not None:
+            # The best biases are taken to keep predictions within twice the range of targets and present ones; from
+            # there a chain of entries bounds each of them.
+            sizes = sizes._replace(balance=self._imbalance(seen.alpha))
+            range_ = float(np.abs(p).max() + np.abs(self.samples.y).max())
+            free_reach = self.entries.longest_chain * (4.0 * range_ + self.constraint.radius * self._largest_entry)
+            reach += 2.0 * (sizes.prediction + sizes.target)
+        found = bounds(
+            sizes,
+            n_samples=self.n_samples + _LANCZOS,
+            n_terms=W.rank,
+            spread=float(np.sqrt(self.samples.weight.max())) * W.spread(),
+            reach=reach,
+            free_reach=free_reach,
+            L=L,
+            formula=formula,
+        )
+        return certify(self.is_convex, seen.value, seen.alpha, gap, s, biases, found)
+
+    @functools.cached_property
+    def _largest_scale(self) -> float:
+        """The largest sqrt(weight) of an entry times the scales of its row and column."""
+        return float(np.sqrt(self.samples.weight * self._entry_scales() ** 2).max())
+
+    @functools.cached_property
+    def _largest_entry(self) -> float:
+        """The largest product of the scales of an entry's row and column: the most that an entry of Z counts."""
+        return float(self._entry_scales().max())
+
+    def _entry_scales(self) -> np.ndarray:
+        ones = Factored(np.ones((self.shape[0], 1)), np.ones(1), np.ones((self.shape[1], 1)))
+        return np.abs(self.values_of(ones))
+
+    def _imbalance(self, alpha: np.ndarray) -> float:
+        """Return the sum of the sizes of the derivatives by all biases, which are zero at the best ones."""
+        return float(np.abs(self.entries.row_sums(alpha)).sum() + np.abs(self.entries.column_sums(alpha)).sum())
 
     @property
     def n_coordinates(self) -> int:
@@ -197,7 +248,7 @@ class CompletionProblem:
         """Return the problem one entry at a time."""
         return EntrySum(self)
 
-    def best_intercept(self, W: Factored) -> float:
+    def best_offset(self, W: Factored) -> float:
         """Return 0: steps over batches know no biases."""
         return 0.0
 

@@ -184,7 +184,7 @@ class ConstrainedLinearModel(BaseEstimator):
             )
             if len(targets) > 1:
                 go_on_unless_interrupted(result.status)
-            if not result.gap <= tol:
+            if not result.gap + result.rounding <= tol:
                 shortfalls.append((result, tol))
             elif is_given and used is not None:
                 complaints.append(complaint(problem, result, null_loss(problem), used))
@@ -228,17 +228,18 @@ class ConstrainedLinearModel(BaseEstimator):
         self.result_ = results[0] if is_single else results
         self.trace_ = results[0].trace if is_single else [result.trace for result in results]
         self.gap_ = results[0].gap if is_single else np.array([result.gap for result in results])
+        self.rounding_ = results[0].rounding if is_single else np.array([result.rounding for result in results])
         if radii[0] is not None:
             self.radius_ = radii[0] if is_single else np.array(radii)
 
     def _warn(self, n_problems: int, shortfalls: list[tuple[Result, float]], complaints: list[str]) -> None:
         level = 4  # the caller of fit
         if shortfalls:
-            result, tol = max(shortfalls, key=lambda pair: pair[0].gap / max(pair[1], 1e-300))
+            result, tol = max(shortfalls, key=lambda pair: (pair[0].gap + pair[0].rounding) / max(pair[1], 1e-300))
             of_all = f" (for {len(shortfalls)} of {n_problems} problems; this is the worst)" if n_problems > 1 else ""
             warnings.warn(
-                f"the Frank-Wolfe gap {result.gap:.3g} is above tol times the loss of a constant model, "
-                f"{tol:.3g}{of_all}: {self._remedy(result.status)}",
+                f"the Frank-Wolfe gap {result.gap + result.rounding:.3g} is above tol times the loss of a constant "
+                f"model, {tol:.3g}{of_all}: {self._remedy(result.status)}",
                 ConvergenceWarning,
                 stacklevel=level,
             )
@@ -251,7 +252,7 @@ class ConstrainedLinearModel(BaseEstimator):
             return f"raise max_iter (now {self.max_iter:g}) or tol, try solver='auto', or standardise the features."
         if status is Status.MAX_TIME:
             return f"raise max_time (now {self.max_time:g} s) or tol, or go on with warm_start=True."
-        if status is Status.STALLED:
+        if status in (Status.STALLED, Status.ROUNDING):
             return "rounding allows no smaller gap; raise tol, or standardise the features."
         return str(status)
 

@@ -39,7 +39,7 @@ class ConstrainedElasticNet(ConstrainedRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, gap_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+    coef_, intercept_, gap_, rounding_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ConstrainedRegressor`; the objective and the gap contain the l2 term.
 
     Examples
@@ -155,11 +155,12 @@ def _diagonal(size: int, entry: float, dtype: Any) -> Any:
 def _scaled(result: Result, factor: float) -> Result:
     """Return a result whose objective has another scale."""
     columns = result.trace.to_dict()
-    for name in ("objective", "gap", "gap_estimate"):
+    for name in ("objective", "gap", "rounding", "gap_estimate"):
         columns[name] = factor * columns[name]
     return result._replace(
         objective=factor * result.objective,
         gap=factor * result.gap,
+        rounding=factor * result.rounding,
         lower_bound=factor * result.lower_bound,
         trace=Trace(columns),
     )

@@ -28,7 +28,7 @@ class ConstrainedLasso(ConstrainedRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, gap_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+    coef_, intercept_, gap_, rounding_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ConstrainedRegressor`.
 
     Examples
@@ -90,7 +90,7 @@ class ConstrainedLassoCV(ConstrainedRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, gap_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+    coef_, intercept_, gap_, rounding_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ConstrainedRegressor`, for the chosen radius on all data.
     radii_ : array of shape (n_radii,)
     mse_path_ : array of shape (n_radii, n_folds)

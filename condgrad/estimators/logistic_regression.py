@@ -34,7 +34,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
 
     Attributes
     ----------
-    coef_, intercept_, classes_, gap_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+    coef_, intercept_, classes_, gap_, rounding_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ConstrainedClassifier`.
 
     Examples
@@ -106,7 +106,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
 
     Attributes
     ----------
-    coef_, intercept_, classes_, gap_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+    coef_, intercept_, classes_, gap_, rounding_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ConstrainedClassifier`, for the chosen radius on all data.
     radii_ : array of shape (n_radii,)
     score_path_ : array of shape (n_radii, n_folds)

@@ -67,7 +67,7 @@ class MatrixCompletion(BaseEstimator):
     ----------
     factors_ : (A, B)
         Arrays with W = A B', of shapes (m, k) and (n, k) for a rank of k.
-    rank_, radius_, gap_, shape_ : rank and radius, the certificate, (m, n)
+    rank_, radius_, gap_, rounding_, shape_ : rank and radius, the certificate and its rounding error, (m, n)
     intercept_, row_bias_, column_bias_ : float and arrays; those of rows and columns without entries are 0
     result_, trace_, n_iter_ : what :func:`condgrad.minimize` returned, without the solver's state
     model_ : CompletionModel
@@ -211,10 +211,10 @@ class MatrixCompletion(BaseEstimator):
         """Solve the problem over the ball of the given radius, and set the fitted attributes."""
         problem = problem.over(self._ball(problem, radius))
         result, tol = self._solve(problem, self.tol, self._start(problem), checkpoint)
-        if not result.gap <= tol:
+        if not result.gap + result.rounding <= tol:
             warnings.warn(
-                f"the Frank-Wolfe gap {result.gap:.3g} is above tol times the loss of the biases, {tol:.3g}: "
-                f"{_remedy(result.status, self.max_iter, self.max_time)}",
+                f"the Frank-Wolfe gap {result.gap + result.rounding:.3g} is above tol times the loss of the biases, "
+                f"{tol:.3g}: {_remedy(result.status, self.max_iter, self.max_time)}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -222,7 +222,8 @@ class MatrixCompletion(BaseEstimator):
         self.factors_, self.intercept_ = model.factors, model.intercept
         self.row_bias_, self.column_bias_ = model.row_bias, model.column_bias
         self.shape_, self.rank_, self.radius_ = model.shape, model.rank, model.radius
-        self.gap_, self.trace_, self.n_iter_ = result.gap, result.trace, max(1, result.n_steps)
+        self.gap_, self.rounding_ = result.gap, result.rounding
+        self.trace_, self.n_iter_ = result.trace, max(1, result.n_steps)
         self.result_ = result._replace(state=None)  # which holds the data
 
     def _start(self, problem: CompletionProblem) -> Factored | None:
@@ -302,7 +303,7 @@ class MatrixCompletionCV(MatrixCompletion):
     radii_ : array of shape (n_radii,)
     scores_ : array of shape (n_radii, cv)
         Minus the mean loss at the entries left out.
-    factors_, rank_, radius_, gap_, shape_, intercept_, row_bias_, column_bias_, result_, trace_, n_iter_,
+    factors_, rank_, radius_, gap_, rounding_, shape_, intercept_, row_bias_, column_bias_, result_, trace_, n_iter_,
     model_
         As in :class:`MatrixCompletion`, for the chosen radius and all entries.
 

@@ -54,6 +54,8 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     intercept_ : float or array of shape (n_outputs,)
     gap_ : float, or array with one entry per output
         The exact Frank-Wolfe gap: the loss is at most that above the optimum, for a convex loss.
+    rounding_ : float, or array
+        A bound for what floating point may have done to ``gap_``: gap_ + rounding_ holds, always.
     radius_ : float, or array with one entry per output
         The radius that was used, for named sets.
     result_, trace_ : Result and Trace, or a list of one per output

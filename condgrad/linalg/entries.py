@@ -64,6 +64,32 @@ class Entries:
         """The column of each entry."""
         return self.by_row.others
 
+    @functools.cached_property
+    def longest_chain(self) -> int:
+        """How many entries, each in the row or the column of the one before, lead from one line to any other at most.
+
+        Lines (rows and columns) are taken to be reached from the longest one of those that hang together with them.
+        """
+        values = np.ones(self.size)
+        left_rows, left_columns = self.row_sums(values) > 0, self.column_sums(values) > 0
+        longest = 0
+        while left_rows.any():
+            degrees = np.where(left_rows, self.row_sums(values), -1.0)
+            rows = np.zeros(self.shape[0])
+            rows[int(degrees.argmax())] = 1.0
+            count = 0
+            while True:
+                new_columns = (self.transpose_dot(values, rows) > 0) & left_columns
+                left_rows[rows > 0] = False
+                left_columns[new_columns] = False
+                new_rows = (self.dot(values, new_columns.astype(np.float64)) > 0) & left_rows
+                count += 2
+                if not new_rows.any():
+                    break
+                rows = new_rows.astype(np.float64)
+            longest = max(longest, count)
+        return longest
+
     def values_of(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return the entries of A B'."""
         out = np.empty(self.size)

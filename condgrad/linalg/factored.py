@@ -95,6 +95,10 @@ class Factored:
         half = np.sqrt(self.s)
         return self.U * half, self.V * half
 
+    def spread(self) -> float:
+        """Return sum_k s_k ||u_k|| ||v_k||, which bounds the sizes of the sums that entries are made of."""
+        return float(np.abs(self.s) @ (np.linalg.norm(self.U, axis=0) * np.linalg.norm(self.V, axis=0)))
+
     def nuclear_norm(self) -> float:
         """Return the sum of the singular values."""
         return float(self.compressed().s.sum())

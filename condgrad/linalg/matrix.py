@@ -10,22 +10,27 @@ import scipy.sparse
 
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
-from condgrad.linalg.slices import DenseSlices, SparseSlices
+from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, SparseSlices
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
 _BLOCK = 32  # rows and columns of a block of a transposition
+_FAR = 8.0  # times its deviation: a mean that is farther from zero costs digits, and its column is centred
+_SEEN = 1000  # rows from which the means are estimated: what is subtracted need not be the mean to the last digit
+_ENTRIES = 1_000_000  # of dense data that are looked at together
 
 
 class Matrix:
     """The n x d data, held as the user gave it; the other view is made when a solver first asks for it.
 
     A dense array offers rows and columns without a copy. CSR offers rows, CSC columns: the other view of a sparse
-    matrix is a second copy of its entries.
+    matrix is a second copy of its entries. ``centred`` returns the matrix less a number for each column whose mean is
+    far from zero.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, shift: np.ndarray | None = None) -> None:
         self.X = X
+        self.shift = shift  # one number per column that has been subtracted (sparse) or is, by formula (dense)
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = scipy.sparse.issparse(X)
         self.n_stored = int(X.nnz if self.is_sparse else X.size)
@@ -34,19 +39,46 @@ class Matrix:
     @functools.cached_property
     def rows(self) -> Any:
         """The rows of X."""
-        return _sparse_slices(self.X.tocsr()) if self.is_sparse else DenseSlices(self.X)
+        return _sparse_slices(self.X.tocsr()) if self.is_sparse else self._dense_rows(self.X)
 
     @functools.cached_property
     def columns(self) -> Any:
         """The columns of X."""
-        return _sparse_slices(self.X.tocsc()) if self.is_sparse else DenseSlices(self.X.T)
+        return _sparse_slices(self.X.tocsc()) if self.is_sparse else self._dense_columns(self.X.T)
 
     @functools.cached_property
     def contiguous_columns(self) -> Any:
         """The columns of X, each of them together in memory: a copy of an array in C order."""
         if self.is_sparse or not self._rows_are_native:
             return self.columns
-        return DenseSlices(np.ascontiguousarray(self.X.T))
+        return self._dense_columns(np.ascontiguousarray(self.X.T))
+
+    def _dense_rows(self, values: np.ndarray) -> Any:
+        return DenseSlices(values) if self.shift is None else CentredRows(values, self.shift)
+
+    def _dense_columns(self, values: np.ndarray) -> Any:
+        return DenseSlices(values) if self.shift is None else CentredColumns(values, self.shift)
+
+    def centred(self, weight: np.ndarray) -> Matrix:
+        """Return the matrix less its mean in every column whose mean is large, for problems with an intercept.
+
+        An intercept takes up any number that is subtracted from a column, so nothing changes but the rounding: sums of
+        numbers around 1e9 that differ by 1 would lose nine digits. Dense columns are centred by formula. A sparse
+        column is centred where all its entries are stored (zeros among them make its deviation as large as its mean
+        anyway), by a copy of the stored entries, and stays sparse.
+        """
+        shift = _large_means(self.X, weight, self.is_sparse)
+        if shift is None:
+            return self
+        return Matrix(_shifted(self.X, shift) if self.is_sparse else self.X, shift)
+
+    def as_centred(self) -> tuple[Any, np.ndarray | None]:
+        """Return the centred data as an array or sparse matrix, and what was subtracted from each column."""
+        return (self.X if self.is_sparse or self.shift is None else self.X - self.shift), self.shift
+
+    def along_shift(self, w: np.ndarray) -> float:
+        """Return <shift, w>, by which the intercept of the columns as given is below that of the centred ones."""
+        return 0.0 if self.shift is None else float(self.shift @ w)
 
     # Full passes go through the view that the user gave, whichever others have been built since: another view rounds
     # differently, and two runs on one problem should agree to the last bit.
@@ -68,15 +100,16 @@ class Matrix:
     def thinned(self, every: int) -> Matrix:
         """Return one row in ``every`` as a matrix of its own."""
         if not self.is_sparse:
-            return Matrix(self.X[::every].copy(order="C" if self._rows_are_native else "F"))
+            return Matrix(self.X[::every].copy(order="C" if self._rows_are_native else "F"), self.shift)
         data, indices, indptr = self.rows
         rows = (data, indices.view(f"i{indices.itemsize}"), indptr.view(f"i{indptr.itemsize}"))
-        return Matrix(scipy.sparse.csr_matrix(rows, shape=self.shape)[::every])
+        return Matrix(scipy.sparse.csr_matrix(rows, shape=self.shape)[::every], self.shift)
 
     def column(self, j: int) -> tuple[np.ndarray | None, np.ndarray]:
         """Return the rows that column ``j`` touches (None: all of them) and its values there."""
         if not self.is_sparse:
-            return None, np.ascontiguousarray(self.X[:, j], dtype=np.float64)
+            values = np.ascontiguousarray(self.X[:, j], dtype=np.float64)
+            return None, values if self.shift is None else values - self.shift[j]
         data, indices, indptr = self.columns
         stored = slice(int(indptr[j]), int(indptr[j + 1]))
         return indices[stored], data[stored].astype(np.float64, copy=False)
@@ -98,6 +131,7 @@ class Matrix:
         """
         if not self.is_sparse:
             X = self.X.take(features, axis=1) if rows is None else self.X[rows[:, None], features]
+            X = X if self.shift is None else X - self.shift[features]
             return weighted_gram(X * values, d, first)
         place = np.full(self.shape[1], -1, dtype=np.int32)
         place[features] = np.arange(features.size)
@@ -126,23 +160,36 @@ class Matrix:
         return H
 
     def largest_entry(self) -> float:
-        """Return the largest absolute value of X."""
+        """Return the largest absolute value of an entry."""
         stored = self.X.data if self.is_sparse else self.X
-        return float(max(stored.max(initial=0.0), -stored.min(initial=0.0)))
+        if self.shift is None or self.is_sparse:
+            return float(max(stored.max(initial=0.0), -stored.min(initial=0.0)))
+        return float(max((stored.max(axis=0) - self.shift).max(), (self.shift - stored.min(axis=0)).max()))
 
     def row_norms(self) -> np.ndarray:
         """Return ||x_i||_2 for every row."""
-        if self.is_sparse:
-            squares = self.X.astype(np.float64).power(2).sum(axis=1)
-        else:
-            squares = np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
-        return np.sqrt(np.asarray(squares).ravel())
+        return np.sqrt(self._sums_of_squares(self.shape[0], np.ones(self.shape[1]), self.rows, self._rows_are_native))
 
     def column_norms(self, weight: np.ndarray) -> np.ndarray:
         """Return sqrt(sum_i weight_i x_ij^2) for every column."""
-        if self.is_sparse:
-            return np.sqrt(self.X.astype(np.float64).power(2).T @ weight)
-        return np.sqrt(np.einsum("ij,ij,i->j", self.X, self.X, weight))  # in float64: squares may leave float32
+        slices = self.rows if self._rows_are_native else self.columns
+        return np.sqrt(self._sums_of_squares(self.shape[1], weight, slices, not self._rows_are_native))
+
+    def _sums_of_squares(self, n: int, weight: np.ndarray, slices: Any, are_own: bool) -> np.ndarray:
+        """Return the sums of weighted squares of n rows or columns, from their own slices or from the others."""
+        if are_own:
+            out = np.empty(n)
+            task = functools.partial(_square_range, slices, weight, out)
+            threads.run(task, threads.cut(n, self.n_stored, _offsets(slices)))
+            return out
+
+        def add_range(start: int, stop: int) -> np.ndarray:
+            out = np.zeros(n)
+            _add_square_range(slices, weight, DenseVector(out), start, stop)
+            return out
+
+        borders = threads.cut(weight.size, self.n_stored if self.n_stored > 4 * n else 0, _offsets(slices))
+        return functools.reduce(np.add, threads.run(add_range, borders))
 
     def count_stored(self, rows: np.ndarray) -> int:
         """Return how many entries the chosen rows store."""
@@ -156,6 +203,46 @@ def _sparse_slices(X: Any) -> SparseSlices:
 
 def _unsigned(indices: np.ndarray) -> np.ndarray:
     return indices.view(np.uint32 if indices.dtype.itemsize == 4 else np.uint64)
+
+
+def _large_means(X: Any, weight: np.ndarray, is_sparse: bool) -> np.ndarray | None:
+    """Return the means of the columns whose mean is far from zero, and 0 for the others; None where none is."""
+    n, d = X.shape
+    every = max(1, n // _SEEN)
+    seen = weight[::every]
+    seen = seen if seen.any() else np.ones(seen.size)
+    seen = seen / seen.sum()
+    shift = np.zeros(d)
+    chosen = _full_columns(X) if is_sparse else np.arange(d)
+    width = max(1, _ENTRIES // seen.size)
+    for start in range(0, chosen.size, width):
+        columns = chosen[start : start + width]
+        part = X[::every][:, columns].toarray() if is_sparse else X[::every, columns[0] : columns[-1] + 1]
+        part = part.astype(np.float64)
+        mean = seen @ part
+        part -= mean
+        spread = np.sqrt(seen @ (part * part))
+        shift[columns] = np.where(np.abs(mean) > _FAR * spread, mean, 0.0)
+    return shift if shift.any() else None
+
+
+def _full_columns(X: Any) -> np.ndarray:
+    """Return the columns of a sparse matrix that store an entry for every row."""
+    n, d = X.shape
+    if X.format == "csc":
+        return np.flatnonzero(np.diff(X.indptr) == n)
+    candidates = X.indices[: X.indptr[1]]
+    for i in {n - 1, n // 2, n // 3}:  # in most data three rows have no column in common: then nothing is counted
+        candidates = np.intersect1d(candidates, X.indices[X.indptr[i] : X.indptr[i + 1]])
+    if candidates.size == 0:
+        return candidates
+    return np.flatnonzero(np.bincount(X.indices, minlength=d) == n)
+
+
+def _shifted(X: Any, shift: np.ndarray) -> Any:
+    """Return a sparse matrix less ``shift_j`` in every stored entry of column j; both share their indices."""
+    columns = X.indices if X.format == "csr" else np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+    return type(X)((X.data - shift[columns], X.indices, X.indptr), shape=X.shape, copy=False)
 
 
 def _offsets(slices: Any) -> np.ndarray | None:
@@ -192,6 +279,18 @@ def _add_range(slices, c, out, start, stop):
     for k in range(start, stop):
         if c[k] != 0.0:
             slices.add_slice(k, c[k], out)
+
+
+@kernel
+def _square_range(slices, weight, out, start, stop):
+    for k in range(start, stop):
+        out[k] = slices.sum_squares(k, weight)
+
+
+@kernel
+def _add_square_range(slices, weight, out, start, stop):
+    for k in range(start, stop):
+        slices.add_squares(k, weight[k], out)
 
 
 @kernel

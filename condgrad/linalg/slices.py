@@ -1,55 +1,66 @@
 """Slices: the rows of X, or its columns seen as the rows of X', one after another.
 
 Everything a solver does with data is one of two things, whatever the storage: the dot product of a slice with a
-vector, and adding a multiple of a slice to a vector. Rows and columns, dense and sparse, are all served by the two
-classes below.
+vector, and adding a multiple of a slice to a vector. Rows and columns, dense and sparse, are all served by the classes
+below.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import compiled
+from condgrad.compiled import compiled, fill_in
 
 
-@compiled
-class DenseSlices(NamedTuple):
-    """The rows of a two-dimensional array (of its transpose, for columns)."""
+class DenseMethods:
+    """What dense slices share, through ``entry(k, j)``: the classes below only say what an entry is."""
 
     values: Any
+
+    def entry(self, k, j):
+        """Return entry ``j`` of slice ``k``."""
+        raise NotImplementedError
 
     def dot_slice(self, k, v):
         """Return ``<slice k, v>`` for an array ``v``, accumulated in float64."""
         total = 0.0
         for j in range(self.values.shape[1]):
-            total += self.values[k, j] * v[j]
+            total += self.entry(k, j) * v[j]
         return total
 
     def add_slice(self, k, c, out):
         """Add ``c`` times slice ``k`` to the vector ``out``."""
         for j in range(self.values.shape[1]):
-            out.add_at(j, c * self.values[k, j])
+            out.add_at(j, c * self.entry(k, j))
 
     def add_outer(self, k, c, H):
         """Add ``c`` times the outer product of slice ``k`` with itself to the array ``H``."""
         for a in range(self.values.shape[1]):
-            scaled = c * self.values[k, a]
+            scaled = c * self.entry(k, a)
             for b in range(self.values.shape[1]):
-                H[a, b] += scaled * self.values[k, b]
+                H[a, b] += scaled * self.entry(k, b)
+
+    def add_squares(self, k, c, out):
+        """Add ``c`` times the squares of the entries of slice ``k`` to the vector ``out``."""
+        for j in range(self.values.shape[1]):
+            out.add_at(j, c * self.entry(k, j) * self.entry(k, j))
+
+    def sum_squares(self, k, weights):
+        """Return the sum of ``weights_j`` times the square of entry j of slice ``k``."""
+        total = 0.0
+        for j in range(self.values.shape[1]):
+            total += weights[j] * self.entry(k, j) * self.entry(k, j)
+        return total
 
     def moments(self, k, weights):
         """Return mean, root mean square and standard deviation of slice ``k`` under ``weights`` that sum to one."""
         mean, square, spread = 0.0, 0.0, 0.0
         for j in range(self.values.shape[1]):
-            mean += weights[j] * self.values[k, j]
-            square += weights[j] * self.values[k, j] * self.values[k, j]
+            mean += weights[j] * self.entry(k, j)
+            square += weights[j] * self.entry(k, j) * self.entry(k, j)
         for j in range(self.values.shape[1]):
-            spread += weights[j] * (self.values[k, j] - mean) ** 2
+            spread += weights[j] * (self.entry(k, j) - mean) ** 2
         return mean, np.sqrt(square), np.sqrt(spread)
-
-    def entry(self, k, j):
-        """Return entry ``j`` of slice ``k``."""
-        return self.values[k, j]
 
     def n_stored(self, k):
         """Return how many entries of slice ``k`` are stored."""
@@ -58,7 +69,47 @@ class DenseSlices(NamedTuple):
     def add_weighted(self, k, weights, c, other, out):
         """Add ``c * sum_i weights_i x_i y_i`` to ``out``: x is slice ``k``, y_i are the slices of ``other``."""
         for i in range(self.values.shape[1]):
-            other.add_slice(i, c * weights[i] * self.values[k, i], out)
+            other.add_slice(i, c * weights[i] * self.entry(k, i), out)
+
+
+def dense_slices(cls: type) -> Any:
+    """Make a NamedTuple class slices of an array ``values``."""
+    return compiled(fill_in(cls, DenseMethods))
+
+
+@dense_slices
+class DenseSlices(NamedTuple):
+    """The rows of a two-dimensional array (of its transpose, for columns)."""
+
+    values: Any
+
+    def entry(self, k, j):
+        """Return entry ``j`` of slice ``k``."""
+        return self.values[k, j]
+
+
+@dense_slices
+class CentredRows(NamedTuple):
+    """The rows of an array less a number ``shift_j`` for each column, by formula: no copy of the data."""
+
+    values: Any
+    shift: Any
+
+    def entry(self, k, j):
+        """Return entry ``j`` of row ``k``, less the shift of its column."""
+        return self.values[k, j] - self.shift[j]
+
+
+@dense_slices
+class CentredColumns(NamedTuple):
+    """The columns of an array, as the rows of its transpose, less a number ``shift_k`` for each of them."""
+
+    values: Any
+    shift: Any
+
+    def entry(self, k, j):
+        """Return entry ``j`` of column ``k``, less its shift."""
+        return self.values[k, j] - self.shift[k]
 
 
 @compiled
@@ -87,6 +138,18 @@ class SparseSlices(NamedTuple):
             scaled = c * self.data[a]
             for b in range(self.indptr[k], self.indptr[k + 1]):
                 H[self.indices[a], self.indices[b]] += scaled * self.data[b]
+
+    def add_squares(self, k, c, out):
+        """Add ``c`` times the squares of the entries of slice ``k`` to the vector ``out``."""
+        for m in range(self.indptr[k], self.indptr[k + 1]):
+            out.add_at(self.indices[m], c * self.data[m] * self.data[m])
+
+    def sum_squares(self, k, weights):
+        """Return the sum of ``weights_j`` times the square of entry j of slice ``k``."""
+        total = 0.0
+        for m in range(self.indptr[k], self.indptr[k + 1]):
+            total += weights[self.indices[m]] * self.data[m] * self.data[m]
+        return total
 
     def moments(self, k, weights):
         """Return mean, root mean square and standard deviation of slice ``k`` under ``weights`` that sum to one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from condgrad.paths.points import InterruptedPathError
 from condgrad.paths.quadratic import duality_gap
 from condgrad.paths.sweep_solver import SweepSolver
 from condgrad.paths.sweeps import Atoms, Fit, renew, sums
+from condgrad.rounding import FORMULA, UNIT, gamma
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _INNER = 0.6  # share of the tolerance that the working set's own gap may use up
@@ -22,6 +24,7 @@ _FIRST = 0.9  # the first atoms are those with at least this share of the larges
 _NEAR = 0.9  # features with at least this share of the largest correlation are asked first in later rounds
 _BATCH = 30  # atoms that enter at least after one look, or a quarter of those with a coefficient
 _OUTSIDE = 1e-12  # of the radius, by which rounding may take a norm beyond it
+_SUMS = 8  # operations beside the products of a sum: centring, scaling, adding up threads
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 
 
@@ -33,7 +36,13 @@ class Point(NamedTuple):
     norm: float
     alpha: float
     gap: float
+    rounding: float
     objective: float
+
+    @property
+    def certified_gap(self) -> float:
+        """The gap with all that rounding may have done to it."""
+        return self.gap + self.rounding
 
 
 class ExactEngine:
@@ -61,6 +70,8 @@ class ExactEngine:
         self.is_atom = np.zeros(columns.norm.size, np.bool_)  # whether a feature is among them
         self.solver: GramSolver | SweepSolver = GramSolver(self)
         self.oracle = LazyOracle(columns, n_stored, self.R)
+        # The largest norm of a column as it is stored: what its sums are made of, its mean included.
+        self.largest_column = float(np.hypot(columns.norm, columns.scale * columns.mean).max())
         mu = float(self.a.sum()) if has_intercept else 0.0
         self.largest = self.oracle.look(self.a, mu, -1.0, np.inf).largest  # lambda_max: every column is seen once
         self.fit, self.largest_now = Fit(self.squared_y, 0.0, 0.0, 0.0, mu), self.largest
@@ -73,15 +84,17 @@ class ExactEngine:
         return 0.5 * self.squared_y
 
     def solve(self, target: float, *, is_penalised: bool, tol: float) -> Point:
-        """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``.
+        """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``, rounding included.
 
         The gap is exact: the oracle proves the largest correlation. It exceeds the limit only where rounding does not
         let it fall any further.
         """
         limit = tol * self.scale
         gap = self._gap(self.fit, target, is_penalised, self.largest_now)
-        if gap <= limit:  # the last point serves for this one too
-            return self._point(gap)
+        rounding = self._rounding_now(target, is_penalised)
+        if gap + rounding <= limit:  # the last point serves for this one too
+            return self._point(gap, rounding)
+        limit = max(limit - rounding, rounding)  # where rounding is more than half of it, that much is the best
         inner_tol = _INNER * limit
         enough = max(inner_tol, _AHEAD * gap) if gap < np.inf else inner_tol
         if is_penalised and not self.solver.is_exact:
@@ -103,7 +116,7 @@ class ExactEngine:
             gap = self._gap(self.fit, target, is_penalised, self.largest_now)
             n_idle = 0 if found.size else n_idle + 1
             if gap <= limit or n_idle > _MOST_IDLE:
-                point = self._point(gap)
+                point = self._point(gap, self._rounding_now(target, is_penalised))
                 self._prune()
                 return point
             if found.size:
@@ -126,7 +139,33 @@ class ExactEngine:
         norm = float(np.abs(x).sum())
         fit = Fit(squared_r, self.squared_y - y_r, y_r - squared_r, norm, 0.0)
         gap = max(self._gap(fit, target, is_penalised, largest), 0.0)
-        return Point(features, x, norm, largest, gap, 0.5 * squared_r)
+        rounding = self.rounding(fit, x.size, largest, target, is_penalised)
+        return Point(features, x, norm, largest, gap, rounding, 0.5 * squared_r)
+
+    def zero(self, rounding: float = 0.0) -> Point:
+        """Return the point w = 0."""
+        return Point(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, self.scale)
+
+    def rounding(self, fit: Fit, n_terms: int, largest: float, target: float, is_penalised: bool) -> float:
+        """Return a bound of what rounding does to the gap at a fit of ``n_terms`` coefficients.
+
+        The reasoning is that of :mod:`condgrad.rounding`: residuals are off by ``delta``, sums over the samples by
+        gamma(n) times the norms of what they multiply.
+        """
+        y, R = math.sqrt(self.squared_y), math.sqrt(max(fit.squared_r, 0.0))
+        spread = fit.norm * self.largest_column + y
+        over_samples = gamma(self.y.size + _SUMS)
+        of_product = over_samples + FORMULA * UNIT
+        delta = gamma(n_terms + _SUMS) * (2.0 * spread + R) + over_samples * abs(fit.mu)
+        of_largest = of_product * (R * self.largest_column + self.l2 * fit.norm)
+        if not is_penalised:
+            moved = target * self.largest_column + spread
+            of_gap = 2.0 * target * of_largest + of_product * (R * (moved + y + R) + self.l2 * fit.norm**2)
+            return of_gap + 2.0 * R * delta + delta * delta + abs(fit.mu) * (moved + R)
+        share = target / largest if largest > 0.0 else 0.0
+        of_dual = y * R * share * (of_largest / largest if largest > 0.0 else 0.0)
+        of_sums = over_samples * (4.0 * self.squared_y + 4.0 * R * R + 2.0 * target * fit.norm) * max(1.0, share)
+        return of_dual + of_sums + R * delta + delta * delta
 
     def check_interrupts(self) -> None:
         """Raise where Ctrl-C was pressed."""
@@ -156,11 +195,15 @@ class ExactEngine:
         is_new = (look.sizes > level) & ~self.is_atom[look.features]
         return look.features[is_new], look.sizes[is_new]
 
-    def _point(self, gap: float) -> Point:
+    def _rounding_now(self, target: float, is_penalised: bool) -> float:
+        return self.rounding(self.fit, int(np.count_nonzero(self.solver.x)), self.largest_now, target, is_penalised)
+
+    def _point(self, gap: float, rounding: float) -> Point:
         x = self.solver.x
         used = np.flatnonzero(x)
+        fit = self.fit
         return Point(
-            self.features[used], x[used], self.fit.norm, self.largest_now, max(gap, 0.0), 0.5 * self.fit.squared_r
+            self.features[used], x[used], fit.norm, self.largest_now, max(gap, 0.0), rounding, 0.5 * fit.squared_r
         )
 
     def _gap(self, fit: Fit, target: float, is_penalised: bool, largest: float) -> float:

@@ -159,15 +159,25 @@ class _Data:
     """X, y and weights, checked, and the features as the path sees them."""
 
     def __init__(self, X: Any, y: Any, sample_weight: Any, settings: _Settings) -> None:
-        self.matrix = Matrix(convert.as_data(X))
+        self.X = convert.as_data(X)
+        self.matrix = Matrix(self.X)
         self.n_samples, self.n_features = self.matrix.shape
         self.y = convert.as_targets(y, self.n_samples)
         self.weight = convert.as_weights(sample_weight, self.n_samples)
+        if settings.fit_intercept:  # which takes up what is subtracted: large means shall cost no digits
+            self.matrix = self.matrix.centred(self.weight)
         self.has_intercept, self.l2 = settings.fit_intercept, settings.l2
         self.y_mean = float(self.weight @ self.y) if settings.fit_intercept else 0.0
         self.target = self.y - self.y_mean
         self.scale = 0.5 * float((self.weight * self.target) @ self.target)
         self.columns: Columns = make_columns(self.matrix, self.weight, settings.fit_intercept, settings.standardize)
+
+    def intercept(self, features: np.ndarray, w: np.ndarray) -> float:
+        """Return the intercept that belongs to the coefficients w of some features, all as given."""
+        mean = self.columns.mean[features]
+        if self.matrix.shift is not None:
+            mean = mean + self.matrix.shift[features]
+        return self.y_mean - float(mean @ w)
 
     def engine(self, interrupts: Interrupts) -> ExactEngine:
         """Return an exact engine that stands at w = 0."""
@@ -211,7 +221,8 @@ class _ExactPath:
         """Return the solutions at the first radii, or penalties, of those that are left."""
         engine, begun = self.engine, time.perf_counter()
         if targets[0] == 0.0 or engine.largest == 0.0:
-            points = [Point(np.empty(0, np.int64), np.empty(0), 0.0, engine.largest, 0.0, engine.scale)]
+            exact = targets[0] == 0.0  # the only point of its ball
+            points = [engine.zero(0.0 if exact else engine.rounding(engine.fit, 0, 0.0, targets[0], self.is_penalised))]
         else:
             points = self.leaps.advance(targets)
         seconds = (time.perf_counter() - begun) / len(points)
@@ -234,8 +245,9 @@ class _ExactPath:
             radius=point.norm if self.is_penalised else target,
             alpha=target if self.is_penalised else point.alpha,
             gap=point.gap,
+            rounding=point.rounding,
             objective=point.objective,
-            intercept=self.data.y_mean - float(self.data.columns.mean[point.features] @ w),
+            intercept=self.data.intercept(point.features, w),
             seconds=seconds,
         )
 
@@ -255,7 +267,7 @@ def _randomized_path(data: _Data, settings: _Settings, engine: Any, random_state
         return w * (radius / norm) if norm > 0.0 else w
 
     loss, ball = Squared(), L1Ball(1.0)  # type: ignore[call-arg]
-    problem = Problem(data.matrix.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
+    problem = Problem(data.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
     return MinimizedPath(
         problem,
         L1Ball,

@@ -26,7 +26,6 @@ _LONGER = 2.0  # times the last leap that the next one may be at most
 _SHORTER = 0.25
 _FIRST = 1e-2  # the first leap from zero, relative to the last radius, where no points are given
 _SHORTEST = 1e-6  # the other leaps, at least
-_ROUNDING = 1e-13  # gaps below this share of the objective at zero may be rounding
 _CLOSEST = 1e-9  # ends that are closer to each other than this, relative to the radius, have no point between them
 
 
@@ -47,8 +46,7 @@ class Leaps:
 
     def __init__(self, engine: ExactEngine, is_penalised: bool, tol: float) -> None:
         self.engine, self.is_penalised, self.tol = engine, is_penalised, tol
-        zero = Point(np.empty(0, np.int64), np.empty(0), 0.0, engine.largest, 0.0, engine.scale)
-        self.end = End(engine.largest if is_penalised else 0.0, zero, engine.y)
+        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.y)
         self.length = 1.0
         self.falls_short = False  # whether rounding has left a line without a certificate
 
@@ -77,7 +75,7 @@ class Leaps:
     def _fill(self, left: End, right: End, targets: np.ndarray) -> list[Point]:
         """Return the points between two ends; where the line does not serve, the middle one is solved."""
         points = [self._between(left, right, float(target)) for target in targets]
-        if all(point.gap <= self.tol * self.engine.scale for point in points):
+        if all(point.certified_gap <= self.tol * self.engine.scale for point in points):
             return points
         half = targets.size // 2
         middle = self._solve(float(targets[half]), self.tol)
@@ -87,10 +85,11 @@ class Leaps:
     def _split(self, left: End, right: End) -> list[End]:
         """Return the right end, and ends before it where one line does not serve."""
         gap, limit = self._largest_gap(left, right), self.tol * self.engine.scale
-        if gap <= limit:
+        rounding = right.point.rounding
+        if gap + rounding <= limit:
             return [right]
         is_close = right.target - left.target <= _CLOSEST * right.target
-        if is_close or gap <= _ROUNDING * self.engine.scale or max(left.point.gap, right.point.gap) > limit:
+        if is_close or gap <= rounding or max(left.point.certified_gap, right.point.certified_gap) > limit:
             self.falls_short = True  # no point between the two would help
             return [right]
         middle = self._solve(0.5 * (left.target + right.target), _ENDS * self.tol)

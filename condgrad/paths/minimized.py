@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.evaluation import Evaluation
 from condgrad.minimize import minimize
 from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import multiplier
-from condgrad.result import Status
+from condgrad.result import Result, Status
 
 
 class MinimizedPath:
@@ -53,7 +54,8 @@ class MinimizedPath:
         radius, begun = float(targets[0]), time.perf_counter()
         if radius == 0.0:
             zero = self.problem.evaluate(self.w)
-            return [self._solved(radius, zero.objective, 0.0, zero.gradient, zero.intercept, begun)]
+            zero = zero._replace(gap=0.0, rounding=0.0)  # the only point of its ball
+            return [self._solved(radius, zero, zero.gradient, begun)]
         problem = self.problem.over(self.make(radius))
         result = minimize(
             problem,
@@ -65,20 +67,27 @@ class MinimizedPath:
         )
         if result.status is Status.INTERRUPTED:
             raise InterruptedPathError
-        if result.gap > self.tol * self.scale:
+        if result.gap + result.rounding > self.tol * self.scale:
             self.shortfall = result.status
         self.w = result.w
         self.epochs += result.n_epochs
         self.n_lmo += result.n_lmo
         r = problem.gradient(result.w)
-        return [self._solved(radius, result.objective, result.gap, r, result.intercept, begun)]
+        return [self._solved(radius, result, r, begun)]
 
-    def _solved(
-        self, radius: float, objective: float, gap: float, r: np.ndarray, intercept: float, begun: float
-    ) -> Solved:
-        features, alpha = np.flatnonzero(self.w), multiplier(self.unit, r)
-        seconds = time.perf_counter() - begun
-        return Solved(features, self.w[features], radius, alpha, gap, objective, intercept, seconds)
+    def _solved(self, radius: float, found: Evaluation | Result, r: np.ndarray, begun: float) -> Solved:
+        features = np.flatnonzero(self.w)
+        return Solved(
+            features=features,
+            w=self.w[features],
+            radius=radius,
+            alpha=multiplier(self.unit, r),
+            gap=found.gap,
+            rounding=found.rounding,
+            objective=found.objective,
+            intercept=found.intercept,
+            seconds=time.perf_counter() - begun,
+        )
 
     def totals(self) -> tuple[int, int]:
         """Return the columns seen and the oracle calls."""

@@ -22,10 +22,11 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
 from condgrad.paths.columns import Columns
+from condgrad.rounding import gamma
 
 _BLOCK = 128  # bounds compared at a time: counting those above the threshold vectorises
 _WORTH_THREADS = 400_000  # multiply-adds that a look should have before both cores pay
-_ROUNDING = 1e-14  # relative error that bounds allow a computed correlation
+_SUMS = 8  # operations beside the products of a correlation
 
 
 class Look(NamedTuple):
@@ -42,6 +43,7 @@ class LazyOracle:
     def __init__(self, columns: Columns, n_stored: int, R: np.ndarray) -> None:
         self.columns = columns
         n_features = columns.norm.shape[0]
+        self.rounding = 2.0 * gamma(R.size + _SUMS)  # relative error that bounds allow a computed correlation
         self.apart = threads.cut(n_features, n_stored, getattr(columns.slices, "indptr", None))
         self.alone = np.array([0, n_features])
         self.work = n_stored / n_features  # of a column, on average
@@ -62,7 +64,7 @@ class LazyOracle:
         if self.most.size > 1:
             changes = np.sort(changes)[::-1]
         distances = np.sqrt(np.cumsum(changes)[self.most - 1])
-        self.B, self.D = beta * self.B, beta * self.D + distances + _ROUNDING * size
+        self.B, self.D = beta * self.B, beta * self.D + distances + self.rounding * size
         self.R[:] = R
         if self.B < 1e-9:
             self.key *= self.B

@@ -32,6 +32,8 @@ class PathInfo(NamedTuple):
     gap, relative_gap : array
         The exact gap (of Frank-Wolfe for radii, of duality for penalties) and its share of the objective at zero: for
         the Lasso half the weighted mean of y^2 (of its deviation from the mean, with an intercept).
+    rounding : array
+        A bound for what floating point may have done to each gap: gap + rounding certifies the point, always.
     objective : array
         F(w): for the Lasso half the weighted mean of the squared residuals, and (l2/2) ||w||_2^2.
     n_nonzero, intercept : array
@@ -52,6 +54,7 @@ class PathInfo(NamedTuple):
     alpha: np.ndarray
     gap: np.ndarray
     relative_gap: np.ndarray
+    rounding: np.ndarray
     objective: np.ndarray
     n_nonzero: np.ndarray
     intercept: np.ndarray
@@ -77,9 +80,15 @@ class Solved(NamedTuple):
     radius: float
     alpha: float
     gap: float
+    rounding: float
     objective: float
     intercept: float
     seconds: float
+
+    @property
+    def certified_gap(self) -> float:
+        """The gap with all that rounding may have done to it."""
+        return self.gap + self.rounding
 
 
 class Path(Protocol):
@@ -134,9 +143,10 @@ def collect(
     except InterruptedPathError:
         status = Status.INTERRUPTED
     points = [solved[k] for k in sorted(solved)]
-    is_certified = all(point.gap <= path.tol * path.scale for point in points) and not path.falls_short
-    if status is Status.CONVERGED and not is_certified:
-        status = path.shortfall
+    missed = [point for point in points if point.certified_gap > path.tol * path.scale]
+    if status is Status.CONVERGED and (missed or path.falls_short):
+        is_rounding = all(point.gap <= point.rounding for point in missed)
+        status = Status.ROUNDING if is_rounding else path.shortfall
     info = _info(points, status, path)
     return info.radius.copy(), _matrix(points, path.n_features), info
 
@@ -175,11 +185,17 @@ def _progress(step: int, solved: dict[int, Solved], k: int, path: Path) -> Progr
         seconds=sum(done.seconds for done in solved.values()),
         objective=point.objective,
         gap=point.gap,
+        rounding=point.rounding,
         gap_estimate=point.gap,
         n_nonzero=point.features.size,
-        lower_bound=point.objective - point.gap if path.gap_bounds_objective else -np.inf,
+        lower_bound=_lower_bound(point) if path.gap_bounds_objective else -np.inf,
         w=w,
     )
+
+
+def _lower_bound(point: Solved) -> float:
+    """Return F(w) less the gap, and less what rounding may have added to either."""
+    return point.objective * (1.0 - 1e-12) - 2.0 * point.rounding - point.gap
 
 
 def _info(points: list[Solved], status: Status, path: Path) -> PathInfo:
@@ -190,6 +206,7 @@ def _info(points: list[Solved], status: Status, path: Path) -> PathInfo:
         alpha=np.array([point.alpha for point in points]),
         gap=gap,
         relative_gap=gap / path.scale if path.scale > 0.0 else gap,
+        rounding=np.array([point.rounding for point in points]),
         objective=np.array([point.objective for point in points]),
         n_nonzero=np.array([point.features.size for point in points], dtype=np.int64),
         intercept=np.array([point.intercept for point in points]),

@@ -35,7 +35,7 @@ class Parts:
         self.batch_size = solver.first_batch_size(self.n)
         self.batches_grow = solver.batches_grow
         self.gradients_per_sample = solver.gradients_per_sample
-        self.b = np.array([self.problem.best_intercept(self.first)])
+        self.b = np.array([self.problem.best_offset(self.first)])
         self.view: Any = self.problem.finite_sum(self.b)
 
     def iterate(self, *, shrinks: bool = True) -> Any:

@@ -214,7 +214,7 @@ class Run:
     def evaluate(self) -> Evaluation:
         """Return objective and gap at w; an intercept is minimised here, between blocks of steps."""
         evaluation = self.problem.evaluate(self.w)
-        self.parts.b[0] = evaluation.intercept
+        self.parts.b[0] = evaluation.offset
         return evaluation
 
     def _pick(self) -> None:

@@ -134,7 +134,6 @@ class Corrective:
     array([2.])
     """
 
-    evaluates_afresh = True  # what it knows of w comes from a pass at w itself
     needs_curvature = True  # of the problem, on atoms
 
     def __repr__(self) -> str:

@@ -1,0 +1,93 @@
+r"""How far rounding can be from the truth: bounds of the errors of the sums that a certificate is made of.
+
+A sum of m products in floating point, in any order, is wrong by at most gamma(m) times the sum of their sizes. The
+sizes are bounded after the fact, from norms that cost little. With weights v_i that sum to one, ||a||^2 = sum_i v_i
+a_i^2 is the norm of anything that has one number per sample. For F(w) = sum_i v_i f(x_i'w + b, y_i) they are
+
+* ``slope`` = ||f'||, ``prediction`` = ||Xw + b||, ``target`` = ||y||, ``value`` = sum_i v_i |f_i|;
+* ``spread`` = sum_j |w_j| ||x_j||, which bounds the sizes of the sums Xw;
+* ``reach``, the farthest that predictions can move: the largest sum_j ||x_j|| |w_j - s_j| over points w, s of the set.
+
+Let p be the predictions as computed, off by at most ``delta`` in this norm. A convex loss lies above its tangents at p,
+so for every w' of the set and every intercept b', with alpha_i = v_i f'(p_i),
+
+    F(w) - F(w') <= <X'alpha, w - w'> + (b - b') sum_i alpha_i + 2 slope delta + L delta^2,
+
+and the computed gap differs from the first term by what rounding did to alpha (a few units of each derivative, times
+``reach``), to the sums X'alpha (gamma(n) slope reach), to the gap's own two sums, and to the oracle. L delta ``reach``
+is added as well: so the exact gap at w itself, not only F(w) - F*, is at most gap + rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+UNIT = 2.0**-53  # the relative error of one operation
+FORMULA = 16.0  # units that the formulas of a loss may be wrong by, relative to their parts
+_SLACK = 1.01  # for the rounding of the bounds themselves
+
+
+def gamma(m: float) -> float:
+    """Return the relative error that a sum of ``m`` products can have, relative to the sum of their sizes.
+
+    >>> gamma(1) > 2.0**-53
+    True
+    """
+    return m * UNIT / (1.0 - m * UNIT) if m * UNIT < 0.5 else math.inf
+
+
+class Sizes(NamedTuple):
+    """Norms over the samples at one point; see the formulas above. ``balance`` is |sum_i alpha_i| as computed."""
+
+    slope: float
+    prediction: float
+    target: float
+    value: float
+    balance: float
+
+
+class Bounds(NamedTuple):
+    """What rounding may have done: to the gap as a bound of F(w) - F*, and to the objective."""
+
+    gap: float
+    objective: float
+
+    def with_oracle(self, rounding: float) -> Bounds:
+        """Return the bounds with what the oracle and the gap's own sums add."""
+        return Bounds(self.gap + rounding, self.objective)
+
+
+def bounds(
+    sizes: Sizes,
+    *,
+    n_samples: int,
+    n_terms: int,
+    spread: float,
+    reach: float,
+    free_reach: float,
+    L: float,
+    formula: float,
+) -> Bounds:
+    """Return the bounds for losses of linear predictions, without the gap's own sums and the oracle.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    n_samples, n_terms : int
+        The number of samples, and the most nonzero products that a prediction sums up.
+    spread, reach : float
+        See above; ``reach`` counts what an intercept can add.
+    free_reach : float
+        How far from the present intercept the best one can be (0 without an intercept).
+    L : float
+        A Lipschitz constant of f' around the predictions.
+    formula : float
+        A bound for the norm of the errors of the derivatives, in units of ``FORMULA * UNIT``.
+    """
+    delta = gamma(n_terms + 4) * spread + 2.0 * UNIT * sizes.prediction
+    sums = gamma(n_samples + 4)
+    of_slopes = FORMULA * UNIT * formula + sums * sizes.slope
+    gap = (2.0 * sizes.slope + L * (delta + reach)) * delta + of_slopes * reach + sizes.balance * free_reach
+    parts = sizes.value + (sizes.slope + sizes.target) * (1.0 + sizes.prediction) + sizes.slope * sizes.target
+    return Bounds(_SLACK * gap, _SLACK * ((FORMULA * UNIT + sums) * parts + sizes.slope * delta))

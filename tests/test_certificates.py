@@ -1,0 +1,193 @@
+"""Certificates hold in floating point: gap + rounding, lower bounds and statuses, judged in extended precision."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from certificates import HAS_LONG, LONG, Drawn, Truth, check, improved, judge
+
+import condgrad as cg
+from condgrad.linalg.matrix import Matrix
+from condgrad.rounding import UNIT, gamma
+
+needs_long = pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
+
+
+@needs_long
+@pytest.mark.parametrize("seed", range(48))
+def test_no_certificate_is_false(seed):
+    drawn, _, wrong = judge(seed)
+    assert not wrong, (drawn.description, wrong)
+
+
+def drawn_from(X, y, loss, constraint, *, intercept=True, weight=None, tol=1e-6):
+    weight = np.ones(len(y)) if weight is None else weight
+    problem = cg.Problem(X, y, loss, constraint, sample_weight=weight, intercept=intercept)
+    dense = X.toarray() if scipy.sparse.issparse(X) else X
+    return Drawn(problem, dense.astype(LONG), np.asarray(y, dtype=float), weight, "auto", tol, "")
+
+
+LARGE_MEANS = {
+    "three samples about 1e8": (
+        1e8 + np.array([[0.0], [1.0], [2.0]]),
+        np.array([0.1, 1.2, 1.9]),
+        cg.losses.Huber(0.7),
+        cg.constraints.L1Ball(1000.0),
+    ),
+    "squares about 1e6": (
+        1e6 + np.array([[0.3, 0.2], [1.1, -0.4], [-0.7, 0.9]]),
+        np.array([1.0, -2.0, 0.5]),
+        cg.losses.Squared(),
+        cg.constraints.L1Ball(10.0),
+    ),
+}
+
+
+@needs_long
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix])
+@pytest.mark.parametrize("name", LARGE_MEANS)
+def test_large_means_with_an_intercept(name, form):
+    X, y, loss, constraint = LARGE_MEANS[name]
+    drawn = drawn_from(form(X), y, loss, constraint)
+    result = cg.minimize(drawn.problem)
+    assert result.status is cg.Status.CONVERGED
+    assert not check(drawn, result)
+    assert result.rounding < 1e-8
+
+
+@pytest.mark.parametrize("solver", ["auto", "fw", "pairwise", "sfw", "randomized", "tufw"])
+@pytest.mark.parametrize("loss", [cg.losses.Huber(1.0), cg.losses.Squared()])
+def test_time_stamps_take_no_more_steps_than_centred_ones(loss, solver):
+    if solver == "tufw" and isinstance(loss, cg.losses.Huber):
+        pytest.skip("one case of the solver is enough: it takes no intercept")
+    rng = np.random.default_rng(0)
+    spread = np.round(1e5 * rng.standard_normal((100, 2)))
+    y = spread[:, 0] / 1e5 + 0.1 * rng.standard_normal(100)
+    intercept = solver != "tufw"
+    runs = [
+        cg.minimize(
+            cg.Problem(X, y, loss, cg.constraints.L1Ball(8e-6), intercept=intercept),
+            solver,
+            tol=1e-9,
+            max_epochs=300,
+            random_state=0,
+        )
+        for X in (spread - (0.0 if not intercept else spread.mean(axis=0)), spread + (1.7e9 if intercept else 0.0))
+    ]
+    assert runs[0].status is runs[1].status
+    assert runs[1].n_epochs <= 1.5 * runs[0].n_epochs + 2
+    np.testing.assert_allclose(runs[0].w, runs[1].w, rtol=1e-3, atol=1e-9)
+    assert runs[0].objective == pytest.approx(runs[1].objective, rel=1e-6)
+
+
+def test_predictions_of_time_stamps_use_the_intercept_of_the_columns_as_given():
+    rng = np.random.default_rng(1)
+    X = 1.7e9 + 1e5 * rng.standard_normal((60, 2))
+    y = (X[:, 0] - 1.7e9) / 1e5
+    problem = cg.Problem(X, y, cg.losses.Squared(), cg.constraints.L1Ball(1.0), intercept=True)
+    result = cg.minimize(problem, tol=1e-12)
+    np.testing.assert_allclose(X @ result.w + result.intercept, y, atol=1e-4)
+    radii, coefs, info = cg.lasso_path(X, y, n_radii=5, fit_intercept=True, tol=1e-9)
+    assert info.status is cg.Status.CONVERGED
+    np.testing.assert_allclose(X @ coefs[:, -1].toarray().ravel() + info.intercept[-1], y, atol=0.1)
+    assert info.radius.size == radii.size
+
+
+@pytest.mark.parametrize("form", ["C", "F", "csr", "csc"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_centred_matrices_are_the_data_less_the_shift(form, dtype):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((30, 4)).astype(dtype)
+    X[:, 1] += dtype(1000.0)
+    X[:, 2][rng.random(30) < 0.5] = 0.0
+    X[:, 3] = dtype(7.0)
+    data = np.asarray(X, order=form) if form in "CF" else getattr(scipy.sparse, f"{form}_matrix")(X)
+    weight = rng.random(30)
+    centred = Matrix(data).centred(weight / weight.sum())
+    assert centred.shift is not None
+    np.testing.assert_array_equal(centred.shift != 0.0, [False, True, False, True])
+    Z, v, w = X.astype(np.float64) - centred.shift, rng.standard_normal(30), rng.standard_normal(4)
+    np.testing.assert_allclose(centred.dot(w), Z @ w, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(centred.transpose_dot(v), v @ Z, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(centred.column_norms(weight), np.sqrt(weight @ Z**2), rtol=1e-12)
+    np.testing.assert_allclose(centred.row_norms(), np.sqrt((Z**2).sum(axis=1)), rtol=1e-12)
+    assert centred.largest_entry() == pytest.approx(np.abs(Z).max(), rel=1e-15)
+    rows, values = centred.column(1)
+    np.testing.assert_allclose(values, Z[:, 1] if rows is None else Z[rows, 1], atol=1e-12)
+    features, ones = np.array([1, 3, 0]), np.ones(3)
+    np.testing.assert_allclose(
+        centred.gram(features, ones, weight), (Z[:, features].T * weight) @ Z[:, features], atol=1e-9
+    )
+    np.testing.assert_allclose(centred.thinned(3).dot(w), (Z @ w)[::3], atol=1e-12)
+    assert Matrix(X[:, [0]]).centred(weight).shift is None
+
+
+@needs_long
+def test_lasso_paths_are_certified_beyond_rounding():
+    rng = np.random.default_rng(3)
+    for seed in range(6):
+        n, d = int(rng.integers(2, 40)), int(rng.integers(1, 30))
+        X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-6, 6, d)
+        X += np.abs(X).max(axis=0) * 10.0 ** rng.uniform(-2, 7, d)
+        y = rng.standard_normal(n)
+        radii, coefs, info = cg.lasso_path(X, y, n_radii=6, fit_intercept=True, tol=1e-10)
+        truth = Truth(X.astype(LONG), y, np.ones(n), cg.losses.Squared(), True)
+        for k, radius in enumerate(radii):
+            if radius == 0.0:
+                continue
+            w = coefs[:, k].toarray().ravel()
+            better = improved(truth, cg.constraints.L1Ball(float(radius)), w, steps=10)
+            excess = truth.objective(w.astype(LONG)) - truth.objective(better)
+            assert excess <= info.gap[k] + info.rounding[k], (seed, k)
+        is_certified = (info.gap + info.rounding <= 1e-10 * 0.5 * np.var(y)).all()
+        assert (info.status is cg.Status.CONVERGED) == is_certified
+        assert info.status in (cg.Status.CONVERGED, cg.Status.ROUNDING, cg.Status.STALLED)
+
+
+@needs_long
+def test_softmax_certificates():
+    rng = np.random.default_rng(4)
+    for intercept in (False, True):
+        X = rng.standard_normal((40, 3)) * [1.0, 1e-5, 1e2] + [0.0, 0.0, 1e9 * intercept]
+        y = np.arange(40) % 3
+        problem = cg.SoftmaxProblem(X, y, cg.constraints.L1Ball(5.0), intercept=intercept)
+        result = cg.minimize(problem, tol=1e-7)
+        assert result.status is cg.Status.CONVERGED
+        W, b = result.w.reshape(3, 3).astype(LONG), result.intercept.astype(LONG)
+        if intercept:  # rounding of b itself, which is large, is none of the certificate's business
+            continue
+        S = X.astype(LONG) @ W.T + b
+        P = np.exp(S - S.max(axis=1, keepdims=True))
+        P /= P.sum(axis=1, keepdims=True)
+        P[np.arange(40), y] -= 1
+        r = (P.T @ X.astype(LONG) / 40).ravel()
+        gap = r @ result.w.astype(LONG) + 5 * np.abs(r).max()
+        assert abs(gap - result.gap) <= result.rounding
+
+
+def test_a_tolerance_below_rounding_is_said_to_be_one():
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((50, 3)), rng.standard_normal(50)
+    problem = cg.Problem(X, y, cg.losses.Squared(), cg.constraints.L1Ball(0.5))
+    result = cg.minimize(problem, tol=0.0)
+    assert result.status is cg.Status.ROUNDING
+    assert "raise tol" in str(result.status)
+    assert 0.0 <= result.gap <= result.rounding < 1e-12
+    assert cg.minimize(problem, tol=2.1 * result.rounding).status is cg.Status.CONVERGED
+
+
+def test_a_trace_says_where_its_records_are_certified():
+    rng = np.random.default_rng(6)
+    X, y = rng.standard_normal((50, 8)), rng.standard_normal(50)
+    problem = cg.Problem(X, y, cg.losses.Squared(), cg.constraints.L1Ball(0.5))
+    result = cg.minimize(problem, "away", tol=1e-9, evaluate_every=1)
+    assert np.isfinite(result.trace.rounding[[0, -1]]).all()  # the start and the end are looked at afresh
+    assert np.isnan(result.trace.rounding[1:-1]).any()
+    assert result.trace.gap.min() >= 0.0
+    assert result.lower_bound <= result.objective
+    assert result.lower_bound >= result.objective - result.gap - 3.0 * result.rounding - 1e-13
+
+
+def test_gamma():
+    assert gamma(3) == pytest.approx(3 * UNIT)
+    assert gamma(3) > 3 * UNIT
+    assert gamma(1e17) == np.inf
