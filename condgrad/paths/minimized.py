@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from condgrad.compiled import Stopwatch
 from condgrad.minimize import minimize
 from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import multiplier
@@ -50,10 +50,14 @@ class MinimizedPath:
 
     def advance(self, targets: np.ndarray) -> list[Solved]:
         """Return the solver's answer at the first radius of those that are left."""
-        radius, begun = float(targets[0]), time.perf_counter()
+        with Stopwatch() as watch:
+            solved = self._solve(float(targets[0]))
+        return [solved._replace(seconds=watch.seconds)]
+
+    def _solve(self, radius: float) -> Solved:
         if radius == 0.0:
             zero = self.problem.evaluate(self.w)
-            return [self._solved(radius, zero.objective, 0.0, zero.gradient, zero.intercept, begun)]
+            return self._solved(radius, zero.objective, 0.0, zero.gradient, zero.intercept)
         problem = self.problem.over(self.make(radius))
         result = minimize(
             problem,
@@ -71,14 +75,11 @@ class MinimizedPath:
         self.epochs += result.n_epochs
         self.n_lmo += result.n_lmo
         r = problem.gradient(result.w)
-        return [self._solved(radius, result.objective, result.gap, r, result.intercept, begun)]
+        return self._solved(radius, result.objective, result.gap, r, result.intercept)
 
-    def _solved(
-        self, radius: float, objective: float, gap: float, r: np.ndarray, intercept: float, begun: float
-    ) -> Solved:
+    def _solved(self, radius: float, objective: float, gap: float, r: np.ndarray, intercept: float) -> Solved:
         features, alpha = np.flatnonzero(self.w), multiplier(self.unit, r)
-        seconds = time.perf_counter() - begun
-        return Solved(features, self.w[features], radius, alpha, gap, objective, intercept, seconds)
+        return Solved(features, self.w[features], radius, alpha, gap, objective, intercept, seconds=0.0)
 
     def totals(self) -> tuple[int, int]:
         """Return the columns seen and the oracle calls."""
