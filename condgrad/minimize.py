@@ -11,6 +11,7 @@ import numpy as np
 from condgrad import solvers
 from condgrad.checkpoint import Checkpoint
 from condgrad.choice import choose
+from condgrad.compiled import Stopwatch
 from condgrad.completion.problem import CompletionProblem
 from condgrad.evaluation import Evaluation
 from condgrad.general_problem import GeneralProblem
@@ -266,12 +267,12 @@ class _Run:
         )
 
     def _step(self) -> None:
-        start = time.perf_counter()
         self.was_still = self.state.is_still
         steps = self.limits.max_steps - self.t
         epochs = min(self.next_record, self.first_epoch + self.limits.max_epochs) - self.epoch
-        self.t += self.solver.advance(self.problem, self.state, self.t, steps, epochs)
-        self.seconds += time.perf_counter() - start
+        with Stopwatch() as watch:
+            self.t += self.solver.advance(self.problem, self.state, self.t, steps, epochs)
+        self.seconds += watch.seconds
 
     def _save(self) -> None:
         assert self.checkpoint is not None

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from condgrad.compiled import announce_to
 from condgrad.trace import Progress
 
 
@@ -57,8 +58,15 @@ def _progress_line(limits: Any) -> Iterator[Callable[[Progress], None]]:
 def line_writer() -> Iterator[tuple[Callable[[str], None], bool]]:
     """Yield a function that shows a line, and whether it is live.
 
-    A live line stays in its place on a terminal and is kept up to date; elsewhere each line goes below the last.
+    A live line stays in its place on a terminal and is kept up to date; elsewhere each line goes below the last. That
+    kernels are being compiled is a line as well.
     """
+    with _lines() as (write, is_live), announce_to(write):
+        yield write, is_live
+
+
+@contextlib.contextmanager
+def _lines() -> Iterator[tuple[Callable[[str], None], bool]]:
     try:
         from rich.console import Console
         from rich.live import Live

@@ -21,11 +21,11 @@ def count_nonzero(w: Any) -> int:
 class Progress(NamedTuple):
     """One record of a run; a callback receives it and may return True to stop.
 
-    ``seconds`` counts the solver's own time, without evaluations and callbacks. ``gap`` is the exact Frank-Wolfe gap
-    at ``w``, and ``rounding`` a bound of its rounding error (nan where the iterate was not looked at afresh).
-    ``gap_estimate`` is what the solver itself takes the gap for (the smoothed stochastic gap of a stochastic one, the
-    gap over a sample of the atoms of ``randomized``: no certificates), and ``lower_bound`` the best certified bound of
-    F* so far (-inf for a non-convex loss). ``w`` is the solver's own array: copy it to keep it.
+    ``seconds`` counts the solver's own time, without evaluations, callbacks and compilation. ``gap`` is the exact
+    Frank-Wolfe gap at ``w``, and ``rounding`` a bound of its rounding error (nan where the iterate was not looked at
+    afresh). ``gap_estimate`` is what the solver itself takes the gap for (the smoothed stochastic gap of a stochastic
+    one, the gap over a sample of the atoms of ``randomized``: no certificates), and ``lower_bound`` the best certified
+    bound of F* so far (-inf for a non-convex loss). ``w`` is the solver's own array: copy it to keep it.
     """
 
     step: int

@@ -3,9 +3,13 @@
 Everything runs in new processes with a cache folder of their own.
 """
 
+import concurrent.futures
+import importlib
+import inspect
 import os
 import pathlib
 import pickle
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -15,10 +19,13 @@ import numba
 import pytest
 
 import condgrad
-from condgrad import compiled
+from condgrad.compiled import cache, sources, store
 
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 
+MODULES = [
+    found.name for found in pkgutil.walk_packages(condgrad.__path__, "condgrad.") if not found.name.endswith("__main__")
+]
 LOSS = """
     from typing import NamedTuple
     from condgrad.losses import loss
@@ -57,12 +64,12 @@ def run(tmp_path):
     """
     (tmp_path / "cache").mkdir()
     source = pathlib.Path(condgrad.__file__).parent
-    shutil.copytree(source, tmp_path / "condgrad", ignore=shutil.ignore_patterns("*.nbi", "*.nbc"))
+    shutil.copytree(source, tmp_path / "condgrad", ignore=shutil.ignore_patterns("*.kernel"))
 
-    def run(code, **environment):
-        (tmp_path / "script.py").write_text(textwrap.dedent(code))
+    def run(code, script="script.py", **environment):
+        (tmp_path / script).write_text(textwrap.dedent(code))
         done = subprocess.run(
-            [sys.executable, "-B", "-W", "error", "script.py"],
+            [sys.executable, "-B", "-W", "error", script],
             cwd=tmp_path,
             env={
                 **os.environ,
@@ -84,7 +91,7 @@ def write(path, code):
 
 
 def n_cached(tmp_path, name):
-    return len(list((tmp_path / "cache").rglob(f"*{name}*.nbc")))
+    return len(list((tmp_path / "cache").rglob(f"*{name}*.kernel")))
 
 
 def test_an_edited_loss_runs_its_new_code(tmp_path, run):
@@ -170,35 +177,86 @@ def test_an_edit_of_the_package_changes_the_key(tmp_path, run):
     assert "0.5" in squared.read_text()
     squared.write_text(squared.read_text().replace("0.5", "1.5"))
     assert run(use) == ["1.5", "0"]
-    slices = tmp_path / "condgrad" / "linalg" / "slices.py"
-    slices.write_text(slices.read_text() + "\n# an edit\n")
+    samples = tmp_path / "condgrad" / "samples.py"
+    samples.write_text(samples.read_text() + "\n# an edit\n")
     assert run(use) == ["1.5", "0"]
+    lasso = tmp_path / "condgrad" / "paths" / "lasso.py"
+    lasso.write_text(lasso.read_text() + "\n# an edit\n")
+    assert run(use) == ["1.5", "1"], "nothing that this kernel is made of imports the paths"
 
 
-def test_every_file_that_kernels_are_made_of_is_in_the_key():
-    """A class or kernel needs compiled.py, directly or by @loss and @constraint_set; those files are all hashed.
+def test_a_constant_of_an_imported_file_is_part_of_the_key(tmp_path, run):
+    """Of a user's file that his loss imports from: numbers have no module that they could be traced by."""
+    write(tmp_path / "helper.py", "FACTOR = 3.0")
+    write(tmp_path / "mine.py", "from helper import FACTOR\n" + textwrap.dedent(LOSS.format(factor="FACTOR")))
+    assert run(USE.format(module="mine")) == ["3.0", "0"]
+    assert run(USE.format(module="mine")) == ["3.0", "1"]
+    write(tmp_path / "helper.py", "FACTOR = 5.0")
+    assert run(USE.format(module="mine")) == ["5.0", "0"]
 
-    Files of losses and sets that do not mention it hold classes that kernels take as arguments: hashed as such.
+
+def test_what_is_edited_while_a_process_runs_is_not_kept_under_the_new_text(tmp_path, run):
+    squared = tmp_path / "condgrad" / "losses" / "squared.py"
+    use = f"""
+        import pathlib, time
+        import numpy as np
+        from condgrad import losses, samples
+        loss = losses.Squared()
+        file = pathlib.Path({str(squared)!r})
+        time.sleep(0.05)
+        {{edit}}
+        one = samples.Samples(loss, np.zeros(2), np.full(2, 0.5))
+        print(samples.value(one, np.ones(2), 0.0))
     """
-    root = pathlib.Path(condgrad.__file__).parent
-    for path in root.rglob("*.py"):
-        source = path.read_text(encoding="utf-8")
-        if "@kernel" in source or "@compiled" in source or "njit" in source:
-            assert "compiled" in source, f"{path.name} holds compiled code that the key of the cache does not see."
+    edit = 'file.write_text(file.read_text().replace("0.5", "1.5"))'
+    assert run(use.replace("{edit}", edit)) == ["0.5"]
+    assert run(use.replace("{edit}", "")) == ["1.5"]
 
 
-def test_key_holds_package_and_classes():
-    from numba import typeof
+def test_the_text_of_a_module_tells_where_its_names_come_from():
+    """The ground of the key: whatever a module holds that another one has defined, its imports lead to."""
+    for name in MODULES:
+        for value in vars(importlib.import_module(name)).values():
+            home = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+            # A folder holds its modules without an import of its own.
+            if isinstance(home, str) and sources.is_ours(home) and not home.startswith(f"{name}."):
+                assert sources._file_of(home) in sources._reach(name), f"{name} holds {value!r}"
 
-    one = typeof(condgrad.constraints.Shift(condgrad.constraints.L1Ball(1.0), offset=[0.0]))
-    names = [cls.__name__ for cls in compiled._classes(one)]
+
+def test_no_folder_says_something_else_by_the_name_of_its_file():
+    """`from condgrad.losses import huber` leads to huber.py alone: so no __init__.py may give that name away."""
+    for name in MODULES:
+        parent, _, child = name.rpartition(".")
+        found = getattr(sys.modules.get(parent), child, None)
+        assert found is None or inspect.ismodule(found) or found.__module__ == name, name
+
+
+@pytest.mark.parametrize(
+    "line, names",
+    [
+        ("from condgrad.losses import huber", ["condgrad.losses.huber"]),
+        ("from condgrad.losses import Huber", ["condgrad.losses"]),
+        ("from condgrad.losses import (  # (\n Huber,\n huber as h)", ["condgrad.losses.huber", "condgrad.losses"]),
+        ("from condgrad import losses, \\\n    samples", ["condgrad.losses", "condgrad.samples"]),
+        ("import condgrad.samples as outer, sys; import os", ["condgrad.samples", "sys", "os"]),
+        ("if True: from ..losses import *", ["condgrad.losses"]),
+    ],
+)  # fmt: skip
+def test_imports_are_read(tmp_path, line, names):
+    file = tmp_path / "one.py"
+    file.write_text(line)
+    assert list(sources._imports("condgrad.linalg.one", file)) == names
+
+
+def test_classes_of_a_signature():
+    one = numba.typeof(condgrad.constraints.Shift(condgrad.constraints.L1Ball(1.0), offset=[0.0]))
+    names = [cls.__name__ for cls in cache.classes((one,))]
     assert names == ["Shift", "L1Ball"]
-    assert all(compiled._can_find(cls) for cls in compiled._classes(one))
-    assert len(compiled._package_hash()) == 64
+    assert all(cache._can_find(cls) for cls in cache.classes((one,)))
 
 
 def test_a_module_that_is_gone_does_not_stop_others(tmp_path, run):
-    """numba's index is a pickle: a class that cannot be imported any more must not make the rest unreadable."""
+    """A class that cannot be imported any more must not make the rest unreadable."""
     write(tmp_path / "mine.py", LOSS.format(factor="3.0"))
     ours = """
         import numpy as np
@@ -235,28 +293,158 @@ def test_a_module_may_work_while_it_is_imported(tmp_path, run):
     assert run(use, NUMBA_NUM_THREADS="2") == ["6.0", "False"]
 
 
-def test_a_broken_cache_folder_does_not_stop_anybody(tmp_path, run):
-    """A read-only package and no cache folder: kernels are compiled in memory, or numba finds a place."""
-    code = """
-        import condgrad as cg
-        problem = cg.Problem([[1.0], [1.0]], [1.0, 3.0], cg.losses.Squared(), cg.constraints.L1Ball(5.0))
-        print(cg.minimize(problem, "fw").w[0])
-    """
+# What can happen to files -----------------------------------------------------------------------------------------
+
+FIT = """
+    import numpy as np
+    from condgrad import losses, samples
+    one = samples.Samples(losses.Squared(), np.zeros(2), np.full(2, 0.5))
+    print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+"""
+
+
+def files(tmp_path):
+    return sorted((tmp_path / "cache").rglob("*.kernel"))
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda content: b"",
+        lambda content: content[: len(content) // 2],
+        lambda content: bytes(range(256)) * 20,
+        lambda content: content[:200] + bytes([content[200] ^ 1]) + content[201:],
+    ],
+    ids=["empty", "truncated", "random", "one bit"],
+)
+def test_a_damaged_file_is_made_anew(tmp_path, run, harm):
+    assert run(FIT) == ["0.5", "0"]
+    assert files(tmp_path)
+    for file in files(tmp_path):
+        file.write_bytes(harm(file.read_bytes()))
+    assert run(FIT) == ["0.5", "0"]
+    assert run(FIT) == ["0.5", "1"]
+
+
+def test_a_file_of_numbers_that_mean_nothing_is_made_anew(tmp_path, run):
+    """Whole, but not a kernel: as a pickle of another version might be."""
+    assert run(FIT) == ["0.5", "0"]
+    (file,) = files(tmp_path)
+    for content in (pickle.dumps(("nonsense",)), b"ccondgrad.losses.squared\nGone\n.", b"no pickle"):
+        assert store.save(file.parent, file.stem, content)
+        assert run(FIT) == ["0.5", "0"]
+    assert run(FIT) == ["0.5", "1"]
+
+
+def test_a_full_disk_means_compiling(tmp_path, run):
+    """A limit of file sizes stands for it: writing fails with an OSError, as it does there."""
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+    assert run(limit + textwrap.dedent(FIT)) == ["0.5", "0"]
+    assert files(tmp_path) == []
+    assert not list((tmp_path / "cache").rglob("*.tmp"))
+    assert run(FIT) == ["0.5", "0"]
+
+
+def test_a_folder_that_cannot_be_made_means_the_next(tmp_path, run):
+    """The cache folder is a file: then kernels go beside the bytecode of the package."""
     (tmp_path / "cache" / "taken").write_text("")
-    assert run(code, HOME=str(tmp_path)) == ["2.0"]
+    there = {"NUMBA_CACHE_DIR": str(tmp_path / "cache" / "taken")}
+    assert run(FIT, **there) == ["0.5", "0"]
+    assert run(FIT, **there) == ["0.5", "1"]
 
 
-def test_an_index_that_names_a_class_of_an_earlier_version_is_made_anew(tmp_path, run):
-    use = """
-        import numpy as np
-        from condgrad import losses, samples
-        one = samples.Samples(losses.Squared(), np.zeros(2), np.full(2, 0.5))
-        print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+def test_no_folder_at_all_means_compiling(tmp_path, run):
+    taken = tmp_path / "cache" / "taken"
+    taken.write_text("")
+    nowhere = f"""
+        from condgrad.compiled import store
+        import pathlib
+        store.user_folders = lambda: iter([pathlib.Path({str(taken)!r})])
+        assert not store.can_write()
     """
-    assert run(use) == ["0.5", "0"]
-    indexes = list((tmp_path / "cache").rglob("samples._value*.nbi"))
-    assert indexes
-    for index in indexes:
-        index.write_bytes(pickle.dumps(numba.__version__) + b"ccondgrad.losses.squared\nGone\n.")
-    assert run(use) == ["0.5", "0"]
-    assert run(use) == ["0.5", "1"]
+    assert run(textwrap.dedent(nowhere) + textwrap.dedent(FIT)) == ["0.5", "0"]
+
+
+def test_no_home(tmp_path, run):
+    """Not set, set to nothing, set to what is not there and cannot be."""
+    for home in ("", "/dev/null/nobody"):
+        assert run(FIT, NUMBA_CACHE_DIR="", HOME=home, XDG_CACHE_HOME="")[0] == "0.5"
+    drop = "import os\nos.environ.pop('HOME', None)\n"
+    assert run(drop + textwrap.dedent(FIT), NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path / "xdg"))[0] == "0.5"
+    assert not (tmp_path / "~").exists()
+
+
+def test_processes_that_compile_at_once(tmp_path, run):
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(lambda k: run(FIT, script=f"script{k}.py"), range(3)))
+    assert [value for value, _ in done] == ["0.5"] * 3
+    assert run(FIT) == ["0.5", "1"]
+    assert len(files(tmp_path)) == 1
+
+
+def test_the_kernels_used_longest_ago_make_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_MOST_BYTES", 250)
+    store._tidy.cache_clear()
+    for age, name in ((3, "old"), (2, "older than new"), (1, "new")):
+        file = tmp_path / f"{name}.kernel"
+        file.write_bytes(bytes(100))
+        os.utime(file, (1e9 - age, 1e9 - age))
+    store._tidy(tmp_path)
+    assert sorted(file.stem for file in tmp_path.iterdir()) == ["new", "older than new"]
+
+
+# Kernels that came with the wheel ---------------------------------------------------------------------------------
+
+needs_baseline = pytest.mark.skipif(cache.MACHINE not in cache.BASELINES, reason="no kernels are built for it")
+
+
+@pytest.fixture
+def prebuilt(tmp_path, run):
+    """Put the kernel of FIT, made for the baseline, where the build step of the wheel puts it."""
+    name, features, _ = cache.BASELINES[cache.MACHINE]
+    assert run(FIT, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features, NUMBA_DISABLE_INTEL_SVML="1") == ["0.5", "0"]
+    folder = tmp_path / "condgrad" / "prebuilt_kernels"
+    folder.mkdir(exist_ok=True)
+    for file in files(tmp_path):
+        file.rename(folder / file.name)
+    return folder
+
+
+@needs_baseline
+def test_a_kernel_of_the_wheel_is_found(tmp_path, run, prebuilt):
+    assert run(FIT) == ["0.5", "1"]
+    assert files(tmp_path) == []
+    file = tmp_path / "condgrad" / "samples.py"
+    os.utime(file, (1e9, 1e9))
+    assert run(FIT) == ["0.5", "1"], "what an installation does to file times plays no part"
+
+
+@needs_baseline
+def test_a_kernel_of_the_wheel_is_not_used_where_the_sources_differ(tmp_path, run, prebuilt):
+    squared = tmp_path / "condgrad" / "losses" / "squared.py"
+    squared.write_text(squared.read_text().replace("0.5", "1.5"))
+    assert run(FIT) == ["1.5", "0"]
+
+
+@needs_baseline
+def test_a_kernel_of_the_wheel_is_not_used_on_a_lesser_processor(tmp_path, run, prebuilt):
+    lesser = """
+        from condgrad.compiled import cache
+        needed = cache.BASELINES[cache.MACHINE][2].split()
+        cache._host_features = lambda: {feature: feature != needed[-1] for feature in needed}
+    """
+    assert run(textwrap.dedent(lesser) + textwrap.dedent(FIT)) == ["0.5", "0"]
+
+
+@needs_baseline
+def test_a_kernel_of_the_wheel_is_not_used_where_another_processor_was_asked_for(run, prebuilt):
+    assert run(FIT, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="") == ["0.5", "0"]
+
+
+@needs_baseline
+def test_the_users_own_kernel_is_preferred_and_a_damaged_one_of_the_wheel_ignored(tmp_path, run, prebuilt):
+    for file in prebuilt.iterdir():
+        file.write_bytes(file.read_bytes()[:-1])
+    assert run(FIT) == ["0.5", "0"]
+    assert len(files(tmp_path)) == 1
+    assert run(FIT) == ["0.5", "1"]

@@ -2,11 +2,14 @@
 
 import ast
 import collections
+import concurrent.futures
+import contextlib
 import os
 import pathlib
 import subprocess
 import sys
 import textwrap
+import time
 from typing import Any, NamedTuple
 
 import numba
@@ -14,8 +17,19 @@ import numpy as np
 import pytest
 
 import condgrad as cg
-from condgrad import compiled as module
-from condgrad.compiled import compiled, is_compiled, kernel, where
+from condgrad.compiled import (
+    Stopwatch,
+    announce_to,
+    announcements,
+    compiled,
+    dispatchers,
+    is_compiled,
+    kernel,
+    stopwatch,
+    where,
+)
+from condgrad.losses import loss
+from condgrad.progress import line_writer
 
 compiled_only = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 
@@ -279,20 +293,165 @@ def test_kernels_release_the_interpreter_lock_and_do_not_raise_on_division():
     assert ratio.targetoptions["nogil"]
 
 
+# The time it takes, and what is said of it --------------------------------------------------------------------------
+
+
+@compiled_only
+def test_compilation_is_not_on_the_clock():
+    @kernel
+    def slow(obj, x):
+        return obj.twice(x)
+
+    began = time.perf_counter()
+    with Stopwatch() as outer:
+        slow(Line(1.0), 1)
+        with Stopwatch() as inside:
+            slow(Line(1.0), 2.0)
+    passed = time.perf_counter() - began
+    assert list(slow.stats.cache_misses.values()) == [1, 1]
+    assert 0.0 <= inside.seconds <= outer.seconds < passed
+    with Stopwatch() as watch:
+        time.sleep(0.01)
+    assert watch.seconds >= 0.01
+
+
+def test_a_thread_stops_the_watches_it_works_for(monkeypatch):
+    """One without a watch works for all that run; one with a watch for its own alone."""
+    now = [0.0]
+    monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: now[0])
+
+    def compile_for(seconds):
+        with stopwatch.compiling():
+            now[0] += seconds
+
+    def compile_by_itself():
+        with Stopwatch() as own:
+            compile_for(2.0)
+            now[0] += 4.0
+        assert own.seconds == 4.0
+
+    with Stopwatch() as watch, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        now[0] += 1.0
+        pool.submit(compile_for, 10.0).result()
+        assert pool.submit(compile_by_itself).result() is None
+        with stopwatch.compiling(), stopwatch.compiling():
+            now[0] += 20.0
+    assert watch.seconds == 1.0 + 6.0
+
+
+@compiled_only
+def test_the_seconds_of_a_run_are_those_of_the_solver():
+    @loss
+    class New(NamedTuple):
+        def value(self, p, y):
+            return 0.5 * (p - y) * (p - y)
+
+        def derivative(self, p, y):
+            return p - y
+
+        def second_derivative(self, p, y):
+            return 1.0 + 0.0 * p
+
+        def smoothness(self):
+            return 1.0
+
+    problem = cg.Problem(np.eye(3), np.ones(3), New(), cg.constraints.L1Ball(1.0))
+    began = time.perf_counter()
+    result = cg.minimize(problem, "sfw", max_steps=3, random_state=0)
+    passed = time.perf_counter() - began
+    assert result.seconds < 0.5 * passed, "the first step compiles, and takes nearly all of the time"
+    assert result.trace.seconds[-1] == result.seconds
+
+
+@contextlib.contextmanager
+def announced():
+    lines = []
+    with announce_to(lines.append):
+        yield lines
+
+
+def wait_for(seconds, *classes):
+    with announcements.announced(classes):
+        time.sleep(seconds)
+
+
+def test_long_compilations_are_announced_once(monkeypatch):
+    monkeypatch.setattr(announcements, "_PATIENCE", 0.05)
+    with announced() as lines:
+        wait_for(0.0, cg.losses.Huber)
+        assert lines == []
+        wait_for(0.2, cg.losses.Huber, cg.constraints.L1Ball)
+        wait_for(0.2, cg.losses.Huber, cg.constraints.L1Ball)
+        assert lines == ["compiling kernels for Huber over L1Ball, once on this machine ..."]
+        wait_for(0.2, cg.losses.Squared)
+        assert lines[1:] == ["compiling kernels for Huber, Squared over L1Ball, once on this machine ..."]
+    monkeypatch.setattr(announcements.store, "can_write", lambda: False)
+    with announced() as lines:
+        wait_for(0.2)
+    assert len(lines) == 1
+    assert "in every new process" in lines[0]
+
+
+def test_short_compilations_add_up(monkeypatch):
+    monkeypatch.setattr(announcements, "_PATIENCE", 0.3)
+    with announced() as lines:
+        for _ in range(5):
+            wait_for(0.1)
+    assert lines == ["compiling kernels, once on this machine ..."]
+
+
+def test_the_logger_hears_what_nobody_else_does(monkeypatch, caplog, capsys):
+    monkeypatch.setattr(announcements, "_PATIENCE", 0.0)
+    monkeypatch.setattr(announcements._listeners[0], "said", set())
+    with caplog.at_level("INFO", logger="condgrad"):
+        wait_for(0.2, cg.losses.Huber)
+    assert "compiling kernels for" in caplog.text
+    assert capsys.readouterr() == ("", ""), "the library never prints"
+
+
+def test_verbose_shows_it(monkeypatch, capsys):
+    monkeypatch.setattr(announcements, "_PATIENCE", 0.0)
+    with line_writer():
+        wait_for(0.2, cg.losses.Huber)
+    assert "compiling kernels for Huber" in capsys.readouterr().err
+
+
 # Without a cache, without a compiler -----------------------------------------------------------------------------
 
 
 @compiled_only
-def test_kernels_compile_where_numba_has_no_known_cache(monkeypatch):
-    monkeypatch.setattr(module, "_CAN_CACHE", False)
+def test_kernels_compile_where_numba_has_another_inside(monkeypatch):
+    assert dispatchers.CAN_LEAVE_OUT, "this numba has renamed what the quick compilation of inner functions builds on"
+    monkeypatch.setattr(dispatchers, "CAN_LEAVE_OUT", False)
 
     @kernel
-    def uncached(obj, x):
+    def part(obj, x):
         return obj.value(x)
 
-    assert not isinstance(uncached._cache, module._KernelCache)
-    assert uncached(Line(2.0), 3.0) == 6.0
-    assert uncached.stats.cache_hits == {}
+    @kernel
+    def whole(obj, x):
+        return part(obj, x) + obj.twice(x)
+
+    assert whole(Line(2.0), 3.0) == 18.0
+    assert part(Line(2.0), 3.0) == 6.0
+
+
+@compiled_only
+def test_a_kernel_within_a_kernel_can_be_called_by_itself():
+    @kernel
+    def part(obj, x):
+        if x < 0.0:
+            raise ValueError("x is negative")
+        return obj.value(x)
+
+    @kernel
+    def whole(obj, x):
+        return part(obj, x) + 1.0
+
+    assert whole(Line(2.0), 3.0) == 7.0
+    assert part(Line(2.0), 3.0) == 6.0
+    with pytest.raises(ValueError, match="x is negative"):
+        whole(Line(2.0), -1.0)
 
 
 TINY = """

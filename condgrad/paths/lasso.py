@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from condgrad import solvers
+from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
 from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
@@ -219,23 +219,28 @@ class _ExactPath:
 
     def advance(self, targets: np.ndarray) -> list[Solved]:
         """Return the solutions at the first radii, or penalties, of those that are left."""
-        engine, begun = self.engine, time.perf_counter()
-        if targets[0] == 0.0 or engine.largest == 0.0:
-            exact = targets[0] == 0.0  # the only point of its ball
-            points = [engine.zero(0.0 if exact else engine.rounding(engine.fit, 0, 0.0, targets[0], self.is_penalised))]
-        else:
-            points = self.leaps.advance(targets)
-        seconds = (time.perf_counter() - begun) / len(points)
+        engine = self.engine
+        with Stopwatch() as watch:
+            if targets[0] == 0.0:  # zero is the only point of its ball
+                points = [engine.zero()]
+            elif engine.largest == 0.0:
+                points = [engine.zero(engine.rounding(engine.fit, 0, 0.0, float(targets[0]), self.is_penalised))]
+            else:
+                points = self.leaps.advance(targets)
+        seconds = watch.seconds / len(points)
         return [self._solved(point, float(target), seconds) for point, target in zip(points, targets, strict=False)]
 
     def cover(self) -> Iterator[tuple[bool, Solved]]:
         """Yield points up to the largest radius with certified lines between them, each after "is it the last?"."""
-        top, begun = self.largest_radius(), time.perf_counter()
+        top = self.largest_radius()
         yield top == 0.0, self._solved(self.leaps.end.point, 0.0, 0.0)
-        for end in self.leaps.cover(top):
-            now = time.perf_counter()
-            yield end.target >= top, self._solved(end.point, end.target, now - begun)
-            begun = now
+        ends = iter(self.leaps.cover(top))
+        while True:
+            with Stopwatch() as watch:
+                end = next(ends, None)
+            if end is None:
+                return
+            yield end.target >= top, self._solved(end.point, end.target, watch.seconds)
 
     def _solved(self, point: Point, target: float, seconds: float) -> Solved:
         w = point.x * self.data.columns.scale[point.features]

@@ -38,7 +38,7 @@ class PathInfo(NamedTuple):
         F(w): for the Lasso half the weighted mean of the squared residuals, and (l2/2) ||w||_2^2.
     n_nonzero, intercept : array
     seconds : array
-        Time spent on each point.
+        Time spent on each point, without compilation.
     status : Status
         Why the path ended; CONVERGED means that every point (with ``n_radii=None`` every radius) is certified to
         ``tol``.

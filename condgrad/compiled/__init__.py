@@ -1,0 +1,25 @@
+"""Plain Python that runs at C speed: ``@compiled`` classes inside ``@kernel`` functions, and where kernels are kept.
+
+This folder is the only place that knows the inside of numba.
+"""
+
+from condgrad.compiled.announcements import announce_to
+from condgrad.compiled.construction import fill_in
+from condgrad.compiled.dispatchers import kernel
+from condgrad.compiled.methods import compiled, is_compiled, is_importing
+from condgrad.compiled.scalars import bits_of, float_of, scalar_form, where
+from condgrad.compiled.stopwatch import Stopwatch
+
+__all__ = [
+    "Stopwatch",
+    "announce_to",
+    "bits_of",
+    "compiled",
+    "fill_in",
+    "float_of",
+    "is_compiled",
+    "is_importing",
+    "kernel",
+    "scalar_form",
+    "where",
+]

@@ -1,0 +1,185 @@
+"""The kernels that were compiled before: by this user, or by the build step of the wheel.
+
+A kernel is kept under a name that is a hash of all that decides its machine code: the sources that can reach it, the
+types of its arguments, the processor, the versions of Python, numba and llvmlite. A kernel of the user is made for this
+very processor and is preferred; the wheel's are made for a baseline, and serve where this processor has all of its
+features.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import pathlib
+import pickle
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+from numba import config, types
+from numba.core import serialize
+from numba.core.compiler import CompileResult
+
+from condgrad.compiled import sources, store
+
+# By machine: the name and the features that the wheel's kernels are compiled for, as numba takes them, and those that a
+# processor must have to run them (x86-64-v3 is that of Haswell and Zen; every 64-bit ARM has Advanced SIMD).
+BASELINES = {
+    "x86_64": (
+        "x86-64-v3",
+        "+avx2,+fma",
+        "sse3 ssse3 sse4.1 sse4.2 popcnt cx16 avx avx2 bmi bmi2 f16c fma lzcnt movbe xsave",
+    ),
+    "aarch64": ("generic", "+neon", "neon"),
+}
+MACHINE = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+
+
+class KernelCache:
+    """What a dispatcher of numba asks for a kernel before it compiles, and hands a compiled one to."""
+
+    def __init__(self, function: Callable) -> None:
+        self._function = function
+
+    @property
+    def cache_path(self) -> str:
+        """The folder, for numba's statistics."""
+        return str(next(store.user_folders()))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the kernel for the types ``sig``, or None."""
+        target_context.refresh()
+        for folder, name in self._places(sig, target_context.codegen()):
+            data = store.load(folder, name)
+            if data is not None and (found := _rebuilt(data, target_context)) is not None:
+                return found
+        return None
+
+    def save_overload(self, sig: Any, result: Any) -> None:
+        """Keep a compiled kernel in the first of the user's folders that can be written."""
+        if result.lifted or result.library.has_dynamic_globals:
+            return
+        name = self._name(sig, _target(result.codegen))
+        if name is not None:
+            data = serialize.dumps(_reduced(result))
+            any(store.save(folder, name, data) for folder in store.user_folders())
+
+    def enable(self) -> None:
+        """Part of numba's interface; the cache is always enabled."""
+
+    def disable(self) -> None:
+        """Part of numba's interface; the cache is always enabled."""
+
+    def flush(self) -> None:
+        """Part of numba's interface; nothing is ever stale."""
+
+    def _places(self, sig: Any, codegen: Any) -> Iterator[tuple[pathlib.Path, str]]:
+        name = self._name(sig, _target(codegen))
+        if name is None:
+            return
+        for folder in store.user_folders():
+            yield folder, name
+        if (baseline := _baseline(codegen)) is not None and (name := self._name(sig, baseline)) is not None:
+            yield store.PREBUILT, name
+
+    def _name(self, sig: Any, target: tuple) -> str | None:
+        """Return the name under which the kernel is kept; None where another process could not trust it."""
+        function, found = self._function, list(classes(sig))
+        if function.__closure__ or "<locals>" in function.__qualname__ or not all(map(_can_find, found)):
+            return None
+        if not all(map(_is_told_by_its_name, sig)):
+            return None
+        written = sources.digest(sources.modules_of(found) | {function.__module__})
+        if written is None:
+            return None
+        told = (function.__module__, function.__qualname__, [_describe(t) for t in sig], written, target, _versions())
+        kind = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        return f"{kind}-{hashlib.sha256(repr(told).encode()).hexdigest()[:40]}"
+
+
+def classes(sig: Any) -> Iterator[type]:
+    """Yield the NamedTuple classes that numba types are made of, nested ones included."""
+    for t in sig:
+        if isinstance(t, types.BaseNamedTuple):
+            yield t.instance_class
+        if isinstance(t, types.BaseTuple):
+            yield from classes(t.types)
+
+
+def _describe(t: Any) -> Any:
+    """Return what tells a type from all others, the same in every process."""
+    if isinstance(t, types.BaseNamedTuple):
+        cls = t.instance_class
+        return cls.__module__, cls.__qualname__, t.fields, [_describe(part) for part in t.types]
+    if isinstance(t, types.BaseTuple):
+        return [_describe(part) for part in t.types]
+    return type(t).__name__, str(t)
+
+
+def _is_told_by_its_name(t: Any) -> bool:
+    """Tell whether a type says all of itself in its name: a function's name is an address."""
+    if isinstance(t, types.BaseTuple):
+        return all(map(_is_told_by_its_name, t.types))
+    return not isinstance(t, (types.Callable, types.Opaque))
+
+
+@functools.cache
+def _can_find(cls: type) -> bool:
+    """Tell whether another process will find ``cls`` again: a class of a notebook has no address."""
+    if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:
+        return False
+    module = sys.modules.get(cls.__module__) or importlib.import_module(cls.__module__)
+    return getattr(module, cls.__qualname__, None) is cls
+
+
+@functools.cache
+def _versions() -> tuple:
+    """Return what machine code depends on beside sources, types and processor."""
+    settings = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
+    python = (sys.implementation.cache_tag, getattr(sys, "abiflags", ""))
+    return python, numba.__version__, llvmlite.__version__, np.__version__.partition(".")[0], settings
+
+
+def _target(codegen: Any) -> tuple:
+    """Return the processor that this process compiles for, and whether it may call Intel's vector functions."""
+    return (*codegen.magic_tuple(), bool(config.USING_SVML))
+
+
+def _baseline(codegen: Any) -> tuple | None:
+    """Return the processor of the wheel's kernels as a target; None where they must not run, or were not asked for."""
+    if config.CPU_NAME is not None or config.CPU_FEATURES is not None or MACHINE not in BASELINES:
+        return None
+    name, features, needed = BASELINES[MACHINE]
+    host = _host_features()
+    if not all(host.get(feature) for feature in needed.split()):
+        return None
+    return codegen.magic_tuple()[0], name, features, False
+
+
+@functools.cache
+def _host_features() -> dict[str, bool]:
+    try:
+        return dict(llvm.get_host_cpu_features())
+    except RuntimeError:  # LLVM cannot tell
+        return {}
+
+
+def _reduced(result: Any) -> tuple:
+    """Return a compiled kernel as numba pickles it, without the text of its types, which nobody reads."""
+    library, *rest = result._reduce()
+    rest[5] = ""
+    return (library, *rest)
+
+
+def _rebuilt(data: bytes, target_context: Any) -> Any:
+    """Return the kernel that was saved as ``data``; None where this process can make nothing of it."""
+    try:
+        return CompileResult._rebuild(target_context, *pickle.loads(data))
+    except Exception:  # whatever it is, compiling helps
+        return None

@@ -1,0 +1,130 @@
+"""Kernels: functions that numba compiles, once for each kind of arguments.
+
+numba compiles a function that others call as carefully as if Python called it: with wrappers that unpack every
+argument, optimised, as machine code. A method that is inlined, and a kernel within another, need none of it, and
+compiling them without takes about half of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba import njit
+from numba.core import event
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NopythonTypeInference
+
+from condgrad.compiled.announcements import announced
+from condgrad.compiled.cache import KernelCache, classes
+from condgrad.compiled.stopwatch import compiling
+
+# Sums may be reordered (they vectorise then), but nan and inf keep their meaning: a kernel must not hide them.
+# A loop that sums must not store as well: whether such a loop runs vectorised depends on how close in memory the arrays
+# lie, and then two equal runs round their sums differently.
+OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def kernel(function: Callable) -> Callable:
+    """Compile ``function`` with numba, kept on disk under all the sources it was built from."""
+    plain = njit(**OPTIONS, no_cfunc_wrapper=True)(function)
+    if plain is function:  # NUMBA_DISABLE_JIT=1 hands it back
+        return function
+    return _Kernel(function, plain.locals, plain.targetoptions)
+
+
+class _Kernel(CPUDispatcher):
+    """A kernel as Python calls it; within other kernels its twin stands for it, which Python cannot call."""
+
+    def __init__(self, py_func: Callable, locals: Any = None, targetoptions: Any = None, **rest: Any) -> None:
+        super().__init__(py_func, locals or {}, targetoptions or {}, **rest)
+        self._cache = KernelCache(py_func)
+        self._twin = inner(py_func)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return self._twin.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        return self._twin.get_overload(sig)
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        with compiling():
+            return super()._compile_for_args(*args, **kws)
+
+
+class _Announcer(event.Listener):
+    """Hears from numba when a kernel is really compiled, not loaded; one at a time, as numba holds a lock."""
+
+    def on_start(self, event: Any) -> None:
+        if isinstance(event.data["dispatcher"], _Kernel):
+            self._wait = announced(classes(event.data["args"]))
+            self._wait.__enter__()
+
+    def on_end(self, event: Any) -> None:
+        if isinstance(event.data["dispatcher"], _Kernel):
+            self._wait.__exit__(None, None, None)
+
+
+event.register("numba:compile", _Announcer())
+
+
+def inner(function: Callable, **options: Any) -> Any:
+    """Return a dispatcher of numba for a function that only other kernels call."""
+    return njit(pipeline_class=_InnerCompiler, **options, **WITHOUT_WRAPPERS, **OPTIONS)(function)
+
+
+class _InnerCompiler(Compiler):
+    def define_pipelines(self) -> list:
+        pipelines = super().define_pipelines()
+        if CAN_LEAVE_OUT:
+            for pipeline in pipelines:
+                pipeline.add_pass_after(_LeaveUnfinished, NopythonTypeInference)
+                pipeline.finalize()
+        return pipelines
+
+
+# Where numba has renamed what this builds on, inner functions are compiled in full: slower, and as right.
+CAN_LEAVE_OUT = all(
+    hasattr(JITCodeLibrary, name)
+    for name in (
+        "_optimize_final_module",
+        "_finalize_final_module",
+        "_finalize_dynamic_globals",
+        "_verify_declare_only_symbols",
+    )
+)
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _LeaveUnfinished(FunctionPass):
+    """Leave optimisation and machine code to the kernel that a function becomes part of."""
+
+    _name = "condgrad_leave_unfinished"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
+        library._optimize_final_module = lambda: None
+        library._finalize_final_module = lambda: _finish(library)
+        state.library = library
+        return True
+
+
+def _finish(library: Any) -> None:
+    """Do what numba does with a finished library, short of machine code: only its environments get addresses."""
+    library._finalize_dynamic_globals()
+    library._verify_declare_only_symbols()
+    codegen = library._codegen
+    names = [variable.name for variable in library._final_module.global_variables]
+    environments = [f'@"{name}" = common global ptr null' for name in names if name.startswith("_ZN08NumbaEnv")]
+    module = str(codegen._create_empty_module(library.name))
+    codegen._add_module(llvm.parse_assembly("\n".join([module, *environments])))
+    codegen._engine.finalize_object()
+    library._finalized = True
