@@ -9,7 +9,7 @@ import numpy as np
 
 from condgrad.compiled import compiled, fill_in, is_compiled, kernel
 from condgrad.constraints._nearest import distance_to
-from condgrad.constraints._rounding import UNIT, rounded_up, trusted
+from condgrad.constraints._rounding import UNIT, inner_with_error, rounded_up, trusted
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.vectors import DenseVector
 
@@ -170,6 +170,14 @@ def highest(constraint: Any, c: np.ndarray) -> float:
     dense = s.to_dense(c.size)
     size = rounded_up(np.abs(c * dense).sum(), c.size)
     return max(float(c @ dense) + (c.size + 2) * UNIT * size, 0.0) + constraint.oracle_rounding(-c, s)
+
+
+def lowest(constraint: Any, x: np.ndarray) -> Any:
+    """Return a lower bound of the smallest <x, w> over the set, for floats in a wide array."""
+    r = x.astype(np.float64)
+    s = best_vertex(constraint, r)
+    value, error = inner_with_error(x, s)
+    return value - 2.0 * error - constraint.oracle_rounding(r, s)  # twice, for sums with others
 
 
 def total_width(constraint: Any, c: np.ndarray) -> float:

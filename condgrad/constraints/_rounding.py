@@ -43,7 +43,7 @@ def inner_with_error(x: np.ndarray, s: Any) -> tuple[Any, Any]:
     return products.sum(), error
 
 
-def excess(top: Callable[[np.ndarray], Any], r: np.ndarray, s: Any) -> float:
+def shortfall(top: Callable[[np.ndarray], Any], r: np.ndarray, s: Any) -> float:
     """Return a bound of <r, s> - min <r, .> over a set.
 
     ``top`` takes wide floats x and returns the largest <-x, .> over the set, by a few operations on each entry: sums
@@ -62,8 +62,22 @@ def norm(x: np.ndarray) -> Any:
     return np.sqrt(np.square(x).sum())
 
 
+def of_decomposition(radius: float, R: np.ndarray) -> float:
+    """Return what the inner product of R with a vertex made of its best singular or eigenvectors may miss.
+
+    LAPACK's decompositions are exact for a matrix within a modest multiple of max(m, n) roundings of R, relative to its
+    Frobenius norm; 10 stands for that multiple, and for the arithmetic around it.
+    """
+    if not np.any(R):
+        return 0.0
+    x, exponent = normalised(R)
+    return times_power(radius * 10.0 * (max(R.shape) + 4) * UNIT * norm(x), exponent)
+
+
 def trusted(r: np.ndarray, s: Any, n_operations: int) -> float:
     """Return the error of <r, s> where each of its terms may be off by ``n_operations`` roundings."""
+    if not np.any(r):
+        return 0.0
     indices, values = s.support()
     x, exponent = normalised(r)
     sizes = np.abs((x if indices is None else x[indices]) * values)

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._parameters import as_positive_integer
 from condgrad.constraints._protocol import ConstraintSet, as_array
+from condgrad.constraints._rounding import UNIT, WIDE_EPS, shortfall
 from condgrad.constraints.vertices import SparseVertex
 
 _NOTHING = 1e-13  # weight that rounding may leave over
@@ -32,6 +33,7 @@ class Birkhoff(ConstraintSet):
 
     vertex = SparseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def __init__(self, n: int) -> None:
         self.n = as_positive_integer("Birkhoff", "n", n)
@@ -45,6 +47,28 @@ class Birkhoff(ConstraintSet):
         cost = as_array(r)
         largest = np.abs(cost).max()
         return self._permutation(cost / largest if largest > 0.0 else cost)
+
+    def oracle_rounding(self, r: np.ndarray, s: SparseVertex) -> float:
+        """Return <r, s> less the value of a feasible point of the dual linear program, rounded up.
+
+        With prices v_j of columns, sum_i min_j (r_ij - v_j) + sum_j v_j is a bound for any v; the best ones are
+        shortest distances between the columns, over steps from the column of a row to another one.
+        """
+
+        def top(x: np.ndarray) -> Any:
+            costs = x.reshape(self.n, self.n)
+            taken = s.to_dense(self.n_features).reshape(self.n, self.n).argmax(axis=1)
+            steps = (costs - costs[np.arange(self.n), taken][:, None]).astype(np.float64)
+            v = np.zeros(self.n)
+            for _ in range(self.n):
+                shorter = np.minimum(v, (v[taken][:, None] + steps).min(axis=0))
+                if (v - shorter).max() <= UNIT * np.abs(v).max():
+                    break
+                v = shorter
+            rounding = 8 * (self.n + 8) * WIDE_EPS * self.n * (1.0 + np.abs(v).max())
+            return rounding - (costs - v).min(axis=1).sum() - v.sum(dtype=np.longdouble)
+
+        return shortfall(top, r, s)
 
     def violation(self, w: np.ndarray) -> float:
         """Return the largest of -w_ij and the differences of the sums of rows and columns to 1."""

@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints._nearest import nearest_weights
 from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import constraint_set
+from condgrad.constraints._rounding import UNIT, rounded_up, shortfall
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -70,6 +71,21 @@ class ConvexHull(NamedTuple):
         for j in range(d):
             values[j] = self.atoms[k, j]
         return DenseVertex(values)
+
+    def oracle_rounding(self, r, s):
+        """Return <r, s> less the smallest <r, a> over the atoms a, rounded up."""
+
+        def top(x):
+            entries = x.astype(np.float64)
+            rounding = 2.0 * (x.size + 4) * UNIT * (np.abs(self.atoms) @ np.abs(entries))
+            return (rounding - self.atoms @ entries).max()
+
+        return shortfall(top, r, s)
+
+    def reach(self, c):
+        """Return twice the largest distance of an atom to the first one, or the widths of the box around them."""
+        by_first = 2.0 * (np.abs(self.atoms - self.atoms[0]) @ c).max()
+        return rounded_up(min(by_first, c @ np.ptp(self.atoms, axis=0)), c.size)
 
     def violation(self, w):
         """Return the distance from ``w`` to the hull."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
+from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex, lowest
+from condgrad.constraints._rounding import rounded_up, shortfall
 from condgrad.constraints._several import as_sets, common_vertex
 from condgrad.constraints.vertices import DenseVertex, SparseVertex
 from condgrad.linalg.vectors import DenseVector
@@ -54,6 +55,19 @@ class ConvexHullOfUnion(ConstraintSet):
         if isinstance(s, self.vertex):
             return s
         return SparseVertex(*s.support()) if self.vertex is SparseVertex else DenseVertex(s.to_dense(entries.size))
+
+    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+        """Return <r, s> less the lowest value over all sets, each with its own rounding."""
+        return shortfall(lambda x: -min(lowest(one, x) for one in self.sets), r, s)
+
+    def reach(self, c: np.ndarray) -> float:
+        """Return the largest one of a set where all are symmetric, else a bound by ways through a vertex of each."""
+        reaches = [one.reach(c) for one in self.sets]
+        if self.is_symmetric:
+            return max(reaches)
+        starts = [one.start(c.size).to_dense(c.size) for one in self.sets]
+        ways = [own + c @ np.abs(start - starts[0]) for own, start in zip(reaches, starts)]
+        return rounded_up(2.0 * max(ways), c.size)
 
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
         """Return the largest diameter of a set where all are symmetric, else the bound by the smallest box around."""

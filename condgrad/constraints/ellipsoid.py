@@ -9,6 +9,7 @@ import scipy.linalg
 
 from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import constraint_set
+from condgrad.constraints._rounding import UNIT, WIDE_EPS, norm, rounded_up, shortfall
 from condgrad.constraints._sphere import stretch
 from condgrad.constraints.vertices import DenseVertex
 
@@ -28,6 +29,8 @@ class Ellipsoid(NamedTuple):
         The centre, 0 where it is left out.
     root : leave out
         Computed from ``A``: the inverse of its lower Cholesky factor.
+    spread : leave out
+        Computed from ``A``: a bound of the largest eigenvalue of the inverse of root A root', 1 but for rounding.
 
     Examples
     --------
@@ -39,6 +42,7 @@ class Ellipsoid(NamedTuple):
     A: Any
     center: Any = None
     root: Any = None
+    spread: float = 1.0
 
     vertex = DenseVertex
 
@@ -74,7 +78,7 @@ class Ellipsoid(NamedTuple):
                 "Add a multiple of the identity."
             ) from None
         root = scipy.linalg.solve_triangular(factor, np.eye(len(A)), lower=True)
-        return A, center, np.ascontiguousarray(root)
+        return A, center, np.ascontiguousarray(root), _spread(0.5 * (A + A.T), root)
 
     def lmo(self, r):
         """Return center - root' u / ||u|| for u = root r."""
@@ -94,6 +98,22 @@ class Ellipsoid(NamedTuple):
                 values[j] += self.root[i, j] * u[i]
         return DenseVertex(values)
 
+    def oracle_rounding(self, r, s):
+        """Return sqrt(r' A^-1 r) - <r, center> + <r, s>, rounded up, where A^-1 is at most spread root' root."""
+
+        def top(x):
+            rounding = 4 * (x.size + 8) * WIDE_EPS
+            length = norm(self.root @ x) + rounding * norm(np.abs(self.root) @ np.abs(x))
+            middle = rounding * np.abs(self.center * x).sum() - (self.center * x).sum()
+            return np.sqrt(np.longdouble(self.spread)) * length + middle
+
+        return shortfall(top, r, s)
+
+    def reach(self, c):
+        """Return sum_j c_j times the width of the ellipsoid along feature j: a bound."""
+        widths = 2.0 * np.sqrt(self.spread) * np.linalg.norm(self.root, axis=0)
+        return rounded_up(c @ widths, c.size)
+
     def violation(self, w):
         """Return sqrt((w - center)' A (w - center)) - 1."""
         moved = w - self.center
@@ -104,3 +124,10 @@ class Ellipsoid(NamedTuple):
         box = float(np.linalg.norm(2.0 * np.linalg.norm(self.root, axis=0), order))
         longest = 2.0 * float(np.linalg.norm(self.root, 2))
         return min(box, longest * self.n_features ** max(1.0 / order - 0.5, 0.0))
+
+
+def _spread(A: np.ndarray, root: np.ndarray) -> float:
+    """Return a bound of the largest eigenvalue of the inverse of root A root': 1 / (1 - how far it is from 1)."""
+    rounding = 4.0 * (len(A) + 4) * UNIT * (np.abs(root) @ (np.abs(A) @ np.abs(root.T)))
+    distance = float((np.abs(root @ A @ root.T - np.eye(len(A))) + rounding).sum(axis=1).max())
+    return 1.0 / (1.0 - distance) * (1.0 + 1e-15) if distance < 1.0 else np.inf

@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._matrices import SymmetricSet
 from condgrad.constraints._parameters import as_positive_integer
+from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -40,6 +41,10 @@ class Fantope(SymmetricSet):
         """Return the projection onto the eigenvectors of the k smallest eigenvalues of r."""
         best = self.spectrum(r)[1][:, : self.k]
         return DenseVertex((best @ best.T).ravel())
+
+    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+        """Return k times the error of an eigenvalue, relative to the Frobenius norm of r."""
+        return of_decomposition(self.k, self.as_matrix(r))
 
     def excess(self, w: np.ndarray) -> float:
         """Return the largest of |sum of eigenvalues - k|, how far they leave [0, 1], and the asymmetry."""

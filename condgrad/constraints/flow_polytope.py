@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse.csgraph
 
+from condgrad.compiled import kernel
 from condgrad.constraints._edges import as_edges
 from condgrad.constraints._parameters import as_integer, shown
 from condgrad.constraints._protocol import best_vertex, constraint_set
+from condgrad.constraints._rounding import WIDE_EPS, shortfall
 from condgrad.constraints.vertices import SparseVertex
 
 _NOTHING = 1e-13  # flow that rounding may leave over
@@ -46,6 +48,7 @@ class FlowPolytope(NamedTuple):
 
     vertex = SparseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def __repr__(self):
         about = f"<{self.edges.shape[0]} edges, {self.n_nodes} nodes>"
@@ -83,15 +86,10 @@ class FlowPolytope(NamedTuple):
         """Return the path with the smallest sum of entries of r."""
         largest = abs(r.at(r.argmax_abs()))
         scale = largest if largest > 0.0 else 1.0
-        distance = np.zeros(self.n_nodes)
-        arrival = np.full(self.n_nodes, -1)  # the last edge of the best path so far
-        for e in self.order:
-            tail, head = self.edges[e, 0], self.edges[e, 1]
-            if tail == self.source or arrival[tail] >= 0:
-                length = distance[tail] + r.at(e) / scale
-                if arrival[head] < 0 or length < distance[head]:
-                    distance[head] = length
-                    arrival[head] = e
+        lengths = np.empty(r.size())
+        for e in range(r.size()):
+            lengths[e] = r.at(e) / scale
+        _, arrival = shortest_paths(self.edges, self.order, self.source, self.n_nodes, lengths)
         size, node = 0, self.sink
         while node != self.source:
             size += 1
@@ -102,6 +100,25 @@ class FlowPolytope(NamedTuple):
             indices[q] = arrival[node]
             node = self.edges[arrival[node], 0]
         return SparseVertex(indices, np.ones(size))
+
+    def oracle_rounding(self, r, s):
+        """Return a bound by the distances of all nodes from the source, plus <r, s>, rounded up.
+
+        A path is as long as the distances of its ends differ, plus how much longer its edges are than the distances
+        of theirs: that is negative by rounding alone, on fewer edges than there are nodes.
+        """
+
+        def top(x):
+            lengths = x.astype(np.float64)
+            distance, arrival = shortest_paths(self.edges, self.order, self.source, self.n_nodes, lengths)
+            tails, heads = self.edges.T
+            is_reached = (arrival[tails] >= 0) | (tails == self.source)
+            at = distance.astype(np.longdouble)
+            shorter = np.maximum(at[heads] - at[tails] - x, 0.0)[is_reached]
+            rounding = 8 * WIDE_EPS * (1.0 + np.abs(distance).max()) * (self.n_nodes - 1)
+            return rounding + min(shorter.sum(), shorter.max() * (self.n_nodes - 1)) - at[self.sink]
+
+        return shortfall(top, r, s)
 
     def violation(self, w):
         """Return the largest of -w_e and of the differences of what enters and leaves a node."""
@@ -132,6 +149,21 @@ class FlowPolytope(NamedTuple):
             parts.append((weight, SparseVertex(np.array(path), np.ones(len(path)))))
         total = sum(weight for weight, _ in parts)
         return [(weight / total, s) for weight, s in parts]
+
+
+@kernel
+def shortest_paths(edges, order, source, n_nodes, lengths):
+    """Return the lengths of the shortest paths from the source to all nodes, and their last edges, -1 for no path."""
+    distance = np.zeros(n_nodes)
+    arrival = np.full(n_nodes, -1)
+    for e in order:
+        tail, head = edges[e, 0], edges[e, 1]
+        if tail == source or arrival[tail] >= 0:
+            length = distance[tail] + lengths[e]
+            if arrival[head] < 0 or length < distance[head]:
+                distance[head] = length
+                arrival[head] = e
+    return distance, arrival
 
 
 def _ranks(edges: np.ndarray, n_nodes: int) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.constraints._protocol import check_positive, constraint_set, known_features
+from condgrad.constraints._rounding import WIDE_EPS, inner_with_error, shortfall
 from condgrad.constraints.vertices import SparseVertex
 
 
@@ -45,6 +46,7 @@ class FusedBall(NamedTuple):
     is_symmetric = True
     vertex = SparseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def check(self):
         """Raise unless the radius and the weight are positive and finite."""
@@ -70,6 +72,28 @@ class FusedBall(NamedTuple):
             indices[k] = first + k
             values[k] = -height if total > 0.0 else height
         return SparseVertex(indices, values)
+
+    def oracle_rounding(self, r, s):
+        """Return radius times a bound of |sum of r| / cost over intervals, plus <r, s>, rounded up.
+
+        At the price -<r, s> / radius the profit |sum of r| - price cost of an interval would be at most 0 without
+        rounding; the largest one over the smallest cost is what the ratio may be larger by.
+        """
+
+        def top(x):
+            d = x.size
+            price = -inner_with_error(x, s)[0] / self.radius
+            places = np.arange(d + 1)
+            paid = price * self.l1_weight * places
+            profit = 0.0
+            for sums in (np.cumsum(np.append(0.0, x)), np.cumsum(np.append(0.0, -x))):
+                ends = (sums - paid)[1:] - price * (places[1:] < d)
+                begins = (sums - paid)[:-1] + price * (places[:-1] > 0)
+                profit = max(profit, (ends - np.minimum.accumulate(begins)).max())
+            rounding = 8 * (d + 8) * WIDE_EPS * (np.abs(x).sum() + abs(price) * (self.l1_weight * d + 2.0))
+            return self.radius * (price + (profit + rounding) / min(self.l1_weight + 1.0, self.l1_weight * d))
+
+        return shortfall(top, r, s)
 
     def violation(self, w):
         """Return l1_weight ||w||_1 + sum_j |w_(j+1) - w_j| - radius."""

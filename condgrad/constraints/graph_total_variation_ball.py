@@ -10,6 +10,7 @@ import scipy.sparse
 from condgrad.constraints._edges import as_edges
 from condgrad.constraints._parameters import as_real, as_reals
 from condgrad.constraints._protocol import ConstraintSet, as_array, check_positive
+from condgrad.constraints._rounding import shortfall
 from condgrad.constraints.polytope import Polytope
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.vectors import DenseVector
@@ -69,8 +70,11 @@ class GraphTotalVariationBall(ConstraintSet):
 
     def lmo(self, r: Any) -> DenseVertex:
         """Return the entries w of the solution (w, t) that the simplex method finds."""
-        cost = np.append(as_array(r), np.zeros(len(self.edges)))
-        return DenseVertex(self._program.lmo(DenseVector(cost)).values[: self.n_features].copy())
+        return DenseVertex(self._program.lmo(DenseVector(self._cost_of(as_array(r)))).values[: self.n_features].copy())
+
+    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+        """Return <r, s> less a bound by the multipliers of the linear program, rounded up."""
+        return shortfall(lambda x: -self._program.least(self._cost_of(x.astype(np.float64))), r, s)
 
     def violation(self, w: np.ndarray) -> float:
         """Return the larger of the total variation less the radius and max_j |w_j| - bound."""
@@ -80,6 +84,10 @@ class GraphTotalVariationBall(ConstraintSet):
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
         """Return the distance of the two constant vectors +-bound: exact."""
         return float(2.0 * self.bound * self.n_features ** (1.0 / order))
+
+    def _cost_of(self, r: np.ndarray) -> np.ndarray:
+        """Return the costs of the linear program in w and t."""
+        return np.append(r, np.zeros(len(self.edges)))
 
     def _program_of(self, D: Any) -> Polytope:
         """Return the linear program in w and t with |D w| <= t and <weights, t> <= radius."""

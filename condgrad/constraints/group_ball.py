@@ -11,6 +11,7 @@ from condgrad.constraints._capped import project_capped
 from condgrad.constraints._groups import members_by_label
 from condgrad.constraints._parameters import as_labels, shown
 from condgrad.constraints._protocol import best_vertex, check_positive, constraint_set
+from condgrad.constraints._rounding import shortfall
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.max_tree import GroupScore
@@ -45,6 +46,7 @@ class GroupBall(NamedTuple):
     offsets: Any = None
 
     is_symmetric = True
+    has_absolute_values = True
     vertex = SparseVertex
 
     def __repr__(self):
@@ -102,6 +104,10 @@ class GroupBall(NamedTuple):
         group_of = np.empty(self.groups.size, dtype=np.int64)
         group_of[self.members] = np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets))
         return GroupScore(group_of, self.offsets.size - 1)
+
+    def oracle_rounding(self, r, s):
+        """Return radius max_g ||r_g||_2 + <r, s>, rounded up."""
+        return shortfall(lambda x: self.radius * self.norms(x).max(), r, s)
 
     def violation(self, w):
         """Return sum_g ||w_g||_2 - radius."""

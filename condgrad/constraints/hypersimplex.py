@@ -38,6 +38,7 @@ class Hypersimplex(NamedTuple):
 
     vertex = SparseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def prepare(self):
         """Return the fields with ``k`` as an int."""
@@ -61,6 +62,10 @@ class Hypersimplex(NamedTuple):
         for q in range(indices.shape[0]):
             values[q] = self.radius
         return SparseVertex(indices, values)
+
+    def oracle_rounding(self, r, s):
+        """Return 0: the oracle compares entries and copies the radius."""
+        return 0.0
 
     def violation(self, w):
         """Return the largest of |sum_j w_j - k radius|, -w_j and w_j - radius."""

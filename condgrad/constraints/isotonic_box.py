@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._isotonic import nearest_increasing
 from condgrad.constraints._protocol import constraint_set, known_features
+from condgrad.constraints._rounding import WIDE_EPS, shortfall
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -57,6 +58,17 @@ class IsotonicBox(NamedTuple):
         for j in range(d):
             values[j] = self.lower if j < step else self.upper
         return DenseVertex(values)
+
+    def oracle_rounding(self, r, s):
+        """Return the smallest of the values of all d + 1 vertices, taken from <r, s>, rounded up."""
+
+        def top(x):
+            tails = np.cumsum(x[::-1])
+            width = self.upper - np.longdouble(self.lower)
+            sizes = np.abs(x).sum() * (np.abs(self.lower) + width)
+            return width * max(-tails.min(), 0.0) - self.lower * tails[-1] + 4 * (x.size + 8) * WIDE_EPS * sizes
+
+        return shortfall(top, r, s)
 
     def violation(self, w):
         """Return the largest of lower - w_1, w_j - w_(j+1) and w_d - upper."""

@@ -40,6 +40,7 @@ class KSparsePolytope(NamedTuple):
     is_symmetric = True
     vertex = SparseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def prepare(self):
         """Return the fields with ``k`` as an int."""
@@ -64,6 +65,10 @@ class KSparsePolytope(NamedTuple):
         for q in range(indices.shape[0]):
             values[q] = -self.radius if r.at(indices[q]) > 0.0 else self.radius
         return SparseVertex(indices, values)
+
+    def oracle_rounding(self, r, s):
+        """Return 0: the oracle compares entries and copies +-radius."""
+        return 0.0
 
     def violation(self, w):
         """Return the larger of max_j |w_j| - radius and sum_j |w_j| - k radius."""

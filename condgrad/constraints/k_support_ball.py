@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints._capped import systematic_sample
 from condgrad.constraints._parameters import as_positive_integer, check_at_most_features
 from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._rounding import norm, shortfall
 from condgrad.constraints._selection import smallest
 from condgrad.constraints._sphere import stretch
 from condgrad.constraints.vertices import SparseVertex
@@ -43,6 +44,7 @@ class KSupportBall(NamedTuple):
     radius: float
 
     is_symmetric = True
+    has_absolute_values = True
     vertex = SparseVertex
 
     def prepare(self):
@@ -89,6 +91,10 @@ class KSupportBall(NamedTuple):
         """Return the k-support norm of ``w``."""
         order, n_large, common = self.split(w)
         return float(np.hypot(np.linalg.norm(w[order[:n_large]]), common * np.sqrt(self.k - n_large)))
+
+    def oracle_rounding(self, r, s):
+        """Return radius times the Euclidean norm of the k largest entries of |r|, plus <r, s>, rounded up."""
+        return shortfall(lambda x: self.radius * norm(np.sort(np.abs(x))[-self.k :]), r, s)
 
     def violation(self, w):
         """Return the k-support norm of ``w``, less the radius."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._rounding import WIDE_EPS, shortfall
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -40,6 +41,7 @@ class Knapsack(NamedTuple):
 
     vertex = DenseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def __repr__(self):
         return f"Knapsack(prices={shown(self.prices)}, budget={self.budget!r}, upper={shown(self.upper)})"
@@ -82,6 +84,24 @@ class Knapsack(NamedTuple):
             values[j] = min(self.upper[j], left / self.prices[j])
             left = max(0.0, left - self.prices[j] * values[j])  # rounding must not leave a debt
         return DenseVertex(values)
+
+    def oracle_rounding(self, r, s):
+        """Return price budget + sum_j upper_j (-r_j - price prices_j)_+ + <r, s>, rounded up.
+
+        Without the rounding it is a bound for any price of money; the best one is that at which the budget is spent.
+        """
+
+        def top(x):
+            upper = np.minimum(self.upper, self.budget / np.asarray(self.prices, dtype=np.longdouble))
+            gains = np.maximum(-x / self.prices, 0.0)
+            order = np.argsort(-gains)
+            is_spent = np.cumsum((upper * self.prices)[order]) >= self.budget
+            price = gains[order[is_spent.argmax()]] if is_spent.any() else 0.0
+            profits = np.maximum(-x - price * self.prices, 0.0)
+            rounding = (4 * x.size + 64) * WIDE_EPS * (upper * np.abs(x))[profits > 0.0].sum()
+            return price * self.budget + (upper * profits).sum() + rounding
+
+        return shortfall(top, r, s)
 
     def violation(self, w):
         """Return the largest of sum_j prices_j w_j - budget, -w_j and w_j - upper_j."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.constraints._protocol import check_positive, constraint_set, known_features
-from condgrad.constraints._rounding import excess, norm
+from condgrad.constraints._rounding import norm, shortfall
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.vectors import inner
 
@@ -59,7 +59,7 @@ class L2Ball(NamedTuple):
 
     def oracle_rounding(self, r, s):
         """Return radius ||r||_2 + <r, s>, rounded up."""
-        return excess(lambda x: self.radius * norm(x), r, s)
+        return shortfall(lambda x: self.radius * norm(x), r, s)
 
     def violation(self, w):
         """Return ||w||_2 - radius."""

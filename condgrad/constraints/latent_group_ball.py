@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints._blocks import FeatureGroups
 from condgrad.constraints._groups import members_of_lists
 from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._rounding import shortfall
 from condgrad.constraints.vertices import SparseVertex
 
 
@@ -45,6 +46,7 @@ class LatentGroupBall(NamedTuple):
     offsets: Any = None
 
     is_symmetric = True
+    has_absolute_values = True
     vertex = SparseVertex
 
     def __repr__(self):
@@ -70,6 +72,14 @@ class LatentGroupBall(NamedTuple):
         """Return -radius r_g / ||r_g||_2 on the group with the largest norm, or radius e_j for r = 0."""
         g = r.best_group(self.groups, self.offsets)
         return FeatureGroups(self.groups, self.offsets).opposite(r, g, self.radius)
+
+    def oracle_rounding(self, r, s):
+        """Return radius max_g ||r_g||_2 + <r, s>, rounded up."""
+
+        def top(x):
+            return self.radius * np.sqrt(np.add.reduceat(np.square(x)[self.groups], self.offsets[:-1]).max())
+
+        return shortfall(top, r, s)
 
     def diameter(self, order=2, n_features=None):
         """Return 2 radius for order >= 2 and 2 radius m^(1/order - 1/2) below, m the largest group's size: exact."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse
 
 from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
+from condgrad.constraints._rounding import UNIT, inner_with_error, rounded_up, shortfall
 from condgrad.constraints.oracle_set import as_constraint_set
 from condgrad.constraints.vertices import DenseVertex
 
@@ -58,6 +60,30 @@ class LinearImage(ConstraintSet):
         largest = np.abs(entries).max()
         s = best_vertex(self.constraint, self.A.T @ (entries / largest if largest > 0.0 else entries))
         return DenseVertex(self.A @ s.to_dense(self.A.shape[1]))
+
+    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+        """Return <r, s> less the set's lowest value at A'r, with the rounding of that product."""
+
+        def top(x: np.ndarray) -> Any:
+            entries = x.astype(np.float64)
+            image = self.A.T @ entries
+            v = best_vertex(self.constraint, image)
+            value, error = inner_with_error(image.astype(np.longdouble), v)
+            # A'x is off by at most unit * sizes: its product with w differs from that with v by as much times |w - v|.
+            unit = 2.0 * (x.size + 4) * UNIT
+            sizes = abs(self.A).T @ np.abs(entries)
+            missed = unit * (sizes @ np.abs(v.to_dense(image.size)) + self._unit_reach)
+            return missed + error - value + self.constraint.oracle_rounding(image, v)
+
+        return shortfall(top, r, s)
+
+    def reach(self, c: np.ndarray) -> float:
+        """Return the set's own at |A|'c: a bound."""
+        return float(self.constraint.reach(rounded_up(1.0, c.size) * (abs(self.A).T @ c)))
+
+    @functools.cached_property
+    def _unit_reach(self) -> float:
+        return self.reach(np.ones(self.n_features))
 
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
         """Return the bound by the set's diameter times the norm of A, for the orders 1, 2 and inf and between."""

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.constraints._protocol import ConstraintSet, as_array
+from condgrad.constraints._rounding import shortfall
 from condgrad.constraints._rows import as_bounds, as_rows, dimension
 from condgrad.constraints.box import Box
 from condgrad.constraints.hypersimplex import Hypersimplex
@@ -80,13 +81,21 @@ class LinearlyConstrained(ConstraintSet):
     def lmo(self, r: Any) -> Any:
         """Return the vertex that the simplex method finds."""
         cost = as_array(r)
-        x = self._program.lmo(DenseVector(np.concatenate([cost, -cost]) if self._is_split else cost)).values
+        x = self._program.lmo(DenseVector(self._cost_of(cost))).values
         w = x[: cost.size] - x[cost.size :] if self._is_split else x
         if self.vertex is DenseVertex:
             return DenseVertex(w)
         indices = np.flatnonzero(w)
         indices = indices if indices.size else np.zeros(1, dtype=np.int64)
         return SparseVertex(indices, w[indices])
+
+    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+        """Return <r, s> less a bound by the multipliers of the linear program, rounded up."""
+        return shortfall(lambda x: -self._program.least(self._cost_of(x.astype(np.float64))), r, s)
+
+    def reach(self, c: np.ndarray) -> float:
+        """Return that of the set before it is cut: a bound."""
+        return float(self.constraint.reach(c))
 
     def violation(self, w: np.ndarray) -> float:
         """Return the largest of the set's own violation and the distances to the half-spaces and hyperplanes."""
@@ -100,6 +109,10 @@ class LinearlyConstrained(ConstraintSet):
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
         """Return the diameter of the set before it is cut: a bound."""
         return float(self.constraint.diameter(order, self.n_features))
+
+    def _cost_of(self, r: np.ndarray) -> np.ndarray:
+        """Return the costs of the linear program."""
+        return np.concatenate([r, -r]) if self._is_split else r
 
     def _program_of(self, form: _LinearForm) -> Polytope:
         """Return the linear program for x = w, or for x = (u, v) with w = u - v and u, v >= 0."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.constraints._protocol import check_positive, constraint_set, known_features
+from condgrad.constraints._rounding import shortfall
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.vectors import inner
 
@@ -35,6 +36,7 @@ class LpBall(NamedTuple):
     radius: float
 
     is_symmetric = True
+    has_absolute_values = True
     vertex = DenseVertex
 
     def check(self):
@@ -61,6 +63,16 @@ class LpBall(NamedTuple):
         for j in range(r.size()):
             values[j] *= -length if r.at(j) > 0.0 else length
         return DenseVertex(values)
+
+    def oracle_rounding(self, r, s):
+        """Return radius ||r||_q + <r, s> for q = p / (p - 1), rounded up."""
+        q = self.p / (np.longdouble(self.p) - 1.0)
+
+        def top(x):
+            largest = np.abs(x).max()
+            return self.radius * largest * ((np.abs(x) / largest) ** q).sum() ** (1.0 / q)
+
+        return shortfall(top, r, s)
 
     def violation(self, w):
         """Return ||w||_p - radius."""

@@ -41,6 +41,7 @@ class MatroidBasePolytope(ConstraintSet):
 
     vertex = SparseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def __init__(self, n_features: int, is_independent: Callable[[np.ndarray], bool]) -> None:
         self.n_features: int = as_positive_integer("MatroidBasePolytope", "n_features", n_features)
@@ -59,6 +60,10 @@ class MatroidBasePolytope(ConstraintSet):
     def lmo(self, r: Any) -> SparseVertex:
         """Return the base with the smallest sum of entries of r."""
         return SparseVertex(self._base(as_array(r)), np.ones(self.rank))
+
+    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+        """Return 0: the oracle compares entries and copies ones."""
+        return 0.0
 
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
         """Return the bound by two bases that have as few features in common as their number allows."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
+from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex, lowest
+from condgrad.constraints._rounding import rounded_up, shortfall
 from condgrad.constraints._several import as_sets, common_vertex
 from condgrad.constraints.vertices import DenseVertex, SparseVertex
 
@@ -51,6 +52,14 @@ class MinkowskiSum(ConstraintSet):
         supports = [s.support() for s in vertices]
         indices, places = np.unique(np.concatenate([indices for indices, _ in supports]), return_inverse=True)
         return SparseVertex(indices, np.bincount(places, np.concatenate([values for _, values in supports])))
+
+    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+        """Return <r, s> less the lowest values over all sets, each with its own rounding."""
+        return shortfall(lambda x: -sum(lowest(one, x) for one in self.sets), r, s)
+
+    def reach(self, c: np.ndarray) -> float:
+        """Return the sum over the sets: as exact as they are."""
+        return rounded_up(sum(one.reach(c) for one in self.sets), len(self.sets))
 
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
         """Return the sum of the diameters: a bound."""

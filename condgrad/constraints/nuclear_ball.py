@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._matrices import MatrixSet
 from condgrad.constraints._protocol import check_positive, known_features
+from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -33,6 +34,7 @@ class NuclearBall(MatrixSet):
     """
 
     is_symmetric = True
+    has_absolute_values = True
 
     def __init__(self, radius: float, shape: tuple[int, int] | None = None) -> None:
         super().__init__(shape)
@@ -43,6 +45,10 @@ class NuclearBall(MatrixSet):
         """Return -radius u v' for the largest singular value of r, with its vectors u and v."""
         U, _, Vt = np.linalg.svd(self.as_matrix(r), full_matrices=False)
         return DenseVertex((-self.radius * np.outer(U[:, 0], Vt[0])).ravel())
+
+    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+        """Return radius times the error of a singular value, relative to the Frobenius norm of r."""
+        return of_decomposition(self.radius, self.as_matrix(r))
 
     def norm(self, W: Any) -> float:
         """Return the nuclear norm of a matrix, Factored or flat."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._rounding import shortfall
 from condgrad.constraints._selection import sorted_places
 from condgrad.constraints.vertices import SparseVertex
 
@@ -46,6 +47,7 @@ class OrderedWeightedL1Ball(NamedTuple):
     is_symmetric = True
     vertex = SparseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def __repr__(self):
         return f"OrderedWeightedL1Ball(radius={self.radius!r}, weights={shown(self.weights)})"
@@ -103,6 +105,15 @@ class OrderedWeightedL1Ball(NamedTuple):
             indices[q] = order[q]
             values[q] = -self.radius / best_price if r.at(order[q]) > 0.0 else self.radius / best_price
         return SparseVertex(indices, values)
+
+    def oracle_rounding(self, r, s):
+        """Return the best radius sum_(i <= k) |r|_(i) / sum_(i <= k) weights_i over k, plus <r, s>, rounded up."""
+
+        def top(x):
+            prices = np.cumsum(np.asarray(self.weights, dtype=np.longdouble))
+            return self.radius * (np.cumsum(np.sort(np.abs(x))[::-1]) / prices).max()
+
+        return shortfall(top, r, s)
 
     def violation(self, w):
         """Return sum_i weights_i a_i - radius."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from condgrad.constraints._parameters import as_positive_integer
 from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
+from condgrad.constraints._rounding import rounded_up
 from condgrad.constraints.oracle_set import as_constraint_set
 from condgrad.constraints.vertices import DenseVertex, SparseVertex
 
@@ -57,6 +58,15 @@ class Product(ConstraintSet):
     def lmo(self, r: Any) -> Any:
         """Return the vertex made of the vertices of all sets."""
         return self._join([best_vertex(block, part) for block, part in zip(self.sets, self.split(as_array(r)))])
+
+    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+        """Return the sum over the blocks."""
+        parts = zip(self.sets, self.split(r), self.split(s.to_dense(self.n_features)))
+        return rounded_up(sum(block.oracle_rounding(part, DenseVertex(v)) for block, part, v in parts), len(self.sets))
+
+    def reach(self, c: np.ndarray) -> float:
+        """Return the sum over the blocks: as exact as they are."""
+        return rounded_up(sum(block.reach(part) for block, part in zip(self.sets, self.split(c))), len(self.sets))
 
     def violation(self, w: np.ndarray) -> float:
         """Return the largest violation of a block."""

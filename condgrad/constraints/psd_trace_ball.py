@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._matrices import SymmetricSet
 from condgrad.constraints._protocol import check_positive
+from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -27,6 +28,8 @@ class PSDTraceBall(SymmetricSet):
     array([0., 0., 0., 0.])
     """
 
+    has_absolute_values = True
+
     def __init__(self, size: int, trace: float = 1.0) -> None:
         super().__init__(size)
         check_positive("PSDTraceBall", "trace", trace)
@@ -37,6 +40,10 @@ class PSDTraceBall(SymmetricSet):
         values, vectors = self.spectrum(r)
         v = vectors[:, 0] if values[0] < 0.0 else np.zeros(self.size)
         return DenseVertex((self.trace * np.outer(v, v)).ravel())
+
+    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+        """Return trace times the error of an eigenvalue, relative to the Frobenius norm of r."""
+        return of_decomposition(self.trace, self.as_matrix(r))
 
     def excess(self, w: np.ndarray) -> float:
         """Return the largest of the excess of the trace, minus the smallest eigenvalue, and the asymmetry."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.compiled import compiled
 from condgrad.constraints._protocol import constraint_set
+from condgrad.constraints._rounding import rounded_up, trusted
 from condgrad.constraints.oracle_set import as_constraint_set
 
 
@@ -116,6 +117,15 @@ class Scale(NamedTuple):
         """Return factor times the set's best vertices for sign(factor) r."""
         features, values = self.constraint.best_atoms(np.sign(self.factor) * r, count)
         return features, self.factor * values
+
+    def oracle_rounding(self, r, s):
+        """Return |factor| times the set's own at sign(factor) r, and the rounding of the products with factor."""
+        own = self.constraint.oracle_rounding(np.sign(self.factor) * r, s.scaled(1.0 / self.factor))
+        return rounded_up(abs(self.factor) * own, 1) + trusted(r, s, 8)
+
+    def reach(self, c):
+        """Return |factor| times the set's own: as exact as that."""
+        return rounded_up(abs(self.factor) * self.constraint.reach(c), 1)
 
     def violation(self, w):
         """Return |factor| times the set's violation at w / factor."""

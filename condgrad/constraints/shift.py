@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import constraint_set
+from condgrad.constraints._rounding import trusted
 from condgrad.constraints.oracle_set import as_constraint_set
 from condgrad.constraints.vertices import DenseVertex
 
@@ -58,6 +59,16 @@ class Shift(NamedTuple):
         for j in range(values.shape[0]):
             values[j] += self.offset[j]
         return DenseVertex(values)
+
+    def oracle_rounding(self, r, s):
+        """Return the set's own, and the rounding of the sum with the offset."""
+        moved = DenseVertex(s.values - self.offset)
+        sizes = DenseVertex(abs(s.values) + abs(moved.values))
+        return self.constraint.oracle_rounding(r, moved) + trusted(r, sizes, 4)
+
+    def reach(self, c):
+        """Return the set's own: as exact as that."""
+        return self.constraint.reach(c)
 
     def violation(self, w):
         """Return the set's violation at w - offset."""

@@ -39,6 +39,7 @@ class SpanningTreePolytope(NamedTuple):
 
     vertex = SparseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def __repr__(self):
         return f"SpanningTreePolytope(<{self.edges.shape[0]} edges, {self.n_nodes} nodes>)"
@@ -71,6 +72,10 @@ class SpanningTreePolytope(NamedTuple):
             costs[e] = r.at(e)
         indices = lightest_forest(self.edges, costs, self.n_nodes)
         return SparseVertex(indices, np.ones(indices.shape[0]))
+
+    def oracle_rounding(self, r, s):
+        """Return 0: the oracle compares entries and copies ones."""
+        return 0.0
 
     def diameter(self, order=2, n_features=None):
         """Return the bound by two trees that have as few edges in common as their number allows."""

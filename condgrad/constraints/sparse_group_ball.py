@@ -10,6 +10,7 @@ from condgrad.compiled import kernel
 from condgrad.constraints._groups import members_by_label
 from condgrad.constraints._parameters import as_labels, shown
 from condgrad.constraints._protocol import best_vertex, check_positive, constraint_set
+from condgrad.constraints._rounding import WIDE_EPS, inner_with_error, norm, shortfall
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.vectors import inner
@@ -52,6 +53,7 @@ class SparseGroupBall(NamedTuple):
     offsets: Any = None
 
     is_symmetric = True
+    has_absolute_values = True
     vertex = SparseVertex
 
     def __repr__(self):
@@ -127,6 +129,22 @@ class SparseGroupBall(NamedTuple):
     def related(self, features, is_chosen):
         """Tell which of the ``features`` are in a group with a chosen one."""
         return np.isin(self.groups[features], self.groups[features[is_chosen]])
+
+    def oracle_rounding(self, r, s):
+        """Return radius times a bound of the dual norm of r, plus <r, s>, rounded up.
+
+        Of each group, ||(|r_g| - l1_weight t)_+||_2 falls as t grows: where it is larger than a t, it is larger than
+        the dual norm as well.
+        """
+
+        def top(x):
+            t = -inner_with_error(x, s)[0] / self.radius
+            rests = np.maximum(np.abs(x) - self.l1_weight * t, 0.0)
+            lengths = np.sqrt(np.add.reduceat(np.square(rests)[self.members], self.offsets[:-1]))
+            rounding = 8 * (x.size + 8) * WIDE_EPS * norm(x)
+            return self.radius * (max(t, lengths.max()) + rounding)
+
+        return shortfall(top, r, s)
 
     def violation(self, w):
         """Return l1_weight ||w||_1 + sum_g ||w_g||_2 - radius."""

@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._matrices import SymmetricSet
 from condgrad.constraints._protocol import check_positive
+from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -27,6 +28,8 @@ class Spectraplex(SymmetricSet):
     array([0., 0., 0., 1.])
     """
 
+    has_absolute_values = True
+
     def __init__(self, size: int, trace: float = 1.0) -> None:
         super().__init__(size)
         check_positive("Spectraplex", "trace", trace)
@@ -36,6 +39,10 @@ class Spectraplex(SymmetricSet):
         """Return trace v v' for the eigenvector v of the smallest eigenvalue of r."""
         v = self.spectrum(r)[1][:, 0]
         return DenseVertex((self.trace * np.outer(v, v)).ravel())
+
+    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+        """Return trace times the error of an eigenvalue, relative to the Frobenius norm of r."""
+        return of_decomposition(self.trace, self.as_matrix(r))
 
     def excess(self, w: np.ndarray) -> float:
         """Return the largest of |trace - its value|, minus the smallest eigenvalue, and the asymmetry."""

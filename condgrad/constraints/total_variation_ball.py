@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.constraints._protocol import check_positive, constraint_set, known_features
+from condgrad.constraints._rounding import WIDE_EPS, shortfall
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.vectors import inner
 
@@ -40,6 +42,7 @@ class TotalVariationBall(NamedTuple):
     is_symmetric = True
     vertex = DenseVertex
     is_polytope = True
+    has_absolute_values = True
 
     def check(self):
         """Raise unless the radius and the bound are positive and finite."""
@@ -52,10 +55,27 @@ class TotalVariationBall(NamedTuple):
         entries = np.empty(r.size())
         for j in range(r.size()):
             entries[j] = r.at(j) / largest if largest > 0.0 else 0.0
-        values = cheapest_within(entries, self.radius / (2.0 * self.bound))
+        values, _ = cheapest_within(entries, self.radius / (2.0 * self.bound))
         for j in range(r.size()):
             values[j] *= self.bound
         return DenseVertex(values)
+
+    def oracle_rounding(self, r, s):
+        """Return bound ||r - D'z||_1 + price radius + <r, s> for differences D and |z_j| <= price, rounded up.
+
+        That is a bound for every such z. The best one is the recursion of the oracle: running sums of r that are held
+        between -price and price.
+        """
+
+        def top(x):
+            entries = x.astype(np.float64)
+            price = 0.5 * cheapest_within(entries, self.radius / (2.0 * self.bound))[1]
+            sums = itertools.accumulate(entries[:-1], lambda z, e: min(max(z + e, -price), price), initial=0.0)
+            rests = x - np.diff(np.array([*sums, 0.0], dtype=np.longdouble))
+            rounding = 8 * (x.size + 8) * WIDE_EPS * (np.abs(x).sum() + price * x.size)
+            return self.bound * (np.abs(rests).sum() + rounding) + np.longdouble(price) * self.radius
+
+        return shortfall(top, r, s)
 
     def violation(self, w):
         """Return the larger of the total variation less the radius and max_j |w_j| - bound."""
@@ -70,7 +90,7 @@ class TotalVariationBall(NamedTuple):
 
 @kernel
 def cheapest_within(entries, max_jumps):
-    """Return the x in [-1, 1]^d with sum_j |x_(j+1) - x_j| <= 2 max_jumps and the smallest <entries, x>.
+    """Return the x in [-1, 1]^d with sum_j |x_(j+1) - x_j| <= 2 max_jumps and the smallest <entries, x>, and the price.
 
     Vectors of signs give points (number of jumps, <entries, x>); the wanted one lies on their lower hull, on the edge
     above max_jumps. Between two points of the hull, the vector that is cheapest at the price of their slope is a
@@ -80,7 +100,7 @@ def cheapest_within(entries, max_jumps):
     high = cheapest_signs(entries, 0.0)
     n_low, n_high = 0, count_jumps(high)
     if n_high <= max_jumps:
-        return high
+        return high, 0.0
     at_low, at_high = inner(entries, low), inner(entries, high)
     while True:
         price = (at_low - at_high) / (n_high - n_low)
@@ -95,7 +115,7 @@ def cheapest_within(entries, max_jumps):
     share = (max_jumps - n_low) / (n_high - n_low)
     for j in range(entries.shape[0]):
         low[j] = (1.0 - share) * low[j] + share * high[j]
-    return low
+    return low, price
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import check_positive, constraint_set
-from condgrad.constraints._rounding import excess
+from condgrad.constraints._rounding import shortfall
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import WeightedScore
@@ -89,7 +89,7 @@ class WeightedL1Ball(NamedTuple):
 
     def oracle_rounding(self, r, s):
         """Return radius max_j |r_j| / weights_j + <r, s>, rounded up."""
-        return excess(lambda x: self.radius * (np.abs(x) / self.weights).max(), r, s)
+        return shortfall(lambda x: self.radius * (np.abs(x) / self.weights).max(), r, s)
 
     def violation(self, w):
         """Return sum_j weights_j |w_j| - radius."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import ConstraintSet
+from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.nuclear_ball import NuclearBall
 from condgrad.constraints.vertices import DenseVertex
 
@@ -66,6 +67,11 @@ class WeightedNuclearBall(NuclearBall):
         a, b = self.scales(self.as_matrix(r).shape)
         z = super().lmo((a[:, None] * self.as_matrix(r) * b).ravel()).values
         return DenseVertex((a[:, None] * self.as_matrix(z) * b).ravel())
+
+    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+        """Return radius times the error of a singular value of r in the coordinates of the plain ball."""
+        a, b = self.scales(self.as_matrix(r).shape)
+        return of_decomposition(self.radius, a[:, None] * self.as_matrix(r) * b)
 
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
         """Return the diameter of the plain ball times the largest stretch of an entry, an upper bound."""
