@@ -84,7 +84,8 @@ def minimize(
     -------
     Result
         ``result.gap`` is always the exact gap at ``result.w``, from a fresh pass. Ctrl-C returns the best iterate so
-        far; a second Ctrl-C aborts.
+        far; a second Ctrl-C aborts. One that comes in the last step, when there is nothing left to stop, is passed on
+        to the handler that was there before: as a rule it raises KeyboardInterrupt, so that a loop over runs ends.
 
     Examples
     --------
@@ -175,7 +176,7 @@ class _Run:
                 return Status.CONVERGED
             if wants_to_stop:
                 return Status.STOPPED
-            if interrupts.requested:
+            if interrupts.heard():
                 return Status.INTERRUPTED
             if (status := self._limit_reached()) is not None:
                 return status
@@ -256,8 +257,9 @@ class _Run:
         self.checkpoint.save(numbers | {"run": own}, arrays | table | to_arrays(self.best_w, "best_w"))
 
     def _restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        for name, value in numbers.pop("run").items():
-            setattr(self, name, value)
+        own = numbers.pop("run")
+        for name in _SAVED:
+            setattr(self, name, own[name])
         self.best_w = from_arrays(arrays, "best_w")
         self.trace = Trace({name: arrays.pop(f"trace.{name}") for name in Trace.columns})
         self.state.restore(numbers, arrays)
