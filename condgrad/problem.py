@@ -97,8 +97,9 @@ class Problem(VectorProblem):
         return self.evaluate(w).gap
 
     def best_intercept(self, w: Any) -> float:
-        """Return the intercept that belongs to w (0 for a problem without one)."""
-        return self._predict(w)[1]
+        """Return the intercept that belongs to w (0, without a pass over the data, for a problem without one)."""
+        w = convert.as_point(w, self.n_features, "w")
+        return self._predict(w)[1] if self.has_intercept else 0.0
 
     def evaluate(self, w: Any, atoms: Any = None) -> Evaluation:
         """Return objective, gradient, gap, vertex and intercept at w.

@@ -92,11 +92,7 @@ class SoftmaxProblem(GeneralProblem):
         if not isinstance(intercept, bool | np.bool_):
             raise TypeError(f"intercept must be True or False; got {intercept!r}.")
         self.has_intercept = bool(intercept)
-        if self.has_intercept and not self._has_all_classes():
-            raise ValueError(
-                f"an intercept for each class needs samples of all {self.n_classes} classes; "
-                f"class {int(self._class_shares().argmin())} has none. Leave it out, or use intercept=False."
-            )
+        self._check_classes()
         squares = X.multiply(X).sum(axis=1) if scipy.sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
         # The Hessian of f in s is at most 1/2, and the largest eigenvalue of X' diag(weight) X at most its trace.
         self.loss = self.terms = Softmax(0.5 * float(self.weight @ np.asarray(squares).ravel()))
@@ -127,7 +123,8 @@ class SoftmaxProblem(GeneralProblem):
 
     def best_intercept(self, w: Any) -> Any:
         """Return the intercepts that belong to W, which sum to zero (zeros for a problem without them)."""
-        return self._look(w)[2]
+        w = convert.as_point(w, self.n_features, "w")
+        return self._look(w)[2] if self.has_intercept else np.zeros(self.n_classes)
 
     def evaluate(self, w: Any, atoms: Any = None) -> Evaluation:
         """Return objective, gradient, gap, vertex and intercepts at W, and the curvature on ``atoms`` where given.
@@ -157,6 +154,7 @@ class SoftmaxProblem(GeneralProblem):
         """Return the same problem with other classes of the samples, of the same number; both share the data."""
         other = copy.copy(self)
         other.y = _as_classes(y, self.n_samples, self.n_classes)[0]
+        other._check_classes()
         return other
 
     def can_be_thinned(self, every: int) -> bool:
@@ -190,6 +188,14 @@ class SoftmaxProblem(GeneralProblem):
         X = self.X
         data = (X.data, X.indices, X.indptr) if scipy.sparse.issparse(X) else (X,)
         return (X.shape, *data, self.y, self.n_classes, self.weight, self.constraint, self.has_intercept)
+
+    def _check_classes(self) -> None:
+        """Raise where an intercept is free whose class has no samples: the best one would be minus infinity."""
+        if self.has_intercept and not self._has_all_classes():
+            raise ValueError(
+                f"an intercept for each class needs samples of all {self.n_classes} classes; "
+                f"class {int(self._class_shares().argmin())} has none. Leave it out, or use intercept=False."
+            )
 
     def _class_shares(self) -> np.ndarray:
         return np.bincount(self.y, weights=self.weight, minlength=self.n_classes)
