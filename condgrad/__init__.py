@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # what editors and type checkers see; a program imports a nam
     from condgrad.minimize import minimize
     from condgrad.model import Model
     from condgrad.model_file import load_model, save_model
+    from condgrad.multi_model import MultiModel
     from condgrad.paths import PathInfo, lasso_path, radius_path
     from condgrad.problem import Problem
     from condgrad.result import Result, Status
@@ -68,6 +69,7 @@ __all__ = [
     "MatrixCompletion",
     "MatrixCompletionCV",
     "Model",
+    "MultiModel",
     "PathInfo",
     "Problem",
     "Progress",
@@ -112,6 +114,7 @@ _HOMES = {
     "MatrixCompletion": "estimators",
     "MatrixCompletionCV": "estimators",
     "Model": "model",
+    "MultiModel": "multi_model",
     "PathInfo": "paths",
     "Problem": "problem",
     "Progress": "trace",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,21 @@ class Checkpoint:
         return time.monotonic() - self._last_save >= self.every
 
     def save(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Save a run; whatever happens meanwhile, the file holds the last whole one."""
-        write_file(self.path, pack(_KIND, _VERSION, {**self._key, "numbers": numbers}, arrays))
+        """Save a run; whatever happens meanwhile, the file holds the last whole one.
+
+        Where it cannot be written (a full disk, a folder that is gone) a warning says so, and the run goes on: what it
+        has found is worth more than its checkpoint. The next save is tried when it is due.
+        """
+        try:
+            write_file(self.path, pack(_KIND, _VERSION, {**self._key, "numbers": numbers}, arrays))
+        except OSError as error:
+            kept = "the file is as it was saved last" if self.path.exists() else "there is no file to go on from"
+            warnings.warn(
+                f"the checkpoint {str(self.path)!r} could not be written ({error.strerror or error}): the run goes on, "
+                f"and {kept}.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self._last_save = time.monotonic()
 
 

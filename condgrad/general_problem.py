@@ -152,9 +152,10 @@ class GeneralProblem(VectorProblem):
 
     def refusal(self, solver: Any) -> str | None:
         """Return why a solver does not fit this problem, or None where it does."""
-        needs_curvature = getattr(solver, "needs_curvature", False) and not self.has_curvature
-        if getattr(solver, "needs_predictions", False) or needs_curvature:
+        if getattr(solver, "needs_predictions", False):
             return f"works with predictions x_i'w, which a {type(self).__name__} does not have"
+        if getattr(solver, "needs_curvature", False) and not self.has_curvature:
+            return f"asks for the curvature of F on atoms, which a {type(self).__name__} does not tell"
         return "is for matrices in factors" if getattr(solver, "needs_factors", False) else None
 
     def point(self, w: np.ndarray) -> GeneralPoint:

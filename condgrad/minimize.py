@@ -89,7 +89,9 @@ def minimize(
     -------
     Result
         ``result.gap`` is always the exact gap at ``result.w``, from a fresh pass, up to ``result.rounding``. Ctrl-C
-        returns the best iterate so far; a second Ctrl-C aborts.
+        returns the best iterate so far; a second Ctrl-C aborts. One that comes in the last step, when there is nothing
+        left to stop, is passed on to the handler that was there before: as a rule it raises KeyboardInterrupt, so that
+        a loop over runs ends.
 
     Examples
     --------
@@ -184,7 +186,7 @@ class _Run:
                 return status
             if wants_to_stop:
                 return Status.STOPPED
-            if interrupts.requested:
+            if interrupts.heard():
                 return Status.INTERRUPTED
             if (status := self._limit_reached()) is not None:
                 return status
@@ -283,8 +285,9 @@ class _Run:
         self.checkpoint.save(numbers | {"run": own}, arrays | table | iterates)
 
     def _restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        for name, value in numbers.pop("run").items():
-            setattr(self, name, value)
+        own = numbers.pop("run")
+        for name in _SAVED:
+            setattr(self, name, own[name])
         self.best_w, self.promising_w = from_arrays(arrays, "best_w"), from_arrays(arrays, "promising_w")
         self.trace = Trace({name: arrays.pop(f"trace.{name}") for name in Trace.columns})
         self.state.restore(numbers, arrays)

@@ -100,6 +100,11 @@ class Model(NamedTuple):
             version=__version__,
         )
 
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.w.size
+
     def __repr__(self) -> str:
         nonzero = np.count_nonzero(self.w)
         return (

@@ -1,7 +1,8 @@
 """Model files: sealed ``.npz`` files with a JSON header and the numbers of a model beside it.
 
-A linear model keeps its nonzero coefficients, ``indices`` and ``values``; a completed matrix its factors ``A`` and
-``B``, ``row_bias``, ``column_bias``, ``is_row_seen`` and ``is_column_seen``.
+A linear model keeps its nonzero coefficients, ``indices`` and ``values``; several together keep those of all rows, one
+row after the other, and ``intercepts``; a completed matrix its factors ``A`` and ``B``, ``row_bias``, ``column_bias``,
+``is_row_seen`` and ``is_column_seen``.
 """
 
 from __future__ import annotations
@@ -16,24 +17,28 @@ import numpy as np
 from condgrad import losses
 from condgrad.completion_model import CompletionModel
 from condgrad.model import Model
+from condgrad.multi_model import MultiModel
 from condgrad.result import Status
 from condgrad.sealed_file import pack, unpack, write_file
 
-_LINEAR, _COMPLETION = ("model", 1), ("completion model", 1)  # kinds of files, and the versions of their formats
+# Kinds of files, and the versions of their formats.
+_LINEAR, _MULTI, _COMPLETION = ("model", 1), ("multi model", 1), ("completion model", 1)
 _OF_BOTH = ("intercept", "constraint", "radius", "objective", "gap", "lower_bound", "solver", "n_steps", "n_samples",
             "version")  # fmt: skip
+_OF_MULTI = ("kind", "classes", "constraint", "radius", "objective", "gap", "lower_bound", "n_steps", "solver",
+             "n_samples", "feature_names", "version")  # fmt: skip
 _OF_LINEAR = ("classes", "feature_names")
 _OF_COMPLETION = ("row_labels", "column_labels")
 _ARRAYS = ("row_bias", "column_bias", "is_row_seen", "is_column_seen")
 
 
-def save_model(path: str | os.PathLike, model: Model | CompletionModel) -> None:
+def save_model(path: str | os.PathLike, model: Any) -> None:
     """Write a model to a file, in one step; an existing file is replaced.
 
     Parameters
     ----------
     path : str or path
-    model : Model or CompletionModel
+    model : Model, MultiModel, CompletionModel or a fitted estimator, whose ``model_`` is written
         Its loss must be one of :mod:`condgrad.losses`, which a file can name.
 
     Examples
@@ -46,10 +51,18 @@ def save_model(path: str | os.PathLike, model: Model | CompletionModel) -> None:
     ...     cg.load_model(f"{folder}/model.npz").w
     array([1.])
     """
+    model = _model_of(model)
     if isinstance(model, CompletionModel):
         header = _header(model, _OF_COMPLETION)
         arrays = dict(zip("AB", model.factors)) | {name: getattr(model, name) for name in _ARRAYS}
         write_file(path, pack(*_COMPLETION, header, arrays))
+    elif isinstance(model, MultiModel):
+        header = {name: getattr(model, name) for name in _OF_MULTI} | {"shape": model.coef.shape}
+        header["lower_bound"] = [bound if math.isfinite(bound) else None for bound in model.lower_bound]
+        header |= {"status": [status.name for status in model.status], "loss": _describe(model.loss)}
+        indices = np.flatnonzero(model.coef)
+        arrays = {"indices": indices, "values": model.coef.ravel()[indices], "intercepts": model.intercept}
+        write_file(path, pack(*_MULTI, header, arrays))
     else:
         header = _header(model, _OF_LINEAR) | {"n_features": model.w.size}
         indices = np.flatnonzero(model.w)
@@ -57,14 +70,40 @@ def save_model(path: str | os.PathLike, model: Model | CompletionModel) -> None:
 
 
 def load_model(path: str | os.PathLike) -> Any:
-    """Return the Model or the CompletionModel in a file; what is foreign, damaged or of another version is refused."""
-    header, arrays = unpack(path, _LINEAR, _COMPLETION)
+    """Return the Model, MultiModel or CompletionModel in a file; what is foreign, damaged or newer is refused."""
+    header, arrays = unpack(path, _LINEAR, _MULTI, _COMPLETION)
+    if header["format"] == f"condgrad {_MULTI[0]}":
+        return _multi_model(header, arrays)
     if header["format"] == f"condgrad {_COMPLETION[0]}":
         fields = _fields(header, _OF_COMPLETION) | {name: arrays[name] for name in _ARRAYS}
         return CompletionModel(factors=(arrays["A"], arrays["B"]), **fields)
     w = np.zeros(header["n_features"])
     w[arrays["indices"]] = arrays["values"]
     return Model(w=w, **_fields(header, _OF_LINEAR))
+
+
+def _model_of(model: Any) -> Any:
+    """Return the model of an estimator, or the model itself."""
+    if isinstance(model, Model | MultiModel | CompletionModel):
+        return model
+    if not (hasattr(model, "get_params") and hasattr(type(model), "save")):
+        raise TypeError(f"model must be a model of condgrad or one of its estimators; got {type(model).__name__}.")
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    return model.model_
+
+
+def _multi_model(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> MultiModel:
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value := header[name], list) else value for name in _OF_MULTI
+    }
+    fields["lower_bound"] = tuple(-math.inf if bound is None else bound for bound in fields["lower_bound"])
+    fields["status"] = tuple(Status[name] for name in header["status"])
+    fields["loss"] = losses.by_name(header["loss"]["name"], **header["loss"]["parameters"])
+    coef = np.zeros(header["shape"])
+    coef.ravel()[arrays["indices"]] = arrays["values"]
+    return MultiModel(coef=coef, intercept=arrays["intercepts"], **fields)
 
 
 def _header(model: Model | CompletionModel, own: tuple[str, ...]) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class Problem(VectorProblem):
         return self.evaluate(w).gap
 
     def best_intercept(self, w: Any) -> float:
-        """Return the intercept that belongs to w (0 for a problem without one)."""
+        """Return the intercept that belongs to w (0, without a pass over the data, for a problem without one)."""
         w = convert.as_point(w, self.n_features, "w")
         return self.intercept_at(w, self._predict(w)[1]) if self.has_intercept else 0.0
 

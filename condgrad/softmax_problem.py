@@ -95,11 +95,7 @@ class SoftmaxProblem(GeneralProblem):
         if not isinstance(intercept, bool | np.bool_):
             raise TypeError(f"intercept must be True or False; got {intercept!r}.")
         self.has_intercept = bool(intercept)
-        if self.has_intercept and not self._has_all_classes():
-            raise ValueError(
-                f"an intercept for each class needs samples of all {self.n_classes} classes; "
-                f"class {int(self._class_shares().argmin())} has none. Leave it out, or use intercept=False."
-            )
+        self._check_classes()
         self.X, self.shift = X, None
         if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
             self.X, self.shift = Matrix(X).centred(self.weight).as_centred()
@@ -135,7 +131,7 @@ class SoftmaxProblem(GeneralProblem):
     def best_intercept(self, w: Any) -> Any:
         """Return the intercepts that belong to W, which sum to zero (zeros for a problem without them)."""
         w = convert.as_point(w, self.n_features, "w")
-        return self._intercept_at(w, self._look(w)[2])
+        return self._intercept_at(w, self._look(w)[2]) if self.has_intercept else np.zeros(self.n_classes)
 
     def _intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the intercepts of the columns as given where those of the centred ones are b."""
@@ -223,6 +219,7 @@ class SoftmaxProblem(GeneralProblem):
         """Return the same problem with other classes of the samples, of the same number; both share the data."""
         other = copy.copy(self)
         other.y = _as_classes(y, self.n_samples, self.n_classes)[0]
+        other._check_classes()
         return other
 
     def can_be_thinned(self, every: int) -> bool:
@@ -258,6 +255,14 @@ class SoftmaxProblem(GeneralProblem):
         X = self.X
         data = (X.data, X.indices, X.indptr) if scipy.sparse.issparse(X) else (X,)
         return (X.shape, *data, self.y, self.n_classes, self.weight, self.constraint, self.has_intercept)
+
+    def _check_classes(self) -> None:
+        """Raise where an intercept is free whose class has no samples: the best one would be minus infinity."""
+        if self.has_intercept and not self._has_all_classes():
+            raise ValueError(
+                f"an intercept for each class needs samples of all {self.n_classes} classes; "
+                f"class {int(self._class_shares().argmin())} has none. Leave it out, or use intercept=False."
+            )
 
     def _class_shares(self) -> np.ndarray:
         return np.bincount(self.y, weights=self.weight, minlength=self.n_classes)

@@ -1,5 +1,6 @@
 """A run that stops and goes on is the run that never stopped; anything else is refused with a sentence."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
-from condgrad.sealed_file import unpack
+from condgrad.sealed_file import pack, unpack, write_file
 
 SETTINGS = {"tol": 1e-13, "random_state": 3, "evaluate_every": 5}
 
@@ -149,3 +150,46 @@ def test_foreign_and_damaged_files_are_refused(tmp_path):
         cg.minimize(make_problem(), "sfw", max_steps=3, checkpoint=path)
     with pytest.raises(ValueError, match="folder of the checkpoint"):
         cg.minimize(make_problem(), "sfw", max_steps=3, checkpoint=tmp_path / "nowhere" / "run.npz")
+
+
+@pytest.mark.parametrize("every", [0.0, 1e9])  # when one is due, and at the end of the run
+def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch, every):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    problem = make_problem()
+    plain = cg.minimize(problem, "fw", max_steps=5, **SETTINGS)
+    monkeypatch.setattr("condgrad.checkpoint.write_file", full)
+    with pytest.warns(RuntimeWarning, match="could not be written .No space left.*no file to go on from"):
+        result = cg.minimize(
+            problem, "fw", max_steps=5, checkpoint=cg.Checkpoint(tmp_path / "run.npz", every=every), **SETTINGS
+        )
+    np.testing.assert_array_equal(result.w, plain.w)
+    assert (result.status, result.gap) == (plain.status, plain.gap) and not list(tmp_path.iterdir())
+
+
+def test_the_last_whole_checkpoint_outlives_a_full_disk(tmp_path, monkeypatch):
+    file = tmp_path / "run.npz"
+    problem = make_problem()
+    cg.minimize(problem, "fw", max_steps=5, checkpoint=file, **SETTINGS)
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left")))
+    with pytest.warns(RuntimeWarning, match="the file is as it was saved last"):
+        cg.minimize(problem, "fw", max_steps=9, checkpoint=file, **SETTINGS)
+    monkeypatch.setattr(os, "fsync", real)
+    assert unpack(file, ("checkpoint", 2))[0]["numbers"]["run"]["t"] == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_a_checkpoint_sets_what_a_run_has_and_nothing_else(tmp_path):
+    file = tmp_path / "run.npz"
+    problem, solver = make_problem(), cg.solvers.FrankWolfe(cg.step_sizes.Backtracking())
+    cg.minimize(problem, solver, max_steps=5, checkpoint=file, **SETTINGS)
+    header, arrays = unpack(file, ("checkpoint", 2))
+    header["numbers"]["run"] |= {"limits": None, "record": 1, "unknown": 2}
+    header["numbers"]["rule"] |= {"tau": 1e9, "_unknown": 3, "at": 4}
+    own = {name: value for name, value in header.items() if name not in ("format", "format_version")}
+    write_file(file, pack("checkpoint", 2, own, arrays))
+    result = cg.minimize(problem, solver, max_steps=9, checkpoint=file, **SETTINGS)
+    assert result.n_steps == 9
+    assert vars(result.state.rule).keys() == {"tau", "eta", "_M"} and result.state.rule.tau == 2.0

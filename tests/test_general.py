@@ -458,9 +458,12 @@ def test_auto_says_why():
 
 
 def test_solvers_of_predictions_say_so():
-    for name in set(cg.solvers.REGISTERED) - {"tufw", "fw", "lazy", "away", "pairwise", "bpcg", "low-rank"}:
+    fitting = {"tufw", "fw", "lazy", "away", "pairwise", "bpcg"}
+    for name in set(cg.solvers.REGISTERED) - fitting - {"corrective", "low-rank"}:
         with pytest.raises(TypeError, match="works with predictions x_i'w, which a GeneralProblem does not have"):
             cg.minimize(general(), name)
+    with pytest.raises(TypeError, match="asks for the curvature of F on atoms, which a GeneralProblem does not tell"):
+        cg.minimize(general(), "corrective")
     with pytest.raises(TypeError, match="is for matrices in factors; use one of 'fw'"):
         cg.minimize(general(), "low-rank")
 

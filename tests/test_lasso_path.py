@@ -689,3 +689,34 @@ def test_columns_are_centred_and_scaled_by_formula():
         assert columns.norm[3] == 0.0
         engine = ExactEngine(columns, data.size, R, True)
         assert engine.largest == pytest.approx(np.abs(Z.T @ (weight * R)).max())
+
+
+@pytest.mark.parametrize("size", [1.0, 1000.0])
+def test_equal_features_of_one_sample_stay_with_the_gram_matrix(size, monkeypatch):
+    """With a ridge all of them share one coefficient; sweeps, which a short column invites, would take for ever."""
+
+    def sweeps(*given):
+        raise AssertionError("200 atoms are few for a dense factor")
+
+    monkeypatch.setattr("condgrad.paths.engine.SweepSolver", sweeps)
+    X = scipy.sparse.csc_matrix(np.full((1, 200), size))
+    _, coefs, info = cg.lasso_path(X, [1.3], l2=0.1, tol=1e-10, fit_intercept=False)
+    assert info.status is cg.Status.CONVERGED
+    last = coefs[:, -1].toarray().ravel()
+    # (size^2 200 + l2) x = size y - alpha, for all 200 of them
+    np.testing.assert_allclose(last, (size * 1.3 - info.alpha[-1]) / (200 * size**2 + 0.1), rtol=1e-6)
+
+
+def test_newton_steps_go_along_directions_that_the_ridge_alone_bends():
+    from condgrad.paths.clusters import factor, find_clusters
+    from condgrad.paths.newton import solve_kkt
+    from condgrad.paths.sweeps import Atoms
+
+    X = scipy.sparse.csc_matrix(np.full((1, 300), 1000.0))
+    columns = make_columns(Matrix(X), np.ones(1), False, False)
+    features = np.arange(300)
+    order, clusters = find_clusters(columns, features, 0.1, np.empty(0, np.int64))
+    atoms = Atoms(columns, features[order])
+    b = np.random.default_rng(0).standard_normal(300)
+    d = solve_kkt(atoms, np.arange(300), factor(clusters, np.ones(300, bool)), b, 0.1, False, 1e-6)
+    assert np.abs(1e6 * d.sum() + 0.1 * d - b).max() <= 1e-4

@@ -51,6 +51,7 @@ LAYERS = {
     "model": 6,
     "completion_model": 6,
     "model_file": 6,
+    "multi_model": 6,
     "theory": 5,
     "paths": 5,
     "estimators": 6,

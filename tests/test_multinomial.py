@@ -208,3 +208,12 @@ def test_scikit_learn_checks_of_classifiers():
         if any(word in str(check) for word in wanted):
             is_extreme = "class_weight" in str(check)  # weights of 1000 and 0.0001: rounding allows no tighter gap
             check(estimator.set_params(tol=1e-6) if is_extreme else estimator)
+
+
+def test_other_targets_are_checked_as_the_first_ones_were():
+    X, ball = np.eye(4), cg.constraints.L1Ball(1.0)
+    problem = cg.SoftmaxProblem(X, [0, 1, 2, 0], ball, intercept=True)
+    with pytest.raises(ValueError, match="needs samples of all 3 classes; class 2 has none"):
+        problem.with_targets([0, 1, 1, 0])
+    without = cg.SoftmaxProblem(X, [0, 1, 2, 0], ball)
+    assert without.with_targets([0, 1, 1, 0]).y.tolist() == [0, 1, 1, 0]

@@ -395,3 +395,18 @@ def test_wrong_points(method):
         with pytest.raises(ValueError, match=r"^w (must|has) .*\.$"):
             getattr(problem, method)(w)
     assert problem.objective([0, 1]) == problem.objective(np.array([0.0, 1.0], np.float32)) == 0.5
+
+
+@pytest.mark.parametrize("kind", ["predictions", "softmax"])
+def test_no_intercept_costs_no_pass(kind, monkeypatch):
+    X, ball = np.eye(3), cg.constraints.L1Ball(1.0)
+    if kind == "softmax":
+        problem, expected = cg.SoftmaxProblem(X, [0, 1, 2], ball), [0.0, 0.0, 0.0]
+        monkeypatch.setattr(cg.SoftmaxProblem, "_scores", None)
+    else:
+        problem, expected = cg.Problem(X, [1.0, 2.0, 3.0], cg.losses.Squared(), ball), 0.0
+        monkeypatch.setattr(type(problem.matrix), "dot", None)
+    w = np.zeros(problem.n_features)
+    np.testing.assert_array_equal(problem.best_intercept(w), expected)
+    with pytest.raises(ValueError, match="w must"):
+        problem.best_intercept(w[1:])

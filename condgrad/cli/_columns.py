@@ -29,7 +29,7 @@ class Wanted(NamedTuple):
         return self._of_model(names, width, file)
 
     def _of_model(self, names: list[str] | None, width: int, file: str) -> tuple[list[int], int | None]:
-        known, d = self.model.feature_names, self.model.w.size
+        known, d = self.model.feature_names, self.model.n_features
         target = None if self.target is None else find_column(self.target, names, width, file, "--target")
         if names is not None and known is not None:
             missing = [name for name in known if name not in names]

@@ -44,7 +44,7 @@ def read_data(args: Any, *, labels: bool, model: Any = None) -> Data:
     if form == "libsvm":
         if args.target is not None:
             raise ValueError("--target is for CSV and Parquet; LIBSVM text has its target at the start of a line.")
-        n_features = args.n_features if model is None else model.w.size
+        n_features = args.n_features if model is None else model.n_features
         return Data(*parse_libsvm(content, name, n_features), None, name)
     if args.n_features is not None:
         raise ValueError("--n-features is for LIBSVM text; other formats tell it themselves.")

@@ -122,17 +122,19 @@ class _Scores:
 
     def fill(self, X: Any, y: Any, fold_of: Any, sets: list[Any], solver: Any, settings: dict[str, Any]) -> Any:
         """Solve every fold, and return why the first run that did not converge ended, or CONVERGED."""
+        from condgrad.interrupts import Interrupts
         from condgrad.progress import line_writer
         from condgrad.result import Status
 
         n_folds, status, began = int(fold_of.max()) + 1, Status.CONVERGED, time.perf_counter()
         with contextlib.ExitStack() as stack:
+            interrupts = stack.enter_context(Interrupts())  # around all runs: what is done survives it
             write, is_live = (None, False) if self.args.quiet else stack.enter_context(line_writer())
             for fold in range(n_folds):
                 run = self._fold(X, y, fold_of == fold, sets, solver, settings)
                 for k, ended in enumerate(run):
-                    if ended is Status.INTERRUPTED:
-                        return ended
+                    if ended is Status.INTERRUPTED or interrupts.heard():
+                        return Status.INTERRUPTED
                     status = ended if status is Status.CONVERGED else status
                     if write is not None and (is_live or k + 1 == len(sets)):
                         share = (fold * len(sets) + k + 1) / (n_folds * len(sets))

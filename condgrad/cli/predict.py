@@ -1,7 +1,8 @@
 """Predict with a saved model.
 
 Writes a CSV with one line per sample: the prediction, for a loss of two classes also the score
-x_i'w + b and, where the loss models it, the probability of the second class. Where the file
+x_i'w + b and, where the loss models it, the probability of the second class; scores and
+probabilities of all classes where there are more of them. Where the file
 holds targets, the mean loss and the share of errors (or the root mean squared error) are told.
 
 For a completed matrix the file holds ids of rows and columns, and values where they are known;
@@ -47,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.completion_model import CompletionModel
     from condgrad.model_file import load_model
+    from condgrad.multi_model import MultiModel
     from condgrad.sealed_file import write_file
 
     if args.json and args.out is None:
@@ -57,21 +59,31 @@ def run(args: argparse.Namespace) -> int:
     if args.columns is not None:
         raise ValueError("--columns is for completed matrices; this model is a linear one.")
     data = read_data(args, labels=model.classes is not None, model=model)
-    columns: dict[str, Any] = {"prediction": model.predict(data.X)}
+    columns: dict[str, Any] = _named("prediction", model.predict(data.X), None)
     if model.classes is not None:
-        columns["score"] = model.decide(data.X)
+        columns |= _named("score", model.decide(data.X), model.classes)
         if (probability := model.probabilities(data.X)) is not None:
-            columns["probability"] = probability
+            columns |= _named("probability", probability, model.classes)
     text = _as_csv({name: column.tolist() for name, column in columns.items()})
     if args.out is None:
         sys.stdout.write(text)
         return 0
     write_file(args.out, text.encode())
     numbers: dict[str, Any] = {"n_samples": data.X.shape[0], "out": args.out}
-    if data.y is not None:
+    if isinstance(model, MultiModel):
+        if data.y is not None and model.classes is not None:
+            numbers["error_rate"] = float((model.predict(data.X) != data.y).mean())
+    elif data.y is not None:
         numbers |= score(model, data.X, encode_targets(data.y, model.loss, model.classes)[0])
     _report(args, numbers)
     return 0
+
+
+def _named(name: str, values: Any, classes: Any) -> dict[str, Any]:
+    """Return one column, or one for each class or output, with names."""
+    if values.ndim == 1:
+        return {name: values}
+    return {f"{name} {label}": values[:, k] for k, label in enumerate(classes or range(values.shape[1]))}
 
 
 def _predict_entries(args: argparse.Namespace, model: Any) -> int:

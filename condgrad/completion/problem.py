@@ -326,17 +326,19 @@ class CompletionProblem:
 
     def lanczos(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Lanczos:
         """Return a search for the singular vectors of the gradient, in the coordinates of the plain ball."""
-        a, b = self.row_scale, self.column_scale
-
-        def dot(v: np.ndarray) -> np.ndarray:
-            out = self.entries.dot(alpha, v if b is None else b * v)
-            return out if a is None else a * out
-
-        def transpose_dot(u: np.ndarray) -> np.ndarray:
-            out = self.entries.transpose_dot(alpha, u if a is None else a * u)
-            return out if b is None else b * out
-
+        # Not functions of its own, which a state that holds the search could not be pickled with.
+        dot, transpose_dot = (functools.partial(product, alpha) for product in (self._dot, self._transpose_dot))
         return Lanczos(dot, transpose_dot, self.shape, rng, guess)
+
+    def _dot(self, alpha: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the product of v with the gradient that has the entries ``alpha``."""
+        out = self.entries.dot(alpha, v if self.column_scale is None else self.column_scale * v)
+        return out if self.row_scale is None else self.row_scale * out
+
+    def _transpose_dot(self, alpha: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the product of u with its transpose."""
+        out = self.entries.transpose_dot(alpha, u if self.row_scale is None else self.row_scale * u)
+        return out if self.column_scale is None else self.column_scale * out
 
     def best_of(self, lanczos: Lanczos, error: float) -> RankOne:
         """Return the best vertex that a search has found."""

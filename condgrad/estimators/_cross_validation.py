@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
+from sklearn.utils.parallel import Parallel
 
+from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
 
 SELECTIONS = ("best", "one-standard-error")
@@ -27,6 +30,12 @@ def folds(cv: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, *, is_class
     if any(train.size == 0 or test.size == 0 for train, test in kept):
         raise ValueError("a fold of cv has no samples with a positive sample_weight; use fewer folds.")
     return kept
+
+
+def on_threads(tasks: Iterable[Any], n_jobs: int | None) -> list[Any]:
+    """Return the answers of delayed tasks, ``n_jobs`` of them at a time; Ctrl-C reaches those in other threads too."""
+    with Interrupts():
+        return Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
 
 
 def select(scores: np.ndarray, selection: str) -> int:

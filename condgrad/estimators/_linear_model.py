@@ -13,17 +13,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from condgrad import losses
+from condgrad import __version__, losses
 from condgrad.constraints import as_constraint_set
 from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._report import report
 from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
 from condgrad.minimize import minimize
+from condgrad.model import Model
+from condgrad.model_file import save_model
+from condgrad.multi_model import OUTPUTS, MultiModel
 from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
 from condgrad.paths.scale import loss_scale, null_loss
 from condgrad.problem import Problem
 from condgrad.result import Result, Status
+
+_OF_A_RUN = ("objective", "gap", "lower_bound", "status", "n_steps")  # what a model tells of each run that made it
 
 
 class Design:
@@ -99,6 +104,41 @@ class ConstrainedLinearModel(BaseEstimator):
             self.coef_ = dense[0] if np.ndim(self.intercept_) == 0 else dense
         return self
 
+    @property
+    def model_(self) -> Model | MultiModel:
+        """What was fitted, for predicting, as :meth:`save` writes it: a Model, or a MultiModel of several rows."""
+        check_is_fitted(self)
+        results = self.result_ if isinstance(self.result_, list) else [self.result_]
+        radii: list[Any] = np.atleast_1d(np.asarray(getattr(self, "radius_", None))).tolist()
+        radii = radii if len(radii) == len(results) else radii * len(results)
+        classes, names = getattr(self, "classes_", None), getattr(self, "feature_names_in_", None)
+        constraints, n_samples = self._fitted_to
+        of_all: dict[str, Any] = {
+            "loss": self._loss(),
+            "solver": results[0].solver,
+            "n_samples": n_samples,
+            "classes": None if classes is None else tuple(classes.tolist()),
+            "feature_names": None if names is None else tuple(map(str, names)),
+            "version": __version__,
+        }
+        coef, is_single = self._coefficients(), classes is None and np.ndim(self.intercept_) == 0
+        if is_single or (classes is not None and coef.shape[0] == 1):
+            w, intercept = coef[0], float(np.atleast_1d(self.intercept_)[0])
+            own: dict[str, Any] = {name: getattr(results[0], name) for name in _OF_A_RUN}
+            return Model(w=w, intercept=intercept, constraint=constraints[0], radius=radii[0], **of_all, **own)
+        own = {name: tuple(getattr(result, name) for result in results) for name in _OF_A_RUN}
+        own |= {"constraint": tuple(constraints), "radius": tuple(radii)}
+        return MultiModel(coef=coef, intercept=np.asarray(self.intercept_), kind=self._kind, **of_all, **own)
+
+    @property
+    def _kind(self) -> str:
+        """What the rows of ``coef_`` are where there are several."""
+        return OUTPUTS
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a file, without pickle; :func:`condgrad.load_model` returns what ``model_`` is."""
+        save_model(path, self)
+
     def _validated(self, X: Any, y: Any, sample_weight: Any, **settings: Any) -> tuple[Any, np.ndarray, Any]:
         """Return X, y and the weights (None: all equal) as arrays."""
         self._check_settings()
@@ -168,6 +208,7 @@ class ConstrainedLinearModel(BaseEstimator):
         budget = budget if radius is None else budget._replace(radius=radius)
         random_state = as_seed(self.random_state)
         first, results, radii, complaints, shortfalls = None, [], [], [], []
+        sets: list[str] = []
         for k, y in enumerate(targets):
             first = self._problem(design, y, budget) if first is None else first.with_targets(design.targets(y))
             problem, used = budget.applied(first)
@@ -189,8 +230,10 @@ class ConstrainedLinearModel(BaseEstimator):
             elif is_given and used is not None:
                 complaints.append(complaint(problem, result, null_loss(problem), used))
             radii.append(used)
+            sets.append(repr(problem.constraint))
             # The solver's own state holds the data: an estimator that is pickled should not.
             results.append(design.result(result, y)._replace(state=None))
+        self._fitted_to = sets, X.shape[0]
         self._keep(results, radii)
         self._warn(len(results), shortfalls, complaints)
 
@@ -217,6 +260,7 @@ class ConstrainedLinearModel(BaseEstimator):
             result = one_epoch(problem, self.solver, start, before, seed)
             go_on_unless_interrupted(result.status)
             results.append(result._replace(state=None))
+        self._fitted_to = [repr(problem.constraint)] * len(results), X.shape[0]
         self._keep(results, [radius] * len(results))
 
     def _keep(self, results: list[Result], radii: list[float | None]) -> None:

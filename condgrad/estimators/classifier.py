@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from condgrad import constraints, losses
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, Design, weighted_only
 from condgrad.estimators._partial_fit import goes_on
+from condgrad.multi_model import MULTINOMIAL, REST, probabilities
 from condgrad.softmax_problem import SoftmaxProblem
 
 
@@ -261,6 +262,10 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
             intercept=design.has_intercept,
         )
 
+    @property
+    def _kind(self) -> str:
+        return MULTINOMIAL if self._is_joint else REST
+
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         return scipy.special.softmax(scores, axis=1) if self._is_joint else probabilities(scores)
 
@@ -283,16 +288,6 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
             labels = self.classes_[index]
             per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
         return per_class[index] if weight is None else per_class[index] * weight
-
-
-def probabilities(scores: np.ndarray) -> np.ndarray:
-    """Return the probabilities of all classes, from logits of one against the rest."""
-    small = np.exp(-np.abs(scores))
-    p = np.where(scores >= 0.0, 1.0, small) / (1.0 + small)
-    if p.shape[1] == 1:
-        return np.hstack([1.0 - p, p])
-    total = p.sum(axis=1, keepdims=True)
-    return np.where(total > 0.0, p / np.where(total > 0.0, total, 1.0), 1.0 / p.shape[1])
 
 
 def _lower_target(loss: Any) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import weighted_only
@@ -165,9 +165,8 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         go_on_unless_interrupted(info.status)
         if radii[-1] == 0.0:  # y is constant: zero is the answer to any radius
             radii, coefs = np.ones(1), coefs[:, :1]
-        errors = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_errors)(X, y, weight, train, test, radii, settings) for train, test in parts
-        )
+        tasks = (delayed(_errors)(X, y, weight, train, test, radii, settings) for train, test in parts)
+        errors = validation.on_threads(tasks, self.n_jobs)
         self.radii_, self.coef_path_, self.mse_path_ = radii, coefs, np.column_stack(errors)
         k = validation.select(-self.mse_path_, self.selection)
         self._solve_all(whole[0], [whole[1]], whole[2], [coefs[:, [k]].toarray()[:, 0]], radius=float(radii[k]))

@@ -169,7 +169,7 @@ class ExactEngine:
 
     def check_interrupts(self) -> None:
         """Raise where Ctrl-C was pressed."""
-        if self.interrupts is not None and self.interrupts.requested:
+        if self.interrupts is not None and self.interrupts.heard():
             raise InterruptedPathError
 
     def _atom_level(self) -> float:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Sweeps take over where there are so many times more atoms than entries in a column, at rough and at tight tolerances.
 _DENSE_WORK = 20, 120
+_ROUND = 5000  # entries that a round of sweeps could see in the time of its calls alone
 _ROUGH_TOL = 1e-5  # relative gaps above this are rough ones
 _MOST_DENSE = 800  # nonzero coefficients up to which a dense factor may serve
 
@@ -48,7 +49,8 @@ class GramSolver:
         """Tell whether changes of the support cost more than sweeps would, or have led nowhere."""
         n_atoms, n_used = self.model.sizes
         factor = _DENSE_WORK[0] if tol > _ROUGH_TOL else _DENSE_WORK[1]
-        is_large = n_used > _MOST_DENSE or (n_used > 100 and n_atoms > factor * self.engine.oracle.work)
+        work = self.engine.oracle.work + _ROUND / max(1, n_atoms)  # of an atom in a round of sweeps
+        is_large = n_used > _MOST_DENSE or (n_used > 100 and n_atoms > factor * work)
         return bool(is_large or self.gave_up)
 
     def enter(self, n_new: int) -> None:

@@ -14,6 +14,7 @@ from condgrad.paths.sweeps import Atoms
 
 _MOST_PRODUCTS = 100
 _FLAT = 1e-6  # directions that bend the objective less than this share of what single coefficients do have no minimum
+_LOST = 1e-11  # the same for the share that rounding may have put there
 
 
 def solve_kkt(
@@ -31,7 +32,7 @@ def solve_kkt(
         q = atoms.predict(direction)
         q *= columns.weight
         atoms.correlate(q, float(q.sum()) if has_intercept else 0.0, direction, -l2, out)
-        if not _step(columns, features, d, rest, direction, out, slope):
+        if not _step(columns, features, l2, d, rest, direction, out, slope):
             break
     return d
 
@@ -51,13 +52,15 @@ def _turn(blocks, rest, slope, z, direction):
 
 
 @kernel
-def _step(columns, features, d, rest, direction, out, slope):
+def _step(columns, features, l2, d, rest, direction, out, slope):
     """Go to the minimum along the direction; return whether there is one."""
-    curvature, size = 0.0, 0.0
+    curvature, size, ridge = 0.0, 0.0, 0.0
     for s in range(rest.shape[0]):
         curvature += direction[s] * out[s]
         size += (columns.norm[features[s]] * direction[s]) ** 2
-    if not curvature > _FLAT * size:
+        ridge += l2 * direction[s] ** 2
+    # l2 bends every direction; where that is above rounding there is a minimum, however flat.
+    if not (curvature > _FLAT * size or curvature > 0.5 * ridge > _LOST * size):
         return False
     step = slope / curvature
     for s in range(rest.shape[0]):

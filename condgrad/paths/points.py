@@ -120,7 +120,7 @@ def follow(path: Path, targets: np.ndarray, interrupts: Interrupts) -> Iterator[
     order = np.argsort(-targets if path.is_penalised else targets, kind="stable")
     done = 0
     while done < order.size:
-        if interrupts.requested:
+        if interrupts.heard():
             raise InterruptedPathError
         for point in path.advance(targets[order[done:]]):
             done += 1

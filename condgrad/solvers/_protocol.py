@@ -53,15 +53,20 @@ class State:
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all that decides the rest of the run, as numbers and as arrays."""
         numbers, arrays = self.point.snapshot()
-        numbers["rule"] = {name: value for name, value in vars(self.rule).items() if name.startswith("_")}
+        numbers["rule"] = {name: getattr(self.rule, name) for name in self._memory()}
         return numbers, arrays | ({} if self.active is None else self.active.snapshot())
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Go back to a snapshot."""
-        vars(self.rule).update(numbers["rule"])
+        for name in self._memory():
+            setattr(self.rule, name, numbers["rule"][name])
         self.point.restore(numbers, arrays)
         if self.active is not None:
             self.active.restore(arrays)
+
+    def _memory(self) -> list[str]:
+        """Return the names of what the rule remembers from step to step: its private attributes."""
+        return [name for name in vars(self.rule) if name.startswith("_")]
 
 
 class PassSolver:

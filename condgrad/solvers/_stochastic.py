@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -110,9 +110,8 @@ class Run:
         self.sampler = self._sampler(solver, rng)
         self.arrays = solver.start(self.parts)
         self.solver = solver
-        # The same object with numbers for its settings: a kernel takes neither strings nor Python rules. The
-        # constructor would check them as if a user had given them, so it is passed by.
-        self.in_kernel = tuple.__new__(type(solver), (solver._asdict() | solver.in_numbers(self.parts)).values())
+        # The same object with numbers for its settings: a kernel takes neither strings nor Python rules.
+        self.in_kernel = _unchecked(type(solver), (solver._asdict() | solver.in_numbers(self.parts)).values())
         self.gradient_evaluations = self.parts.n_gradients  # those of a warm start
         self.random_iterate: np.ndarray | None = None
         self._picks = rng.spawn(1)[0]
@@ -122,6 +121,14 @@ class Run:
         self._next_certificate = 0
         self.back_off()  # an estimate that has not seen the samples yet certifies nothing
         self._block = 1.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy is made through the constructor, which in_kernel must not meet: it goes as the numbers alone.
+        return vars(self) | {"in_kernel": tuple(self.in_kernel)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.in_kernel = _unchecked(type(self.solver), self.in_kernel)
 
     def _parts(self, solver: Any, w0: np.ndarray | None) -> Parts:
         return Parts(self.problem, w0, solver)
@@ -244,6 +251,11 @@ class Run:
         most = 10_000_000 / max(1, int(sizes[-1]))
         self._block = max(1.0, min(_BLOCK_SECONDS / max(per_step, 1e-9), 10 * sizes.size, most))
         return count
+
+
+def _unchecked(kind: type, values: Iterable[Any]) -> Any:
+    """Return a NamedTuple past its constructor, which would check the values as if a user had given them."""
+    return tuple.__new__(kind, values)
 
 
 def leaves(state: Any) -> Iterator[np.ndarray]:

@@ -1,0 +1,223 @@
+"""Ctrl-C: a request ends what runs, and one that comes too late for that is passed on."""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import condgrad as cg
+from condgrad.interrupts import Interrupts
+from condgrad.paths.radius_search import radius_at
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((30, 6))
+Y = np.where(X[:, 0] + 0.5 * RNG.standard_normal(30) > 0.0, 1.0, -1.0)
+
+
+def make(radius=3.0):
+    return cg.Problem(X, Y, cg.losses.Logistic(), cg.constraints.L1Ball(radius))
+
+
+def press(*_):
+    signal.raise_signal(signal.SIGINT)
+
+
+def at_the_end(tol):
+    """Return a callback that presses once, at the first record that certifies the answer: nothing is left to stop."""
+    pressed = []
+
+    def callback(progress):
+        if progress.gap <= tol and not pressed:
+            pressed.append(progress.step)
+            press()
+
+    return callback
+
+
+@contextlib.contextmanager
+def handler(function):
+    """Have ``function`` handle Ctrl-C."""
+    before = signal.signal(signal.SIGINT, function)
+    try:
+        yield
+        assert signal.getsignal(signal.SIGINT) is function
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def pressed_after_run(monkeypatch, place, at):
+    """Let run number ``at`` of those that ``place`` calls be met by Ctrl-C when it has converged; return them all."""
+    runs, real = [], cg.minimize
+
+    def minimize(*given, **settings):
+        runs.append(len(runs))
+        is_met = runs[-1] == at
+        result = real(*given, **settings, callback=at_the_end(settings["tol"]) if is_met else None)
+        assert not is_met or result.status is cg.Status.CONVERGED
+        return result
+
+    monkeypatch.setattr(place, minimize)
+    return runs
+
+
+def test_a_request_in_the_last_step_ends_the_loop_around_the_runs():
+    tol = 1e-6
+    seen = []
+    with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+        for k in range(3):
+            seen.append(k)
+            cg.minimize(make(), "pairwise", tol=tol, callback=at_the_end(tol))
+    assert seen == [0]
+
+
+def test_a_request_that_was_acted_on_goes_no_further():
+    heard = []
+    with handler(lambda *given: heard.append(given)):
+        result = cg.minimize(make(), "fw", tol=0.0, callback=lambda progress: progress.step == 3 and press())
+    assert result.status is cg.Status.INTERRUPTED and not heard
+
+
+@pytest.mark.parametrize("stop", ["callback", "error"])
+def test_a_request_that_another_end_came_before_is_passed_on(stop):
+    def callback(progress):
+        press()
+        if stop == "error":
+            raise RuntimeError("mine")
+        return True
+
+    heard = []
+    expected = pytest.raises(RuntimeError) if stop == "error" else contextlib.nullcontext()
+    with handler(lambda *given: heard.append(given)), expected:
+        assert cg.minimize(make(), "fw", callback=callback).status is cg.Status.STOPPED
+    assert len(heard) == 1
+
+
+def test_a_user_who_ignores_the_signal_is_not_met_by_it():
+    with handler(signal.SIG_IGN):
+        assert cg.minimize(make(), "fw", callback=lambda progress: press() or True).status is cg.Status.STOPPED
+
+
+def test_the_second_one_is_not_passed_on_again():
+    heard = []
+    with handler(lambda *given: heard.append(given)), pytest.raises(KeyboardInterrupt):
+        cg.minimize(make(), "fw", callback=lambda progress: press() or press())
+    assert not heard
+
+
+def test_inside_each_other_they_share_one_request():
+    with handler(lambda *given: pytest.fail("the request was acted on")), Interrupts() as outer:
+        with Interrupts() as inner:
+            press()
+        assert outer.heard() and inner.heard()
+
+
+def test_a_run_in_another_thread_hears_it():
+    results = []
+    with Interrupts() as interrupts:
+        started = threading.Event()
+
+        def run():
+            results.append(cg.minimize(make(), "fw", tol=0.0, max_steps=10**6, callback=lambda _: started.set()))
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        started.wait(60)
+        press()
+        thread.join(60)
+        assert interrupts.heard()
+    assert results[0].status is cg.Status.INTERRUPTED
+
+
+def test_radius_path_stops_after_a_request_in_the_last_step_of_a_point(monkeypatch):
+    runs = pressed_after_run(monkeypatch, "condgrad.paths.minimized.minimize", 1)
+    radii, coefs, info = cg.radius_path(X, Y, radii=[0.5, 1.0, 1.5, 2.0], tol=1e-4)
+    assert info.status is cg.Status.INTERRUPTED and len(runs) == 2
+    assert radii.tolist() == [0.5, 1.0] and coefs.shape[1] == 2
+
+
+def test_radius_path_passes_on_a_request_after_its_last_point(monkeypatch):
+    heard = []
+    pressed_after_run(monkeypatch, "condgrad.paths.minimized.minimize", 1)
+    with handler(lambda *given: heard.append(given)):
+        radii, _, info = cg.radius_path(X, Y, radii=[0.5, 1.0], tol=1e-4)
+    assert info.status is cg.Status.CONVERGED and radii.size == 2 and len(heard) == 1
+
+
+@pytest.mark.parametrize("place", ["alone", "in a path"])
+def test_the_search_for_a_radius_hears_it(monkeypatch, place):
+    runs = pressed_after_run(monkeypatch, "condgrad.paths.radius_search.minimize", 0)
+    if place == "alone":
+        with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+            radius_at(make(), cg.constraints.L1Ball, 0.01)
+        assert len(runs) == 1
+    else:
+        radii, _, info = cg.radius_path(X, Y, n_radii=5, tol=1e-4)
+        assert info.status is cg.Status.INTERRUPTED and radii.size == 0
+        assert len(runs) == 2  # the next one looks before its first step
+
+
+def pressed_on_record(monkeypatch, place, at):
+    """Let record number ``at`` of the points of all paths be met by Ctrl-C; return the list of records."""
+    records, real = [], cg.lasso_path
+
+    def callback(progress):
+        records.append(progress.step)
+        if len(records) == at:
+            press()
+
+    monkeypatch.setattr(place, lambda *given, **settings: real(*given, **settings, callback=callback))
+    return records
+
+
+@pytest.mark.parametrize("fold", [0, 1, 3])
+def test_lasso_cv_hears_it_wherever_it_comes(monkeypatch, fold):
+    # The path of all data has four points, then each of three folds; the last point of one is where it comes.
+    records = pressed_on_record(monkeypatch, "condgrad.estimators.lasso.lasso_path", 4 * (fold + 1))
+    with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+        cg.ConstrainedLassoCV(n_radii=4, cv=3).fit(X, Y)
+    assert len(records) == 4 * (fold + 1)
+
+
+@pytest.mark.parametrize("run", [0, 3, 5])
+def test_logistic_cv_hears_it_wherever_it_comes(monkeypatch, run):
+    runs = pressed_after_run(monkeypatch, "condgrad.estimators.logistic_regression.minimize", run)
+    model = cg.ConstrainedLogisticRegressionCV(radii=[0.5, 1.0], cv=3)
+    with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert len(runs) - 1 in (run, run + 1) and not hasattr(model, "coef_")
+
+
+def test_folds_in_other_threads_hear_it(monkeypatch):
+    """The main thread waits for the folds; they end, and KeyboardInterrupt comes out of ``fit``."""
+    module = sys.modules["condgrad.estimators.logistic_regression"]
+    real, started = module.minimize, threading.Event()
+
+    def minimize(*given, **settings):
+        settings |= {"tol": 0.0, "max_epochs": 1e9}
+        return real(*given, **settings, callback=lambda _: started.set())
+
+    monkeypatch.setattr(module, "minimize", minimize)
+
+    def press_once_started():
+        started.wait(60)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press_once_started)
+    thread.start()
+    with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+        cg.ConstrainedLogisticRegressionCV(radii=[1.0], cv=2, n_jobs=2, solver="fw").fit(X, Y)
+    thread.join()
+
+
+@pytest.mark.parametrize("estimator", [cg.MatrixCompletion(), cg.MatrixCompletionCV(cv=2)], ids=["one", "cv"])
+def test_completion_hears_it_while_a_radius_is_chosen(monkeypatch, estimator):
+    rng = np.random.default_rng(1)
+    rows, columns = np.divmod(rng.permutation(108)[:80], 9)
+    runs = pressed_after_run(monkeypatch, "condgrad.estimators.matrix_completion.minimize", 1)
+    with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+        estimator.fit(rows, columns, rng.standard_normal(80))
+    assert len(runs) == 2
