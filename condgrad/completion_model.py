@@ -32,8 +32,9 @@ class CompletionModel(NamedTuple):
     constraint : str
         The ball, as it prints.
     radius : float
-    objective, gap, lower_bound : float
-        F(W), the Frank-Wolfe gap at W and the best lower bound of F*, on the entries of the fit.
+    objective, gap, rounding, lower_bound : float
+        F(W), the Frank-Wolfe gap at W, a bound of its rounding error (nan in files that do not know it) and
+        the best lower bound of F*, on the entries of the fit.
     status : Status
     solver : str
     n_steps, n_samples : int
@@ -64,6 +65,7 @@ class CompletionModel(NamedTuple):
     radius: float
     objective: float
     gap: float
+    rounding: float
     lower_bound: float
     status: Status
     solver: str
@@ -92,6 +94,7 @@ class CompletionModel(NamedTuple):
             radius=float(problem.constraint.radius),
             objective=result.objective,
             gap=result.gap,
+            rounding=result.rounding,
             lower_bound=result.lower_bound,
             status=result.status,
             solver=result.solver,

@@ -25,8 +25,9 @@ class Model(NamedTuple):
         The constraint set, as it prints.
     radius : float or None
         That of the set, where it has one.
-    objective, gap, lower_bound : float
-        F(w), the exact Frank-Wolfe gap at w and the best lower bound of F*, on the data of the fit.
+    objective, gap, rounding, lower_bound : float
+        F(w), the exact Frank-Wolfe gap at w, a bound of its rounding error (nan in files that do not know
+        it) and the best lower bound of F*, on the data of the fit.
     status : Status
     solver : str
     n_steps, n_samples : int
@@ -54,6 +55,7 @@ class Model(NamedTuple):
     radius: float | None
     objective: float
     gap: float
+    rounding: float
     lower_bound: float
     status: Status
     solver: str
@@ -90,6 +92,7 @@ class Model(NamedTuple):
             radius=None if radius is None else float(radius),
             objective=result.objective,
             gap=result.gap,
+            rounding=result.rounding,
             lower_bound=result.lower_bound,
             status=result.status,
             solver=result.solver,

@@ -23,10 +23,10 @@ from condgrad.sealed_file import pack, unpack, write_file
 
 # Kinds of files, and the versions of their formats.
 _LINEAR, _MULTI, _COMPLETION = ("model", 1), ("multi model", 1), ("completion model", 1)
-_OF_BOTH = ("intercept", "constraint", "radius", "objective", "gap", "lower_bound", "solver", "n_steps", "n_samples",
-            "version")  # fmt: skip
-_OF_MULTI = ("kind", "classes", "constraint", "radius", "objective", "gap", "lower_bound", "n_steps", "solver",
-             "n_samples", "feature_names", "version")  # fmt: skip
+_OF_BOTH = ("intercept", "constraint", "radius", "objective", "gap", "rounding", "lower_bound", "solver", "n_steps",
+            "n_samples", "version")  # fmt: skip
+_OF_MULTI = ("kind", "classes", "constraint", "radius", "objective", "gap", "rounding", "lower_bound", "n_steps",
+             "solver", "n_samples", "feature_names", "version")  # fmt: skip
 _OF_LINEAR = ("classes", "feature_names")
 _OF_COMPLETION = ("row_labels", "column_labels")
 _ARRAYS = ("row_bias", "column_bias", "is_row_seen", "is_column_seen")
@@ -109,16 +109,18 @@ def _multi_model(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Multi
 def _header(model: Model | CompletionModel, own: tuple[str, ...]) -> dict[str, Any]:
     """Return what a file says of a model in words and single numbers; ``own`` names what its kind alone has."""
     header = {name: getattr(model, name) for name in _OF_BOTH + own}
-    if not math.isfinite(model.lower_bound):  # JSON has no infinities
-        header["lower_bound"] = None
+    for name in ("rounding", "lower_bound"):  # JSON has no infinities and no nan
+        header[name] = header[name] if math.isfinite(header[name]) else None
     return header | {"status": model.status.name, "loss": _describe(model.loss)}
 
 
 def _fields(header: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
     """Return the fields of a model that :func:`_header` has written."""
+    header = {"rounding": None} | header  # which files of older versions do not have
     fields = {name: header[name] for name in _OF_BOTH}
     fields |= {name: None if header[name] is None else tuple(header[name]) for name in own}
     fields["lower_bound"] = -math.inf if fields["lower_bound"] is None else fields["lower_bound"]
+    fields["rounding"] = math.nan if fields["rounding"] is None else fields["rounding"]
     loss = losses.by_name(header["loss"]["name"], **header["loss"]["parameters"])
     return fields | {"loss": loss, "status": Status[header["status"]]}
 

@@ -31,8 +31,9 @@ class MultiModel(NamedTuple):
     constraint : tuple of str
         The constraint sets, as they print; this and the following have one entry for each problem.
     radius : tuple of float or None
-    objective, gap, lower_bound : tuples of float
-        F(w), the exact Frank-Wolfe gap at w and the best lower bound of F*, on the data of the fit.
+    objective, gap, rounding, lower_bound : tuples of float
+        F(w), the exact Frank-Wolfe gap at w, a bound of its rounding error and the best lower bound of F*, on the data
+        of the fit.
     status : tuple of Status
     n_steps : tuple of int
     solver : str
@@ -59,6 +60,7 @@ class MultiModel(NamedTuple):
     radius: tuple[float | None, ...]
     objective: tuple[float, ...]
     gap: tuple[float, ...]
+    rounding: tuple[float, ...]
     lower_bound: tuple[float, ...]
     status: tuple[Status, ...]
     n_steps: tuple[int, ...]

@@ -19,7 +19,7 @@ import condgrad as cg
 from condgrad.cli import main
 from condgrad.cli.program import make_parser
 from condgrad.model import class_values
-from condgrad.sealed_file import pack
+from condgrad.sealed_file import pack, unpack
 
 ROOT = Path(__file__).parents[1]
 N, D = 60, 8
@@ -753,6 +753,18 @@ def test_a_model_survives_its_file(name, tmp_path):
     with np.load(tmp_path / "m.npz", allow_pickle=False) as members:  # anyone can look into it
         assert json.loads(members["header"].tobytes())["format"] == "condgrad model"
         assert members["indices"].size == np.count_nonzero(model.w)
+
+
+def test_a_file_that_does_not_know_its_rounding_is_read(tmp_path):
+    model = make_model(cg.losses.Squared())
+    cg.save_model(tmp_path / "m.npz", model)
+    header, arrays = unpack(tmp_path / "m.npz", ("model", 1))
+    del header["rounding"]
+    (tmp_path / "old.npz").write_bytes(pack("model", 1, header, arrays))
+    loaded = cg.load_model(tmp_path / "old.npz")
+    assert np.isnan(loaded.rounding)
+    cg.save_model(tmp_path / "again.npz", loaded)
+    assert np.isnan(cg.load_model(tmp_path / "again.npz").rounding)
 
 
 def test_foreign_and_newer_files_are_refused(tmp_path):

@@ -16,6 +16,7 @@ import scipy.sparse
 
 import condgrad as cg
 from condgrad import Status, choice
+from condgrad.compiled import stopwatch
 
 loop = importlib.import_module("condgrad.minimize")  # the name condgrad.minimize is the function
 EVERY_STEP = 1e-9
@@ -80,7 +81,8 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 100.0
-        monkeypatch.setattr(loop, "time", types.SimpleNamespace(perf_counter=lambda: self.now))
+        for module in (loop, stopwatch):
+            monkeypatch.setattr(module, "time", types.SimpleNamespace(perf_counter=lambda: self.now))
 
 
 class Slow:

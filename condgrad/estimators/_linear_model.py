@@ -28,7 +28,8 @@ from condgrad.paths.scale import loss_scale, null_loss
 from condgrad.problem import Problem
 from condgrad.result import Result, Status
 
-_OF_A_RUN = ("objective", "gap", "lower_bound", "status", "n_steps")  # what a model tells of each run that made it
+# What a model tells of each run that made it:
+_OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
 
 
 class Design:

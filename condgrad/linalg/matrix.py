@@ -168,7 +168,8 @@ class Matrix:
 
     def row_norms(self) -> np.ndarray:
         """Return ||x_i||_2 for every row."""
-        return np.sqrt(self._sums_of_squares(self.shape[0], np.ones(self.shape[1]), self.rows, self._rows_are_native))
+        slices = self.rows if self._rows_are_native else self.columns
+        return np.sqrt(self._sums_of_squares(self.shape[0], np.ones(self.shape[1]), slices, self._rows_are_native))
 
     def column_norms(self, weight: np.ndarray) -> np.ndarray:
         """Return sqrt(sum_i weight_i x_ij^2) for every column."""
