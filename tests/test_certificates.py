@@ -6,8 +6,10 @@ import scipy.sparse
 from certificates import HAS_LONG, LONG, Drawn, Truth, check, improved, judge
 
 import condgrad as cg
+from condgrad.constraints import Atom
+from condgrad.evaluation import Evaluation, certify, vertex_rounding
 from condgrad.linalg.matrix import Matrix
-from condgrad.rounding import UNIT, gamma
+from condgrad.rounding import UNIT, Bounds, Sizes, bounds, gamma
 
 needs_long = pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
 
@@ -191,3 +193,141 @@ def test_gamma():
     assert gamma(3) == pytest.approx(3 * UNIT)
     assert gamma(3) > 3 * UNIT
     assert gamma(1e17) == np.inf
+
+
+SIZES = Sizes(slope=2.0, prediction=3.0, target=5.0, value=7.0, balance=1e-3)
+SETTINGS = {
+    "n_samples": 1000, "n_terms": 10, "spread": 11.0, "reach": 13.0, "free_reach": 1.0, "L": 0.5, "formula": 17.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"reach": 0.0}, 1000 * UNIT * 2.0 * 13.0),  # the sums X'alpha
+        ({"formula": 0.0}, 16 * UNIT * 17.0 * 13.0),  # the derivatives
+        ({"spread": 0.0}, 2 * 2.0 * 10 * UNIT * 11.0),  # the predictions
+        ({"L": 0.0}, 0.5 * 10 * UNIT * 11.0 * 13.0),  # the gradient at predictions that are off
+        ({"free_reach": 0.0}, 1e-3),  # derivatives that do not sum to zero
+        ({"n_samples": 1}, 999 * UNIT * 2.0 * 13.0),
+        ({"n_terms": 1}, 2 * 2.0 * 9 * UNIT * 11.0),
+    ],
+)
+def test_every_part_counts_in_the_bound_of_the_gap(change, part):
+    whole, rest = bounds(SIZES, **SETTINGS), bounds(SIZES, **(SETTINGS | change))
+    assert whole.gap - rest.gap >= part * (1.0 - 1e-6)
+    assert whole.objective >= rest.objective
+
+
+def test_the_bound_of_the_objective_counts_its_parts():
+    whole = bounds(SIZES, **SETTINGS).objective
+    assert whole >= 1000 * UNIT * 7.0
+    assert whole - bounds(SIZES._replace(value=0.0), **SETTINGS).objective >= 1000 * UNIT * 7.0
+    assert whole - bounds(SIZES._replace(slope=0.0), **SETTINGS).objective >= 2.0 * 10 * UNIT * 11.0  # off predictions
+
+
+def test_a_certificate_is_made_of_its_bounds():
+    r, s = np.ones(2), Atom(0, 1.0)
+    made = certify(True, 4.0, r, -1e-17, s, 0.0, Bounds(gap=0.5, objective=0.25))
+    assert made.gap == 0.0
+    assert made.rounding == 0.5
+    assert made.is_certified
+    assert 4.0 - 0.5 - 0.25 - 1e-12 <= made.lower_bound < 4.0 - 0.5 - 0.25
+    assert certify(True, 4.0, r, 1.0, s, 0.0, Bounds(0.5, 0.25)).lower_bound < 4.0 - 1.0 - 0.5 - 0.25
+    assert certify(False, 4.0, r, 1.0, s, 0.0, Bounds(0.5, 0.25)).lower_bound == -np.inf
+    assert not Evaluation(4.0, r, 1.0, s, 0.0).is_certified
+
+
+def test_the_oracle_and_the_sums_of_the_gap_count():
+    class Doubtful:
+        def oracle_rounding(self, r, s):
+            return 0.125
+
+    r, w = np.full(100, 1e8), np.full(100, 1e8)
+    doubt = vertex_rounding(Doubtful(), r, w, Atom(3, 1.0))
+    assert doubt > 0.125 + 100 * UNIT * 1e18
+    alone = vertex_rounding(Doubtful(), r, np.zeros(100), Atom(3, 1e8))
+    assert alone >= 0.125 + 1 * UNIT * 1e16
+
+
+@pytest.mark.parametrize("loss", [cg.losses.Logistic(), cg.losses.Squared(), cg.losses.Huber(0.3)])
+def test_the_best_intercepts_of_all_points_lie_in_the_range(loss):
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((40, 3))
+    y = rng.choice([-1.0, 1.0], 40)
+    problem = cg.Problem(X, y, loss, cg.constraints.L1Ball(4.0), intercept=True)
+    problem.evaluate(np.zeros(3))
+    low, high = problem._intercept_bounds
+    for _ in range(50):
+        w = rng.standard_normal(3)
+        w *= 4.0 * rng.random() / np.abs(w).sum()
+        assert low <= problem.best_offset(w) <= high
+    assert np.isfinite([low, high]).all()
+
+
+def test_a_record_that_follows_the_iterate_certifies_nothing():
+    rng = np.random.default_rng(8)
+    X, y = rng.standard_normal((30, 5)), rng.standard_normal(30)
+    problem = cg.Problem(X, y, cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    point = problem.point(problem.start()[0])
+    assert point.evaluate().is_certified
+    line = point.segment(pull=1.0, parts=[(1.0, point.s)], slope=-point.gap, max_step=1.0)
+    point.move(line, 0.25)
+    assert not point.evaluate().is_certified
+    assert point.evaluate().lower_bound == -np.inf
+    point.reset(point.w)
+    fresh = problem.evaluate(point.w)
+    assert point.evaluate().rounding == pytest.approx(fresh.rounding)
+    assert point.evaluate().lower_bound == pytest.approx(fresh.lower_bound, abs=1e-14)
+
+
+def test_the_lower_bound_of_a_run_is_proved_by_a_fresh_pass():
+    rng = np.random.default_rng(9)
+    X, y = rng.standard_normal((60, 10)), rng.standard_normal(60)
+    problem = cg.Problem(X, y, cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    best = cg.minimize(problem, tol=1e-13).objective
+    for steps in (3, 10, 30):
+        run = cg.minimize(problem, "fw", max_steps=steps, tol=0.0, evaluate_every=1e-9)
+        records = (run.trace.objective - run.trace.gap).max()
+        assert run.lower_bound <= best
+        assert run.lower_bound >= records - 0.02 * (run.objective - records) - 1e-12  # the best of them was looked at
+
+
+def test_a_point_outside_of_the_set_reaches_farther():
+    X, y = np.eye(3), np.ones(3)
+    problem = cg.Problem(X, y, cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    inside, outside = problem.evaluate(np.zeros(3)), problem.evaluate(np.full(3, 100.0))
+    assert outside.rounding > 100.0 * inside.rounding
+
+
+def test_completion_is_certified_with_its_rounding():
+    rng = np.random.default_rng(10)
+    rows, columns = np.divmod(np.arange(60), 10)
+    values = np.outer(rng.standard_normal(6), rng.standard_normal(10)).ravel() + 3.0
+    kept = rng.random(60) < 0.8
+    for biases in (False, True):
+        problem = cg.CompletionProblem(
+            rows[kept], columns[kept], values[kept], cg.losses.Squared(), cg.constraints.NuclearBall(5.0),
+            shape=(6, 10), biases=biases,
+        )  # fmt: skip
+        result = cg.minimize(problem, tol=1e-7)
+        assert result.status is cg.Status.CONVERGED
+        assert 0.0 < result.rounding < 1e-8
+        assert result.lower_bound <= cg.minimize(problem, tol=1e-9).objective
+
+
+def test_general_terms_are_certified_with_their_rounding():
+    class Distances:
+        is_convex = True
+        centres = np.random.default_rng(11).standard_normal((20, 3)) + 1e4
+
+        def value(self, i, w):
+            return 0.5 * np.sum((w - self.centres[i]) ** 2)
+
+        def gradient(self, i, w):
+            return w - self.centres[i]
+
+    problem = cg.GeneralProblem(Distances(), cg.constraints.L1Ball(1.0), n_samples=20, n_features=3)
+    result = cg.minimize(problem, "pairwise", tol=1e-6)
+    assert result.status is cg.Status.CONVERGED
+    assert 20 * UNIT * 1e4 <= result.rounding < 1e-7
