@@ -56,8 +56,8 @@ from condgrad.constraints import (
 )
 from condgrad.testing import check_constraint_set
 
-DIGITS = 120
-LAST_DIGITS = Decimal("1e-100")  # what that many digits are good for, relatively
+DIGITS = 60
+LAST_DIGITS = Decimal("1e-50")  # what that many digits are good for, relatively
 
 
 def directions(d, seed=0):
@@ -194,7 +194,7 @@ def _(ball, r):
 
     def dual_norm(group):
         low, high = Decimal(0), norm(group)
-        for _ in range(350):
+        for _ in range(180):
             t = (low + high) / 2
             is_below = norm([max(abs(x) - weight * t, Decimal(0)) for x in group]) > t
             low, high = (t, high) if is_below else (low, t)

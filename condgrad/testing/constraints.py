@@ -173,8 +173,8 @@ def _check_reach(constraint: Any, vertices: np.ndarray, rng: np.random.Generator
     d = vertices.shape[1]
     for c in (np.ones(d), rng.uniform(0.0, 1.0, d), 10.0 ** rng.uniform(-6.0, 6.0, d), np.zeros(d)):
         reach = constraint.reach(c)
-        found = max((np.abs(vertices - s) @ c).max() for s in vertices)
-        assert found <= reach * (1.0 + _TOL) + _TOL * np.abs(vertices).max() * c.max(), (
+        found = max(float(np.max(np.abs(vertices - s) @ c)) for s in vertices)
+        assert found <= reach * (1.0 + _TOL) + _TOL * np.abs(vertices).max() * np.max(c), (
             f"reach of {constraint!r} must bound sum_j c_j |w_j - v_j| for c = {c}; "
             f"got {reach}, but two vertices have {found}."
         )
