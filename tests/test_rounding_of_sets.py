@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
-from test_constraints import METRIC, NAMES, ROWS, SETS
+from test_constraints import METRIC, NAMES, ROWS, SETS, disc
 
 from condgrad.constraints import (
     Birkhoff,
@@ -54,9 +54,10 @@ from condgrad.constraints import (
     WeightedNuclearBall,
     best_vertex,
 )
+from condgrad.testing import check_constraint_set
 
-DIGITS = 120
-LAST_DIGITS = Decimal("1e-100")  # what that many digits are good for, relatively
+DIGITS = 60
+LAST_DIGITS = Decimal("1e-50")  # what that many digits are good for, relatively
 
 
 def directions(d, seed=0):
@@ -193,7 +194,7 @@ def _(ball, r):
 
     def dual_norm(group):
         low, high = Decimal(0), norm(group)
-        for _ in range(350):
+        for _ in range(180):
             t = (low + high) / 2
             is_below = norm([max(abs(x) - weight * t, Decimal(0)) for x in group]) > t
             low, high = (t, high) if is_below else (low, t)
@@ -549,3 +550,21 @@ def test_a_polytope_solves_one_linear_program_for_a_vertex_and_its_rounding(monk
     for r in directions(4)[:5]:
         polytope.oracle_rounding(r, best_vertex(polytope, r))
     assert len(calls) == 5
+
+
+def test_check_constraint_set_looks_at_rounding_and_reach():
+    class Loose(OracleSet):
+        def oracle_rounding(self, r, s):
+            return 0.5
+
+    class Negative(OracleSet):
+        def oracle_rounding(self, r, s):
+            return -1e-16
+
+    class Short(OracleSet):
+        def reach(self, c):
+            return float(c.max())
+
+    for cls, words in ((Loose, "which are small; got 0.5"), (Negative, "at least 0; got -1e-16"), (Short, "reach of")):
+        with pytest.raises(AssertionError, match=words):
+            check_constraint_set(cls(disc), 3)

@@ -19,8 +19,8 @@ def check_constraint_set(constraint: Any, n_features: int, random_state: int = 0
 
     In many directions r (random, with ties, sparse, zero, of size 1e300 and 1e-300): the oracle's vertex is finite,
     lies in the set and is at least as good as every other point known of it; compiled and interpreted oracles agree;
-    points beyond the boundary are outside; the diameters hold; ``score``, ``decompose``, ``project`` (where there are
-    such) and ``start`` do what they say.
+    points beyond the boundary are outside; the diameters, ``oracle_rounding`` and ``reach`` hold; ``score``,
+    ``decompose``, ``project`` (where there are such) and ``start`` do what they say.
 
     Parameters
     ----------
@@ -46,6 +46,8 @@ def check_constraint_set(constraint: Any, n_features: int, random_state: int = 0
     _check_best(constraint, directions, vertices, points)
     _check_score(constraint, directions, vertices)
     _check_diameters(constraint, vertices)
+    _check_rounding(constraint, directions, vertices)
+    _check_reach(constraint, vertices, rng)
     _check_decompositions(constraint, points[:: max(len(points) // 10, 1)], unit)
     _check_projections(constraint, vertices, unit, rng)
     start = constraint.start(n_features).to_dense(n_features)
@@ -152,6 +154,29 @@ def _check_diameters(constraint: Any, vertices: np.ndarray) -> None:
         assert found <= diameter * (1.0 + _TOL) + _TOL * np.abs(vertices).max(), (
             f"diameter({order}) of {constraint!r} must bound the distance of all vertices; "
             f"got {diameter}, but two are {found} apart."
+        )
+
+
+def _check_rounding(constraint: Any, directions: np.ndarray, vertices: np.ndarray) -> None:
+    size = np.abs(vertices).max()
+    for r in directions:
+        rounding = constraint.oracle_rounding(r, best_vertex(constraint, r))
+        about = f"oracle_rounding of {constraint!r} at r = {r}"
+        assert rounding >= 0.0, f"{about} must be at least 0; got {rounding}."
+        scale = np.abs(r).max() if r.any() else 1.0
+        assert rounding / scale <= 1e-6 * size * r.size, (
+            f"{about} must bound rounding errors of <r, s>, which are small; got {rounding}."
+        )
+
+
+def _check_reach(constraint: Any, vertices: np.ndarray, rng: np.random.Generator) -> None:
+    d = vertices.shape[1]
+    for c in (np.ones(d), rng.uniform(0.0, 1.0, d), 10.0 ** rng.uniform(-6.0, 6.0, d), np.zeros(d)):
+        reach = constraint.reach(c)
+        found = max(float(np.max(np.abs(vertices - s) @ c)) for s in vertices)
+        assert found <= reach * (1.0 + _TOL) + _TOL * np.abs(vertices).max() * np.max(c), (
+            f"reach of {constraint!r} must bound sum_j c_j |w_j - v_j| for c = {c}; "
+            f"got {reach}, but two vertices have {found}."
         )
 
 
