@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgrad.completion import Biases, CompletionProblem
+from condgrad.ids import as_ids, places_of
 from condgrad.result import Result, Status
 
 
@@ -26,8 +27,8 @@ class CompletionModel(NamedTuple):
         What rows and columns differ from it by; 0 for those without entries.
     is_row_seen, is_column_seen : arrays of bool
         Which rows and columns had entries in the fit.
-    row_labels, column_labels : tuple of str or None
-        The names of rows and columns, where they have any.
+    row_labels, column_labels : tuple or None
+        The names of rows and columns, where they have any: words, or ids of any hashable kind that a fit has learned.
     loss : a loss of :mod:`condgrad.losses`
     constraint : str
         The ball, as it prints.
@@ -58,8 +59,8 @@ class CompletionModel(NamedTuple):
     column_bias: np.ndarray
     is_row_seen: np.ndarray
     is_column_seen: np.ndarray
-    row_labels: tuple[str, ...] | None
-    column_labels: tuple[str, ...] | None
+    row_labels: tuple[Any, ...] | None
+    column_labels: tuple[Any, ...] | None
     loss: Any
     constraint: str
     radius: float
@@ -128,9 +129,9 @@ class CompletionModel(NamedTuple):
         )
 
     def rows_of(self, labels: Any) -> np.ndarray:
-        """Return the rows that labels name; one that is unknown is answered by the number of rows.
+        """Return the rows that words name, as in a file; one that is unknown is answered by the number of rows.
 
-        A model without names takes the digits of whole numbers from 0 on.
+        Ids that are no words go by how they print. A model without names takes the digits of whole numbers from 0 on.
         """
         return _places(labels, self.row_labels, self.shape[0], "row")
 
@@ -141,6 +142,7 @@ class CompletionModel(NamedTuple):
     def predict(self, rows: Any, columns: Any) -> np.ndarray:
         """Return the predictions at the given places: whole numbers from 0 on, or the names of rows and columns.
 
+        Whole numbers are places unless they are among the names. Words are never taken for places.
         A row or column without entries in the fit is predicted by the biases alone, with a warning.
         """
         p, is_seen = self.predict_and_tell(rows, columns)
@@ -149,9 +151,10 @@ class CompletionModel(NamedTuple):
 
     def predict_and_tell(self, rows: Any, columns: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions, and which of them lie in a row and in a column that had entries in the fit."""
-        rows, columns = np.asarray(rows), np.asarray(columns)
-        rows = self.rows_of(rows.tolist()) if rows.dtype.kind == "U" else rows
-        columns = self.columns_of(columns.tolist()) if columns.dtype.kind == "U" else columns
+        return self.at(as_places(rows, self.row_labels, "row"), as_places(columns, self.column_labels, "column"))
+
+    def at(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same at places alone, whatever the names are."""
         for name, given in (("rows", rows), ("columns", columns)):
             if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and given.min() < 0):
                 raise ValueError(f"{name} must be whole numbers from 0 on; got {given.dtype} of shape {given.shape}.")
@@ -198,10 +201,26 @@ def _as_labels(labels: Any, size: int, side: str) -> tuple[str, ...] | None:
     return labels
 
 
-def _places(labels: Any, known: tuple[str, ...] | None, size: int, side: str) -> np.ndarray:
+def as_places(given: Any, known: tuple[Any, ...] | None, side: str, *, has_numbers: bool | None = None) -> np.ndarray:
+    """Return the places of names; whole numbers are places, unless there are names and ``has_numbers`` among them."""
+    ids = as_ids(given)
+    if has_numbers is None:
+        has_numbers = any(isinstance(label, int) for label in known or ())
+    if ids is None:
+        array = np.asarray(given)
+        if known is None or not has_numbers or array.ndim != 1:
+            return array
+        ids = array.tolist()
+    if known is None:
+        raise ValueError(
+            f"the model has no {side} labels, so that a {side} must be a whole number from 0 on; got {ids[0]!r}."
+        )
+    return places_of(ids, known)
+
+
+def _places(labels: Any, known: tuple[Any, ...] | None, size: int, side: str) -> np.ndarray:
     if known is not None:
-        place = {label: k for k, label in enumerate(known)}
-        return np.array([place.get(label, size) for label in labels], dtype=np.int64)
+        return places_of(labels, [str(label) for label in known])
     strange = [label for label in labels if not (label.isascii() and label.isdigit())]
     if strange:
         raise ValueError(

@@ -54,6 +54,8 @@ def save_model(path: str | os.PathLike, model: Any) -> None:
     model = _model_of(model)
     if isinstance(model, CompletionModel):
         header = _header(model, _OF_COMPLETION)
+        for name in _OF_COMPLETION:
+            _check_ids(header[name])
         arrays = dict(zip("AB", model.factors)) | {name: getattr(model, name) for name in _ARRAYS}
         write_file(path, pack(*_COMPLETION, header, arrays))
     elif isinstance(model, MultiModel):
@@ -75,6 +77,7 @@ def load_model(path: str | os.PathLike) -> Any:
     if header["format"] == f"condgrad {_MULTI[0]}":
         return _multi_model(header, arrays)
     if header["format"] == f"condgrad {_COMPLETION[0]}":
+        header |= {name: _as_ids(header[name]) for name in _OF_COMPLETION}
         fields = _fields(header, _OF_COMPLETION) | {name: arrays[name] for name in _ARRAYS}
         return CompletionModel(factors=(arrays["A"], arrays["B"]), **fields)
     w = np.zeros(header["n_features"])
@@ -92,6 +95,23 @@ def _model_of(model: Any) -> Any:
 
     check_is_fitted(model)
     return model.model_
+
+
+def _check_ids(ids: Any) -> None:
+    """Raise where an id is none that JSON can hold."""
+    for label in ids or ():
+        if isinstance(label, tuple):
+            _check_ids(label)
+        elif not isinstance(label, str | int | float | None):
+            raise ValueError(
+                f"a model file holds ids that are words, numbers or tuples of these; got {label!r}. Save it with "
+                "row_labels and column_labels that are words."
+            )
+
+
+def _as_ids(ids: Any) -> Any:
+    """Return ids as they were before JSON made lists of tuples."""
+    return tuple(map(_as_ids, ids)) if isinstance(ids, list) else ids
 
 
 def _multi_model(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> MultiModel:

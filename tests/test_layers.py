@@ -12,6 +12,7 @@ LAYERS = {
     "compiled": 0,
     "elementary": 1,
     "names": 1,
+    "ids": 1,
     "rounding": 1,
     "linalg": 1,
     "losses": 2,

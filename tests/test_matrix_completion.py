@@ -4,6 +4,7 @@ import contextlib
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.base import clone
@@ -11,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import condgrad as cg
 from condgrad import datasets
+from condgrad.linalg.lanczos import Lanczos
 
 
 def data(seed=0, **options):
@@ -97,7 +99,8 @@ def test_a_saved_model_is_the_same_model(tmp_path, biases, weighted):
     expected = model.predict(entries.rows, entries.cols)
     np.testing.assert_array_equal(loaded.predict(entries.rows, entries.cols), expected)
     np.testing.assert_array_equal(loaded.predict([f"row {i}" for i in entries.rows], entries.cols), expected)
-    np.testing.assert_array_equal(loaded.predict(entries.rows, entries.cols.astype(str)), expected)
+    with pytest.raises(ValueError, match="no column labels, so that a column must be a whole number from 0 on; got '"):
+        loaded.predict(entries.rows, entries.cols.astype(str))  # words are no places
     assert (loaded.gap, loaded.rank, loaded.shape) == (model.gap_, model.rank_, model.shape_)
     assert repr(loaded).startswith("CompletionModel(Huber(delta=1.0) over ") and "50 x 40 of rank" in repr(loaded)
     with np.load(tmp_path / "m.npz", allow_pickle=False) as members:  # anyone can look into it
@@ -233,3 +236,97 @@ def test_a_short_run_warns():
 def test_bad_input_gets_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call(cg.MatrixCompletion(10.0), data())
+
+
+KINDS = {
+    "words": lambda k: f"id {k}",
+    "digits": lambda k: str(2 * k + 7),
+    "tuples": lambda k: ("a", k),
+    "dates": lambda k: np.datetime64("2020-01-01") + k,
+    "several kinds": lambda k: k if k % 2 else str(k),
+    "floats": lambda k: k + 0.5,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", [list, pd.Series])
+def test_ids_of_any_kind_are_learned(kind, form, tmp_path):
+    rng = np.random.default_rng(0)
+    rows, columns = np.divmod(rng.permutation(120)[:80], 10)
+    values = np.sin(rows) * columns + 0.0
+    places = cg.MatrixCompletion(radius=5.0).fit(rows, columns, values)
+    name = KINDS[kind]
+    ids = form([name(k) for k in rows.tolist()])
+    model = cg.MatrixCompletion(radius=5.0).fit(ids, columns, values)  # one side alone, the other by places
+    assert model.shape_ == places.shape_ and len(model.ids_[0]) == 12 and model.ids_[1] is None
+    np.testing.assert_allclose(model.predict(ids, columns), places.predict(rows, columns), atol=0.05)
+    with pytest.warns(UserWarning, match="1 of 2 places"):
+        p = model.predict([name(3), name(99)], [2, 2])
+    assert p[1] == pytest.approx(model.intercept_ + model.column_bias_[2])
+    if kind == "dates":
+        with pytest.raises(ValueError, match="holds ids that are words, numbers or tuples of these"):
+            model.save(tmp_path / "m.npz")
+    else:
+        model.save(tmp_path / "m.npz")
+        loaded = cg.load_model(tmp_path / "m.npz")
+        assert loaded.row_labels == model.ids_[0]
+        np.testing.assert_array_equal(loaded.predict(ids, columns), model.predict(ids, columns))
+
+
+def test_words_are_no_places_and_places_no_words():
+    rows, columns = np.divmod(np.random.default_rng(0).permutation(80)[:60], 8)
+    values = np.sin(rows * columns)
+    numbered = cg.MatrixCompletion(radius=2.0).fit(rows, columns, values)
+    with pytest.raises(ValueError, match="a row must be a whole number from 0 on; got '3'"):
+        numbered.predict(["3"], [4])
+    named = cg.MatrixCompletion(radius=2.0).fit(rows.astype(str), columns.astype(str), values)
+    assert named.ids_[1] == tuple("01234567")
+    with pytest.warns(UserWarning, match="1 of 1 places"):  # 3 is not "3"
+        named.predict([3], ["4"])
+    np.testing.assert_allclose(named.predict(["3"], ["4"]), numbered.predict([3], [4]), atol=0.05)
+
+
+def test_ids_that_do_not_serve_get_a_sentence():
+    model = cg.MatrixCompletion(radius=1.0)
+    for ids, sentence in [
+        ([[1], [2]], "ids that can be hashed"),
+        (["a", float("nan")], "rows must not hold nan"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            model.fit(ids, [0, 1], [1.0, 2.0])
+    with pytest.raises(ValueError, match="shape asks for 3 rows, but there are 2 row ids"):
+        model.fit(["a", "b"], [0, 1], [1.0, 2.0], shape=(3, 2))
+
+
+def test_a_warm_start_needs_the_same_ids():
+    rows, columns = np.divmod(np.random.default_rng(0).permutation(80)[:60], 8)
+    values = np.sin(rows * columns + 1.0)
+    model = cg.MatrixCompletion(radius=10.0, tol=1e-5, warm_start=True).fit(rows.astype(str), columns, values)
+    cold = model.n_iter_
+    assert model.fit(rows.astype(str), columns, values).n_iter_ == 1 < cold
+    assert model.fit([f"new {k}" for k in rows], columns, values).n_iter_ > 1
+
+
+@pytest.mark.parametrize("shape", [(9, 1), (1, 9), (1, 1)])
+@pytest.mark.parametrize("biases", [True, False])
+def test_one_column_or_one_row(shape, biases):
+    rows, columns = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
+    for seed in range(4):
+        values = np.random.default_rng(seed).standard_normal(rows.size)
+        problem = cg.CompletionProblem(
+            rows, columns, values, cg.losses.Huber(0.5), cg.constraints.NuclearBall(0.7), biases=biases
+        )
+        result = cg.minimize(problem, tol=1e-9)
+        assert result.gap <= 1e-9 or result.status is cg.Status.STALLED
+        if not biases:  # the ball of vectors
+            X = np.eye(rows.size)
+            same = cg.Problem(X, values, cg.losses.Huber(0.5), cg.constraints.L2Ball(0.7))
+            assert result.objective == pytest.approx(cg.minimize(same, tol=1e-10).objective, abs=1e-8)
+
+
+def test_a_guess_that_cancels_the_random_start_is_left_out():
+    G = np.array([[3.0], [4.0]])
+    for guess in (np.ones(1), -np.ones(1)):
+        lanczos = Lanczos(G.dot, G.T.dot, G.shape, np.random.default_rng(0), guess)
+        lanczos.extend(3)
+        assert lanczos.largest() == pytest.approx(5.0) and 5.0 <= lanczos.bound() < 5.0 + 1e-9

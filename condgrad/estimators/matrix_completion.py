@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from condgrad import losses
 from condgrad.completion import CompletionProblem
-from condgrad.completion_model import CompletionModel, warn_of_unseen
+from condgrad.completion_model import CompletionModel, as_places, warn_of_unseen
 from condgrad.constraints import NuclearBall, WeightedNuclearBall
 from condgrad.estimators._cross_validation import as_radii, check_selection, select
 from condgrad.estimators._linear_model import as_seed
+from condgrad.ids import learn
 from condgrad.linalg import convert
 from condgrad.linalg.factored import Factored
 from condgrad.minimize import minimize
@@ -58,7 +59,7 @@ class MatrixCompletion(BaseEstimator):
     max_time : float, optional
         Seconds at most.
     warm_start : bool
-        Whether to start from the last fit where its matrix has the same shape.
+        Whether to start from the last fit where its matrix has the same shape and ids.
     random_state : int or None
         Draws the entries that are held out for ``radius=None``, and what a stochastic solver draws.
     verbose : bool
@@ -70,6 +71,8 @@ class MatrixCompletion(BaseEstimator):
     rank_, radius_, gap_, rounding_, shape_ : rank and radius, the certificate and its rounding error, (m, n)
     intercept_, row_bias_, column_bias_ : float and arrays; those of rows and columns without entries are 0
     result_, trace_, n_iter_ : what :func:`condgrad.minimize` returned, without the solver's state
+    ids_ : (tuple or None, tuple or None)
+        The ids of rows and columns in the order of their places; None for a side that was given as places.
     model_ : CompletionModel
         All of this for predicting, as :meth:`save` writes it.
 
@@ -125,10 +128,12 @@ class MatrixCompletion(BaseEstimator):
 
         Parameters
         ----------
-        rows, columns : integer arrays; or a scipy sparse matrix instead of ``rows``, whose stored entries are meant
+        rows, columns : arrays or lists; or a scipy sparse matrix instead of ``rows``, whose stored entries are meant
+            Whole numbers are places, counted from 0. Anything else that can be hashed is an id: words, tuples, dates.
+            Each side is learned for itself, and ``predict`` then takes ids of the same kind.
         values : array, one number per entry
         shape : (int, int), optional
-            By default just large enough.
+            By default just large enough; ids tell it themselves.
         sample_weight : array, one number per entry, optional
         checkpoint : str, Path or Checkpoint, optional
             A file to save the fit in now and then and to go on from, as in :func:`condgrad.minimize`; the choice of a
@@ -136,22 +141,25 @@ class MatrixCompletion(BaseEstimator):
         """
         if self.radius is not None:
             convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
-        problem = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
+        problem, ids = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
         radius = self.radius
         if radius is None:
             split = _held_out(problem.n_samples, 10, self.random_state)[:1]
             radii, scores = self._try_radii(problem, None, split)
             radius = float(radii[scores.mean(axis=1).argmax()])
-        self._fit_to(problem, float(radius), checkpoint)
+        self._fit_to(problem, ids, float(radius), checkpoint)
         return self
 
     def predict(self, rows: Any, columns: Any) -> np.ndarray:
-        """Return the predictions at the given places.
+        """Return the predictions at the given places: whole numbers from 0 on, or ids where the fit had ids.
 
         A row or column without entries in the fit is predicted by the biases alone, with a warning.
         """
         check_is_fitted(self)
-        p, is_seen = self.model_.predict_and_tell(rows, columns)
+        # Where the fit had ids, a whole number is one too, and not a place.
+        i = as_places(rows, self.ids_[0], "row", has_numbers=True)
+        j = as_places(columns, self.ids_[1], "column", has_numbers=True)
+        p, is_seen = self.model_.at(i, j)
         warn_of_unseen(is_seen)
         return p
 
@@ -163,10 +171,12 @@ class MatrixCompletion(BaseEstimator):
         path : str or path
             An existing file is replaced.
         row_labels, column_labels : sequences of str, optional
-            Names of the rows and columns, by which the loaded model then predicts too.
+            Names of the rows and columns, by which the loaded model then predicts too; by default the ids of the fit.
         """
         check_is_fitted(self)
-        save_model(path, self.model_.labelled(row_labels, column_labels))
+        named = self.model_.labelled(row_labels, column_labels)
+        learned = dict(zip(("row_labels", "column_labels"), self.ids_, strict=True))
+        save_model(path, named._replace(**{name: ids for name, ids in learned.items() if getattr(named, name) is None}))
 
     def score(self, rows: Any, columns: Any, values: Any) -> float:
         """Return the coefficient of determination R^2 of the predictions."""
@@ -174,12 +184,20 @@ class MatrixCompletion(BaseEstimator):
         error = self.predict(rows, columns) - values
         return float(1.0 - (error @ error) / ((values - values.mean()) ** 2).sum())
 
-    def _problem(self, rows: Any, columns: Any, values: Any, shape: Any, sample_weight: Any) -> CompletionProblem:
+    def _problem(
+        self, rows: Any, columns: Any, values: Any, shape: Any, sample_weight: Any
+    ) -> tuple[CompletionProblem, tuple[Any, Any]]:
+        """Return the problem over the unit ball, and the ids of its rows and columns (None: they are numbered)."""
         convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
         loss = losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss
-        return CompletionProblem(
+        (rows, row_ids), (columns, column_ids) = learn(rows, "rows"), learn(columns, "columns")
+        problem = CompletionProblem(
             rows, columns, values, loss, NuclearBall(1.0), shape=shape, sample_weight=sample_weight, biases=self.biases
         )
+        for name, ids, size in zip(("row", "column"), (row_ids, column_ids), problem.shape, strict=True):
+            if ids is not None and len(ids) != size:
+                raise ValueError(f"shape asks for {size} {name}s, but there are {len(ids)} {name} ids; leave it out.")
+        return problem, (row_ids, column_ids)
 
     def _ball(self, problem: CompletionProblem, radius: float) -> NuclearBall:
         if not self.weighted:
@@ -207,10 +225,10 @@ class MatrixCompletion(BaseEstimator):
         )
         return result, tol
 
-    def _fit_to(self, problem: CompletionProblem, radius: float, checkpoint: Any) -> None:
+    def _fit_to(self, problem: CompletionProblem, ids: tuple[Any, Any], radius: float, checkpoint: Any) -> None:
         """Solve the problem over the ball of the given radius, and set the fitted attributes."""
         problem = problem.over(self._ball(problem, radius))
-        result, tol = self._solve(problem, self.tol, self._start(problem), checkpoint)
+        result, tol = self._solve(problem, self.tol, self._start(problem, ids), checkpoint)
         if not result.gap + result.rounding <= tol:
             warnings.warn(
                 f"the Frank-Wolfe gap {result.gap + result.rounding:.3g} is above tol times the loss of the biases, "
@@ -218,7 +236,8 @@ class MatrixCompletion(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.model_ = model = CompletionModel.of(problem, result)
+        self.ids_ = ids
+        self.model_ = model = CompletionModel.of(problem, result)._replace(row_labels=ids[0], column_labels=ids[1])
         self.factors_, self.intercept_ = model.factors, model.intercept
         self.row_bias_, self.column_bias_ = model.row_bias, model.column_bias
         self.shape_, self.rank_, self.radius_ = model.shape, model.rank, model.radius
@@ -226,9 +245,9 @@ class MatrixCompletion(BaseEstimator):
         self.trace_, self.n_iter_ = result.trace, max(1, result.n_steps)
         self.result_ = result._replace(state=None)  # which holds the data
 
-    def _start(self, problem: CompletionProblem) -> Factored | None:
-        """Return the matrix of the last fit, scaled into the ball."""
-        if not (self.warm_start and hasattr(self, "factors_") and self.shape_ == problem.shape):
+    def _start(self, problem: CompletionProblem, ids: tuple[Any, Any]) -> Factored | None:
+        """Return the matrix of the last fit, scaled into the ball, where its rows and columns are the same."""
+        if not (self.warm_start and hasattr(self, "factors_") and self.shape_ == problem.shape and self.ids_ == ids):
             return None
         A, B = self.factors_
         W = Factored(A, np.ones(A.shape[1]), B)
@@ -363,10 +382,10 @@ class MatrixCompletionCV(MatrixCompletion):
         radii = None if self.radii is None else as_radii(self.radii)
         if not isinstance(self.cv, int | np.integer) or self.cv < 2:
             raise ValueError(f"cv must be a number of folds, at least 2; got {self.cv!r}.")
-        problem = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
+        problem, ids = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
         splits = _held_out(problem.n_samples, int(self.cv), self.random_state)
         self.radii_, self.scores_ = self._try_radii(problem, radii, splits)
-        self._fit_to(problem, float(self.radii_[select(self.scores_, self.selection)]), checkpoint)
+        self._fit_to(problem, ids, float(self.radii_[select(self.scores_, self.selection)]), checkpoint)
         return self
 
 

@@ -61,8 +61,9 @@ class Lanczos:
         start /= np.linalg.norm(start)
         share = 1.0
         if guess is not None and guess.any():
-            share = _RANDOM
-            start = share * start + (1.0 - share) * guess / np.linalg.norm(guess)
+            mixed = _RANDOM * start + (1.0 - _RANDOM) * guess / np.linalg.norm(guess)
+            if mixed.any():  # in one dimension the two may cancel: then the random part alone says all
+                start, share = mixed, _RANDOM
         length = float(np.linalg.norm(start))
         # the least that we count on of <b, u>, relative to the length of b
         self._least = 0.5 * _FAILURE * math.sqrt(2.0 * math.pi / shape[1]) * share / length

@@ -1,0 +1,49 @@
+"""Ids of rows and columns: what users call them, and the places that stand for them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def as_ids(given: Any) -> list[Any] | None:
+    """Return ids as a list, or None where ``given`` are whole numbers, which are places themselves.
+
+    >>> as_ids(["ann", 3]), as_ids([("ann", 1)]), as_ids([0, 1])
+    (['ann', 3], [('ann', 1)], None)
+    """
+    if hasattr(given, "__array__"):
+        array = np.asarray(given)
+        if array.ndim != 1 or array.dtype.kind in "iu":
+            return None
+        # Those of dates would become plain numbers.
+        given = list(array) if array.dtype.kind in "mM" else array.tolist()
+    elif isinstance(given, str) or not np.iterable(given):
+        return None
+    ids = list(given)
+    return None if all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in ids) else ids
+
+
+def learn(given: Any, name: str) -> tuple[Any, tuple[Any, ...] | None]:
+    """Return places, and the ids that they stand for in the order of the places (None: places were given)."""
+    ids = as_ids(given)
+    if ids is None:
+        return given, None
+    try:
+        known = list(dict.fromkeys(ids))
+    except TypeError:
+        raise ValueError(f"{name} must be whole numbers, or ids that can be hashed, such as words.") from None
+    if any(x != x for x in known):  # it would not be found again
+        raise ValueError(f"{name} must not hold nan, which is no id.")
+    with contextlib.suppress(TypeError):  # ids of several kinds stay in the order in which they came
+        known.sort()
+    return places_of(ids, known), tuple(known)
+
+
+def places_of(ids: Sequence[Any], known: Sequence[Any]) -> np.ndarray:
+    """Return the places of ids among those that are known; an unknown one has the place after the last."""
+    place = {label: k for k, label in enumerate(known)}
+    return np.array([place.get(label, len(known)) for label in ids], dtype=np.int64)
