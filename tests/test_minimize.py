@@ -1,5 +1,6 @@
 """The loop: every limit, the callback, Ctrl-C, warm starts, certificates, the trace."""
 
+import importlib
 import math
 import os
 import signal
@@ -16,7 +17,7 @@ import scipy.sparse
 import condgrad as cg
 from condgrad import Status, choice
 
-loop = sys.modules["condgrad.minimize"]  # the name condgrad.minimize is the function
+loop = importlib.import_module("condgrad.minimize")  # the name condgrad.minimize is the function
 EVERY_STEP = 1e-9
 DETERMINISTIC = ["fw", "away", "pairwise", "bpcg"]
 

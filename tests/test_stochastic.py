@@ -1092,7 +1092,7 @@ def test_edges(by_hand, edge):
         solver = cg.solvers.by_name(name)(sampling=sampling)
         result = cg.minimize(problem, solver, max_steps=60, tol=1e-9, random_state=0)
         assert problem.constraint.violation(result.w) <= 1e-12
-        assert 0.0 <= result.gap == problem.gap(result.w) <= result.trace.gap[0]
+        assert 0.0 <= result.gap == problem.gap(result.w) <= result.trace.gap[0] + 1e-15  # sums of a few numbers round
 
 
 def test_wide_indices_compiled():
