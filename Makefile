@@ -7,16 +7,22 @@ RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test test-generic test-cpus lint format bench docs clean
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo  ## fit and certify a sparse classifier, follow its path, cross-validate, race solvers, draw
 	@$(RUN) examples/demo.py
 
 test: $(VENV)/.dev  ## run the whole test suite, doctests included
 	@$(RUN) -m pytest -n 2
+
+test-generic: $(VENV)/.dev  ## run the tests that compare numbers with kernels for any x86-64 processor
+	@$(RUN) tests/machines.py generic
+
+test-cpus: $(VENV)/.dev  ## run these tests as other processors, BLAS kernels, threads and versions would
+	@$(RUN) tests/machines.py
 
 lint: $(VENV)/.dev  ## check style, formatting and types
 	@$(RUN) -m ruff check --quiet .

@@ -24,7 +24,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import condgrad as cg
 from condgrad import datasets
 
-TIGHT = {"tol": 1e-14}  # weights and repetitions are compared to 1e-7, in predictions
+AS_THEY_COME = [
+    cg.ConstrainedClassifier(),
+    cg.ConstrainedClassifier(loss="squared-hinge", constraint="l2"),
+    cg.ConstrainedClassifier(multi_class="multinomial"),
+    cg.ConstrainedRegressor(),
+    cg.ConstrainedRegressor(loss="huber"),
+    cg.ConstrainedLogisticRegression(),
+    cg.ConstrainedLasso(),
+    cg.ConstrainedElasticNet(),
+    cg.ConstrainedLogisticRegressionCV(),
+    cg.ConstrainedLassoCV(),
+]
+TIGHT = {"tol": 1e-14}  # for comparisons to 1e-6 in coefficients
 ESTIMATORS = [
     cg.ConstrainedClassifier(loss="squared-hinge", constraint="l2", **TIGHT),
     cg.ConstrainedRegressor(loss="huber", tol=1e-10),
@@ -49,7 +61,7 @@ THREE = np.argmax(C.X[:, :3] + 0.5 * np.random.default_rng(1).standard_normal((8
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of fits take minutes when interpreted")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(AS_THEY_COME)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

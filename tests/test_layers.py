@@ -23,6 +23,7 @@ LAYERS = {
     "finite_sum": 3,
     "active_atoms": 3,
     "evaluation": 3,
+    "face": 3,
     "point": 3,
     "vector_problem": 3,
     "prediction_point": 3,

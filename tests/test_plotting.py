@@ -23,8 +23,9 @@ def close_figures():
 
 @pytest.fixture(scope="module")
 def runs():
-    data = simulate_regression(40, 10, n_informative=3, random_state=0)
-    problem = cg.Problem(data.X, data.y, cg.losses.Squared(), cg.constraints.L1Ball(2.0))
+    """Runs that end with a gap above zero on any machine: the solution lies inside a face, between many vertices."""
+    data = simulate_regression(40, 10, n_informative=6, noise=1.0, random_state=0)
+    problem = cg.Problem(data.X, data.y, cg.losses.Squared(), cg.constraints.L1Ball(0.8 * np.abs(data.w).sum()))
     return {name: cg.minimize(problem, name, tol=1e-8, max_epochs=50) for name in ("fw", "away", "pairwise")}
 
 
@@ -154,7 +155,7 @@ def test_comparison_shows_what_each_run_needed(runs):
         gap, epoch = run.trace.gap, run.trace.epoch
         expected = [epoch[np.argmax(gap <= goal)] if (gap <= goal).any() else 0.0 for goal in (1e-1, 1e-3, 1e-300)]
         assert widths[k].tolist() == expected
-    assert len(ax.get_lines()) == 3  # a cross for each run at the gap that none reached
+    assert len(ax.get_lines()) == np.count_nonzero(widths == 0.0) >= 3  # a cross for each gap not reached
     with pytest.raises(ValueError, match="goals must be positive gaps"):
         plot_comparison(runs, goals=())
 

@@ -1092,7 +1092,7 @@ def test_edges(by_hand, edge):
         solver = cg.solvers.by_name(name)(sampling=sampling)
         result = cg.minimize(problem, solver, max_steps=60, tol=1e-9, random_state=0)
         assert problem.constraint.violation(result.w) <= 1e-12
-        assert 0.0 <= result.gap == problem.gap(result.w) <= result.trace.gap[0]
+        assert 0.0 <= result.gap == problem.gap(result.w) <= result.trace.gap[0] + 1e-15  # sums of a few numbers round
 
 
 def test_wide_indices_compiled():
@@ -1102,4 +1102,4 @@ def test_wide_indices_compiled():
     solver = cg.solvers.Substitute(batch_size=3)  # it looks single entries up, besides all that the others do
     problems = [cg.Problem(data, y, cg.losses.Logistic(), cg.constraints.L1Ball(2.0)) for data in (X, wide)]
     ends = [cg.minimize(problem, solver, max_steps=100, tol=0.0, random_state=0).state.w for problem in problems]
-    np.testing.assert_array_equal(ends[1], ends[0])
+    np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-12)  # other loops, which may sum in another order

@@ -502,3 +502,36 @@ def test_the_model_suits_the_set():
         for c in (groups, cg.constraints.L1Ball(1.0), cg.constraints.L2Ball(1.0), cg.constraints.Box(0.0, 1.0))
     }
     assert list(few.values()) == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "constraint", [constraints.L1Ball(1.0), constraints.Simplex(), constraints.NonnegativeL1Ball(1.0)]
+)
+@pytest.mark.parametrize("n_rows", [6, 40])  # fewer than atoms: they depend on each other
+@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])  # the minimiser lies inside, on a face, at a vertex
+def test_the_model_is_minimised_up_to_rounding_whatever_the_order_of_atoms(constraint, n_rows, size):
+    model = model_for(cg.Problem(np.eye(15), np.ones(15), losses.Squared(), constraint))
+    rng = np.random.default_rng(n_rows)
+    for _ in range(20):
+        A = rng.standard_normal((n_rows, 15))
+        H, g = A.T @ A / n_rows, size * rng.standard_normal(15)
+        x = np.zeros(15) if model.has_origin else np.eye(15)[0]
+        z = model.minimise(None, g, H, x, 0.1, False)
+        assert np.abs(z).sum() <= 1.0 + 1e-14
+        slopes = g + H @ (z - x)
+        assert model._gap(slopes, z) <= 1e-10 * model._gap(g, x) + 4e-8 * H.max()  # the little that is added to H
+        order = rng.permutation(15)
+        other = model.minimise(None, g[order], H[np.ix_(order, order)], x[order], 0.1, False)
+        np.testing.assert_allclose(other, z[order], atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", [losses.Squared(), losses.Logistic(), losses.Huber()], ids=repr)
+@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
+def test_weights_are_repetitions_long_before_the_gap_is_zero(loss, kind):
+    X, y = make_data(kind)
+    count = np.random.default_rng(3).integers(1, 5, N)
+    weighed = cg.Problem(X, y, loss, constraints.L1Ball(2.0), sample_weight=count, intercept=True)
+    rows = np.repeat(np.arange(N), count)
+    repeated = cg.Problem(X[rows], y[rows], loss, constraints.L1Ball(2.0), intercept=True)
+    ends = [cg.minimize(problem, "corrective", tol=1e-3) for problem in (weighed, repeated)]
+    np.testing.assert_allclose(ends[1].w, ends[0].w, atol=1e-9)

@@ -12,6 +12,7 @@ from sklearn.utils.parallel import Parallel
 from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
 
+_DEFAULT_FOLDS = 5
 SELECTIONS = ("best", "one-standard-error")
 
 
@@ -22,7 +23,12 @@ def check_selection(selection: Any) -> None:
 
 
 def folds(cv: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, *, is_classifier: bool) -> list[Any]:
-    """Return the folds as pairs of index arrays, without the samples that have no weight."""
+    """Return the folds as pairs of index arrays, without the samples that have no weight.
+
+    None means five, or as many as the largest class has samples where these are fewer.
+    """
+    if cv is None and is_classifier:
+        cv = max(2, min(_DEFAULT_FOLDS, int(np.unique(y, return_counts=True)[1].max())))
     split = check_cv(cv, y, classifier=is_classifier).split(X, y)
     if weight is None:
         return list(split)

@@ -94,7 +94,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
     constraint : str
         A set with a radius that contains zero: "l1", "nonnegative-l1", "l2" or "linf"; "group" for multinomial ones.
     cv : int, splitter or iterable, optional
-        Folds, as in scikit-learn: 5 by default, stratified.
+        Folds, as in scikit-learn: 5 by default, stratified, or as many as the largest class has samples.
     scoring : str or callable, optional
         A scorer of scikit-learn. By default the mean log-probability of the true class.
     selection : {"best", "one-standard-error"}

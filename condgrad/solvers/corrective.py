@@ -72,6 +72,11 @@ class CorrectiveState:
         return np.inf if self.problem.loss.is_quadratic else self.rows_per_atom * max(20, n_atoms)
 
     @property
+    def is_estimate(self) -> bool:
+        """Whether the curvature comes from some of the samples that are seen."""
+        return self.rows_needed(len(self.atoms)) < self.part.n_samples
+
+    @property
     def last_gap(self) -> float:
         """The gap of the last pass over the samples that are seen now."""
         return np.inf if self.curvature is None else self.evaluation.gap
@@ -147,7 +152,8 @@ class Corrective:
         """Minimise the Taylor model over the hull of the atoms, and make a pass where it leads to."""
         before = state.evaluation
         slopes = state.atoms.inner_products(before.gradient)
-        x = state.model.minimise(state.atoms, slopes, state.curvature, state.x, min(0.1, 2.0 * before.gap))
+        tol = min(0.1, 2.0 * before.gap)
+        x = state.model.minimise(state.atoms, slopes, state.curvature, state.x, tol, state.is_estimate)
         direction = x - state.x
         slope = min(0.0, float(slopes @ direction))  # close to the optimum it is lost in rounding, and the gap is not
         if state.thinning > 1 and (state.is_still or -slope <= state.noise):  # see more samples
