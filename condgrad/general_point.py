@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.evaluation import Evaluation
 from condgrad.linalg.vectors import inner
 from condgrad.point import Point
 from condgrad.segment import Segment
@@ -29,9 +28,6 @@ class GeneralPoint(Point):
 
     def _objective(self) -> float:
         return self.problem.objective(self.w)
-
-    def _certified(self) -> Evaluation:
-        return self.problem.certified(self.w, self._objective(), self.r, self.s)
 
 
 class GeneralSegment(Segment):

@@ -112,10 +112,10 @@ class GeneralProblem(VectorProblem):
         """Return objective, gradient, gap and vertex at w (the intercept is 0)."""
         w = convert.as_point(w, self.n_features, "w")
         r = self.gradient(w)
-        return self.certified(w, self.objective(w), r, self.lmo(r))
+        return self._certified(w, self.objective(w), r, self.lmo(r))
 
-    def certified(self, w: np.ndarray, objective: float, r: np.ndarray, s: Any) -> Evaluation:
-        """Return the evaluation at w for an objective, a gradient and a vertex that were all computed afresh there.
+    def _certified(self, w: np.ndarray, objective: float, r: np.ndarray, s: Any) -> Evaluation:
+        """Return the evaluation at w with the bounds of its rounding.
 
         What rounding does inside a user's own formulas cannot be known: values and gradients of terms are taken to be
         right to ``_FORMULA`` units of their size, which is seen on some of the terms.

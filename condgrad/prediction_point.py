@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from condgrad import samples as outer
-from condgrad.evaluation import Evaluation
 from condgrad.linalg.support import support_of
 from condgrad.point import Point
 from condgrad.segment import Segment
@@ -57,9 +56,6 @@ class PredictionPoint(Point):
 
     def _intercept(self) -> float:
         return self.problem.intercept_at(self.w, self.b)
-
-    def _certified(self) -> Evaluation:
-        return self.problem.certified(self.w, self.p, self.b, self.r, self.s)
 
     def _derive(self) -> None:
         if self.problem.has_intercept:

@@ -137,10 +137,6 @@ class Problem(VectorProblem):
             return found
         return found._replace(curvature=self._curvature_on(wanted, seen.d), atoms=wanted.atoms)
 
-    def certified(self, w: np.ndarray, p: np.ndarray, b: float, r: np.ndarray, s: Any) -> Evaluation:
-        """Return the evaluation at w for predictions, gradient and vertex that were all computed afresh there."""
-        return self._certified(w, p, b, outer.expand(self.samples, p, b), r, s)
-
     def _certified(
         self, w: np.ndarray, p: np.ndarray, b: float, seen: outer.Expansion, r: np.ndarray, s: Any
     ) -> Evaluation:

@@ -148,7 +148,7 @@ class SoftmaxProblem(GeneralProblem):
         w = convert.as_point(w, self.n_features, "w")
         value, P, b = self._look(w)
         r = self._gradient(P)
-        found = self._certified(w, value, r, best_vertex(self.constraint, r), P, b)
+        found = self._certified_at(w, value, r, best_vertex(self.constraint, r), P, b)
         if not callable(atoms):
             wanted = None if atoms is None else Wanted(stack(atoms))
         else:
@@ -157,12 +157,7 @@ class SoftmaxProblem(GeneralProblem):
             return found
         return found._replace(curvature=self._curvature_on(wanted, P), atoms=wanted.atoms)
 
-    def certified(self, w: np.ndarray, objective: float, r: np.ndarray, s: Any) -> Evaluation:
-        """Return the evaluation at W for a gradient and a vertex that were computed afresh there."""
-        value, P, b = self._look(w)
-        return self._certified(w, value, r, s, P, b)
-
-    def _certified(self, w: np.ndarray, value: float, r: np.ndarray, s: Any, P: np.ndarray, b: Any) -> Evaluation:
+    def _certified_at(self, w: np.ndarray, value: float, r: np.ndarray, s: Any, P: np.ndarray, b: Any) -> Evaluation:
         sizes, free_reach = self._sizes(P, value, w, b)
         # The Hessian of f in the scores is at most 1/2, and a softmax as good as one of scores off in the last digit.
         found = bounds(

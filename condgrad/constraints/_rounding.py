@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-UNIT = 2.0**-53  # the relative error of one operation
+from condgrad.rounding import UNIT
+
 WIDE_EPS = max(float(np.finfo(np.longdouble).eps), 2.0**-63)  # some pairs of floats claim less than they keep to
 _UNDERFLOW = 2.0**-1000  # more than what one product can lose by underflow
 _SLACK = 1e-12  # what a bound that need not be sharp is rounded up by

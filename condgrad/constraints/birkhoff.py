@@ -8,8 +8,9 @@ import numpy as np
 
 from condgrad.constraints._parameters import as_positive_integer
 from condgrad.constraints._protocol import ConstraintSet, as_array
-from condgrad.constraints._rounding import UNIT, WIDE_EPS, shortfall
+from condgrad.constraints._rounding import WIDE_EPS, shortfall
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.rounding import UNIT
 
 _NOTHING = 1e-13  # weight that rounding may leave over
 

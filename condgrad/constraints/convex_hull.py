@@ -9,8 +9,9 @@ import numpy as np
 from condgrad.constraints._nearest import nearest_weights
 from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import constraint_set
-from condgrad.constraints._rounding import UNIT, rounded_up, shortfall
+from condgrad.constraints._rounding import rounded_up, shortfall
 from condgrad.constraints.vertices import DenseVertex
+from condgrad.rounding import UNIT
 
 
 @constraint_set

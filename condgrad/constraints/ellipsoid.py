@@ -9,9 +9,10 @@ import scipy.linalg
 
 from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import constraint_set
-from condgrad.constraints._rounding import UNIT, WIDE_EPS, norm, rounded_up, shortfall
+from condgrad.constraints._rounding import WIDE_EPS, norm, rounded_up, shortfall
 from condgrad.constraints._sphere import stretch
 from condgrad.constraints.vertices import DenseVertex
+from condgrad.rounding import UNIT
 
 
 @constraint_set

@@ -10,9 +10,10 @@ import scipy.sparse
 
 from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
-from condgrad.constraints._rounding import UNIT, inner_with_error, rounded_up, shortfall
+from condgrad.constraints._rounding import inner_with_error, rounded_up, shortfall
 from condgrad.constraints.oracle_set import as_constraint_set
 from condgrad.constraints.vertices import DenseVertex
+from condgrad.rounding import UNIT
 
 
 class LinearImage(ConstraintSet):

@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.constraints._protocol import ConstraintSet, as_array, total_width
-from condgrad.constraints._rounding import UNIT, WIDE_EPS, normalised, rounded_up, shortfall, times_power
+from condgrad.constraints._rounding import WIDE_EPS, normalised, rounded_up, shortfall, times_power
 from condgrad.constraints._rows import as_bounds, as_rows, dimension
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.vectors import DenseVector
+from condgrad.rounding import UNIT
 
 # The tightest that HiGHS accepts: rows are scaled to norm 1 and the set to a size of about 1, so a vertex lies within
 # 1e-10 times the size of the set of every half-space.

@@ -9,10 +9,10 @@ import numpy as np
 from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import check_positive, constraint_set
-from condgrad.constraints._rounding import shortfall
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import WeightedScore
+from condgrad.rounding import UNIT
 
 
 @constraint_set
@@ -88,8 +88,8 @@ class WeightedL1Ball(NamedTuple):
         return SingleFeatures(n_features)
 
     def oracle_rounding(self, r, s):
-        """Return radius max_j |r_j| / weights_j + <r, s>, rounded up."""
-        return shortfall(lambda x: self.radius * (np.abs(x) / self.weights).max(), r, s)
+        """Return what the rounding of radius / weights_j and of the quotients |r_j| / weights_j can hide."""
+        return 8.0 * UNIT * abs(float(r[s.index]) * s.value)
 
     def violation(self, w):
         """Return sum_j weights_j |w_j| - radius."""

@@ -1,6 +1,6 @@
 """Thousands of random problems whose certificates are judged in extended precision; a false one ends with exit code 1.
 
-python tests/campaigns/certificates.py --problems 2000
+python tests/campaigns/judge_certificates.py --problems 2000
 """
 
 from __future__ import annotations
