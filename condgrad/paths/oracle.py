@@ -24,7 +24,7 @@ from condgrad.linalg import threads
 from condgrad.paths.columns import Columns
 
 _BLOCK = 128  # bounds compared at a time: counting those above the threshold vectorises
-_WORTH_THREADS = 400_000  # multiply-adds that a look should have before both cores pay
+_WORTH_THREADS = 600_000  # multiply-adds that a look should have before both cores pay
 _ROUNDING = 1e-14  # relative error that bounds allow a computed correlation
 
 
