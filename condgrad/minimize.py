@@ -147,6 +147,8 @@ class _Run:
         self.trace = Trace()
         self.t = 0
         self.began = time.perf_counter()
+        if hasattr(state, "deadline"):
+            state.deadline = self.began + limits.max_time
         self.seconds = 0.0
         self.first_epoch = self.epoch
         self.next_record = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from condgrad.problem import Problem
 
 _MARGIN = 0.1  # by how much, relative to the mean of the atoms, a new vertex may be worse and enter all the same
 _LONGEST = 1e6  # step of a projected gradient, in diameters of the set
+_MOST_STEPS, _STEPS = 50_000, 1000  # of pairwise steps in a hull, and between two looks at the clock
 _MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms may have this many in play
 
 
@@ -83,13 +85,18 @@ class HullModel:
             return AtomStack(*self.constraint.best_atoms(r, count))
         return stack(self.constraint.best_vertices(r, count))
 
-    def minimise(self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float) -> np.ndarray:
+    def minimise(
+        self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float, deadline: float = np.inf
+    ) -> np.ndarray:
         """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x.
 
-        Pairwise steps, O(k) each for k atoms.
+        Pairwise steps, O(k) each for k atoms, until ``deadline`` by ``time.perf_counter`` at most.
         """
-        z = x.copy()
-        _minimise(g.copy(), H, z, self.is_symmetric, self.has_origin, tol, 50_000)
+        z, g, first_gap = x.copy(), g.copy(), np.inf
+        for _ in range(_MOST_STEPS // _STEPS):
+            first_gap, is_done = _minimise(g, H, z, self.is_symmetric, self.has_origin, tol, first_gap)
+            if is_done or time.perf_counter() >= deadline:
+                break
         return z
 
 
@@ -135,8 +142,13 @@ class FeatureModel:
         new = np.setdiff1d(features, atoms.index)
         atoms.join(AtomStack(new, np.ones(new.size)))
 
-    def minimise(self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float) -> np.ndarray:
-        """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x."""
+    def minimise(
+        self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float, deadline: float = np.inf
+    ) -> np.ndarray:
+        """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x.
+
+        It ends at ``deadline`` by ``time.perf_counter`` at the latest.
+        """
         inside = self.constraint.restricted(atoms.index)
         # Where there is next to no curvature, a longer step leads to the same vertex, and its square may overflow.
         longest = _LONGEST * inside.diameter(2, x.size)
@@ -148,7 +160,7 @@ class FeatureModel:
                 slope = g + product(H, z - x)
                 gap = gap_at(slope, z, best_vertex(inside, slope))
                 first_gap = gap if step == 0 else first_gap
-                if gap <= tol * first_gap:
+                if gap <= tol * first_gap or time.perf_counter() >= deadline:
                     break
             new = inside.project(ahead - (g + product(H, ahead - x)) / L)
             if inner(ahead - new, new - z) > 0.0:  # momentum points uphill: start it again
@@ -174,13 +186,12 @@ def _largest_eigenvalue(H: np.ndarray) -> float:
 
 
 @kernel
-def _minimise(g, H, x, is_symmetric, has_origin, tol, max_steps):
-    gap, first_gap, slack = np.inf, np.inf, 0.0
-    for step in range(max_steps):
-        if step % 1000 == 0:  # the running sum of weights gathers rounding errors
-            slack = 1.0
-            for k in range(x.shape[0]):
-                slack -= abs(x[k])
+def _minimise(g, H, x, is_symmetric, has_origin, tol, first_gap):
+    """Make a piece of the steps; return the gap before the first one of all (given: inf), and whether all are made."""
+    slack = 1.0  # anew for each piece: the running sum of weights gathers rounding errors
+    for k in range(x.shape[0]):
+        slack -= abs(x[k])
+    for _ in range(_STEPS):
         # The best atom s to gain weight, and the worst one v to lose it; -1 stands for the origin.
         best, s, worst, v, along = np.inf, -1, -np.inf, -1, 0.0
         for k in range(x.shape[0]):
@@ -197,13 +208,13 @@ def _minimise(g, H, x, is_symmetric, has_origin, tol, max_steps):
         if has_origin and slack > 1e-15 and worst < 0.0:
             worst, v = 0.0, -1
         gap = along - best
-        if step == 0:
+        if first_gap == np.inf:
             first_gap = gap
         # d moves weight from v to s, each with its sign (from v to -v, say); the origin has no entries.
         sign_s = 1.0 if s < 0 or g[s] <= 0.0 or not is_symmetric else -1.0
         sign_v = 1.0 if v < 0 or x[v] > 0.0 else -1.0
         if gap <= tol * first_gap or (s == v and sign_s == sign_v):
-            return gap
+            return first_gap, True
         curvature, limit = 0.0, slack
         if s >= 0:
             curvature += H[s, s]
@@ -228,4 +239,4 @@ def _minimise(g, H, x, is_symmetric, has_origin, tol, max_steps):
                 g[k] += gamma * sign_s * H[s, k]
         else:
             slack += gamma
-    return gap
+    return first_gap, False
