@@ -112,7 +112,8 @@ def minimize(
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
         checkpoint = Checkpoint(checkpoint)
     with Interrupts() as interrupts, show(callback, verbose, limits) as report:
-        run = _Run(problem, solver, solver.init(problem, w0, random_state), limits, checkpoint)
+        began = time.perf_counter()  # a start that takes passes over the data counts for max_time
+        run = _Run(problem, solver, solver.init(problem, w0, random_state), limits, checkpoint, began)
         status = run.to_the_end(report, interrupts)
         return run.result(status, description)
 
@@ -147,12 +148,16 @@ class _Limits:
 class _Run:
     """One run of a solver: its state, its clock, its records, and the best iterate that was certified."""
 
-    def __init__(self, problem: Any, solver: Any, state: Any, limits: _Limits, checkpoint: Checkpoint | None) -> None:
+    def __init__(
+        self, problem: Any, solver: Any, state: Any, limits: _Limits, checkpoint: Checkpoint | None, began: float
+    ) -> None:
         self.problem, self.solver, self.state, self.limits = problem, solver, state, limits
         self.checkpoint = checkpoint
         self.trace = Trace()
         self.t = 0
-        self.began = time.perf_counter()
+        self.began = began
+        if hasattr(state, "deadline"):
+            state.deadline = self.began + limits.max_time
         self.seconds = 0.0
         self.first_epoch = self.epoch
         self.next_record = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ _LONGEST = 1e6  # step of a projected gradient, in diameters of the set
 _RIDGE = 1e-8  # of the curvature of an atom itself
 _EXACT = 1e-10  # of the gap at the start: a hull is as good as minimised
 _ROUNDING = 1e-14  # of the largest slope: a smaller gap is none
-_MOST_STEPS = 50_000
+_MOST_STEPS, _STEPS = 50_000, 1000  # of pairwise steps in a hull, and between two looks at the clock
 _MOST_ROUNDS = 30
 _MOST_WORK = 20_000  # multiplications an atom, that is about 7,000 steps
 _MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms may have this many in play
@@ -91,7 +92,15 @@ class HullModel:
         return stack(self.constraint.best_vertices(r, count))
 
     def minimise(
-        self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float, is_estimate: bool
+        self,
+        atoms: Any,
+        g: np.ndarray,
+        H: np.ndarray,
+        x: np.ndarray,
+        tol: float,
+        *,
+        is_estimate: bool = False,
+        deadline: float = np.inf,
     ) -> np.ndarray:
         """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x.
 
@@ -99,6 +108,7 @@ class HullModel:
         allows, because each line search ties two atoms. So they only find the face that the minimiser lies on, and a
         factor of H leads there: up to rounding, unless that would take too long. A little is added to H, so that there
         is one minimiser where atoms depend on each other. Where H ``is_estimate``, from few samples, steps are enough.
+        ``deadline``, by ``time.perf_counter``, ends all of it.
         """
         z, slopes, work = x.copy(), g.copy(), 0
         first_gap = last_gap = self._gap(g, x)
@@ -108,14 +118,17 @@ class HullModel:
             exact = max(_EXACT * first_gap, _ROUNDING * float(np.abs(g).max()))
             most_work = _MOST_WORK * x.size
             for _ in range(_MOST_ROUNDS):
-                if last_gap <= exact or work > most_work:
+                if last_gap <= exact or work > most_work or time.perf_counter() >= deadline:
                     break
                 _minimise(slopes, H, z, self.is_symmetric, self.has_origin, exact, 2 * x.size)
                 work += minimise_on_face(slopes, H, z, self.has_origin, most_work - work) + 6 * x.size * x.size
                 slopes = g + product(H, z - x)
                 last_gap = self._gap(slopes, z)
         if last_gap > goal:
-            _minimise(slopes, H, z, self.is_symmetric, self.has_origin, goal, _MOST_STEPS)
+            for _ in range(_MOST_STEPS // _STEPS):
+                is_done = _minimise(slopes, H, z, self.is_symmetric, self.has_origin, goal, _STEPS)
+                if is_done or time.perf_counter() >= deadline:
+                    break
         return z
 
     def _gap(self, g: np.ndarray, x: np.ndarray) -> float:
@@ -167,11 +180,20 @@ class FeatureModel:
         atoms.join(AtomStack(new, np.ones(new.size)))
 
     def minimise(
-        self, atoms: Any, g: np.ndarray, H: np.ndarray, x: np.ndarray, tol: float, is_estimate: bool
+        self,
+        atoms: Any,
+        g: np.ndarray,
+        H: np.ndarray,
+        x: np.ndarray,
+        tol: float,
+        *,
+        is_estimate: bool = False,
+        deadline: float = np.inf,
     ) -> np.ndarray:
         """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x.
 
         Its steps follow the data continuously, so that rounding has no say: ``is_estimate`` changes nothing.
+        It ends at ``deadline`` by ``time.perf_counter`` at the latest.
         """
         inside = self.constraint.restricted(atoms.index)
         # Where there is next to no curvature, a longer step leads to the same vertex, and its square may overflow.
@@ -184,7 +206,7 @@ class FeatureModel:
                 slope = g + product(H, z - x)
                 gap = gap_at(slope, z, best_vertex(inside, slope))
                 first_gap = gap if step == 0 else first_gap
-                if gap <= tol * first_gap:
+                if gap <= tol * first_gap or time.perf_counter() >= deadline:
                     break
             new = inside.project(ahead - (g + product(H, ahead - x)) / L)
             if inner(ahead - new, new - z) > 0.0:  # momentum points uphill: start it again
@@ -211,12 +233,11 @@ def _largest_eigenvalue(H: np.ndarray) -> float:
 
 @kernel
 def _minimise(g, H, x, is_symmetric, has_origin, goal, max_steps):
-    slack = 0.0
-    for step in range(max_steps):
-        if step % 1000 == 0:  # the running sum of weights gathers rounding errors
-            slack = 1.0
-            for k in range(x.shape[0]):
-                slack -= abs(x[k])
+    """Make pairwise steps down to a gap of ``goal``; return whether they have led there."""
+    slack = 1.0  # anew for each call: the running sum of weights gathers rounding errors
+    for k in range(x.shape[0]):
+        slack -= abs(x[k])
+    for _ in range(max_steps):
         # The best atom s to gain weight, and the worst one v to lose it; -1 stands for the origin.
         best, s, worst, v, along = np.inf, -1, -np.inf, -1, 0.0
         for k in range(x.shape[0]):
@@ -237,7 +258,7 @@ def _minimise(g, H, x, is_symmetric, has_origin, goal, max_steps):
         sign_s = 1.0 if s < 0 or g[s] <= 0.0 or not is_symmetric else -1.0
         sign_v = 1.0 if v < 0 or x[v] > 0.0 else -1.0
         if gap <= goal or (s == v and sign_s == sign_v):
-            return
+            return True
         curvature, limit = 0.0, slack
         if s >= 0:
             curvature += H[s, s]
@@ -262,3 +283,4 @@ def _minimise(g, H, x, is_symmetric, has_origin, goal, max_steps):
                 g[k] += gamma * sign_s * H[s, k]
         else:
             slack += gamma
+    return False

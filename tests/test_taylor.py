@@ -516,12 +516,12 @@ def test_the_model_is_minimised_up_to_rounding_whatever_the_order_of_atoms(const
         A = rng.standard_normal((n_rows, 15))
         H, g = A.T @ A / n_rows, size * rng.standard_normal(15)
         x = np.zeros(15) if model.has_origin else np.eye(15)[0]
-        z = model.minimise(None, g, H, x, 0.1, False)
+        z = model.minimise(None, g, H, x, 0.1, is_estimate=False)
         assert np.abs(z).sum() <= 1.0 + 1e-14
         slopes = g + H @ (z - x)
         assert model._gap(slopes, z) <= 1e-10 * model._gap(g, x) + 4e-8 * H.max()  # the little that is added to H
         order = rng.permutation(15)
-        other = model.minimise(None, g[order], H[np.ix_(order, order)], x[order], 0.1, False)
+        other = model.minimise(None, g[order], H[np.ix_(order, order)], x[order], 0.1, is_estimate=False)
         np.testing.assert_allclose(other, z[order], atol=1e-8)
 
 

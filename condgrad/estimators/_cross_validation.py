@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.model_selection import check_cv
-from sklearn.utils.parallel import Parallel
+from sklearn.utils.parallel import Parallel, delayed
 
 from condgrad.interrupts import Interrupts
-from condgrad.linalg import convert
+from condgrad.linalg import convert, threads
 
 _DEFAULT_FOLDS = 5
 SELECTIONS = ("best", "one-standard-error")
@@ -38,10 +39,19 @@ def folds(cv: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, *, is_class
     return kept
 
 
-def on_threads(tasks: Iterable[Any], n_jobs: int | None) -> list[Any]:
-    """Return the answers of delayed tasks, ``n_jobs`` of them at a time; Ctrl-C reaches those in other threads too."""
+def on_threads(tasks: Iterable[tuple[Any, ...]], n_jobs: int | None) -> list[Any]:
+    """Return the answers of tasks (function, arguments), ``n_jobs`` at a time.
+
+    Ctrl-C reaches those in other threads too. Tasks side by side share the threads that passes over the data may use.
+    """
+    share = threads.n_threads() // effective_n_jobs(n_jobs)
     with Interrupts():
-        return Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+        return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(_run)(share, *task) for task in tasks)
+
+
+def _run(share: int, function: Any, *given: Any) -> Any:
+    with threads.at_most(share):
+        return function(*given)
 
 
 def select(scores: np.ndarray, selection: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from typing import Any, NamedTuple
 
@@ -57,11 +58,14 @@ class Budget(NamedTuple):
     make: Any
     radius: float | None
 
-    def applied(self, problem: Problem) -> tuple[Problem, float | None]:
-        """Return the problem over the set, and the radius where there is one; ``problem`` is over the unit set."""
+    def applied(self, problem: Problem, max_time: float | None = None) -> tuple[Problem, float | None]:
+        """Return the problem over the set, and the radius where there is one; ``problem`` is over the unit set.
+
+        The rule for a radius takes ``max_time`` seconds at most.
+        """
         if self.make is None:
             return problem, None
-        radius = default_radius(problem, self.make) if self.radius is None else self.radius
+        radius = default_radius(problem, self.make, max_time) if self.radius is None else self.radius
         return problem.over(self.make(radius)), radius
 
 
@@ -210,9 +214,13 @@ class ConstrainedLinearModel(BaseEstimator):
         random_state = as_seed(self.random_state)
         first, results, radii, complaints, shortfalls = None, [], [], [], []
         sets: list[str] = []
+        began = time.perf_counter()
         for k, y in enumerate(targets):
+            # What is left of max_time, shared with the problems to come; half of it may go into the radius.
+            share = self._time_left(began) / (len(targets) - k)
+            solved_by = time.perf_counter() + share
             first = self._problem(design, y, budget) if first is None else first.with_targets(design.targets(y))
-            problem, used = budget.applied(first)
+            problem, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
             tol = self.tol * loss_scale(problem)
             result = minimize(
                 problem,
@@ -220,7 +228,7 @@ class ConstrainedLinearModel(BaseEstimator):
                 w0=None if starts is None else feasible_start(problem.constraint, starts[k]),
                 tol=tol,
                 max_epochs=self.max_iter,
-                max_time=self.max_time,
+                max_time=None if self.max_time is None else max(0.0, solved_by - time.perf_counter()),
                 random_state=random_state,
                 verbose=bool(self.verbose),
             )
@@ -237,6 +245,10 @@ class ConstrainedLinearModel(BaseEstimator):
         self._fitted_to = sets, X.shape[0]
         self._keep(results, radii)
         self._warn(len(results), shortfalls, complaints)
+
+    def _time_left(self, began: float) -> float:
+        """Return the seconds that are left of max_time."""
+        return math.inf if self.max_time is None else max(0.0, self.max_time - (time.perf_counter() - began))
 
     def _go_on(self, X: Any, targets: list[np.ndarray], weight: np.ndarray | None) -> None:
         """Make one epoch over a batch for each vector of targets, from the last solutions, and keep what is known."""

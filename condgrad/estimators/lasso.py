@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.parallel import delayed
 
 from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import weighted_only
@@ -165,7 +164,7 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         go_on_unless_interrupted(info.status)
         if radii[-1] == 0.0:  # y is constant: zero is the answer to any radius
             radii, coefs = np.ones(1), coefs[:, :1]
-        tasks = (delayed(_errors)(X, y, weight, train, test, radii, settings) for train, test in parts)
+        tasks = ((_errors, X, y, weight, train, test, radii, settings) for train, test in parts)
         errors = validation.on_threads(tasks, self.n_jobs)
         self.radii_, self.coef_path_, self.mse_path_ = radii, coefs, np.column_stack(errors)
         k = validation.select(-self.mse_path_, self.selection)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.parallel import delayed
 
 from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import as_seed, weighted_only
@@ -181,7 +180,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         index = self._number_classes(whole[1])
         targets, used = self._targets(index), self._with_class_weight(index, whole[2])
         self.radii_ = self._grid(whole[0], targets, used)
-        tasks = (delayed(self._fold_scores)(X, y, weight, train, test) for train, test in parts)
+        tasks = ((self._fold_scores, X, y, weight, train, test) for train, test in parts)
         scores = validation.on_threads(tasks, self.n_jobs)
         self.score_path_ = np.column_stack(scores)
         radius = float(self.radii_[validation.select(self.score_path_, self.selection)])

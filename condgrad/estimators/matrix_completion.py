@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from typing import Any
 
@@ -57,7 +58,7 @@ class MatrixCompletion(BaseEstimator):
     max_iter : int
         Steps of the solver at most.
     max_time : float, optional
-        Seconds at most.
+        Seconds at most, half of them for the choice of a radius.
     warm_start : bool
         Whether to start from the last fit where its matrix has the same shape and ids.
     random_state : int or None
@@ -141,13 +142,14 @@ class MatrixCompletion(BaseEstimator):
         """
         if self.radius is not None:
             convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
+        began = time.perf_counter()
         problem, ids = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
         radius = self.radius
         if radius is None:
             split = _held_out(problem.n_samples, 10, self.random_state)[:1]
-            radii, scores = self._try_radii(problem, None, split)
+            radii, scores = self._try_radii(problem, None, split, self._deadline(began, 0.5))
             radius = float(radii[scores.mean(axis=1).argmax()])
-        self._fit_to(problem, ids, float(radius), checkpoint)
+        self._fit_to(problem, ids, float(radius), self._deadline(began), checkpoint)
         return self
 
     def predict(self, rows: Any, columns: Any) -> np.ndarray:
@@ -205,7 +207,7 @@ class MatrixCompletion(BaseEstimator):
         return WeightedNuclearBall.of_entries(radius, problem.entries.rows, problem.entries.columns, problem.shape)
 
     def _solve(
-        self, problem: CompletionProblem, tol: float, start: Factored | None, checkpoint: Any = None
+        self, problem: CompletionProblem, tol: float, start: Factored | None, deadline: float, checkpoint: Any = None
     ) -> tuple[Result, float]:
         """Return the solution and the tolerance that was meant for it; ``tol`` is relative."""
         zeros = np.zeros(problem.n_samples)
@@ -218,17 +220,23 @@ class MatrixCompletion(BaseEstimator):
             tol=tol,
             max_steps=self.max_iter,
             max_epochs=np.inf,
-            max_time=self.max_time,
+            max_time=None if deadline == math.inf else max(0.0, deadline - time.perf_counter()),
             checkpoint=checkpoint,
             random_state=as_seed(self.random_state),
             verbose=bool(self.verbose),
         )
         return result, tol
 
-    def _fit_to(self, problem: CompletionProblem, ids: tuple[Any, Any], radius: float, checkpoint: Any) -> None:
+    def _deadline(self, began: float, share: float = 1.0) -> float:
+        """Return when a share of max_time is over that began at ``began``."""
+        return math.inf if self.max_time is None else began + share * self.max_time
+
+    def _fit_to(
+        self, problem: CompletionProblem, ids: tuple[Any, Any], radius: float, deadline: float, checkpoint: Any
+    ) -> None:
         """Solve the problem over the ball of the given radius, and set the fitted attributes."""
         problem = problem.over(self._ball(problem, radius))
-        result, tol = self._solve(problem, self.tol, self._start(problem, ids), checkpoint)
+        result, tol = self._solve(problem, self.tol, self._start(problem, ids), deadline, checkpoint)
         if not result.gap + result.rounding <= tol:
             warnings.warn(
                 f"the Frank-Wolfe gap {result.gap + result.rounding:.3g} is above tol times the loss of the biases, "
@@ -254,9 +262,12 @@ class MatrixCompletion(BaseEstimator):
         return W.scaled(None, None, min(1.0, problem.constraint.radius / max(problem.constraint.norm(W), 1e-300)))
 
     def _try_radii(
-        self, problem: CompletionProblem, radii: np.ndarray | None, splits: list[np.ndarray]
+        self, problem: CompletionProblem, radii: np.ndarray | None, splits: list[np.ndarray], deadline: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the radii tried, and minus the loss of each (row) on each held-out part (column)."""
+        """Return the radii tried, and minus the loss of each (row) on each held-out part (column).
+
+        After the deadline no other radius is tried; the first one always is.
+        """
         entries, samples = problem.entries, problem.samples
         parts, starts = [], []
         for held in splits:
@@ -274,10 +285,12 @@ class MatrixCompletion(BaseEstimator):
         tried: list[float] = []
         scores: list[list[float]] = []
         for radius in grid:
+            if tried and time.perf_counter() >= deadline:
+                break
             row = []
             for k, (train, held) in enumerate(parts):
                 over = train.over(self._ball(train, float(radius)))
-                result, _ = self._solve(over, _ROUGH * self.tol, starts[k])
+                result, _ = self._solve(over, _ROUGH * self.tol, starts[k], deadline)
                 if result.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt
                 starts[k] = result.w
@@ -382,10 +395,12 @@ class MatrixCompletionCV(MatrixCompletion):
         radii = None if self.radii is None else as_radii(self.radii)
         if not isinstance(self.cv, int | np.integer) or self.cv < 2:
             raise ValueError(f"cv must be a number of folds, at least 2; got {self.cv!r}.")
+        began = time.perf_counter()
         problem, ids = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
         splits = _held_out(problem.n_samples, int(self.cv), self.random_state)
-        self.radii_, self.scores_ = self._try_radii(problem, radii, splits)
-        self._fit_to(problem, ids, float(self.radii_[select(self.scores_, self.selection)]), checkpoint)
+        self.radii_, self.scores_ = self._try_radii(problem, radii, splits, self._deadline(began, 0.5))
+        radius = float(self.radii_[select(self.scores_, self.selection)])
+        self._fit_to(problem, ids, radius, self._deadline(began), checkpoint)
         return self
 
 

@@ -85,14 +85,14 @@ def radius_max(
     return radius_at(problem, make, eps)
 
 
-def default_radius(problem: Problem, make: Callable[[float], Any]) -> float:
+def default_radius(problem: Problem, make: Callable[[float], Any], max_time: float | None = None) -> float:
     """Return what radius=None stands for: ``radius_at`` a tenth, or 1 where that is no answer.
 
     Two digits of it: it is not known better, and dense and sparse data, weights and repetitions then agree on it.
     """
     if not contains_zero(make(1.0)):
         return 1.0  # the unit simplex
-    return two_digits(radius_at(problem, make, DEFAULT_SHARE)) or 1.0
+    return two_digits(radius_at(problem, make, DEFAULT_SHARE, max_time)) or 1.0
 
 
 def two_digits(radius: float) -> float:

@@ -5,22 +5,65 @@ no threading layer of numba, and cost about 20 microseconds to hand work to.
 """
 
 import concurrent.futures
+import contextlib
+import functools
 import os
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numba import config
+from numba.np.ufunc import parallel
 
 from condgrad.compiled import is_importing
 
-_MIN_WORK = 100_000  # multiply-adds a thread should have before handing work to it pays
+_MIN_WORK = 300_000  # multiply-adds a thread should have before handing work to it pays, on a busy machine too
 
 _pool: concurrent.futures.ThreadPoolExecutor | None = None
+_own = threading.local()  # .most: threads that the work of this thread may use
 
 
 def n_threads() -> int:
-    """Return the number of threads that passes over the data may use (NUMBA_NUM_THREADS sets it)."""
-    return int(config.NUMBA_NUM_THREADS)
+    """Return the number of threads that passes over the data may use.
+
+    NUMBA_NUM_THREADS sets it (the processes of joblib are started with their share in it). It is never more than
+    ``numba.set_num_threads`` says, than threadpoolctl, or OMP_NUM_THREADS, leaves to OpenMP, and than :func:`at_most`.
+    """
+    most = min(int(config.NUMBA_NUM_THREADS), getattr(_own, "most", sys.maxsize))
+    if most > 1 and getattr(parallel, "_is_initialized", False):  # else nobody has asked numba for fewer
+        most = min(most, int(parallel.get_num_threads()))
+    if most > 1 and "threadpoolctl" in sys.modules:  # else nobody has asked it for fewer
+        most = min(most, _left_by_threadpoolctl())
+    return max(1, most)
+
+
+@contextlib.contextmanager
+def at_most(count: int) -> Iterator[None]:
+    """Let the passes of this thread use at most ``count`` threads: its share, where others work beside it."""
+    before = getattr(_own, "most", sys.maxsize)
+    _own.most = min(before, max(1, count))
+    try:
+        yield
+    finally:
+        _own.most = before
+
+
+def _left_by_threadpoolctl() -> int:
+    """Return the threads that OpenMP may use in this thread, or BLAS where OpenMP is not loaded."""
+    pools = _pools("sklearn" in sys.modules)  # which brings OpenMP
+    kinds = [[pool for pool in pools if pool.user_api == api] for api in ("openmp", "blas")]
+    chosen = kinds[0] or kinds[1]
+    return min((int(pool.num_threads or sys.maxsize) for pool in chosen), default=sys.maxsize)
+
+
+@functools.lru_cache(maxsize=2)
+def _pools(has_openmp: bool) -> list[Any]:
+    """Return the libraries that threadpoolctl knows; looking for them takes milliseconds, asking them does not."""
+    from threadpoolctl import ThreadpoolController
+
+    return list(ThreadpoolController().lib_controllers)
 
 
 def cut(n: int, work: float, offsets: np.ndarray | None = None) -> np.ndarray:
@@ -28,7 +71,8 @@ def cut(n: int, work: float, offsets: np.ndarray | None = None) -> np.ndarray:
 
     ``offsets`` (an ``indptr``) says where the work of each item begins; without it all items cost the same.
     """
-    parts = max(1, min(n_threads(), n, int(work // _MIN_WORK)))
+    parts = min(n, int(work // _MIN_WORK))
+    parts = max(1, min(parts, n_threads())) if parts > 1 else 1
     if parts == 1:
         return np.array([0, n])
     if offsets is None:
@@ -52,7 +96,7 @@ def run(task: Callable, borders: np.ndarray) -> list:
 def _executor() -> concurrent.futures.ThreadPoolExecutor:
     global _pool
     if _pool is None:
-        _pool = concurrent.futures.ThreadPoolExecutor(max(1, n_threads() - 1), "condgrad")
+        _pool = concurrent.futures.ThreadPoolExecutor(max(1, int(config.NUMBA_NUM_THREADS) - 1), "condgrad")
     return _pool
 
 

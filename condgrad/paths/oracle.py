@@ -25,7 +25,7 @@ from condgrad.paths.columns import Columns
 from condgrad.rounding import gamma
 
 _BLOCK = 128  # bounds compared at a time: counting those above the threshold vectorises
-_WORTH_THREADS = 400_000  # multiply-adds that a look should have before both cores pay
+_WORTH_THREADS = 600_000  # multiply-adds that a look should have before both cores pay
 _SUMS = 8  # operations beside the products of a correlation
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,12 +23,14 @@ _MOST_SOLVES = 40
 _REMEDY = "pass the set itself, condgrad.constraints.{name}(...), and leave radius at None"
 
 
-def radius_at(problem: Any, make: Callable[[float], Any], share: float) -> float:
+def radius_at(problem: Any, make: Callable[[float], Any], share: float, max_time: float | None = None) -> float:
     """Return the radius whose multiplier is ``share`` of that at zero; ``problem`` is over the unit set.
 
     The multiplier is close to linear in the radius (piecewise so for the Lasso), so the radius is found by secants
-    within a bracket, each solve from the last solution, to the accuracy that the multiplier needs.
+    within a bracket, each solve from the last solution, to the accuracy that the multiplier needs. After ``max_time``
+    seconds it is the radius that would be tried next.
     """
+    deadline = math.inf if max_time is None else time.perf_counter() + max_time
     zero = np.zeros(problem.n_features)
     unit = make(1.0)
     first = problem.evaluate(zero)
@@ -43,10 +46,13 @@ def radius_at(problem: Any, make: Callable[[float], Any], share: float) -> float
     low, high = (0.0, largest), (math.inf, 0.0)
     w, last = zero, radius
     for _ in range(_MOST_SOLVES):
+        left = deadline - time.perf_counter()
+        if left <= 0.0:
+            break
         part = problem.over(make(radius))
         tol = _CLOSE_GAP * target * radius
         start = w * min(1.0, radius / last)
-        result = minimize(part, w0=start, tol=tol, max_epochs=_MOST_EPOCHS, random_state=0)
+        result = minimize(part, w0=start, tol=tol, max_epochs=_MOST_EPOCHS, max_time=left, random_state=0)
         go_on_unless_interrupted(result.status)
         w, last = result.w, radius
         found = multiplier(unit, part.gradient(w))

@@ -15,6 +15,8 @@ from condgrad.step_sizes import ExactLineSearch, StepSize
 class State:
     """Where a solver of full passes stands: its point, its step size rule, its active set where it keeps one."""
 
+    deadline = np.inf  # by time.perf_counter: what takes long within a step may end there
+
     def __init__(self, point: Any, rule: StepSize, active: Any = None) -> None:
         self.point = point
         self.rule = rule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ _CONTRACTION = 0.3  # of the gap by a pass: where it shrinks less, the curvature
 
 class CorrectiveState:
     """w as a combination of atoms with weights x, and what the last pass told about it."""
+
+    deadline = np.inf  # by time.perf_counter: steps are cut short there
 
     def __init__(self, problem: Problem, w0: np.ndarray | None) -> None:
         self.problem = problem
@@ -153,7 +156,9 @@ class Corrective:
         before = state.evaluation
         slopes = state.atoms.inner_products(before.gradient)
         tol = min(0.1, 2.0 * before.gap)
-        x = state.model.minimise(state.atoms, slopes, state.curvature, state.x, tol, state.is_estimate)
+        x = state.model.minimise(
+            state.atoms, slopes, state.curvature, state.x, tol, is_estimate=state.is_estimate, deadline=state.deadline
+        )
         direction = x - state.x
         slope = min(0.0, float(slopes @ direction))  # close to the optimum it is lost in rounding, and the gap is not
         if state.thinning > 1 and (state.is_still or -slope <= state.noise):  # see more samples
@@ -163,7 +168,7 @@ class Corrective:
             return
         rounding = 1e-13 * abs(before.objective)
         gamma, state.is_still = 1.0, True
-        while direction.any() and gamma > 1e-10:
+        while direction.any() and gamma > 1e-10 and time.perf_counter() < state.deadline:
             target = before.objective + _SUFFICIENT * gamma * slope + rounding
             beyond = state.look(state.atoms, state.x + gamma * direction, target)
             if beyond is None:

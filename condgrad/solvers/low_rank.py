@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class LowRank(PassSolver):
         point = state.point
         line = towards(point, point.s, point.gap)
         gamma = state.rule.at(t, line)
-        Z, biases = self._fit(problem, point)
+        Z, biases = self._fit(problem, point, state.deadline)
         before, found = (
             point.objective(),
             outer.value(problem.samples, problem.predict(problem.values_of(Z), biases), 0.0),
@@ -80,10 +81,12 @@ class LowRank(PassSolver):
         else:
             point.move(line, gamma)
 
-    def _fit(self, problem: CompletionProblem, point: Any) -> tuple[Factored, Any]:
+    def _fit(self, problem: CompletionProblem, point: Any, deadline: float) -> tuple[Factored, Any]:
         """Return factors fitted in the directions of W and in new ones, inside the ball, and their biases."""
         Z, biases = _enlarged(problem, point), point.biases
         for _ in range(self.sweeps):
+            if time.perf_counter() >= deadline:
+                break
             Z, lam = _into_ball(problem, Z, biases)
             fit = FactorFit(
                 problem.samples, problem.entries, *Z.balanced(), biases, problem.row_scale, problem.column_scale
