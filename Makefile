@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-generic test-cpus lint format bench docs clean
+.PHONY: help demo test test-generic test-cpus lint format bench docs wheel clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,11 @@ bench: $(VENV)/.bench  ## time the deterministic solvers side by side with C-OPT
 docs: $(VENV)/.docs  ## build the documentation into docs/_build/html
 	@$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html."
+
+wheel: $(VENV)/.created  ## build the wheel with its kernels into dist/, and try it in an environment of its own
+	@$(INSTALL) "build>=1.2"
+	@HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(RUN) -m build --wheel --outdir dist .
+	@$(RUN) .ci/try_wheel.py "$$(ls -t dist/condgrad-*.whl | head -n 1)"
 
 clean:  ## remove the virtual environment and everything that was generated
 	@rm -rf $(VENV) build dist docs/_build docs/generated docs/auto_examples docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks

@@ -96,11 +96,24 @@ def test_help_tells_the_commands_and_exit_codes(capsys):
         "solvers",
         "losses",
         "sets",
+        "warmup",
         "bench",
         "130  interrupted",
     ):
         assert word in out
-    for command in ("fit", "path", "cv", "complete", "predict", "theory", "solvers", "losses", "sets", "bench"):
+    for command in (
+        "fit",
+        "path",
+        "cv",
+        "complete",
+        "predict",
+        "theory",
+        "solvers",
+        "losses",
+        "sets",
+        "warmup",
+        "bench",
+    ):
         code, out, _ = run(capsys, command, "--help")
         assert code == 0 and "example" in out and max(map(len, out.splitlines())) <= 100
     assert run(capsys, "--version") == (0, f"condgrad {cg.__version__}\n", "")
@@ -488,11 +501,34 @@ def test_listings_come_from_the_registries(capsys, command, module):
     assert "nonsense" in complaint(capsys, command, "nonsense")
 
 
+def test_warmup_makes_the_fits_it_is_told(capsys, monkeypatch):
+    from condgrad import warmup
+
+    _, printed, _ = run(capsys, "warmup", "--list")
+    assert printed.split() == list(warmup.common_fits())
+    done = []
+    fits = {name: lambda name=name: done.append(name) for name in ("one", "two")}
+    monkeypatch.setattr(warmup, "common_fits", lambda: fits)
+    code, printed, told = run(capsys, "warmup", "--only", "two")
+    assert (code, done) == (0, ["two"])
+    assert "two  (1 of 1" in told and "The kernels of 1 fit are compiled" in printed
+    assert run(capsys, "warmup", "--quiet") == (0, "", "")
+    assert done == ["two", "one", "two"]
+    assert "there is no fit named 'on'; there are one, two. Did you mean 'one'?" in complaint(
+        capsys, "warmup", "--only", "on"
+    )
+
+
+def test_a_common_fit_runs_as_it_is(capsys):
+    """The others are run by the build step of the wheel."""
+    assert run(capsys, "warmup", "--only", "elastic-net", "--quiet") == (0, "", "")
+
+
 def test_bench_lists_and_runs_scripts(capsys, monkeypatch):
     from condgrad.cli import bench
 
     _, printed, _ = run(capsys, "bench")
-    assert "peers/logistic" in printed
+    assert "peers/logistic" in printed and "cold_start" in printed
     commands = []
 
     class Ended:

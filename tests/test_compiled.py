@@ -4,6 +4,7 @@ import ast
 import collections
 import concurrent.futures
 import contextlib
+import gc
 import os
 import pathlib
 import subprocess
@@ -434,6 +435,20 @@ def test_kernels_compile_where_numba_has_another_inside(monkeypatch):
 
     assert whole(Line(2.0), 3.0) == 18.0
     assert part(Line(2.0), 3.0) == 6.0
+
+
+@compiled_only
+def test_the_garbage_collector_is_back_after_a_compilation():
+    @kernel
+    def one(x):
+        return x + 1.0
+
+    assert gc.isenabled()
+    one(1.0)
+    assert gc.isenabled()
+    with pytest.raises(numba.TypingError):
+        one("text")
+    assert gc.isenabled()
 
 
 @compiled_only

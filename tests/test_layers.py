@@ -59,6 +59,7 @@ LAYERS = {
     "estimators": 6,
     "dask": 6,
     "cli": 6,
+    "warmup": 6,
     "plotting": 6,
     "testing": 6,
     "datasets": 6,

@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
 def _scripts(folder: Path) -> dict[str, Path]:
     """Return the files that run as scripts, by name."""
     found = {}
-    for path in sorted(folder.glob("*/*.py")):
+    for path in sorted([*folder.glob("*.py"), *folder.glob("*/*.py")]):
         if '__name__ == "__main__"' in path.read_text(encoding="utf-8"):
-            found[f"{path.parent.name}/{path.stem}"] = path
+            found[path.relative_to(folder).with_suffix("").as_posix()] = path
     return found
 
 

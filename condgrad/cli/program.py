@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from condgrad.cli import bench, complete, cv, fit, losses, path, predict, sets, solvers, theory
+from condgrad.cli import bench, complete, cv, fit, losses, path, predict, sets, solvers, theory, warmup
 
 CONVERGED, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-_COMMANDS = (fit, path, cv, complete, predict, theory, solvers, losses, sets, bench)
+_COMMANDS = (fit, path, cv, complete, predict, theory, solvers, losses, sets, warmup, bench)
 _DESCRIPTION = """\
 Constrained linear models and matrices of low rank without projections, each answer with a
 certificate: the Frank-Wolfe gap, a bound of how far the objective is from its optimum.
