@@ -308,7 +308,7 @@ def test_the_catalogue_tells_where_data_come_from(monkeypatch):
 
 
 def test_a_fingerprint_is_that_of_the_numbers():
-    X = scipy.sparse.random_array((20, 10), density=0.3, rng=0, format="csr")
+    X = scipy.sparse.random_array((20, 10), density=0.3, random_state=0, format="csr")
     y = np.arange(20.0)
     wide = X.copy()
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)

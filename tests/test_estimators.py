@@ -61,6 +61,7 @@ THREE = np.argmax(C.X[:, :3] + 0.5 * np.random.default_rng(1).standard_normal((8
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of fits take minutes when interpreted")
+@pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning")  # in data of scikit-learn's own
 @parametrize_with_checks(AS_THEY_COME)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -455,7 +455,7 @@ def test_kappa_tells_tails_and_sparsity_apart():
     n = 2000
     signs_ = rng.choice([-1.0, 1.0], (n, 10))
     heavy = rng.pareto(2.0, (n, 10))
-    sparse = scipy.sparse.random_array((n, 500), density=0.01, rng=rng, format="csr")
+    sparse = scipy.sparse.random_array((n, 500), density=0.01, random_state=rng, format="csr")
     ball = sets.L1Ball(5.0)
     assert theory.kappa(signs_, ball) / n == 1.0
     assert theory.kappa(heavy, ball) / n < 0.05
