@@ -43,6 +43,14 @@ def _tables(n: int = 40, d: int = 6) -> list[Any]:
     return [X, np.asfortranarray(X), scipy.sparse.csr_array(thin), scipy.sparse.csc_array(thin)]
 
 
+def _frames() -> list[Any]:
+    """Return the same tables, and one as it comes from a data frame: by columns, and read only."""
+    tables = _tables()
+    frame = tables[1].copy(order="F")
+    frame.flags.writeable = False
+    return [*tables, frame]
+
+
 def _targets(X: Any) -> np.ndarray:
     return np.asarray(X @ np.linspace(1.0, -1.0, X.shape[1])) + 0.1 * np.random.default_rng(1).standard_normal(
         X.shape[0]
@@ -63,7 +71,7 @@ def _fit(estimator: Any, X: Any, y: Any) -> Any:
 def _logistic_regression() -> None:
     from condgrad.estimators import ConstrainedLogisticRegression
 
-    for X in _tables():
+    for X in _frames():
         _fit(ConstrainedLogisticRegression(radius=3.0), X, _classes(X)).predict_proba(X)
         _fit(ConstrainedLogisticRegression(), X, _classes(X, 3))
 
@@ -79,7 +87,7 @@ def _logistic_regression_cv() -> None:
 def _lasso() -> None:
     from condgrad.estimators import ConstrainedLasso
 
-    for X in _tables():
+    for X in _frames():
         _fit(ConstrainedLasso(), X, _targets(X))
         _fit(ConstrainedLasso(radius=1.0), X, _targets(X))
 
@@ -102,7 +110,7 @@ def _lasso_path() -> None:
 def _elastic_net() -> None:
     from condgrad.estimators import ConstrainedElasticNet
 
-    for X in _tables():
+    for X in _frames():
         _fit(ConstrainedElasticNet(radius=1.0, l2=0.1), X, _targets(X))
         _fit(ConstrainedElasticNet(), X, _targets(X))
 
@@ -110,7 +118,7 @@ def _elastic_net() -> None:
 def _regressor() -> None:
     from condgrad.estimators import ConstrainedRegressor
 
-    for X in _tables():
+    for X in _frames():
         _fit(ConstrainedRegressor(), X, _targets(X))
         _fit(ConstrainedRegressor(loss="huber", constraint="simplex"), X, _targets(X))
         _fit(ConstrainedRegressor(loss="huber"), X, _targets(X))
@@ -119,7 +127,7 @@ def _regressor() -> None:
 def _classifier() -> None:
     from condgrad.estimators import ConstrainedClassifier
 
-    for X in _tables():
+    for X in _frames():
         _fit(ConstrainedClassifier(), X, _classes(X))
         model = ConstrainedClassifier("squared-hinge", radius=1.0, solver="sfw", fit_intercept=False, random_state=0)
         for _ in range(2):

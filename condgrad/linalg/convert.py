@@ -90,7 +90,8 @@ def _as_vector(y: Any, name: str, n_samples: int) -> np.ndarray:
     if y.shape[0] != n_samples:
         raise ValueError(f"{name} must have one entry per sample: X has {n_samples} rows, {name} has {y.shape[0]}.")
     _check_entries(y, name)
-    return np.ascontiguousarray(y, dtype=np.float64)
+    # Writable as most are: kernels would be compiled anew for those of a data frame, which may be read only.
+    return np.require(y, np.float64, ["C", "W"])
 
 
 def _as_float_array(values: Any, name: str) -> np.ndarray:
