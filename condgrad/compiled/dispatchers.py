@@ -1,8 +1,8 @@
 """Kernels: functions that numba compiles, once for each kind of arguments.
 
 numba compiles a function that others call as carefully as if Python called it: with wrappers that unpack every
-argument, optimised, as machine code. A method that is inlined, and a kernel within another, need none of it, and
-compiling them without takes about half of the time.
+argument, optimised, as machine code. A method that is inlined, and a kernel within another, need none of it, and are
+compiled without.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Kernel(CPUDispatcher):
 
 @contextlib.contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Spare the garbage collector: the compiler makes many objects and drops few, and looking for them costs 15%."""
+    """Spare the garbage collector: the compiler makes many objects and drops few, and looking for them costs time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
