@@ -28,9 +28,10 @@ def minimise_on_face(g, H, x, has_origin, max_work):
     while work < max_work:
         m, slack, o = 0, 1.0, 0
         for k in range(d):
+            slack -= abs(x[k])
+        for k in range(d):
             if x[k] != 0.0:
                 active[m], sign[m] = k, 1.0 if x[k] > 0.0 else -1.0
-                slack -= abs(x[k])
                 if abs(x[k]) > abs(x[active[o]]):
                     o = m
                 m += 1

@@ -46,7 +46,7 @@ class MultiModel(NamedTuple):
     --------
     >>> import condgrad as cg
     >>> X, y = [[0.0], [1.0], [5.0], [6.0], [10.0], [11.0]], ["a", "a", "b", "b", "c", "c"]
-    >>> model = cg.ConstrainedLogisticRegression(radius=50.0, multi_class="multinomial").fit(X, y).model_
+    >>> model = cg.ConstrainedLogisticRegression(radius=5.0, multi_class="multinomial").fit(X, y).model_
     >>> model.kind, model.predict([[0.5], [10.5]])
     ('multinomial', array(['a', 'c'], dtype='<U1'))
     """

@@ -22,7 +22,7 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.support import merge
 from condgrad.losses import Loss
 from condgrad.prediction_point import PredictionPoint
-from condgrad.rounding import Bounds, bounds
+from condgrad.rounding import UNIT, Bounds, bounds, gamma, prediction_error
 from condgrad.vector_problem import VectorProblem
 
 
@@ -149,13 +149,12 @@ class Problem(VectorProblem):
 
         It costs a few sums over samples and features; the norms of the columns are found once.
         """
-        L = float(self.loss.smoothness())
-        formula = outer.formula_size(self.samples, p, b, seen, L)
-        if not np.isfinite(L):
-            L = float(self.loss.smoothness_on(1.0 + 1.001 * float(np.abs(p + b).max())))
         reach, apart = self.reach, self._distance(w, s)
         if apart > reach:  # a point outside of the set
             reach += apart
+        n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
+        delta = prediction_error(seen.sizes, n_terms, float(np.abs(w) @ self.column_sizes))
+        largest = gamma(n_terms + 4) * norm * self._largest_entry + 2.0 * UNIT * float(np.abs(p + b).max())
         away = 0.0
         if self.has_intercept:
             low, high = self._intercept_range(p, b, reach)
@@ -163,12 +162,10 @@ class Problem(VectorProblem):
         return bounds(
             seen.sizes,
             n_samples=self.n_samples,
-            n_terms=int(np.count_nonzero(w)),
-            spread=float(np.abs(w) @ self.column_sizes),
             reach=reach + away,
             free_reach=away,
-            L=L,
-            formula=formula,
+            delta=delta,
+            slope_error=outer.slope_error(self.samples, p, b, seen, delta, largest),
         )
 
     def _distance(self, w: np.ndarray, s: Any) -> float:
@@ -184,6 +181,10 @@ class Problem(VectorProblem):
     def column_sizes(self) -> np.ndarray:
         """The norms sqrt(sum_i weight_i x_ij^2) of the columns, centred where the problem centres them."""
         return self.matrix.column_norms(self.samples.weight)
+
+    @functools.cached_property
+    def _largest_entry(self) -> float:
+        return self.matrix.largest_entry()
 
     @functools.cached_property
     def reach(self) -> float:
@@ -234,7 +235,7 @@ class Problem(VectorProblem):
         """Return the problem of one sample in ``every``, the first included, over the same set."""
         if every == 1:
             return self
-        part = self._copy_without("column_sizes", "reach")
+        part = self._copy_without("column_sizes", "_largest_entry", "reach")
         part.matrix = self.matrix.thinned(every)
         part.n_samples = part.matrix.shape[0]
         y, weight = self.samples.y[::every].copy(), self.samples.weight[::every]

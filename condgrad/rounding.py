@@ -11,11 +11,12 @@ a_i^2 is the norm of anything that has one number per sample. For F(w) = sum_i v
 Let p be the predictions as computed, off by at most ``delta`` in this norm. A convex loss lies above its tangents at p,
 so for every w' of the set and every intercept b', with alpha_i = v_i f'(p_i),
 
-    F(w) - F(w') <= <X'alpha, w - w'> + (b - b') sum_i alpha_i + 2 slope delta + L delta^2,
+    F(w) - F(w') <= <X'alpha, w - w'> + (b - b') sum_i alpha_i + 2 (slope + L delta) delta,
 
 and the computed gap differs from the first term by what rounding did to alpha (a few units of each derivative, times
 ``reach``), to the sums X'alpha (gamma(n) slope reach), to the gap's own two sums, and to the oracle. L delta ``reach``
-is added as well: so the exact gap at w itself, not only F(w) - F*, is at most gap + rounding.
+is added as well, as a part of the errors of alpha: so the exact gap at w itself, not only F(w) - F*, is at most
+gap + rounding.
 """
 
 from __future__ import annotations
@@ -58,36 +59,35 @@ class Bounds(NamedTuple):
         return Bounds(self.gap + rounding, self.objective)
 
 
+def prediction_error(sizes: Sizes, n_terms: int, spread: float) -> float:
+    """Return ``delta`` for predictions that sum up at most ``n_terms`` nonzero products."""
+    return gamma(n_terms + 4) * spread + 2.0 * UNIT * sizes.prediction
+
+
 def bounds(
     sizes: Sizes,
     *,
     n_samples: int,
-    n_terms: int,
-    spread: float,
     reach: float,
     free_reach: float,
-    L: float,
-    formula: float,
+    delta: float,
+    slope_error: float,
 ) -> Bounds:
     """Return the bounds for losses of linear predictions, without the gap's own sums and the oracle.
 
     Parameters
     ----------
     sizes : Sizes
-    n_samples, n_terms : int
-        The number of samples, and the most nonzero products that a prediction sums up.
-    spread, reach : float
-        See above; ``reach`` counts what an intercept can add.
+    n_samples : int
+    reach : float
+        See above; it counts what an intercept can add.
     free_reach : float
         How far from the present intercept the best one can be (0 without an intercept).
-    L : float
-        A Lipschitz constant of f' around the predictions.
-    formula : float
-        A bound for the norm of the errors of the derivatives, in units of ``FORMULA * UNIT``.
+    delta, slope_error : float
+        Bounds for the norms of the errors of predictions and derivatives; the latter those of the former included.
     """
-    delta = gamma(n_terms + 4) * spread + 2.0 * UNIT * sizes.prediction
     sums = gamma(n_samples + 4)
-    of_slopes = FORMULA * UNIT * formula + sums * sizes.slope
-    gap = (2.0 * sizes.slope + L * (delta + reach)) * delta + of_slopes * reach + sizes.balance * free_reach
+    of_slopes = slope_error + sums * sizes.slope
+    gap = 2.0 * (sizes.slope + slope_error) * delta + of_slopes * reach + sizes.balance * free_reach
     parts = sizes.value + (sizes.slope + sizes.target) * (1.0 + sizes.prediction) + sizes.slope * sizes.target
     return Bounds(_SLACK * gap, _SLACK * ((FORMULA * UNIT + sums) * parts + sizes.slope * delta))

@@ -14,7 +14,7 @@ import numpy as np
 
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
-from condgrad.rounding import Sizes
+from condgrad.rounding import FORMULA, UNIT, Sizes
 
 _MOST_DOUBLINGS = 200
 _WORK_PER_SAMPLE = 20  # a loss with an exponential costs about as much as twenty multiply-adds
@@ -84,17 +84,26 @@ def sizes(samples: Samples, p: np.ndarray, b: float, alpha: np.ndarray, size: fl
     return Sizes(math.sqrt(slope), math.sqrt(prediction), math.sqrt(target), size, abs(balance))
 
 
-def formula_size(samples: Samples, p: np.ndarray, b: float, seen: Expansion, L: float) -> float:
-    """Return a bound for the norm of the parts that the derivatives are computed from.
+def slope_error(samples: Samples, p: np.ndarray, b: float, seen: Expansion, delta: float, largest: float) -> float:
+    """Return a bound for the norm of the errors of the derivatives.
 
-    A formula is as good as one for inputs that are off in their last digit: f' moves by f'' (|p| + |y|) units then.
-    Where f'' is not bounded by an L, the curvatures tell it, and a difference of an exponential and y is taken for
-    what its parts may be.
+    Predictions are off by ``delta`` in the norm and by ``largest`` in one of them, and f' with them by f'' times that.
+    Unless the loss rounds relatively, its formula is taken for one of inputs that are off in their last digit, which is
+    f'' (|p| + |y|) units more. Where f'' is smooth, it is that of the sample; else L bounds it (a kink may be near).
+    Where there is no L, a difference of an exponential and y is taken for what its parts may be.
     """
-    found = seen.sizes
-    if math.isfinite(L):
-        return found.slope + L * (found.prediction + found.target)
-    return found.slope + 2.0 * found.target + math.sqrt(_curved(samples, p, b, seen.d))
+    found, loss = seen.sizes, samples.loss
+    L, unit = float(loss.smoothness()), FORMULA * UNIT
+    has_kinks = not math.isfinite(loss.curvature_smoothness()) and math.isfinite(L)
+    if has_kinks or loss.is_quadratic:
+        inputs = 0.0 if loss.rounds_relatively else L * (found.prediction + found.target)
+        return unit * (found.slope + inputs) + L * delta
+    inputs, curvature = map(math.sqrt, _curved(samples, p, b, seen.d))
+    if loss.rounds_relatively:
+        inputs = 0.0
+    elif not math.isfinite(L):
+        inputs += 2.0 * found.target
+    return unit * (found.slope + inputs) + 2.0 * min(curvature * largest, L * delta)  # f'' may grow on the way
 
 
 def intercept_range(samples: Samples, p: np.ndarray, b: float, reach: float) -> tuple[float, float]:
@@ -188,11 +197,13 @@ def _sizes(samples, p, b, alpha, start, stop):
 
 @kernel
 def _curved(samples, p, b, d):
-    total = 0.0
-    for i in range(p.shape[0]):
-        v, size = samples.weight[i], d[i] * (abs(p[i] + b) + abs(samples.y[i]))
-        total += size * (size / v if v > 0.0 else 0.0)
-    return total
+    total, curvature = 0.0, 0.0
+    for i in range(np.uint64(0), np.uint64(p.shape[0])):
+        v, size = samples.weight[i], abs(p[i] + b) + abs(samples.y[i])
+        square = d[i] * (d[i] / v if v > 0.0 else 0.0)
+        total += square * size * size
+        curvature += square
+    return total, curvature
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from condgrad.evaluation import Evaluation, Wanted, certify, gap_at, vertex_roun
 from condgrad.general_problem import GeneralProblem
 from condgrad.linalg import convert
 from condgrad.linalg.matrix import Matrix
-from condgrad.rounding import Sizes, bounds
+from condgrad.rounding import FORMULA, UNIT, Sizes, bounds, gamma, prediction_error
 from condgrad.samples import sample_by_curvature
 
 _BLOCK_ENTRIES = 4_000_000  # of the dense rows that the curvature is summed from, at a time
@@ -158,17 +159,25 @@ class SoftmaxProblem(GeneralProblem):
         return found._replace(curvature=self._curvature_on(wanted, P), atoms=wanted.atoms)
 
     def _certified_at(self, w: np.ndarray, value: float, r: np.ndarray, s: Any, P: np.ndarray, b: Any) -> Evaluation:
-        sizes, free_reach = self._sizes(P, value, w, b)
-        # The Hessian of f in the scores is at most 1/2, and a softmax as good as one of scores off in the last digit.
+        n_terms = int(np.count_nonzero(w)) + self.n_classes
+        # The error of one score: of its sum, and of its difference to the largest one of the sample.
+        W = np.abs(w.reshape(self.n_classes, self.n_columns))
+        score = self._largest_entry * float(W.sum(axis=1).max())
+        per_class = int(np.count_nonzero(W, axis=1).max())
+        of_score = 2.0 * (gamma(per_class + 2) * score + 4.0 * UNIT * (score + float(np.abs(b).max())))
+        sizes = self._sizes(P, value, w, b, of_score)
+        delta = prediction_error(sizes, n_terms, float(np.abs(w) @ self._score_sizes))
+        # The Hessian of f in the scores is at most its trace, and at most 1/2.
+        bends = 1.0 - np.einsum("ij,ij->i", P, P)
+        bend = math.sqrt(self.n_classes * float(self.weight @ (bends * bends)))
+        of_scores = min(2.0 * bend * of_score, 0.5 * (delta + FORMULA * UNIT * sizes.prediction))
         found = bounds(
             sizes,
             n_samples=self.n_samples,
-            n_terms=int(np.count_nonzero(w)) + self.n_classes,
-            spread=float(np.abs(w) @ self._score_sizes),
-            reach=self._reach + free_reach,
-            free_reach=free_reach,
-            L=0.5,
-            formula=sizes.slope + sizes.prediction,
+            reach=self._reach,
+            free_reach=1.0,  # the balance holds it already
+            delta=delta,
+            slope_error=UNIT * (FORMULA * sizes.slope + 4.0) + of_scores,  # a chance near 1 is right to a unit of 1
         ).with_oracle(vertex_rounding(self.constraint, r, w, s))
         return certify(True, value, r, gap_at(r, w, s), s, self._intercept_at(w, b), found)
 
@@ -186,22 +195,33 @@ class SoftmaxProblem(GeneralProblem):
         """How far the set lets the scores move, in the norm of :mod:`condgrad.rounding`."""
         return float(self.constraint.reach(self._score_sizes))
 
-    def _sizes(self, P: np.ndarray, value: float, w: np.ndarray, b: Any) -> tuple[Sizes, float]:
-        """Return the norms over samples and classes, and how far the best intercepts can be from b."""
+    def _sizes(self, P: np.ndarray, value: float, w: np.ndarray, b: Any, of_score: float) -> Sizes:
+        """Return the norms over samples and classes; the balance is already times how far the intercepts can move."""
         A = self.weight[:, None] * P
+        of_class = A.sum(axis=0)  # each sum_i weight_i p_ic
         A[np.arange(self.n_samples), self.y] -= self.weight
         own = np.where(self.weight > 0.0, self.weight, 1.0)
         slope = float(np.sqrt(np.einsum("ij,ij,i->", A, A, 1.0 / own)))
         # Scores of all samples at once: their norm is at most that of the sums that they are made of.
-        scores = float(np.abs(w) @ self._score_sizes) + float(np.linalg.norm(b))
-        sizes = Sizes(slope, scores, 1.0, value, 0.0)
+        spread = float(np.abs(w) @ self._score_sizes)
+        sizes = Sizes(slope, spread + float(np.linalg.norm(b)), 1.0, value, 0.0)
         if not self.has_intercept:
-            return sizes, 0.0
-        # The loss of a sample of class y is at least b_c - b_y plus what the scores differ by, for every class c; so no
-        # two best intercepts differ by more than F and the scores allow, divided by the share of the rarest class.
-        apart = (value + 2.0 * (self._reach + scores)) / float(self._class_shares().min())
-        balance = float(np.abs(A.sum(axis=0)).sum())
-        return sizes._replace(balance=balance), self.n_classes * (apart + float(np.abs(b).max()))
+            return sizes
+        # The loss of a sample of class y is at least b_c - b_y plus what the scores differ by, for every class c. So a
+        # best intercept differs from that of the commonest class (an equal number added to all changes nothing) by no
+        # more than F and the scores allow, divided by the share of its class; and rounding moves the derivative by it
+        # no more than a few units of that share, and of the sum of its chances.
+        shares = self._class_shares()
+        most = int(shares.argmax())
+        far = (value + 2.0 * (self._reach + spread)) / shares + np.abs(b - b[most])
+        unit = gamma(self.n_samples + 4) + FORMULA * UNIT + of_score
+        errors = np.abs(A.sum(axis=0)) + unit * (of_class + shares)
+        errors[most] = 0.0
+        return sizes._replace(balance=float(errors @ far))
+
+    @functools.cached_property
+    def _largest_entry(self) -> float:
+        return Matrix(self.X).largest_entry()
 
     def over(self, constraint: Any) -> SoftmaxProblem:
         """Return the same problem over another set; both share the data."""
@@ -227,7 +247,7 @@ class SoftmaxProblem(GeneralProblem):
         if every == 1:
             return self
         part = copy.copy(self)
-        for name in ("_reach", "_score_sizes"):
+        for name in ("_reach", "_score_sizes", "_largest_entry"):
             part.__dict__.pop(name, None)
         part.X, part.y, weight = self.X[::every], self.y[::every], self.weight[::every]
         part.n_samples = part.y.size
@@ -290,7 +310,7 @@ class SoftmaxProblem(GeneralProblem):
                 new_value, new_P = self._chances(S + (b + step))
             b, value, P = b + step, new_value, new_P
             # The successor of a Newton step is of the order of its square; a short one that is not is rounding.
-            if size <= 1e-9 or last <= size <= 1e-4:
+            if size <= 1e-14 or last <= size <= 1e-4:
                 break
             last = size
         return value, P, b - b.mean()
@@ -305,7 +325,12 @@ class SoftmaxProblem(GeneralProblem):
 
     def _newton_step(self, P: np.ndarray) -> np.ndarray:
         """Return the Newton step of the intercepts; a constant added to all of them changes nothing."""
-        return -_solve(_bend(P, self.weight), self.weight @ P - self._class_shares())
+        shares = self._class_shares()
+        slopes = self.weight @ P - shares
+        most = int(shares.argmax())  # whose own difference has lost the digits of the rare classes
+        slopes[most] = 0.0
+        slopes[most] = -slopes.sum()
+        return -_solve(_bend(P, self.weight), slopes)
 
     def _gradient(self, P: np.ndarray) -> np.ndarray:
         A = self.weight[:, None] * P
@@ -364,8 +389,9 @@ class SoftmaxProblem(GeneralProblem):
 
 def _bend(P: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return sum_i weight_i (diag(p_i) - p_i p_i')."""
-    weighted = weight[:, None] * P
-    return np.diag(weighted.sum(axis=0)) - weighted.T @ P
+    B = -(weight[:, None] * P).T @ P
+    np.fill_diagonal(B, 0.0)
+    return B - np.diag(B.sum(axis=1))  # rows sum to zero, and no digits of rare classes are lost in 1 - 1
 
 
 def _solve(B: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ TESTS = [
     *(f"tests/test_{name}.py" for name in (
         "elementary", "vectors", "losses", "constraints", "structured_sets", "problem", "step_sizes", "deterministic",
         "stochastic", "randomized", "taylor", "general", "multinomial", "completion", "minimize", "estimates",
-        "lasso_path", "radius_path", "estimators", "scikit_learn", "plotting",
+        "lasso_path", "radius_path", "estimators", "scikit_learn", "plotting", "certificates", "rounding_of_sets",
     )),
     "condgrad",  # the numbers that docstrings print
 ]  # fmt: skip

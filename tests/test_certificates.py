@@ -6,10 +6,11 @@ import scipy.sparse
 from certificates import HAS_LONG, LONG, Drawn, Truth, check, improved, judge
 
 import condgrad as cg
+from condgrad import samples as outer
 from condgrad.constraints import Atom
 from condgrad.evaluation import Evaluation, certify, vertex_rounding
 from condgrad.linalg.matrix import Matrix
-from condgrad.rounding import UNIT, Bounds, Sizes, bounds, gamma
+from condgrad.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
 
 needs_long = pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
 
@@ -196,21 +197,17 @@ def test_gamma():
 
 
 SIZES = Sizes(slope=2.0, prediction=3.0, target=5.0, value=7.0, balance=1e-3)
-SETTINGS = {
-    "n_samples": 1000, "n_terms": 10, "spread": 11.0, "reach": 13.0, "free_reach": 1.0, "L": 0.5, "formula": 17.0,
-}  # fmt: skip
+SETTINGS = {"n_samples": 1000, "reach": 13.0, "free_reach": 1.0, "delta": 1e-9, "slope_error": 1e-8}
 
 
 @pytest.mark.parametrize(
     ("change", "part"),
     [
-        ({"reach": 0.0}, 1000 * UNIT * 2.0 * 13.0),  # the sums X'alpha
-        ({"formula": 0.0}, 16 * UNIT * 17.0 * 13.0),  # the derivatives
-        ({"spread": 0.0}, 2 * 2.0 * 10 * UNIT * 11.0),  # the predictions
-        ({"L": 0.0}, 0.5 * 10 * UNIT * 11.0 * 13.0),  # the gradient at predictions that are off
+        ({"reach": 0.0}, (1000 * UNIT * 2.0 + 1e-8) * 13.0),  # the sums X'alpha, and the derivatives
+        ({"slope_error": 0.0}, 1e-8 * 13.0),
+        ({"delta": 0.0}, 2.0 * 2.0 * 1e-9),  # the predictions
         ({"free_reach": 0.0}, 1e-3),  # derivatives that do not sum to zero
         ({"n_samples": 1}, 999 * UNIT * 2.0 * 13.0),
-        ({"n_terms": 1}, 2 * 2.0 * 9 * UNIT * 11.0),
     ],
 )
 def test_every_part_counts_in_the_bound_of_the_gap(change, part):
@@ -223,7 +220,20 @@ def test_the_bound_of_the_objective_counts_its_parts():
     whole = bounds(SIZES, **SETTINGS).objective
     assert whole >= 1000 * UNIT * 7.0
     assert whole - bounds(SIZES._replace(value=0.0), **SETTINGS).objective >= 1000 * UNIT * 7.0
-    assert whole - bounds(SIZES._replace(slope=0.0), **SETTINGS).objective >= 2.0 * 10 * UNIT * 11.0  # off predictions
+    assert whole - bounds(SIZES._replace(slope=0.0), **SETTINGS).objective >= 2.0 * 1e-9  # predictions that are off
+
+
+def test_every_part_counts_in_the_errors_of_predictions_and_derivatives():
+    assert prediction_error(SIZES, 10, 11.0) >= 10 * UNIT * 11.0 + 2 * UNIT * 3.0
+    p, y = np.array([2.0, -1.0, 0.5]), np.array([1.0, -1.0, 1.0])
+    for loss in (cg.losses.Logistic(), cg.losses.Squared(), cg.losses.Huber(0.7), cg.losses.Poisson()):
+        samples = outer.Samples(loss, np.abs(y), np.full(3, 1 / 3))
+        seen = outer.expand(samples, p, 0.0)
+        curvature = np.sqrt(np.mean(np.asarray(loss.second_derivative(p, np.abs(y))) ** 2))
+        plain = outer.slope_error(samples, p, 0.0, seen, 0.0, 0.0)
+        assert plain >= 8 * UNIT * (seen.sizes.slope + (0.0 if loss.rounds_relatively else curvature * 0.5))
+        moved = outer.slope_error(samples, p, 0.0, seen, 1.0, 1.0)
+        assert moved - plain >= curvature * 0.999  # predictions that are off by 1
 
 
 def test_a_certificate_is_made_of_its_bounds():

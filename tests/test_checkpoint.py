@@ -105,7 +105,7 @@ def test_a_killed_process_goes_on_bit_for_bit(tmp_path):
     time.sleep(0.2)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    steps = unpack(path, ("checkpoint", 2))[0]["numbers"]["run"]["t"]
+    steps = unpack(path, ("checkpoint", 3))[0]["numbers"]["run"]["t"]
     target = steps + 100
     result = cg.minimize(
         make_problem(),
@@ -177,7 +177,7 @@ def test_the_last_whole_checkpoint_outlives_a_full_disk(tmp_path, monkeypatch):
     with pytest.warns(RuntimeWarning, match="the file is as it was saved last"):
         cg.minimize(problem, "fw", max_steps=9, checkpoint=file, **SETTINGS)
     monkeypatch.setattr(os, "fsync", real)
-    assert unpack(file, ("checkpoint", 2))[0]["numbers"]["run"]["t"] == 5
+    assert unpack(file, ("checkpoint", 3))[0]["numbers"]["run"]["t"] == 5
     assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
 
 
@@ -185,11 +185,11 @@ def test_a_checkpoint_sets_what_a_run_has_and_nothing_else(tmp_path):
     file = tmp_path / "run.npz"
     problem, solver = make_problem(), cg.solvers.FrankWolfe(cg.step_sizes.Backtracking())
     cg.minimize(problem, solver, max_steps=5, checkpoint=file, **SETTINGS)
-    header, arrays = unpack(file, ("checkpoint", 2))
+    header, arrays = unpack(file, ("checkpoint", 3))
     header["numbers"]["run"] |= {"limits": None, "record": 1, "unknown": 2}
     header["numbers"]["rule"] |= {"tau": 1e9, "_unknown": 3, "at": 4}
     own = {name: value for name, value in header.items() if name not in ("format", "format_version")}
-    write_file(file, pack("checkpoint", 2, own, arrays))
+    write_file(file, pack("checkpoint", 3, own, arrays))
     result = cg.minimize(problem, solver, max_steps=9, checkpoint=file, **SETTINGS)
     assert result.n_steps == 9
     assert vars(result.state.rule).keys() == {"tau", "eta", "_M"} and result.state.rule.tau == 2.0

@@ -853,7 +853,9 @@ def test_time_left_is_extrapolated_from_the_gaps(law, monkeypatch):
     pace = module.Pace(Limits)
     for t in np.arange(0.0, 5.01, 0.25):
         clock[0] = 100.0 + t
-        record = cg.Progress(*[0] * 11)._replace(step=int(4 * t), gap=float(law(t)) if t else 10.0)
+        record = cg.Progress(*[0] * len(cg.Progress._fields))._replace(
+            step=int(4 * t), gap=float(law(t)) if t else 10.0
+        )
         pace.add(record)
     assert pace.steps_per_second(record) == pytest.approx(4.0)
     end = 1000.0 if law(2.0) == 0.5 else np.log(1000.0)

@@ -77,12 +77,12 @@ def test_solvers_agree_and_the_bound_holds(ball, intercept):
 def test_a_loose_ball_gives_the_model_of_scikit_learn():
     penalised = LogisticRegression(C=0.05, tol=1e-10, max_iter=10_000).fit(X, Y, sample_weight=WEIGHT)
     radius = float(np.linalg.norm(penalised.coef_))
-    model = cg.ConstrainedLogisticRegression(radius, constraint="l2", multi_class="multinomial", tol=1e-12)
+    model = cg.ConstrainedLogisticRegression(radius, constraint="l2", multi_class="multinomial", tol=1e-10)
     model.fit(X, LABELS, sample_weight=WEIGHT)
     np.testing.assert_allclose(model.coef_, penalised.coef_, atol=1e-5)
     np.testing.assert_allclose(model.intercept_, penalised.intercept_ - penalised.intercept_.mean(), atol=1e-5)
     np.testing.assert_allclose(model.predict_proba(X), penalised.predict_proba(X), atol=1e-5)
-    assert list(model.classes_) == ["ash", "birch", "cedar"] and model.gap_ <= 1e-12 * np.log(3.0)
+    assert list(model.classes_) == ["ash", "birch", "cedar"] and model.gap_ <= 1e-10 * np.log(3.0)
 
 
 @pytest.mark.parametrize("constraint", ["l1", "group", "linf", "nonnegative-l1", COLUMNS])
@@ -116,7 +116,7 @@ def test_the_curvature_has_no_rounding_of_a_null_direction_in_it():
     few = np.asfortranarray(3.0 * rng.uniform(size=(20, 3)))
     ball = GroupBall(np.tile(np.arange(3), 3), 23.0)  # nearly all chances are 0 or 1
     problem = cg.SoftmaxProblem(few, few[:, 0].astype(int), ball, intercept=True)
-    result = cg.minimize(problem, tol=1e-10)
+    result = cg.minimize(problem, tol=1e-8)
     assert result.status is cg.Status.CONVERGED
     bends = np.linalg.eigvalsh(problem.evaluate(result.w, [Atom(j, 1.0) for j in range(9)]).curvature)
     assert bends.min() > -1e-15
@@ -144,8 +144,8 @@ def test_warm_starts_and_class_weights():
     cold = model.n_iter_
     assert model.fit(X, Y).n_iter_ < cold
     weights = {0: 3.0, 1: 1.0, 2: 0.5}
-    model.set_params(class_weight=weights, tol=1e-11).fit(X, Y)
-    other = cg.ConstrainedLogisticRegression(4.0, multi_class="multinomial", tol=1e-11)
+    model.set_params(class_weight=weights, tol=1e-9).fit(X, Y)
+    other = cg.ConstrainedLogisticRegression(4.0, multi_class="multinomial", tol=1e-9)
     other.fit(X, Y, sample_weight=np.array([weights[c] for c in Y]))
     np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-5)
 
@@ -202,7 +202,7 @@ def test_a_short_run_warns_and_is_feasible():
 
 
 def test_scikit_learn_checks_of_classifiers():
-    model = cg.ConstrainedLogisticRegression(multi_class="multinomial", tol=1e-13)
+    model = cg.ConstrainedLogisticRegression(multi_class="multinomial", tol=1e-9)
     wanted = ("classifiers", "weight", "sparse", "pickle", "fit2d", "idempotent", "dtype")
     for estimator, check in estimator_checks_generator(model):
         if any(word in str(check) for word in wanted):

@@ -21,7 +21,8 @@ from condgrad.cli.fit import exit_code
 
 EPILOG = """\
 The file holds the coefficients as scipy.sparse.load_npz reads them, one column per point, and
-the arrays radius, alpha, gap, relative_gap, rounding, objective, n_nonzero and intercept beside them.
+the arrays radius, alpha, gap, relative_gap, rounding, objective, n_nonzero and intercept beside
+them.
 
 examples:
   condgrad path train.svm --out path.npz --plot path.png

@@ -19,7 +19,7 @@ from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.lanczos import Lanczos
 from condgrad.problem import check_loss
-from condgrad.rounding import bounds
+from condgrad.rounding import UNIT, bounds, gamma, prediction_error
 
 _STEPS = 10  # of Lanczos between two looks at its bound
 _MOST_STEPS = 300
@@ -185,10 +185,6 @@ class CompletionProblem:
         """Return the evaluation at W for values x at the entries, biases, gap and vertex that were computed afresh."""
         p = self.predict(x, biases)
         seen = outer.expand(self.samples, p, 0.0)
-        L = float(self.loss.smoothness())
-        formula = outer.formula_size(self.samples, p, 0.0, seen, L)
-        if not np.isfinite(L):
-            L = float(self.loss.smoothness_on(1.0 + 1.001 * float(np.abs(p).max())))
         sizes, reach, free_reach = seen.sizes, 2.0 * self.constraint.radius * self._largest_scale, 0.0
         if biases is not None:
             # The best biases are taken to keep predictions within twice the range of targets and present ones; from
@@ -197,15 +193,15 @@ class CompletionProblem:
             range_ = float(np.abs(p).max() + np.abs(self.samples.y).max())
             free_reach = self.entries.longest_chain * (4.0 * range_ + self.constraint.radius * self._largest_entry)
             reach += 2.0 * (sizes.prediction + sizes.target)
+        delta = prediction_error(sizes, W.rank, float(np.sqrt(self.samples.weight.max())) * W.spread())
+        largest = gamma(W.rank + 4) * W.spread() + 2.0 * UNIT * float(np.abs(p).max())
         found = bounds(
             sizes,
             n_samples=self.n_samples + _LANCZOS,
-            n_terms=W.rank,
-            spread=float(np.sqrt(self.samples.weight.max())) * W.spread(),
             reach=reach,
             free_reach=free_reach,
-            L=L,
-            formula=formula,
+            delta=delta,
+            slope_error=outer.slope_error(self.samples, p, 0.0, seen, delta, largest),
         )
         return certify(self.is_convex, seen.value, seen.alpha, gap, s, biases, found)
 

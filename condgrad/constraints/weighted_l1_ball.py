@@ -89,7 +89,8 @@ class WeightedL1Ball(NamedTuple):
 
     def oracle_rounding(self, r, s):
         """Return what the rounding of radius / weights_j and of the quotients |r_j| / weights_j can hide."""
-        return 8.0 * UNIT * abs(float(r[s.index]) * s.value)
+        size = 8.0 * UNIT * abs(float(r[s.index])) * abs(s.value)
+        return float(np.nextafter(size, np.inf)) if r[s.index] else 0.0  # not 0 by underflow
 
     def violation(self, w):
         """Return sum_j weights_j |w_j| - radius."""

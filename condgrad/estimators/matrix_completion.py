@@ -24,6 +24,7 @@ from condgrad.linalg import convert
 from condgrad.linalg.factored import Factored
 from condgrad.minimize import minimize
 from condgrad.model_file import save_model
+from condgrad.paths.scale import SMALLEST_SCALE
 from condgrad.result import Result, Status
 
 _FIRST, _GROWTH, _MOST_RADII = 0.1, math.sqrt(2.0), 24  # of the radii that are tried: from a tenth of the natural one
@@ -212,7 +213,9 @@ class MatrixCompletion(BaseEstimator):
         """Return the solution and the tolerance that was meant for it; ``tol`` is relative."""
         zeros = np.zeros(problem.n_samples)
         null = problem.predict(zeros, problem.best_biases(zeros))
-        tol *= float(problem.samples.weight @ np.abs(problem.loss.value(null, problem.samples.y)))
+        samples = problem.samples
+        plain, of_biases = (float(samples.weight @ np.abs(samples.loss.value(p, samples.y))) for p in (zeros, null))
+        tol *= max(of_biases, SMALLEST_SCALE * plain)  # biases may explain everything, up to rounding
         result = minimize(
             problem,
             self.solver,

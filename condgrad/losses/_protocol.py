@@ -20,6 +20,9 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
 
     is_convex = True
     is_quadratic = False
+    # Whether the formula of the derivative is right to a few units in its last place for every p and y, as one is that
+    # begins with p - y or 1 - y p and goes on with products: then certificates know rounding more closely.
+    rounds_relatively = False
 
     def value(self, p: Any, y: Any) -> Any:
         """Return f(p, y)."""

@@ -31,6 +31,8 @@ class Expectile(NamedTuple):
 
     q: float = 0.5
 
+    rounds_relatively = True
+
     def value(self, p, y):
         """Return q e^2 or (1 - q) e^2, where e = y - p."""
         e = y - p

@@ -26,6 +26,8 @@ class Huber(NamedTuple):
 
     delta: float = 1.0
 
+    rounds_relatively = True
+
     def value(self, p, y):
         """Return c (e - c / 2), where c is e = p - y clipped to [-delta, delta]."""
         e = p - y

@@ -20,6 +20,8 @@ class Logistic(NamedTuple):
     0.693147
     """
 
+    rounds_relatively = True
+
     def value(self, p, y):
         """Return log(1 + exp(-y p)), without overflow."""
         m = y * p

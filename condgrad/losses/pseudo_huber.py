@@ -32,6 +32,8 @@ class PseudoHuber(NamedTuple):
 
     delta: float = 1.0
 
+    rounds_relatively = True
+
     def value(self, p, y):
         """Return delta e^2 / (delta + sqrt(delta^2 + e^2)): the formula of the class without its cancellation."""
         e = p - y

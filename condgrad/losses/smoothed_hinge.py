@@ -27,6 +27,8 @@ class SmoothedHinge(NamedTuple):
 
     width: float = 1.0
 
+    rounds_relatively = True
+
     def value(self, p, y):
         """Return c (z - c / 2) / width, where z = max(0, 1 - y p) and c = min(z, width)."""
         z = 1.0 - y * p

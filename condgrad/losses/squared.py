@@ -18,6 +18,7 @@ class Squared(NamedTuple):
     """
 
     is_quadratic = True
+    rounds_relatively = True
 
     def value(self, p, y):
         """Return (p - y)^2 / 2."""

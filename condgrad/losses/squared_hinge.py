@@ -19,6 +19,8 @@ class SquaredHinge(NamedTuple):
     2.0
     """
 
+    rounds_relatively = True
+
     def value(self, p, y):
         """Return max(0, 1 - y p)^2 / 2."""
         short = 1.0 - y * p

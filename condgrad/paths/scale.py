@@ -10,7 +10,7 @@ import numpy as np
 from condgrad import samples as outer
 from condgrad.softmax_problem import SoftmaxProblem
 
-_SMALLEST_SCALE = 1e-9  # of the loss of predicting zero, for targets that a constant predicts up to rounding
+SMALLEST_SCALE = 1e-9  # of the loss of predicting zero, for targets that a constant predicts up to rounding
 
 
 def null_loss(problem: Any) -> float:
@@ -25,10 +25,10 @@ def null_loss(problem: Any) -> float:
 def loss_scale(problem: Any) -> float:
     """Return the mean size of the loss at w = 0, which ``tol`` is relative to."""
     if isinstance(problem, SoftmaxProblem):
-        return max(null_loss(problem), _SMALLEST_SCALE * math.log(problem.n_classes))
+        return max(null_loss(problem), SMALLEST_SCALE * math.log(problem.n_classes))
     samples, zeros = problem.samples, np.zeros(problem.n_samples)
     plain = float(samples.weight @ np.abs(samples.loss.value(zeros, samples.y)))
     if not problem.has_intercept:
         return plain
     b = outer.best_intercept(samples, zeros, 0.0)
-    return max(float(samples.weight @ np.abs(samples.loss.value(zeros + b, samples.y))), _SMALLEST_SCALE * plain)
+    return max(float(samples.weight @ np.abs(samples.loss.value(zeros + b, samples.y))), SMALLEST_SCALE * plain)
