@@ -154,7 +154,8 @@ class Problem(VectorProblem):
             reach += apart
         n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
         delta = prediction_error(seen.sizes, n_terms, float(np.abs(w) @ self.column_sizes))
-        largest = gamma(n_terms + 4) * norm * self._largest_entry + 2.0 * UNIT * float(np.abs(p + b).max())
+        size = norm * self._largest_entry  # of a prediction, at most
+        largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
         away = 0.0
         if self.has_intercept:
             low, high = self._intercept_range(p, b, reach)

@@ -17,6 +17,7 @@ from condgrad.linalg import threads
 from condgrad.rounding import FORMULA, UNIT, Sizes
 
 _MOST_DOUBLINGS = 200
+_STEEP = 0.05  # of L: where derivatives are that large, curvatures are about L
 _WORK_PER_SAMPLE = 20  # a loss with an exponential costs about as much as twenty multiply-adds
 
 
@@ -73,15 +74,9 @@ def expand(samples: Samples, p: np.ndarray, b: float) -> Expansion:
     """Return value, derivatives and curvatures at p together, on all cores: one exponential serves all three."""
     alpha, d = np.empty_like(p), np.empty_like(p)
     parts = threads.run(functools.partial(_expand, samples, p, b, alpha, d), _borders(p))
-    total, size = (sum(part[k] for part in parts) for k in range(2))
-    return Expansion(float(total), alpha, d, sizes(samples, p, b, alpha, float(size)))
-
-
-def sizes(samples: Samples, p: np.ndarray, b: float, alpha: np.ndarray, size: float) -> Sizes:
-    """Return the norms over the samples at p, for the derivatives there and ``size`` = sum_i weight_i |f_i|."""
-    parts = threads.run(functools.partial(_sizes, samples, p, b, alpha), _borders(p))
-    slope, prediction, target, balance = (sum(part[k] for part in parts) for k in range(4))
-    return Sizes(math.sqrt(slope), math.sqrt(prediction), math.sqrt(target), size, abs(balance))
+    total, size, slope, prediction, target, balance = map(sum, zip(*parts, strict=True))
+    sizes = Sizes(math.sqrt(slope), math.sqrt(prediction), math.sqrt(target), float(size), abs(balance))
+    return Expansion(float(total), alpha, d, sizes)
 
 
 def slope_error(samples: Samples, p: np.ndarray, b: float, seen: Expansion, delta: float, largest: float) -> float:
@@ -95,7 +90,8 @@ def slope_error(samples: Samples, p: np.ndarray, b: float, seen: Expansion, delt
     found, loss = seen.sizes, samples.loss
     L, unit = float(loss.smoothness()), FORMULA * UNIT
     has_kinks = not math.isfinite(loss.curvature_smoothness()) and math.isfinite(L)
-    if has_kinks or loss.is_quadratic:
+    is_curved = loss.rounds_relatively and found.slope > _STEEP * L  # then a closer look at f'' would gain nothing
+    if has_kinks or loss.is_quadratic or is_curved:
         inputs = 0.0 if loss.rounds_relatively else L * (found.prediction + found.target)
         return unit * (found.slope + inputs) + L * delta
     inputs, curvature = map(math.sqrt, _curved(samples, p, b, seen.d))
@@ -116,15 +112,12 @@ def intercept_range(samples: Samples, p: np.ndarray, b: float, reach: float) -> 
 
 
 def _farthest(samples: Samples, p: np.ndarray, b: float, reach: float, sign: float) -> float:
-    here = value(samples, p, b)
+    here = _tangent(samples, p, b)[0]
     step, best = (reach if reach > 0.0 else 1.0), math.inf
     for _ in range(_MOST_DOUBLINGS):
-        at = b + sign * step
-        alpha = derivatives(samples, p, at)
-        slope = sizes(samples, p, at, alpha, 0.0).slope
-        push = sign * float(alpha.sum())
-        if push > 0.0:
-            far = step + max(0.0, slope * reach + here - value(samples, p, at)) / push
+        there, slope, push = _tangent(samples, p, b + sign * step)
+        if sign * push > 0.0:
+            far = step + max(0.0, math.sqrt(slope) * reach + here - there) / (sign * push)
             if far >= best:
                 break
             best = far
@@ -180,11 +173,6 @@ def _expand(samples, p, b, alpha, d, start, stop):
         value = samples.value_at(i, p[i] + b)
         total += value
         size += abs(value)
-    return total, size
-
-
-@kernel
-def _sizes(samples, p, b, alpha, start, stop):
     slope, prediction, target, balance = 0.0, 0.0, 0.0, 0.0
     for i in range(np.uint64(start), np.uint64(stop)):
         v, at = samples.weight[i], p[i] + b
@@ -192,7 +180,19 @@ def _sizes(samples, p, b, alpha, start, stop):
         prediction += v * at * at
         target += v * samples.y[i] * samples.y[i]
         balance += alpha[i]
-    return slope, prediction, target, balance
+    return total, size, slope, prediction, target, balance
+
+
+@kernel
+def _tangent(samples, p, b):
+    """Return value, squared norm of the derivatives, and their sum."""
+    total, slope, balance = 0.0, 0.0, 0.0
+    for i in range(np.uint64(0), np.uint64(p.shape[0])):
+        derivative = samples.loss.derivative(p[i] + b, samples.y[i])
+        total += samples.value_at(i, p[i] + b)
+        slope += samples.weight[i] * derivative * derivative
+        balance += samples.weight[i] * derivative
+    return total, slope, balance
 
 
 @kernel
