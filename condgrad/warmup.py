@@ -44,11 +44,12 @@ def _tables(n: int = 40, d: int = 6) -> list[Any]:
 
 
 def _frames() -> list[Any]:
-    """Return the same tables, and one as it comes from a data frame: by columns, and read only."""
+    """Return the same tables, and two as they come from data frames: by columns or by rows, and read only."""
     tables = _tables()
-    frame = tables[1].copy(order="F")
-    frame.flags.writeable = False
-    return [*tables, frame]
+    frames = [tables[0].copy(order=order) for order in "FC"]
+    for frame in frames:
+        frame.flags.writeable = False
+    return [*tables, *frames]
 
 
 def _targets(X: Any) -> np.ndarray:

@@ -176,6 +176,7 @@ def test_a_tolerance_below_rounding_is_said_to_be_one():
     assert "raise tol" in str(result.status)
     assert 0.0 <= result.gap <= result.rounding < 1e-12
     assert cg.minimize(problem, tol=2.1 * result.rounding).status is cg.Status.CONVERGED
+    assert cg.minimize(problem, tol=max(0.9 * result.rounding, result.gap)).status is cg.Status.ROUNDING
 
 
 def test_a_trace_says_where_its_records_are_certified():
@@ -253,6 +254,7 @@ def test_the_oracle_and_the_sums_of_the_gap_count():
         def oracle_rounding(self, r, s):
             return 0.125
 
+    assert vertex_rounding(Doubtful(), np.ones(3), np.zeros(3), Atom(0, 1.0)) >= 0.125
     r, w = np.full(100, 1e8), np.full(100, 1e8)
     doubt = vertex_rounding(Doubtful(), r, w, Atom(3, 1.0))
     assert doubt > 0.125 + 100 * UNIT * 1e18
@@ -296,10 +298,11 @@ def test_the_lower_bound_of_a_run_is_proved_by_a_fresh_pass():
     X, y = rng.standard_normal((60, 10)), rng.standard_normal(60)
     problem = cg.Problem(X, y, cg.losses.Squared(), cg.constraints.L1Ball(1.0))
     best = cg.minimize(problem, tol=1e-13).objective
-    for steps in (3, 10, 30):
+    for steps in (3, 10, 30, 70, 100, 150):
         run = cg.minimize(problem, "fw", max_steps=steps, tol=0.0, evaluate_every=1e-9)
         records = (run.trace.objective - run.trace.gap).max()
         assert run.lower_bound <= best
+        assert run.lower_bound < records  # rounding is taken off
         assert run.lower_bound >= records - 0.02 * (run.objective - records) - 1e-12  # the best of them was looked at
 
 
@@ -308,6 +311,19 @@ def test_a_point_outside_of_the_set_reaches_farther():
     problem = cg.Problem(X, y, cg.losses.Squared(), cg.constraints.L1Ball(1.0))
     inside, outside = problem.evaluate(np.zeros(3)), problem.evaluate(np.full(3, 100.0))
     assert outside.rounding > 100.0 * inside.rounding
+    far = problem.with_targets(np.full(3, 100.0)).evaluate(np.full(3, 100.0))  # without a slope: predictions alone
+    assert far.rounding >= 7 * UNIT * 170.0 * 170.0
+
+
+def test_a_path_says_where_rounding_stands_in_the_way():
+    rng = np.random.default_rng(12)
+    X, y = rng.standard_normal((40, 5)), rng.standard_normal(40)
+    scale = 0.5 * float(np.mean(y * y))
+    _, _, info = cg.lasso_path(X, y, n_radii=4, tol=1e-9)
+    assert info.status is cg.Status.CONVERGED
+    assert (info.gap <= info.rounding).all()
+    _, _, info = cg.lasso_path(X, y, n_radii=4, tol=0.9 * float(info.rounding.max()) / scale)
+    assert info.status is cg.Status.ROUNDING
 
 
 def test_completion_is_certified_with_its_rounding():
