@@ -107,7 +107,7 @@ class OrderedWeightedL1Ball(NamedTuple):
         return SparseVertex(indices, values)
 
     def oracle_rounding(self, r, s):
-        """Return the best radius sum_(i <= k) |r|_(i) / sum_(i <= k) weights_i over k, plus <r, s>, rounded up."""
+        """Return radius times the best quotient of the sums of k entries and k weights, plus <r, s>, rounded up."""
 
         def top(x):
             prices = np.cumsum(np.asarray(self.weights, dtype=np.longdouble))

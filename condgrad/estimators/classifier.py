@@ -81,7 +81,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         The exact Frank-Wolfe gap: the loss is at most that above the optimum, for a convex loss. One number for a
         multinomial problem, of all classes together; after ``partial_fit`` that of the last batch.
     rounding_ : float, or array
-        A bound for what floating point may have done to ``gap_``: gap_ + rounding_ holds, always.
+        A bound for what floating point may have done to ``gap_``: ``gap_ + rounding_`` holds, always.
     radius_ : float, or array with one entry per class
         The radius that was used, for named sets.
     result_, trace_ : Result and Trace, or a list of one per class

@@ -55,7 +55,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     gap_ : float, or array with one entry per output
         The exact Frank-Wolfe gap: the loss is at most that above the optimum, for a convex loss.
     rounding_ : float, or array
-        A bound for what floating point may have done to ``gap_``: gap_ + rounding_ holds, always.
+        A bound for what floating point may have done to ``gap_``: ``gap_ + rounding_`` holds, always.
     radius_ : float, or array with one entry per output
         The radius that was used, for named sets.
     result_, trace_ : Result and Trace, or a list of one per output
