@@ -27,7 +27,7 @@ X = rng.standard_normal((500, 100))
 S = scipy.sparse.random(2000, 1000, 0.01, "csr", random_state=0)
 y, t = X[:, :5].sum(1) + 0.1 * rng.standard_normal(500), S[:, :50] @ np.ones(50) + 0.01 * rng.standard_normal(2000)
 c, k = np.where(y > 0, 1, -1), np.where(t > np.median(t), 1, -1)
-rows, cols = rng.integers(100, size=3000), rng.integers(80, size=3000)
+rows, cols = np.divmod(rng.choice(8000, 3000, replace=False), 80)
 low = (rng.standard_normal((100, 2)) @ rng.standard_normal((2, 80)))[rows, cols]
 """
 L1_LOGISTIC = 'penalty="l1", solver="liblinear", C=1.0'
@@ -57,9 +57,10 @@ CASES = {
         "from condgrad import MatrixCompletionCV as E", "E(radii=[10, 100], cv=2).fit(rows, cols, low)"),
     "condgrad: condgrad fit": (
         "from condgrad.cli import main; import condgrad.minimize, condgrad.problem, contextlib, io",
-        'np.savetxt("t.csv", np.c_[X, c], delimiter=",", header=",".join([*map(str, range(100)), "c"]), comments="");'
+        'names = ",".join([*(f"x{j}" for j in range(100)), "c"]);'
+        'np.savetxt("t.csv", np.c_[X, c], delimiter=",", header=names, comments="");'
         "contextlib.redirect_stdout(io.StringIO()).__enter__();"
-        'main(["fit", "t.csv", "--target", "c", "--loss", "logistic", "--radius", "5", "--quiet"])'),
+        'assert main(["fit", "t.csv", "--target", "c", "--loss", "logistic", "--radius", "5", "--quiet"]) == 0'),
     "scikit-learn: LogisticRegression": (
         "from sklearn.linear_model import LogisticRegression as E", f"E({L1_LOGISTIC}).fit(X, c)"),
     "scikit-learn: LogisticRegression, CSR": (
@@ -69,6 +70,7 @@ CASES = {
     "scikit-learn: lasso_path, CSC": ("from sklearn.linear_model import lasso_path", "lasso_path(S.tocsc(), t)"),
     "celer: LogisticRegression": ("from celer import LogisticRegression as E", "E().fit(X, c)"),
     "celer: LassoCV": ("from celer import LassoCV as E", "E(cv=5).fit(X, y)"),
+    "celer: Lasso": ("from celer import Lasso as E", "E(alpha=0.01).fit(X, y)"),
     "celer: celer_path, CSC": ("from celer import celer_path", 'celer_path(S.tocsc(), t, pb="lasso")'),
     "skglm: SparseLogisticRegression": ("from skglm import SparseLogisticRegression as E", "E(alpha=0.01).fit(X, c)"),
     "skglm: Lasso": ("from skglm import Lasso as E", "E(alpha=0.01).fit(X, y)"),
@@ -110,12 +112,12 @@ def main() -> int:
             continue
         rows = [_measure(options.python, imports, fit) for _ in range(options.repeats)]
         if any(row is None for row in rows):
-            missing.add(name.partition(":")[0])
+            missing.add(name)
             continue
         best = [min(column) for column in zip(*rows, strict=True)]
         print(f"{name:<46}" + "".join(f" {value:8.2f}" for value in best))
     if missing:
-        print(f"Skipped, as they are not installed or do not run: {', '.join(sorted(missing))}.")
+        print(f"Skipped, as they are not installed or do not run here: {', '.join(sorted(missing))}.")
     return 0
 
 
