@@ -406,6 +406,25 @@ def test_result_is_certified(solver, intercept):
     assert best - 1e-14 <= result.objective <= best + result.gap + result.rounding
 
 
+class Boasting(cg.solvers.FrankWolfe):
+    """Frank-Wolfe whose own account of its gap, followed from step to step, is a hundred times too small."""
+
+    def evaluate(self, problem, state):
+        found = super().evaluate(problem, state)
+        return found._replace(gap=0.01 * found.gap, rounding=np.inf, lower_bound=-np.inf)
+
+
+def test_a_lower_bound_is_proved_by_a_fresh_pass():
+    # Whatever a solver thinks of its gap on the way: only a fresh pass at that point makes a bound of it.
+    problem = make()
+    optimum = cg.minimize(problem, tol=1e-10).objective
+    result = cg.minimize(problem, Boasting(), max_steps=5, evaluate_every=EVERY_STEP)
+    claimed = (result.trace.objective - result.trace.gap).max()
+    assert claimed > optimum + 1e-6
+    assert result.lower_bound <= optimum
+    assert problem.evaluate(result.w).gap == pytest.approx(result.gap)
+
+
 @pytest.mark.parametrize("loss", [cg.losses.SigmoidSquared(), cg.losses.Welsch()], ids=repr)
 @pytest.mark.parametrize("solver", DETERMINISTIC)
 def test_non_convex_losses_reach_a_small_gap(solver, loss):
