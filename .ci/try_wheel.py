@@ -22,7 +22,7 @@ import sys, time
 from numba.core import event
 import condgrad as cg, numpy as np, scipy.sparse, sklearn.datasets, sklearn.preprocessing, sklearn.pipeline
 from condgrad import datasets
-import condgrad.estimators, condgrad.paths, condgrad.minimize, condgrad.cli
+import condgrad.estimators, condgrad.paths, condgrad.run.minimize, condgrad.cli
 
 class Listener(event.Listener):
     names = []

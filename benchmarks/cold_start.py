@@ -56,7 +56,7 @@ CASES = {
     "condgrad: MatrixCompletionCV": (
         "from condgrad import MatrixCompletionCV as E", "E(radii=[10, 100], cv=2).fit(rows, cols, low)"),
     "condgrad: condgrad fit": (
-        "from condgrad.cli import main; import condgrad.minimize, condgrad.problem, contextlib, io",
+        "from condgrad.cli import main; import condgrad.run.minimize, condgrad.problems.linear, contextlib, io",
         'names = ",".join([*(f"x{j}" for j in range(100)), "c"]);'
         'np.savetxt("t.csv", np.c_[X, c], delimiter=",", header=names, comments="");'
         "contextlib.redirect_stdout(io.StringIO()).__enter__();"

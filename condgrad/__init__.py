@@ -7,153 +7,93 @@ array([0., 1.])
 """
 
 import importlib
+import importlib.abc
+import importlib.machinery
 import sys
-import types
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:  # what editors and type checkers see; a program imports a name when it first asks for it
-    from condgrad import (
-        constraints,
-        estimators,
-        losses,
-        rules,
-        sample_sizes,
-        solvers,
-        step_sizes,
-        terms,
-        theory,
-    )
-    from condgrad.checkpoint import Checkpoint
-    from condgrad.completion import CompletionProblem
-    from condgrad.completion_model import CompletionModel
-    from condgrad.estimators import (
-        ConstrainedClassifier,
-        ConstrainedElasticNet,
-        ConstrainedLasso,
-        ConstrainedLassoCV,
-        ConstrainedLogisticRegression,
-        ConstrainedLogisticRegressionCV,
-        ConstrainedRegressor,
-        MatrixCompletion,
-        MatrixCompletionCV,
-        RadiusWarning,
-        radius_max,
-    )
-    from condgrad.evaluation import Evaluation
-    from condgrad.general_problem import GeneralProblem
-    from condgrad.minimize import minimize
-    from condgrad.model import Model
-    from condgrad.model_file import load_model, save_model
-    from condgrad.multi_model import MultiModel
-    from condgrad.paths import PathInfo, lasso_path, radius_path
-    from condgrad.problem import Problem
-    from condgrad.result import Result, Status
-    from condgrad.softmax_problem import SoftmaxProblem
-    from condgrad.trace import Progress, Trace
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Checkpoint",
-    "CompletionModel",
-    "CompletionProblem",
-    "ConstrainedClassifier",
-    "ConstrainedElasticNet",
-    "ConstrainedLasso",
-    "ConstrainedLassoCV",
-    "ConstrainedLogisticRegression",
-    "ConstrainedLogisticRegressionCV",
-    "ConstrainedRegressor",
-    "Evaluation",
-    "GeneralProblem",
-    "MatrixCompletion",
-    "MatrixCompletionCV",
-    "Model",
-    "MultiModel",
-    "PathInfo",
-    "Problem",
-    "Progress",
-    "RadiusWarning",
-    "Result",
-    "SoftmaxProblem",
-    "Status",
-    "Trace",
-    "constraints",
-    "estimators",
-    "lasso_path",
-    "load_model",
-    "losses",
-    "minimize",
-    "radius_max",
-    "radius_path",
-    "rules",
-    "sample_sizes",
-    "save_model",
-    "solvers",
-    "step_sizes",
-    "terms",
-    "theory",
-]
-
-
-# The module of each name that is not a module itself. Nothing is imported before it is asked for: numba and
-# scikit-learn take a second, which `condgrad --help` does not have.
-_HOMES = {
-    "Checkpoint": "checkpoint",
-    "CompletionModel": "completion_model",
-    "CompletionProblem": "completion",
-    "ConstrainedClassifier": "estimators",
-    "ConstrainedElasticNet": "estimators",
-    "ConstrainedLasso": "estimators",
-    "ConstrainedLassoCV": "estimators",
-    "ConstrainedLogisticRegression": "estimators",
-    "ConstrainedLogisticRegressionCV": "estimators",
-    "ConstrainedRegressor": "estimators",
-    "Evaluation": "evaluation",
-    "GeneralProblem": "general_problem",
-    "MatrixCompletion": "estimators",
-    "MatrixCompletionCV": "estimators",
-    "Model": "model",
-    "MultiModel": "multi_model",
-    "PathInfo": "paths",
-    "Problem": "problem",
-    "Progress": "trace",
-    "RadiusWarning": "estimators",
-    "Result": "result",
-    "SoftmaxProblem": "softmax_problem",
-    "Status": "result",
-    "Trace": "trace",
-    "lasso_path": "paths",
-    "load_model": "model_file",
-    "minimize": "minimize",
-    "radius_max": "estimators",
-    "radius_path": "paths",
-    "save_model": "model_file",
+# Nothing is imported before it is asked for: numba and scikit-learn take a second, which `condgrad --help` does not
+# have. Editors and type checkers read __init__.pyi.
+_NAMES_OF_MODULES = {
+    "run.checkpoint": ("Checkpoint",),
+    "run.minimize": ("minimize",),
+    "run.result": ("Result", "Status"),
+    "run.trace": ("Progress", "Trace"),
+    "problems.linear": ("Problem",),
+    "problems.general": ("GeneralProblem",),
+    "problems.softmax": ("SoftmaxProblem",),
+    "problems.completion": ("CompletionProblem",),
+    "problems.evaluation": ("Evaluation",),
+    "models.linear": ("Model",),
+    "models.multi": ("MultiModel",),
+    "models.completion": ("CompletionModel",),
+    "models.files": ("load_model", "save_model"),
+    "paths": ("PathInfo", "lasso_path", "radius_path"),
+    "estimators": (
+        "ConstrainedClassifier",
+        "ConstrainedElasticNet",
+        "ConstrainedLasso",
+        "ConstrainedLassoCV",
+        "ConstrainedLogisticRegression",
+        "ConstrainedLogisticRegressionCV",
+        "ConstrainedRegressor",
+        "MatrixCompletion",
+        "MatrixCompletionCV",
+        "RadiusWarning",
+        "radius_max",
+    ),
 }
+# Modules of the API, and where they lie.
+_MODULES = {
+    "constraints": "constraints",
+    "estimators": "estimators",
+    "losses": "losses",
+    "rules": "solvers.stochastic.renewal_rules",
+    "sample_sizes": "solvers.stochastic.atom_counts",
+    "solvers": "solvers",
+    "step_sizes": "solvers.step_sizes",
+    "terms": "problems.terms",
+    "theory": "theory",
+}
+_HOMES = {name: module for module, names in _NAMES_OF_MODULES.items() for name in names}
+
+__all__ = sorted([*_HOMES, *_MODULES])
 
 
-class _Package(types.ModuleType):
-    """The package, on which ``minimize`` is the function even after the module of its name was imported."""
+class _PublicModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Lets ``import condgrad.step_sizes`` find the module where it lies."""
 
-    @property
-    def minimize(self) -> Any:
-        """Return the function."""
-        return importlib.import_module("condgrad.minimize").minimize
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        is_elsewhere = package == __name__ and _MODULES.get(name, name) != name
+        return importlib.machinery.ModuleSpec(fullname, self) if is_elsewhere else None
 
-    @minimize.setter
-    def minimize(self, module: Any) -> None:
-        """Do nothing: the import of a module sets the attribute of its name, and would hide the function."""
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        module = importlib.import_module(f"{__name__}.{_MODULES[spec.name.rpartition('.')[2]]}")
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its own name back: it was executed under that."""
+        module.__spec__ = module.__spec__.loader_state if module.__spec__ else None
 
 
-sys.modules[__name__].__class__ = _Package
+sys.meta_path.append(_PublicModules())
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name in _MODULES:
+        value: Any = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    else:
         raise AttributeError(f"module 'condgrad' has no attribute {name!r}")
-    if name not in _HOMES:
-        return importlib.import_module(f"condgrad.{name}")
-    value = getattr(importlib.import_module(f"condgrad.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

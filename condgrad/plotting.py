@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from condgrad.result import Result
-from condgrad.trace import Trace
+from condgrad.run.result import Result
+from condgrad.run.trace import Trace
 
 __all__ = ["plot_coefficient_path", "plot_comparison", "plot_convergence", "plot_path_scores"]
 

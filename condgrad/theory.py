@@ -20,11 +20,11 @@ import numpy as np
 import scipy.sparse
 
 from condgrad import constraints as sets
-from condgrad import samples as outer
 from condgrad.linalg import convert
 from condgrad.linalg.matrix import Matrix
-from condgrad.problem import Problem
-from condgrad.sample_sizes import relevant_sample_size, top_sample_size
+from condgrad.problems import samples as outer
+from condgrad.problems.linear import Problem
+from condgrad.solvers.stochastic.atom_counts import relevant_sample_size, top_sample_size
 
 __all__ = [
     "Diameters",

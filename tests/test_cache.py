@@ -48,7 +48,7 @@ LOSS = """
 """
 USE = """
     import numpy as np
-    from condgrad import samples
+    from condgrad.problems import samples
     from {module} import Mine
     one = samples.Samples(Mine(), np.zeros(2), np.full(2, 0.5))
     print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
@@ -133,7 +133,7 @@ def test_a_nested_class_is_part_of_the_key(tmp_path, run):
     write(tmp_path / "outer.py", outer)
     use = """
         import numpy as np
-        from condgrad import samples
+        from condgrad.problems import samples
         from mine import Mine
         from outer import Twice
         one = samples.Samples(Twice(Twice(Mine())), np.zeros(2), np.full(2, 0.5))
@@ -166,7 +166,7 @@ def test_an_edit_of_the_package_changes_the_key(tmp_path, run):
     use = f"""
         import condgrad as cg
         import numpy as np
-        from condgrad import samples
+        from condgrad.problems import samples
         assert cg.__file__.startswith({str(tmp_path)!r}), cg.__file__
         one = samples.Samples(cg.losses.Squared(), np.zeros(2), np.full(2, 0.5))
         print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
@@ -177,7 +177,7 @@ def test_an_edit_of_the_package_changes_the_key(tmp_path, run):
     assert "0.5" in squared.read_text()
     squared.write_text(squared.read_text().replace("0.5", "1.5"))
     assert run(use) == ["1.5", "0"]
-    samples = tmp_path / "condgrad" / "samples.py"
+    samples = tmp_path / "condgrad" / "problems" / "samples.py"
     samples.write_text(samples.read_text() + "\n# an edit\n")
     assert run(use) == ["1.5", "0"]
     lasso = tmp_path / "condgrad" / "paths" / "lasso.py"
@@ -200,7 +200,8 @@ def test_what_is_edited_while_a_process_runs_is_not_kept_under_the_new_text(tmp_
     use = f"""
         import pathlib, time
         import numpy as np
-        from condgrad import losses, samples
+        from condgrad import losses
+        from condgrad.problems import samples
         loss = losses.Squared()
         file = pathlib.Path({str(squared)!r})
         time.sleep(0.05)
@@ -237,8 +238,8 @@ def test_no_folder_says_something_else_by_the_name_of_its_file():
         ("from condgrad.losses import huber", ["condgrad.losses.huber"]),
         ("from condgrad.losses import Huber", ["condgrad.losses"]),
         ("from condgrad.losses import (  # (\n Huber,\n huber as h)", ["condgrad.losses.huber", "condgrad.losses"]),
-        ("from condgrad import losses, \\\n    samples", ["condgrad.losses", "condgrad.samples"]),
-        ("import condgrad.samples as outer, sys; import os", ["condgrad.samples", "sys", "os"]),
+        ("from condgrad import losses, \\\n    problems", ["condgrad.losses", "condgrad.problems"]),
+        ("import condgrad.problems.samples as outer, sys; import os", ["condgrad.problems.samples", "sys", "os"]),
         ("if True: from ..losses import *", ["condgrad.losses"]),
     ],
 )  # fmt: skip
@@ -260,7 +261,8 @@ def test_a_module_that_is_gone_does_not_stop_others(tmp_path, run):
     write(tmp_path / "mine.py", LOSS.format(factor="3.0"))
     ours = """
         import numpy as np
-        from condgrad import losses, samples
+        from condgrad import losses
+        from condgrad.problems import samples
         one = samples.Samples(losses.Squared(), np.zeros(2), np.full(2, 0.5))
         print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
     """
@@ -283,7 +285,9 @@ def test_a_module_may_work_while_it_is_imported(tmp_path, run):
 
         result = sum(threads.run(task, np.array([0, 2, 4])))
     """
-    imports = "import time\nimport numpy as np\nfrom condgrad import samples\nfrom condgrad.linalg import threads\n"
+    imports = (
+        "import time\nimport numpy as np\nfrom condgrad.problems import samples\nfrom condgrad.linalg import threads\n"
+    )
     (tmp_path / "mine.py").write_text(imports + textwrap.dedent(LOSS.format(factor="3.0")) + textwrap.dedent(work))
     use = """
         import mine
@@ -297,7 +301,8 @@ def test_a_module_may_work_while_it_is_imported(tmp_path, run):
 
 FIT = """
     import numpy as np
-    from condgrad import losses, samples
+    from condgrad import losses
+    from condgrad.problems import samples
     one = samples.Samples(losses.Squared(), np.zeros(2), np.full(2, 0.5))
     print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
 """
@@ -414,7 +419,7 @@ def prebuilt(tmp_path, run):
 def test_a_kernel_of_the_wheel_is_found(tmp_path, run, prebuilt):
     assert run(FIT) == ["0.5", "1"]
     assert files(tmp_path) == []
-    file = tmp_path / "condgrad" / "samples.py"
+    file = tmp_path / "condgrad" / "problems" / "samples.py"
     os.utime(file, (1e9, 1e9))
     assert run(FIT) == ["0.5", "1"], "what an installation does to file times plays no part"
 

@@ -6,11 +6,11 @@ import scipy.sparse
 from certificates import HAS_LONG, LONG, Drawn, Truth, check, improved, judge
 
 import condgrad as cg
-from condgrad import samples as outer
 from condgrad.constraints import Atom
-from condgrad.evaluation import Evaluation, certify, vertex_rounding
 from condgrad.linalg.matrix import Matrix
-from condgrad.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
+from condgrad.linalg.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
+from condgrad.problems import samples as outer
+from condgrad.problems.evaluation import Evaluation, certify, vertex_rounding
 
 needs_long = pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
 

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
-from condgrad.sealed_file import pack, unpack, write_file
+from condgrad.run.sealed_file import pack, unpack, write_file
 
 SETTINGS = {"tol": 1e-13, "random_state": 3, "evaluate_every": 5}
 
@@ -159,7 +159,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch,
 
     problem = make_problem()
     plain = cg.minimize(problem, "fw", max_steps=5, **SETTINGS)
-    monkeypatch.setattr("condgrad.checkpoint.write_file", full)
+    monkeypatch.setattr("condgrad.run.checkpoint.write_file", full)
     with pytest.warns(RuntimeWarning, match="could not be written .No space left.*no file to go on from"):
         result = cg.minimize(
             problem, "fw", max_steps=5, checkpoint=cg.Checkpoint(tmp_path / "run.npz", every=every), **SETTINGS

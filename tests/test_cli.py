@@ -18,8 +18,8 @@ import scipy.sparse
 import condgrad as cg
 from condgrad.cli import main
 from condgrad.cli.program import make_parser
-from condgrad.model import class_values
-from condgrad.sealed_file import pack, unpack
+from condgrad.models.linear import class_values
+from condgrad.run.sealed_file import pack, unpack
 
 ROOT = Path(__file__).parents[1]
 N, D = 60, 8
@@ -432,7 +432,7 @@ def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train
 
 @pytest.mark.parametrize("n_solved", [2, 4])
 def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, train, tmp_path, monkeypatch, n_solved):
-    module, solved = sys.modules["condgrad.minimize"], []
+    module, solved = sys.modules["condgrad.run.minimize"], []
     real = module.minimize
 
     def minimize(*arguments, **settings):

@@ -30,7 +30,7 @@ from condgrad.compiled import (
     where,
 )
 from condgrad.losses import loss
-from condgrad.progress import line_writer
+from condgrad.run.progress import line_writer
 
 compiled_only = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 

@@ -5,12 +5,12 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
-from condgrad import samples as outer
-from condgrad.completion.biases import Biases, best_biases
-from condgrad.completion.factor_fit import FactorFit
 from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.lanczos import Lanczos
+from condgrad.problems import samples as outer
+from condgrad.problems.completion.biases import Biases, best_biases
+from condgrad.problems.completion.factor_fit import FactorFit
 
 SHAPE = (30, 20)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import condgrad as cg
-from condgrad.active_set import AtomStack
 from condgrad.paths.radius_search import radius_at
-from condgrad.taylor_model import model_for
+from condgrad.problems.active_set import AtomStack
+from condgrad.solvers.full_pass.taylor_model import model_for
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 8))

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import references
 import scipy.sparse
+from condgrad.step_sizes import Backtracking, OpenLoop, ShortStep
 
 import condgrad as cg
-from condgrad.segment import towards
+from condgrad.problems.segment import towards
 from condgrad.solvers import AwayStep, BlendedPairwise, FrankWolfe, Pairwise
-from condgrad.step_sizes import Backtracking, OpenLoop, ShortStep
 
 LINEAR = {
     "away": AwayStep,

@@ -36,7 +36,7 @@ CHOICES = {
     for name, value in PUBLIC.items()
     if name.split(".")[1] in FAMILIES
     and inspect.isclass(value)
-    and value.__module__.rsplit(".", 1)[-1] not in {"_protocol", "_stochastic", "vertices"}
+    and value.__module__.rsplit(".", 1)[-1] not in {"_protocol", "base", "vertices"}
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condgrad.compiled import kernel
-from condgrad.elementary import exp, log1p_of_fraction
+from condgrad.compiled.elementary import exp, log1p_of_fraction
 
 
 @kernel

@@ -13,8 +13,9 @@ from references import FORMULAS, Reference, l1_vertices
 
 import condgrad as cg
 from condgrad import theory
-from condgrad.sampling import Batch, Chances, Uniform
-from condgrad.solvers import _parts, _stochastic
+from condgrad.solvers.stochastic import _parts
+from condgrad.solvers.stochastic import base as stochastic
+from condgrad.solvers.stochastic.sampling import Batch, Chances, Uniform
 
 N, D = 6, 4
 
@@ -22,7 +23,7 @@ N, D = 6, 4
 @pytest.fixture(autouse=True)
 def by_hand(monkeypatch):
     """Steps run as ordinary Python here."""
-    monkeypatch.setattr(_stochastic, "run_block", _stochastic.interpreted)
+    monkeypatch.setattr(stochastic, "run_block", stochastic.interpreted)
 
 
 class Listening:
@@ -386,7 +387,7 @@ def test_momentum_is_the_running_average_of_unbiased_gradients():
     problem, X, y, _ = make(seed=20)
     listening = problem.constraint._lmo.__self__
     run = cg.solvers.Momentum().init(problem, None, 21)
-    draws = _stochastic.Sampler(N, "batch", np.random.default_rng(21)).draw(np.ones(60, dtype=int)).indices
+    draws = stochastic.Sampler(N, "batch", np.random.default_rng(21)).draw(np.ones(60, dtype=int)).indices
     rho = 4.0 / (np.arange(1, 61) + 8.0) ** (2.0 / 3.0)
     gradients, by_coordinate = [], np.zeros(N)
     for t in range(60):

@@ -32,9 +32,12 @@ def test_help_of_the_command_line_leaves_them_alone_too():
 
 
 def test_a_function_is_imported_before_the_module_of_its_name_and_after():
-    assert run_python("import condgrad as cg; import condgrad.minimize; print(callable(cg.minimize))").strip() == "True"
+    assert (
+        run_python("import condgrad as cg; import condgrad.run.minimize; print(callable(cg.minimize))").strip()
+        == "True"
+    )
     assert run_python(
-        "from condgrad.minimize import minimize as f; import condgrad as cg; print(f is cg.minimize)"
+        "from condgrad.run.minimize import minimize as f; import condgrad as cg; print(f is cg.minimize)"
     ) == ("True\n")
 
 
@@ -46,7 +49,7 @@ def test_public_names_are_listed_and_resolve():
 
 
 def test_a_public_function_is_not_hidden_by_the_module_of_its_name():
-    # Importing the submodule condgrad.minimize sets the attribute `minimize` of the package to the module.
+    # Importing the submodule condgrad.run.minimize sets the attribute `minimize` of the package to the module.
     modules = [f"condgrad.{module.name}" for module in pkgutil.iter_modules(condgrad.__path__)]
     show = "print(*(name for name in condgrad.__all__ if inspect.ismodule(getattr(condgrad, name))))"
     alone = run_python(f"import condgrad, inspect; {show}")

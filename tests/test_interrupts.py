@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import condgrad as cg
-from condgrad.interrupts import Interrupts
 from condgrad.paths.radius_search import radius_at
+from condgrad.run.interrupts import Interrupts
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 6))

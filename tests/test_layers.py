@@ -1,4 +1,4 @@
-"""Imports only point down the layers of the architecture, and optional packages stay optional."""
+"""Imports only point down the floors of the house, never in a circle, and optional packages stay optional."""
 
 import ast
 from pathlib import Path
@@ -7,75 +7,30 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "condgrad"
 
-# Name of a module or folder of condgrad -> layer. A new one is added here, at the lowest layer that can hold it.
-LAYERS = {
-    "compiled": 0,
-    "elementary": 1,
-    "names": 1,
-    "ids": 1,
-    "rounding": 1,
-    "linalg": 1,
-    "losses": 2,
-    "constraints": 2,
-    "samples": 3,
-    "sampling": 3,
-    "completion": 3,
-    "finite_sum": 3,
-    "active_atoms": 3,
-    "evaluation": 3,
-    "face": 3,
-    "point": 3,
-    "vector_problem": 3,
-    "prediction_point": 3,
-    "problem": 3,
-    "segment": 3,
-    "active_set": 3,
-    "curvature": 3,
-    "taylor_model": 3,
-    "taylor_points": 3,
-    "terms": 3,
-    "general_point": 3,
-    "general_problem": 3,
-    "softmax_problem": 3,
-    "rules": 3,
-    "coordinates": 3,
-    "sample_sizes": 3,
-    "solvers": 4,
-    "step_sizes": 4,
-    "minimize": 5,
-    "choice": 5,
-    "result": 5,
-    "trace": 5,
-    "interrupts": 5,
-    "progress": 5,
-    "sealed_file": 1,
-    "checkpoint": 5,
-    "model": 6,
-    "completion_model": 6,
-    "model_file": 6,
-    "multi_model": 6,
-    "theory": 5,
-    "paths": 5,
-    "estimators": 6,
-    "dask": 6,
-    "cli": 6,
-    "warmup": 6,
-    "plotting": 6,
-    "testing": 6,
-    "datasets": 6,
-}
-STRANGERS = {("losses", "constraints"), ("constraints", "losses")}  # same layer, and know nothing of each other
-SHARED_BY_SOLVERS = {
-    "_columns",
-    "_parts",
-    "_protocol",
-    "_stochastic",
-    "_table",
-}  # the only files of solvers/ that a solver may import
+# From the ground up. A folder may import what stands before it; those on one line know nothing of each other.
+FLOORS = [
+    {"compiled"},
+    {"linalg"},
+    {"losses", "constraints"},
+    {"problems"},
+    {"solvers"},
+    {"run"},
+    {"paths"},
+    {"models", "theory", "datasets", "plotting"},
+    {"estimators", "testing"},
+    {"cli"},
+]
+HEIGHT = {name: k for k, names in enumerate(FLOORS) for name in names}
+MOST_ENTRIES = 15
 OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars", "pyarrow", "pooch"}
-SERVES = {"dask": {"dask"}, "plotting": {"matplotlib"}, "progress": {"rich"}}  # module -> what it may import
+SERVES = {"plotting": {"matplotlib"}, "run/progress": {"rich"}}  # module -> what it may import at once
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+# What several solvers share: a solver imports these, and no other solver.
+SHARED_BY_SOLVERS = {
+    "base", "face", "taylor_model", "step_sizes", "sampling", "coordinates", "renewal_rules", "atom_counts",
+    "_columns", "_parts", "_table",
+}  # fmt: skip
 
 
 def absolute_imports(node, parts):
@@ -102,28 +57,63 @@ def statements(tree, *, at_import_time=False):
             yield from statements(node, at_import_time=at_import_time)
 
 
+def parts_of(path):
+    """("solvers", "full_pass", "pairwise") for solvers/full_pass/pairwise.py, (..., "__init__") for a folder."""
+    return path.relative_to(PACKAGE).with_suffix("").parts
+
+
+def test_the_house_has_few_rooms():
+    rooms = {path.stem for path in PACKAGE.iterdir() if path.stem not in ("__pycache__", "__init__", "py")}
+    assert rooms == set(HEIGHT), "condgrad/ and the floors above must name the same folders."
+    assert len(rooms) <= MOST_ENTRIES
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_down(path):
-    # ("solvers", "pairwise") for solvers/pairwise.py, ("solvers", "__init__") for the folder itself.
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    parts = parts_of(path)
     name, stem = parts[0], parts[-1]
-    assert name in LAYERS, f"condgrad/{name} has no layer: add it to LAYERS at the top of {Path(__file__).name}."
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in statements(tree):
         for target in absolute_imports(node, parts):
             top, *rest = target.split(".")
-            if top != "condgrad":
+            if top != "condgrad" or rest == ["__version__"] or (not rest and name == "cli"):
                 continue
             where = f"{path.relative_to(PACKAGE.parent)}, line {node.lineno}: "
-            other = rest[0] if rest else ""
-            if other not in LAYERS:  # `import condgrad`, or a name of its __init__: everything at once
-                assert LAYERS[name] == 6, where + f"import the module that defines what you need, not {target}."
-                continue
-            assert LAYERS[other] <= LAYERS[name], where + f"{name} (layer {LAYERS[name]}) imports {target}, above it."
-            assert (name, other) not in STRANGERS, where + f"{name} must know nothing of {other}."
-            if name == other == "solvers" and stem not in SHARED_BY_SOLVERS | {"__init__"}:
-                assert rest[1] in SHARED_BY_SOLVERS, where + f"a solver imports another ({target}): move it down."
+            assert rest and rest[0] in HEIGHT, where + f"import the module that defines what you need, not {target}."
+            other = rest[0]
+            assert other == name or HEIGHT[other] < HEIGHT[name], where + f"{name} imports {target}, not below it."
+            if name == other == "solvers" and len(parts) == 3 and stem not in SHARED_BY_SOLVERS | {"__init__"}:
+                assert SHARED_BY_SOLVERS & set(rest), where + f"a solver imports another ({target}): move it down."
     for node in statements(tree, at_import_time=True):
         packages = {target.split(".")[0] for target in absolute_imports(node, parts)}
-        extra = packages & OPTIONAL - SERVES.get(name, set())
+        extra = packages & OPTIONAL - SERVES.get("/".join(parts), set())
         assert not extra, f"{path.name}, line {node.lineno}: import {extra} inside the function that needs it."
+
+
+def test_no_module_imports_itself_in_the_end():
+    """No circle, not even one that is hidden inside functions or behind TYPE_CHECKING."""
+    graph = {}
+    modules = {".".join(("condgrad", *parts_of(path))).removesuffix(".__init__"): path for path in FILES}
+    for module, path in modules.items():
+        named = (
+            target
+            for node in statements(ast.parse(path.read_text(encoding="utf-8")))
+            for target in absolute_imports(node, parts_of(path))
+        )
+        # `from condgrad.losses import Huber` is an import of condgrad.losses, and of no submodule.
+        graph[module] = {found for t in named if (found := t if t in modules else t.rpartition(".")[0]) in modules}
+    done, way = set(), []
+
+    def visit(module):
+        if module in way:
+            pytest.fail("a circle of imports: " + " -> ".join([*way[way.index(module) :], module]))
+        if module in done:
+            return
+        way.append(module)
+        for other in sorted(graph[module] - {module}):
+            visit(other)
+        way.pop()
+        done.add(module)
+
+    for module in graph:
+        visit(module)

@@ -15,10 +15,11 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
-from condgrad import Status, choice
+from condgrad import Status
 from condgrad.compiled import stopwatch
+from condgrad.solvers import auto
 
-loop = importlib.import_module("condgrad.minimize")  # the name condgrad.minimize is the function
+loop = importlib.import_module("condgrad.run.minimize")
 EVERY_STEP = 1e-9
 DETERMINISTIC = ["fw", "away", "pairwise", "bpcg"]
 
@@ -558,18 +559,18 @@ def test_auto_takes_no_stochastic_solver_with_an_intercept_or_without_convexity(
         (sigmoid, False, False),
     ):
         problem = cg.Problem(X, targets, loss, cube, intercept=intercept)
-        assert ("sfw" in choice.estimates(problem, 1e-2)) is expected
+        assert ("sfw" in auto.estimates(problem, 1e-2)) is expected
 
 
 def test_estimated_work_is_what_the_module_says():
     X, y = np.ones((40, 5)), np.sign(np.arange(40) - 20.5)
     cube = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.LinfBall(1.0))
-    work = choice.estimates(cube, 1e-4)
+    work = auto.estimates(cube, 1e-4)
     assert work["corrective"] == 13 * (3 * 200 + 40 * 25 / 8)
     assert work["bpcg"] == pytest.approx(300 * (2 * 200 + 30 * 40))
     assert work["sfw"] == pytest.approx(200 * (3 * 200 + 30 * 40 + 100 * 5))
     k_sparse = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.KSparsePolytope(2, 1.0))
-    assert choice.estimates(k_sparse, 1e-4)["corrective"] == 23 * 13 * 200 + 17 * 40 * 13**3
+    assert auto.estimates(k_sparse, 1e-4)["corrective"] == 23 * 13 * 200 + 17 * 40 * 13**3
 
 
 def test_names_and_objects_are_the_same_solvers():

@@ -9,7 +9,7 @@ import scipy.sparse
 import condgrad as cg
 from condgrad.datasets import simulate_regression
 from condgrad.plotting import plot_coefficient_path, plot_comparison, plot_convergence, plot_path_scores
-from condgrad.trace import Progress
+from condgrad.run.trace import Progress
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 pyplot.switch_backend("agg")

@@ -10,7 +10,8 @@ import scipy.stats
 import condgrad as cg
 from condgrad import sample_sizes
 from condgrad.linalg.scaled import Scaled
-from condgrad.solvers import Randomized, _stochastic
+from condgrad.solvers import Randomized
+from condgrad.solvers.stochastic import base as stochastic
 from condgrad.testing.solvers import certified_optimum, tiny_data
 
 FORMS = {
@@ -42,7 +43,7 @@ def problem_of(loss=None, constraint="l1", form="csc", n=14, d=10, weighted=Fals
 @pytest.fixture
 def interpreted(monkeypatch):
     """Run steps in Python: a step is compiled for every combination, which takes seconds each."""
-    monkeypatch.setattr(_stochastic, "run_block", _stochastic.interpreted)
+    monkeypatch.setattr(stochastic, "run_block", stochastic.interpreted)
 
 
 def iterates(problem, solver, steps, **settings):
@@ -161,7 +162,7 @@ def test_forms_of_data_give_the_same_run():
 def test_compiled_runs_equal_interpreted_ones(loss, constraint, intercept, monkeypatch):
     problem = problem_of(loss, constraint, intercept=intercept)
     compiled = iterates(problem, Randomized(sample_size=2, step_tol=1e-12), 30)
-    monkeypatch.setattr(_stochastic, "run_block", _stochastic.interpreted)
+    monkeypatch.setattr(stochastic, "run_block", stochastic.interpreted)
     np.testing.assert_allclose(iterates(problem, Randomized(sample_size=2, step_tol=1e-12), 30), compiled, atol=1e-9)
 
 
@@ -194,7 +195,7 @@ def test_same_seed_same_run_however_steps_are_cut_into_blocks(solver, monkeypatc
         return cg.minimize(problem_of(), solver, tol=0.0, random_state=3, **({"max_steps": 400} | settings))
 
     first = run()
-    monkeypatch.setattr(_stochastic, "_BLOCK_SECONDS", 1e-7)
+    monkeypatch.setattr(stochastic, "_BLOCK_SECONDS", 1e-7)
     second = run()
     assert first.w.tobytes() == second.w.tobytes()
     assert np.array_equal(first.trace.objective, second.trace.objective)
@@ -220,7 +221,7 @@ def test_auto_goes_over_to_cached_products_where_they_pay():
 
 
 def test_a_full_cache_brings_residuals_back(interpreted, monkeypatch):
-    monkeypatch.setattr("condgrad.coordinates._CACHED", 20)  # two columns
+    monkeypatch.setattr("condgrad.solvers.stochastic.coordinates._CACHED", 20)  # two columns
     problem = problem_of()
     found = iterates(problem, Randomized(sample_size=6, gradient="covariates"), 30)
     expected = iterates(problem, Randomized(sample_size=6, gradient="residuals"), 30)

@@ -9,8 +9,15 @@ import pytest
 import scipy.sparse as sp
 
 import condgrad as cg
-from condgrad import sampling
-from condgrad.sampling import METHODS, Sampler, alias_table, as_generator, check_method, resolve_batch_size
+from condgrad.solvers.stochastic import sampling
+from condgrad.solvers.stochastic.sampling import (
+    METHODS,
+    Sampler,
+    alias_table,
+    as_generator,
+    check_method,
+    resolve_batch_size,
+)
 
 N = 10
 IMPORTANCE = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 7.5])

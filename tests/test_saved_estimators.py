@@ -8,7 +8,7 @@ import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
 import condgrad as cg
-from condgrad.sealed_file import unpack
+from condgrad.run.sealed_file import unpack
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 4))

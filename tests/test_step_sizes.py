@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
+from condgrad.step_sizes import Backtracking, ExactLineSearch, OpenLoop, ShortStep, StepSize
 
 import condgrad as cg
 from condgrad.linalg.convert import as_number
-from condgrad.prediction_point import PredictionPoint
-from condgrad.segment import away_from, between, towards
+from condgrad.problems.linear_point import PredictionPoint
+from condgrad.problems.segment import away_from, between, towards
 from condgrad.solvers import AwayStep, FrankWolfe, Pairwise
-from condgrad.step_sizes import Backtracking, ExactLineSearch, OpenLoop, ShortStep, StepSize
 
 LOSSES = {
     "Squared": cg.losses.Squared(),
@@ -245,6 +245,6 @@ def test_settings_get_a_sentence(make, sentence):
 
 def test_step_size_must_be_a_rule():
     with pytest.raises(
-        TypeError, match=r"^step_size must be a rule of condgrad.step_sizes such as OpenLoop\(\); got 0.1\.$"
+        TypeError, match=r"^step_size must be a rule of condgrad.solvers.step_sizes such as OpenLoop\(\); got 0.1\.$"
     ):
         FrankWolfe(step_size=0.1)

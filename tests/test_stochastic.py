@@ -19,8 +19,8 @@ from condgrad.linalg.arrays import ArrayVector
 from condgrad.linalg.max_tree import MaxTree
 from condgrad.linalg.scaled import Scaled
 from condgrad.linalg.vectors import DenseVector
-from condgrad.sampling import Sampler
-from condgrad.solvers import _stochastic
+from condgrad.solvers.stochastic import base as stochastic
+from condgrad.solvers.stochastic.sampling import Sampler
 
 FORMULAS = FORMULAS | {
     "SigmoidSquared": (
@@ -383,7 +383,7 @@ def iterates(solver, problem, count, seed, w0=None):
 @pytest.fixture
 def by_hand(monkeypatch):
     """Run the steps as ordinary Python: no compilation, so that every combination can be tried."""
-    monkeypatch.setattr(_stochastic, "run_block", _stochastic.interpreted)
+    monkeypatch.setattr(stochastic, "run_block", stochastic.interpreted)
 
 
 def check_against_box(solver, box_of, sizes, problem, box, seed, importance=None):
@@ -536,7 +536,7 @@ def test_atoms_from_a_users_oracle(by_hand):
 
 
 def as_vectors(monkeypatch, tree):
-    monkeypatch.setattr(_stochastic.Parts, "_tree_pays", lambda self: tree)
+    monkeypatch.setattr(stochastic.Parts, "_tree_pays", lambda self: tree)
 
 
 def estimate_of(run):
@@ -550,7 +550,7 @@ def test_compiled_is_interpreted(monkeypatch, name):
     solver = case(name, 14, 120)[0]
     as_vectors(monkeypatch, True)
     compiled = list(iterates(solver, problem, 120, 0))
-    monkeypatch.setattr(_stochastic, "run_block", _stochastic.interpreted)
+    monkeypatch.setattr(stochastic, "run_block", stochastic.interpreted)
     np.testing.assert_allclose(list(iterates(solver, problem, 120, 0)), compiled, rtol=0, atol=1e-12)
 
 
@@ -595,7 +595,7 @@ def test_same_seed_same_run(by_hand, name):
 def test_blocks_do_not_change_the_run(monkeypatch, name, refresh):
     """Bit for bit the same, in blocks of one step, of seven, and of as many as there is time for."""
     problem, _ = make(kind="csr")
-    monkeypatch.setattr(_stochastic, "_REFRESH_EPOCHS", refresh)
+    monkeypatch.setattr(stochastic, "_REFRESH_EPOCHS", refresh)
     solver = case(name, 14, 1)[0]
     ends, counts = [], []
     for most in (1, 7, np.inf):
@@ -824,7 +824,7 @@ def drift(name, steps, **settings):
 @pytest.mark.parametrize("name", ["sfw", "saga", "lu-freund", "sfw-away", "sfw-pairwise"])
 def test_estimate_stays_the_sum_it_stands_for(monkeypatch, name, refresh):
     """After 2e6 steps, on the refresh schedule (every 5000 steps here) and without any refresh."""
-    monkeypatch.setattr(_stochastic, "_REFRESH_EPOCHS", refresh)
+    monkeypatch.setattr(stochastic, "_REFRESH_EPOCHS", refresh)
     run, off, off_along = drift(name, 2_000 if numba.config.DISABLE_JIT else 2_000_000)
     assert off <= 1e-8
     assert off_along <= 1e-8
@@ -839,7 +839,7 @@ def test_estimate_stays_the_sum_it_stands_for(monkeypatch, name, refresh):
 
 def test_refresh_comes_every_hundred_epochs(monkeypatch):
     """100 epochs of 14 samples are 1400: with batches of 3, a refresh after every 467 steps."""
-    assert _stochastic._REFRESH_EPOCHS == 100
+    assert stochastic._REFRESH_EPOCHS == 100
     problem, _ = make(kind="csr")
     at = []
     plain = cg.solvers.SFW.resynchronise
@@ -924,8 +924,8 @@ def test_known_gap_follows_the_gap(larger, name):
 def test_a_failed_certificate_backs_off(monkeypatch, larger, evaluations):
     """An estimate that is always wrong costs one pass an epoch at most, then one each time the run has grown by 10%."""
     problem, _ = larger
-    monkeypatch.setattr(_stochastic.Run, "known_gap", 0.0)
-    monkeypatch.setattr(_stochastic, "_BLOCK_SECONDS", 0.0)  # ask after every step
+    monkeypatch.setattr(stochastic.Run, "known_gap", 0.0)
+    monkeypatch.setattr(stochastic, "_BLOCK_SECONDS", 0.0)  # ask after every step
     result = cg.minimize(problem, "sfw", tol=1e-12, evaluate_every=1e9, max_steps=6000, random_state=0)
     assert result.status is Status.MAX_STEPS
     certified = result.trace.step[1:-1]
@@ -1023,7 +1023,7 @@ def test_limits(by_hand, name):
         ({"batch_size": math.nan}, ValueError, "got nan"),
         ({"sampling": "random"}, ValueError, "sampling must be one of replacement, batch, epoch, blocks, cyclic"),
         ({"sampling": 3}, ValueError, "sampling must be one of .*; got 3"),
-        ({"step_size": 0.1}, TypeError, "step_size must be a rule of condgrad.step_sizes; got 0.1"),
+        ({"step_size": 0.1}, TypeError, "step_size must be a rule of condgrad.solvers.step_sizes; got 0.1"),
         ({"step_size": step_sizes.ExactLineSearch()}, TypeError, "stochastic solvers cannot use it"),
     ],
 )

@@ -6,10 +6,10 @@ import scipy.sparse
 
 import condgrad as cg
 from condgrad import active_set, constraints, losses, rules, theory
-from condgrad import samples as outer
-from condgrad.evaluation import Wanted
+from condgrad.problems import samples as outer
+from condgrad.problems.evaluation import Wanted
 from condgrad.solvers import TUFW
-from condgrad.taylor_model import model_for, needs_few_features
+from condgrad.solvers.full_pass.taylor_model import model_for, needs_few_features
 
 N, D = 60, 7
 RULES = [

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import condgrad as cg
-from condgrad.active_atoms import active_atoms, short_step
 from condgrad.compiled import kernel
 from condgrad.constraints import Atom
 from condgrad.linalg import scaled as scales
@@ -17,6 +16,7 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.max_tree import AbsScore, GroupScore, MaxTree, NegativeScore, WeightedScore, max_tree
 from condgrad.linalg.scaled import Scaled, scaled
 from condgrad.linalg.vectors import DenseVector
+from condgrad.problems.active_atoms import active_atoms, short_step
 
 D = 11
 WEIGHTS = np.linspace(0.5, 2.0, D)

@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 import condgrad as cg
 from condgrad import datasets
 from condgrad.linalg.matrix import Matrix
-from condgrad.solvers._stochastic import run_block
+from condgrad.solvers.stochastic.base import run_block
 
 TARGET = 1.3
 SOURCE = pathlib.Path(__file__).with_name("loops.c")

@@ -30,7 +30,8 @@ import numba
 import numpy as np
 
 import condgrad as cg
-from condgrad import datasets, sampling
+from condgrad import datasets
+from condgrad.solvers.stochastic import sampling
 
 RADIUS = 50.0
 N, PER_ROW = 20_000, 50

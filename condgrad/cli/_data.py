@@ -64,7 +64,7 @@ def read_data(args: Any, *, labels: bool, model: Any = None) -> Data:
 
 def encode_targets(y: Any, loss: Any, classes: Any = None) -> tuple[np.ndarray, tuple | None]:
     """Return the targets as the loss wants them, and the labels of its two classes (None for other losses)."""
-    from condgrad.model import class_values
+    from condgrad.models.linear import class_values
 
     values = class_values(loss)
     if values is None:

@@ -45,7 +45,7 @@ def save_plot(ax: Any, file: str) -> None:
     """Write the figure of ``ax`` and close it."""
     import matplotlib.pyplot as plt
 
-    from condgrad.sealed_file import write_file
+    from condgrad.run.sealed_file import write_file
 
     buffer = io.BytesIO()
     ax.figure.savefig(buffer, format=Path(file).suffix[1:].lower(), dpi=150)

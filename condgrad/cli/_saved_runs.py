@@ -37,7 +37,7 @@ class SavedRun:
                  "afresh.")  # fmt: skip
         if self.path is None:
             return None
-        from condgrad.checkpoint import Checkpoint
+        from condgrad.run.checkpoint import Checkpoint
 
         if not self.args.resume:
             self.path.unlink(missing_ok=True)

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     from sklearn.exceptions import ConvergenceWarning
 
     from condgrad.cli._entries import predict_entries, read_entries
-    from condgrad.model_file import save_model
+    from condgrad.models.files import save_model
 
     data = read_entries(args, args.data)
     test = None if args.test is None else read_entries(args, args.test)
@@ -105,7 +105,7 @@ def _estimator(args: argparse.Namespace) -> Any:
         raise ValueError("--radii are those that --cv chooses from; use --radius, or add --cv K.")
     from condgrad.estimators import MatrixCompletion, MatrixCompletionCV
     from condgrad.losses import Poisson
-    from condgrad.model import class_values
+    from condgrad.models.linear import class_values
 
     if class_values(loss) is not None or isinstance(loss, Poisson):
         raise ValueError(f"complete predicts the entries themselves, and {type(loss).__name__} does not; use huber, "

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._radii import radius_grid
-    from condgrad.model import class_values
+    from condgrad.models.linear import class_values
 
     loss, (make_set, has_radius) = options.loss_of(args.loss), options.set_maker(args.set)
     if not has_radius:
@@ -122,9 +122,9 @@ class _Scores:
 
     def fill(self, X: Any, y: Any, fold_of: Any, sets: list[Any], solver: Any, settings: dict[str, Any]) -> Any:
         """Solve every fold, and return why the first run that did not converge ended, or CONVERGED."""
-        from condgrad.interrupts import Interrupts
-        from condgrad.progress import line_writer
-        from condgrad.result import Status
+        from condgrad.run.interrupts import Interrupts
+        from condgrad.run.progress import line_writer
+        from condgrad.run.result import Status
 
         n_folds, status, began = int(fold_of.max()) + 1, Status.CONVERGED, time.perf_counter()
         with contextlib.ExitStack() as stack:
@@ -146,10 +146,10 @@ class _Scores:
     def _fold(self, X: Any, y: Any, held_out: Any, sets: list[Any], solver: Any, settings: dict[str, Any]) -> Any:
         import numpy as np
 
-        from condgrad.minimize import minimize
-        from condgrad.problem import Problem
-        from condgrad.result import Status
-        from condgrad.trace import count_nonzero
+        from condgrad.problems.linear import Problem
+        from condgrad.run.minimize import minimize
+        from condgrad.run.result import Status
+        from condgrad.run.trace import count_nonzero
 
         problem = Problem(X[~held_out], y[~held_out], self.function, sets[0], intercept=self.args.intercept)
         X_out, y_out, w = X[held_out], y[held_out], None

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.out, args.plot, force=args.force or saved.is_resumed)
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
-    from condgrad.model import class_values
+    from condgrad.models.linear import class_values
 
     loss, constraint = options.loss_of(args.loss), options.set_maker(args.set)[0](args.radius)
     solver = options.solver_of(args.solver)

@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
 
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
-    from condgrad.model import class_values
-    from condgrad.sealed_file import pack, write_file
+    from condgrad.models.linear import class_values
+    from condgrad.run.sealed_file import pack, write_file
 
     radii, alphas = parse_numbers(args.radii, "--radii"), parse_numbers(args.alphas, "--alphas")
     loss, (make_set, has_radius) = options.loss_of(args.loss), options.set_maker(args.set)
@@ -126,7 +126,7 @@ def _points(args: argparse.Namespace, n_points: int) -> Iterator[Callable[[Any],
     if args.quiet:
         yield None
         return
-    from condgrad.progress import line_writer
+    from condgrad.run.progress import line_writer
 
     with line_writer() as (write, is_live):
         began = time.perf_counter()

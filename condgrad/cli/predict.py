@@ -46,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
     args.out = None if args.out == "-" else args.out
     check_outputs(args.out, force=args.force)
     from condgrad.cli._data import encode_targets, read_data
-    from condgrad.completion_model import CompletionModel
-    from condgrad.model_file import load_model
-    from condgrad.multi_model import MultiModel
-    from condgrad.sealed_file import write_file
+    from condgrad.models.completion import CompletionModel
+    from condgrad.models.files import load_model
+    from condgrad.models.multi import MultiModel
+    from condgrad.run.sealed_file import write_file
 
     if args.json and args.out is None:
         raise ValueError("--json prints the scores on standard output; give --out FILE for the predictions.")
@@ -89,7 +89,7 @@ def _named(name: str, values: Any, classes: Any) -> dict[str, Any]:
 def _predict_entries(args: argparse.Namespace, model: Any) -> int:
     """Predict places of a completed matrix, write, report."""
     from condgrad.cli._entries import predict_entries, read_entries
-    from condgrad.sealed_file import write_file
+    from condgrad.run.sealed_file import write_file
 
     for option, value in (("--target", args.target), ("--n-features", args.n_features)):
         if value is not None:

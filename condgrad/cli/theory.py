@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--tol must be a positive number; got {args.tol}.")
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
-    from condgrad.model import class_values
+    from condgrad.models.linear import class_values
 
     loss, constraint = options.loss_of(args.loss), options.set_maker(args.set)[0](args.radius)
     data = read_data(args, labels=class_values(loss) is not None)

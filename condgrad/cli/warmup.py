@@ -28,9 +28,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the fits, one after the other."""
-    from condgrad.names import suggestion
-    from condgrad.progress import line_writer
-    from condgrad.warmup import common_fits
+    from condgrad.cli._warm_fits import common_fits
+    from condgrad.linalg.names import suggestion
+    from condgrad.run.progress import line_writer
 
     fits = common_fits()
     if args.list:

@@ -3,49 +3,53 @@
 from typing import Any
 
 from condgrad.constraints._protocol import ConstraintSet, best_vertex, constraint_set
-from condgrad.constraints.birkhoff import Birkhoff
-from condgrad.constraints.box import Box
-from condgrad.constraints.convex_hull import ConvexHull
-from condgrad.constraints.convex_hull_of_union import ConvexHullOfUnion
-from condgrad.constraints.ellipsoid import Ellipsoid
-from condgrad.constraints.fantope import Fantope
-from condgrad.constraints.flow_polytope import FlowPolytope
-from condgrad.constraints.fused_ball import FusedBall
-from condgrad.constraints.graph_total_variation_ball import GraphTotalVariationBall
-from condgrad.constraints.group_ball import GroupBall
-from condgrad.constraints.hypersimplex import Hypersimplex
-from condgrad.constraints.isotonic_box import IsotonicBox
-from condgrad.constraints.k_sparse_polytope import KSparsePolytope
-from condgrad.constraints.k_support_ball import KSupportBall
-from condgrad.constraints.knapsack import Knapsack
-from condgrad.constraints.l1_ball import L1Ball
-from condgrad.constraints.l2_ball import L2Ball
-from condgrad.constraints.latent_group_ball import LatentGroupBall
-from condgrad.constraints.linear_image import LinearImage
-from condgrad.constraints.linearly_constrained import LinearlyConstrained
-from condgrad.constraints.linf_ball import LinfBall
-from condgrad.constraints.lp_ball import LpBall
-from condgrad.constraints.matroid_base_polytope import MatroidBasePolytope, partition_matroid, uniform_matroid
-from condgrad.constraints.minkowski_sum import MinkowskiSum
-from condgrad.constraints.nonnegative_l1_ball import NonnegativeL1Ball
-from condgrad.constraints.nuclear_ball import NuclearBall
+from condgrad.constraints.balls.box import Box
+from condgrad.constraints.balls.ellipsoid import Ellipsoid
+from condgrad.constraints.balls.l2_ball import L2Ball
+from condgrad.constraints.balls.linf_ball import LinfBall
+from condgrad.constraints.balls.lp_ball import LpBall
+from condgrad.constraints.combinatorial.birkhoff import Birkhoff
+from condgrad.constraints.combinatorial.flow_polytope import FlowPolytope
+from condgrad.constraints.combinatorial.matroid_base_polytope import (
+    MatroidBasePolytope,
+    partition_matroid,
+    uniform_matroid,
+)
+from condgrad.constraints.combinatorial.permutahedron import Permutahedron
+from condgrad.constraints.combinatorial.spanning_tree_polytope import SpanningTreePolytope
+from condgrad.constraints.combined.convex_hull_of_union import ConvexHullOfUnion
+from condgrad.constraints.combined.linear_image import LinearImage
+from condgrad.constraints.combined.minkowski_sum import MinkowskiSum
+from condgrad.constraints.combined.product import Product
+from condgrad.constraints.combined.scale import Scale
+from condgrad.constraints.combined.shift import Shift
+from condgrad.constraints.matrices.fantope import Fantope
+from condgrad.constraints.matrices.nuclear_ball import NuclearBall
+from condgrad.constraints.matrices.psd_trace_ball import PSDTraceBall
+from condgrad.constraints.matrices.spectraplex import Spectraplex
+from condgrad.constraints.matrices.weighted_nuclear_ball import WeightedNuclearBall
+from condgrad.constraints.neighbours.fused_ball import FusedBall
+from condgrad.constraints.neighbours.graph_total_variation_ball import GraphTotalVariationBall
+from condgrad.constraints.neighbours.isotonic_box import IsotonicBox
+from condgrad.constraints.neighbours.total_variation_ball import TotalVariationBall
 from condgrad.constraints.oracle_set import OracleSet, as_constraint_set
-from condgrad.constraints.ordered_weighted_l1_ball import OrderedWeightedL1Ball
-from condgrad.constraints.permutahedron import Permutahedron
-from condgrad.constraints.polytope import Polytope
-from condgrad.constraints.product import Product
-from condgrad.constraints.psd_trace_ball import PSDTraceBall
-from condgrad.constraints.scale import Scale
-from condgrad.constraints.shift import Shift
-from condgrad.constraints.simplex import Simplex
-from condgrad.constraints.spanning_tree_polytope import SpanningTreePolytope
-from condgrad.constraints.sparse_group_ball import SparseGroupBall
-from condgrad.constraints.spectraplex import Spectraplex
-from condgrad.constraints.total_variation_ball import TotalVariationBall
+from condgrad.constraints.polytopes.convex_hull import ConvexHull
+from condgrad.constraints.polytopes.hypersimplex import Hypersimplex
+from condgrad.constraints.polytopes.knapsack import Knapsack
+from condgrad.constraints.polytopes.linearly_constrained import LinearlyConstrained
+from condgrad.constraints.polytopes.polytope import Polytope
+from condgrad.constraints.polytopes.simplex import Simplex
+from condgrad.constraints.sparse.group_ball import GroupBall
+from condgrad.constraints.sparse.k_sparse_polytope import KSparsePolytope
+from condgrad.constraints.sparse.k_support_ball import KSupportBall
+from condgrad.constraints.sparse.l1_ball import L1Ball
+from condgrad.constraints.sparse.latent_group_ball import LatentGroupBall
+from condgrad.constraints.sparse.nonnegative_l1_ball import NonnegativeL1Ball
+from condgrad.constraints.sparse.ordered_weighted_l1_ball import OrderedWeightedL1Ball
+from condgrad.constraints.sparse.sparse_group_ball import SparseGroupBall
+from condgrad.constraints.sparse.weighted_l1_ball import WeightedL1Ball
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex
-from condgrad.constraints.weighted_l1_ball import WeightedL1Ball
-from condgrad.constraints.weighted_nuclear_ball import WeightedNuclearBall
-from condgrad.names import suggestion
+from condgrad.linalg.names import suggestion
 
 __all__ = [
     "Atom",

@@ -11,8 +11,8 @@ from condgrad.compiled import compiled, fill_in, is_compiled, kernel
 from condgrad.constraints._nearest import distance_to
 from condgrad.constraints._rounding import inner_with_error, rounded_up, trusted
 from condgrad.constraints.vertices import DenseVertex
+from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.vectors import DenseVector
-from condgrad.rounding import UNIT
 
 _N_SIGNS = 112
 

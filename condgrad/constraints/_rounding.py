@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.rounding import UNIT
+from condgrad.linalg.rounding import UNIT
 
 WIDE_EPS = max(float(np.finfo(np.longdouble).eps), 2.0**-63)  # some pairs of floats claim less than they keep to
 _UNDERFLOW = 2.0**-1000  # more than what one product can lose by underflow

@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 
-from condgrad.names import suggestion
+from condgrad.linalg.names import suggestion
 
 _DELIMITERS = ("::", "\t", ",", ";", " ")
 

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from condgrad.datasets.catalogue import data_folder, fingerprint
 from condgrad.datasets.ratings import Ratings, read_ratings
-from condgrad.names import suggestion
+from condgrad.linalg.names import suggestion
 
 _SUFFIXES = ("", ".bz2", ".gz", ".xz")
 

@@ -10,8 +10,8 @@ from joblib import effective_n_jobs
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert, threads
+from condgrad.run.interrupts import Interrupts
 
 _DEFAULT_FOLDS = 5
 SELECTIONS = ("best", "one-standard-error")

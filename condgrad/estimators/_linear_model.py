@@ -20,14 +20,14 @@ from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._report import report
 from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
-from condgrad.minimize import minimize
-from condgrad.model import Model
-from condgrad.model_file import save_model
-from condgrad.multi_model import OUTPUTS, MultiModel
+from condgrad.models.files import save_model
+from condgrad.models.linear import Model
+from condgrad.models.multi import OUTPUTS, MultiModel
 from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
 from condgrad.paths.scale import loss_scale, null_loss
-from condgrad.problem import Problem
-from condgrad.result import Result, Status
+from condgrad.problems.linear import Problem
+from condgrad.run.minimize import minimize
+from condgrad.run.result import Result, Status
 
 # What a model tells of each run that made it:
 _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")

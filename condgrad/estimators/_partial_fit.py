@@ -8,10 +8,10 @@ import numpy as np
 
 from condgrad import solvers
 from condgrad.compiled import compiled
-from condgrad.minimize import minimize
-from condgrad.problem import Problem
-from condgrad.result import Result
-from condgrad.step_sizes import StepSize
+from condgrad.problems.linear import Problem
+from condgrad.run.minimize import minimize
+from condgrad.run.result import Result
+from condgrad.solvers.step_sizes import StepSize
 
 
 class Continued(StepSize):

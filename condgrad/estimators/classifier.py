@@ -15,8 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from condgrad import constraints, losses
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, Design, weighted_only
 from condgrad.estimators._partial_fit import goes_on
-from condgrad.multi_model import MULTINOMIAL, REST, probabilities
-from condgrad.softmax_problem import SoftmaxProblem
+from condgrad.models.multi import MULTINOMIAL, REST, probabilities
+from condgrad.problems.softmax import SoftmaxProblem
 
 
 def _has_probabilities(estimator: Any) -> bool:

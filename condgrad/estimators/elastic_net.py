@@ -10,8 +10,8 @@ import scipy.sparse
 from condgrad.estimators._linear_model import Design
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.linalg import convert
-from condgrad.result import Result
-from condgrad.trace import Trace
+from condgrad.run.result import Result
+from condgrad.run.trace import Trace
 
 _SHARE_OF_PAIRS = 1e-9  # total weight of the rows that come in pairs, beside that of the samples
 

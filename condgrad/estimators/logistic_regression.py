@@ -12,9 +12,9 @@ from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import as_seed, weighted_only
 from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.estimators.radius import two_digits
-from condgrad.minimize import minimize
 from condgrad.paths.radius_search import go_on_unless_interrupted, radius_at
 from condgrad.paths.scale import loss_scale
+from condgrad.run.minimize import minimize
 
 
 class ConstrainedLogisticRegression(ConstrainedClassifier):

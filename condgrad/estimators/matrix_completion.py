@@ -14,18 +14,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from condgrad import losses
-from condgrad.completion import CompletionProblem
-from condgrad.completion_model import CompletionModel, as_places, warn_of_unseen
 from condgrad.constraints import NuclearBall, WeightedNuclearBall
 from condgrad.estimators._cross_validation import as_radii, check_selection, select
 from condgrad.estimators._linear_model import as_seed
-from condgrad.ids import learn
 from condgrad.linalg import convert
 from condgrad.linalg.factored import Factored
-from condgrad.minimize import minimize
-from condgrad.model_file import save_model
+from condgrad.models.completion import CompletionModel, as_places, warn_of_unseen
+from condgrad.models.files import save_model
+from condgrad.models.ids import learn
 from condgrad.paths.scale import SMALLEST_SCALE
-from condgrad.result import Result, Status
+from condgrad.problems.completion import CompletionProblem
+from condgrad.run.minimize import minimize
+from condgrad.run.result import Result, Status
 
 _FIRST, _GROWTH, _MOST_RADII = 0.1, math.sqrt(2.0), 24  # of the radii that are tried: from a tenth of the natural one
 _PATIENCE = 2  # radii in a row that predict worse before the search ends

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from condgrad import losses
-from condgrad.evaluation import gap_at
 from condgrad.paths.radius_search import contains_zero, magnitude, radius_at, set_by_name
-from condgrad.problem import Problem
-from condgrad.result import Result
+from condgrad.problems.evaluation import gap_at
+from condgrad.problems.linear import Problem
+from condgrad.run.result import Result
 
 DEFAULT_SHARE = 0.1  # radius=None: where the multiplier has fallen to a tenth
 _INSIDE = 1e-3  # a solution this far inside, relative to the radius, is not held by the set

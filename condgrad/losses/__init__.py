@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from condgrad.linalg.names import suggestion
 from condgrad.losses._protocol import Loss, loss
 from condgrad.losses.expectile import Expectile
 from condgrad.losses.huber import Huber
@@ -15,7 +16,6 @@ from condgrad.losses.smoothed_hinge import SmoothedHinge
 from condgrad.losses.squared import Squared
 from condgrad.losses.squared_hinge import SquaredHinge
 from condgrad.losses.welsch import Welsch
-from condgrad.names import suggestion
 
 CLASSES: tuple[Any, ...] = (
     Expectile,

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from condgrad.compiled import where
-from condgrad.elementary import exp, log1p_of_fraction
+from condgrad.compiled.elementary import exp, log1p_of_fraction
 from condgrad.losses._protocol import check_binary, check_both_classes, loss
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.compiled import where
-from condgrad.elementary import exp
+from condgrad.compiled.elementary import exp
 from condgrad.losses._protocol import loss
 
 P_EXACT = 30.0

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from condgrad.compiled import where
-from condgrad.elementary import exp
+from condgrad.compiled.elementary import exp
 from condgrad.losses._protocol import check_zero_one, loss, refuse_intercept
 
 

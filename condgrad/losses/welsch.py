@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.elementary import exp
+from condgrad.compiled.elementary import exp
 from condgrad.losses._protocol import check_positive, loss, refuse_intercept
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.interrupts import Interrupts
+from condgrad.linalg.rounding import FORMULA, UNIT, gamma
 from condgrad.paths.columns import Columns
 from condgrad.paths.gram_solver import GramSolver
 from condgrad.paths.oracle import LazyOracle
@@ -15,7 +15,7 @@ from condgrad.paths.points import InterruptedPathError
 from condgrad.paths.quadratic import duality_gap
 from condgrad.paths.sweep_solver import SweepSolver
 from condgrad.paths.sweeps import Atoms, Fit, renew, sums
-from condgrad.rounding import FORMULA, UNIT, gamma
+from condgrad.run.interrupts import Interrupts
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _INNER = 0.6  # share of the tolerance that the working set's own gap may use up
@@ -149,8 +149,8 @@ class ExactEngine:
     def rounding(self, fit: Fit, n_terms: int, largest: float, target: float, is_penalised: bool) -> float:
         """Return a bound of what rounding does to the gap at a fit of ``n_terms`` coefficients.
 
-        The reasoning is that of :mod:`condgrad.rounding`: residuals are off by ``delta``, sums over the samples by
-        gamma(n) times the norms of what they multiply.
+        The reasoning is that of :mod:`condgrad.linalg.rounding`: residuals are off by ``delta``, sums over the samples
+        by gamma(n) times the norms of what they multiply.
         """
         y, R = math.sqrt(self.squared_y), math.sqrt(max(fit.squared_r, 0.0))
         spread = fit.norm * self.largest_column + y

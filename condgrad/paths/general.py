@@ -9,15 +9,15 @@ import numpy as np
 import scipy.sparse
 
 from condgrad import losses, solvers
-from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
 from condgrad.paths.minimized import MinimizedPath
 from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, as_grid, collect, follow, shares
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
 from condgrad.paths.scale import loss_scale
-from condgrad.problem import Problem
-from condgrad.progress import check_callback, show
-from condgrad.trace import Progress
+from condgrad.problems.linear import Problem
+from condgrad.run.interrupts import Interrupts
+from condgrad.run.progress import check_callback, show
+from condgrad.run.trace import Progress
 
 _REMEDY = "give a function of the radius, lambda radius: condgrad.constraints.{name}(...)"
 
@@ -69,7 +69,7 @@ def radius_path(
     sample_weight : array of shape (n_samples,), optional
     random_state : int, numpy Generator or None
     callback : callable, optional
-        Called with a :class:`~condgrad.trace.Progress` after every point; a true return value ends the path.
+        Called with a :class:`~condgrad.Progress` after every point; a true return value ends the path.
     verbose : bool
         Show progress on the terminal.
 

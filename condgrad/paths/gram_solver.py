@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from condgrad.paths.columns import extend_gram
 from condgrad.paths.quadratic import GAVE_UP, Model, correlate, solve_model
 from condgrad.paths.sweeps import Atoms, Fit
-
-if TYPE_CHECKING:
-    from condgrad.paths.engine import ExactEngine
 
 # Sweeps take over where there are so many times more atoms than entries in a column, at rough and at tight tolerances.
 _DENSE_WORK = 20, 120
@@ -25,7 +22,7 @@ class GramSolver:
 
     is_exact = True  # whatever the tolerance, so that a point next to a penalty costs no more than the one at it
 
-    def __init__(self, engine: ExactEngine) -> None:
+    def __init__(self, engine: Any) -> None:
         self.engine = engine
         self.model = _empty_model(64)
         self.atoms = Atoms(engine.columns, engine.features)

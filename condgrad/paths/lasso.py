@@ -12,7 +12,6 @@ import scipy.sparse
 from condgrad import solvers
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
-from condgrad.interrupts import Interrupts
 from condgrad.linalg import convert
 from condgrad.linalg.matrix import Matrix
 from condgrad.losses import Squared
@@ -21,10 +20,11 @@ from condgrad.paths.engine import ExactEngine, Point
 from condgrad.paths.leaps import Leaps
 from condgrad.paths.minimized import MinimizedPath
 from condgrad.paths.points import PathInfo, Solved, as_grid, collect, follow, shares
-from condgrad.problem import Problem
-from condgrad.progress import check_callback, show
-from condgrad.result import Status
-from condgrad.trace import Progress
+from condgrad.problems.linear import Problem
+from condgrad.run.interrupts import Interrupts
+from condgrad.run.progress import check_callback, show
+from condgrad.run.result import Status
+from condgrad.run.trace import Progress
 
 _ENGINES = ("exact", "randomized")
 _MOST_EPOCHS = 10_000  # of the randomized engine for one radius
@@ -94,7 +94,7 @@ def lasso_path(
     random_state : int, numpy Generator or None
         For the randomized engine.
     callback : callable, optional
-        Called with a :class:`~condgrad.trace.Progress` after every point (``step`` counts points, ``epoch`` passes'
+        Called with a :class:`~condgrad.Progress` after every point (``step`` counts points, ``epoch`` passes'
         worth of columns); a true return value ends the path.
     verbose : bool
         Show progress on the terminal.

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from condgrad.compiled import Stopwatch
-from condgrad.evaluation import Evaluation
-from condgrad.minimize import minimize
 from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import multiplier
-from condgrad.result import Result, Status
+from condgrad.problems.evaluation import Evaluation
+from condgrad.run.minimize import minimize
+from condgrad.run.result import Result, Status
 
 
 class MinimizedPath:

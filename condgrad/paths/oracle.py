@@ -21,8 +21,8 @@ import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
+from condgrad.linalg.rounding import gamma
 from condgrad.paths.columns import Columns
-from condgrad.rounding import gamma
 
 _BLOCK = 128  # bounds compared at a time: counting those above the threshold vectorises
 _WORTH_THREADS = 600_000  # multiply-adds that a look should have before both cores pay

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse
 
-from condgrad.interrupts import Interrupts
-from condgrad.result import Status
-from condgrad.trace import Progress
+from condgrad.run.interrupts import Interrupts
+from condgrad.run.result import Status
+from condgrad.run.trace import Progress
 
 
 class InterruptedPathError(Exception):

@@ -11,10 +11,10 @@ import numpy as np
 
 from condgrad import constraints
 from condgrad.constraints import best_vertex
-from condgrad.evaluation import gap_at
-from condgrad.minimize import minimize
-from condgrad.result import Status
-from condgrad.softmax_problem import SoftmaxProblem
+from condgrad.problems.evaluation import gap_at
+from condgrad.problems.softmax import SoftmaxProblem
+from condgrad.run.minimize import minimize
+from condgrad.run.result import Status
 
 _CLOSE = 1.02  # a radius is found when its multiplier is within this factor of the one wanted
 _CLOSE_GAP = 5e-3  # gap of the solves that tell it, relative to what that multiplier could gain

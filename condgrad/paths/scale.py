@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from condgrad import samples as outer
-from condgrad.softmax_problem import SoftmaxProblem
+from condgrad.problems import samples as outer
+from condgrad.problems.softmax import SoftmaxProblem
 
 SMALLEST_SCALE = 1e-9  # of the loss of predicting zero, for targets that a constant predicts up to rounding
 

@@ -7,7 +7,7 @@ change its sign becomes zero and stops its cluster there, and the step is halved
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from condgrad.paths.columns import pack
 from condgrad.paths.newton import solve_kkt
 from condgrad.paths.quadratic import duality_gap
 from condgrad.paths.sweeps import Atoms, Fit, follow_sweeps, sweep
-
-if TYPE_CHECKING:
-    from condgrad.paths.engine import ExactEngine
 
 _ROUNDING = 1e-15  # relative gaps below this are lost in rounding
 _MOST_PENALTIES = 50
@@ -39,7 +36,7 @@ class SweepSolver:
 
     is_exact = False
 
-    def __init__(self, engine: ExactEngine, x: np.ndarray, alpha: float) -> None:
+    def __init__(self, engine: Any, x: np.ndarray, alpha: float) -> None:
         self.engine, self.x, self.alpha = engine, x, min(alpha, engine.largest)
         self.correlation = np.zeros(x.size)
         self.before, self.alpha_before = x.copy(), self.alpha

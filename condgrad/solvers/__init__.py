@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from condgrad.names import suggestion
-from condgrad.solvers._protocol import PassSolver
-from condgrad.solvers._stochastic import StepSolver, step_solver
-from condgrad.solvers.away_step import AwayStep
-from condgrad.solvers.blended_pairwise import BlendedPairwise
-from condgrad.solvers.corrective import Corrective
-from condgrad.solvers.curvature_aided import CurvatureAided
-from condgrad.solvers.frank_wolfe import FrankWolfe
-from condgrad.solvers.growing_batch import GrowingBatch
-from condgrad.solvers.lazy_frank_wolfe import LazyFrankWolfe
-from condgrad.solvers.low_rank import LowRank
-from condgrad.solvers.momentum import Momentum
-from condgrad.solvers.one_sample import OneSample
-from condgrad.solvers.pairwise import Pairwise
-from condgrad.solvers.randomized import Randomized
-from condgrad.solvers.saga import SAGA
-from condgrad.solvers.sfw import SFW
-from condgrad.solvers.sfw_away import SFWAway
-from condgrad.solvers.sfw_pairwise import SFWPairwise
-from condgrad.solvers.spider import Spider
-from condgrad.solvers.substitute import Substitute
-from condgrad.solvers.svrf import SVRF
-from condgrad.solvers.tufw import TUFW
+from condgrad.linalg.names import suggestion
+from condgrad.solvers.full_pass.away_step import AwayStep
+from condgrad.solvers.full_pass.base import PassSolver
+from condgrad.solvers.full_pass.blended_pairwise import BlendedPairwise
+from condgrad.solvers.full_pass.corrective import Corrective
+from condgrad.solvers.full_pass.frank_wolfe import FrankWolfe
+from condgrad.solvers.full_pass.lazy_frank_wolfe import LazyFrankWolfe
+from condgrad.solvers.full_pass.low_rank import LowRank
+from condgrad.solvers.full_pass.pairwise import Pairwise
+from condgrad.solvers.stochastic.base import StepSolver, step_solver
+from condgrad.solvers.stochastic.curvature_aided import CurvatureAided
+from condgrad.solvers.stochastic.growing_batch import GrowingBatch
+from condgrad.solvers.stochastic.momentum import Momentum
+from condgrad.solvers.stochastic.one_sample import OneSample
+from condgrad.solvers.stochastic.randomized import Randomized
+from condgrad.solvers.stochastic.saga import SAGA
+from condgrad.solvers.stochastic.sfw import SFW
+from condgrad.solvers.stochastic.sfw_away import SFWAway
+from condgrad.solvers.stochastic.sfw_pairwise import SFWPairwise
+from condgrad.solvers.stochastic.spider import Spider
+from condgrad.solvers.stochastic.substitute import Substitute
+from condgrad.solvers.stochastic.svrf import SVRF
+from condgrad.solvers.stochastic.tufw import TUFW
 
 REGISTERED: dict[str, Any] = {
     "fw": FrankWolfe,

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse
 
 from condgrad import constraints, losses, solvers
-from condgrad.minimize import minimize
-from condgrad.problem import Problem
-from condgrad.result import Result
-from condgrad.trace import Progress
+from condgrad.problems.linear import Problem
+from condgrad.run.minimize import minimize
+from condgrad.run.result import Result
+from condgrad.run.trace import Progress
 
 EVERY_STEP = 1e-9  # epochs between two records
 ROUNDING = 1e-9

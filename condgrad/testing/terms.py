@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from condgrad import terms as passes
 from condgrad.compiled import is_compiled, kernel
+from condgrad.problems import terms as passes
 
 _TOL = 1e-6  # of a difference quotient, relative to the size of what it is a quotient of
 _ROUNDING = 1e-9

@@ -1,0 +1,84 @@
+"""The names of the API, as type checkers see them; __init__.py imports each when it is first asked for."""
+
+from condgrad import constraints as constraints
+from condgrad import estimators as estimators
+from condgrad import losses as losses
+from condgrad import solvers as solvers
+from condgrad import theory as theory
+from condgrad.estimators import ConstrainedClassifier as ConstrainedClassifier
+from condgrad.estimators import ConstrainedElasticNet as ConstrainedElasticNet
+from condgrad.estimators import ConstrainedLasso as ConstrainedLasso
+from condgrad.estimators import ConstrainedLassoCV as ConstrainedLassoCV
+from condgrad.estimators import ConstrainedLogisticRegression as ConstrainedLogisticRegression
+from condgrad.estimators import ConstrainedLogisticRegressionCV as ConstrainedLogisticRegressionCV
+from condgrad.estimators import ConstrainedRegressor as ConstrainedRegressor
+from condgrad.estimators import MatrixCompletion as MatrixCompletion
+from condgrad.estimators import MatrixCompletionCV as MatrixCompletionCV
+from condgrad.estimators import RadiusWarning as RadiusWarning
+from condgrad.estimators import radius_max as radius_max
+from condgrad.models.completion import CompletionModel as CompletionModel
+from condgrad.models.files import load_model as load_model
+from condgrad.models.files import save_model as save_model
+from condgrad.models.linear import Model as Model
+from condgrad.models.multi import MultiModel as MultiModel
+from condgrad.paths import PathInfo as PathInfo
+from condgrad.paths import lasso_path as lasso_path
+from condgrad.paths import radius_path as radius_path
+from condgrad.problems import terms as terms
+from condgrad.problems.completion import CompletionProblem as CompletionProblem
+from condgrad.problems.evaluation import Evaluation as Evaluation
+from condgrad.problems.general import GeneralProblem as GeneralProblem
+from condgrad.problems.linear import Problem as Problem
+from condgrad.problems.softmax import SoftmaxProblem as SoftmaxProblem
+from condgrad.run.checkpoint import Checkpoint as Checkpoint
+from condgrad.run.minimize import minimize as minimize
+from condgrad.run.result import Result as Result
+from condgrad.run.result import Status as Status
+from condgrad.run.trace import Progress as Progress
+from condgrad.run.trace import Trace as Trace
+from condgrad.solvers import step_sizes as step_sizes
+from condgrad.solvers.stochastic import atom_counts as sample_sizes
+from condgrad.solvers.stochastic import renewal_rules as rules
+
+__version__: str
+__all__ = [
+    "Checkpoint",
+    "CompletionModel",
+    "CompletionProblem",
+    "ConstrainedClassifier",
+    "ConstrainedElasticNet",
+    "ConstrainedLasso",
+    "ConstrainedLassoCV",
+    "ConstrainedLogisticRegression",
+    "ConstrainedLogisticRegressionCV",
+    "ConstrainedRegressor",
+    "Evaluation",
+    "GeneralProblem",
+    "MatrixCompletion",
+    "MatrixCompletionCV",
+    "Model",
+    "MultiModel",
+    "PathInfo",
+    "Problem",
+    "Progress",
+    "RadiusWarning",
+    "Result",
+    "SoftmaxProblem",
+    "Status",
+    "Trace",
+    "constraints",
+    "estimators",
+    "lasso_path",
+    "load_model",
+    "losses",
+    "minimize",
+    "radius_max",
+    "radius_path",
+    "rules",
+    "sample_sizes",
+    "save_model",
+    "solvers",
+    "step_sizes",
+    "terms",
+    "theory",
+]

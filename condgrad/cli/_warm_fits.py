@@ -1,0 +1,174 @@
+"""The fits that people make first, on tiny data: what `condgrad warmup` and the build step of a wheel compile."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+_STOCHASTIC = ("sfw", "saga")
+_DETERMINISTIC = ("auto", "fw", "away", "pairwise", "bpcg", "corrective")
+
+
+def common_fits() -> dict[str, Callable[[], None]]:
+    """Return the fits by name; each compiles the kernels that it needs.
+
+    >>> list(common_fits())[:2]
+    ['logistic-regression', 'logistic-regression-cv']
+    """
+    return {
+        "logistic-regression": _logistic_regression,
+        "logistic-regression-cv": _logistic_regression_cv,
+        "lasso": _lasso,
+        "lasso-cv": _lasso_cv,
+        "lasso-path": _lasso_path,
+        "elastic-net": _elastic_net,
+        "regressor": _regressor,
+        "classifier": _classifier,
+        "deterministic-solvers": functools.partial(_solvers, _DETERMINISTIC),
+        "stochastic-solvers": functools.partial(_solvers, _STOCHASTIC),
+        "matrix-completion": _matrix_completion,
+        "matrix-completion-cv": _matrix_completion_cv,
+    }
+
+
+def _tables(n: int = 40, d: int = 6) -> list[Any]:
+    """Return data by rows and by columns, dense and sparse: kernels are compiled for each."""
+    X = np.random.default_rng(0).standard_normal((n, d))
+    thin = np.where(abs(X) > 0.5, X, 0.0)
+    return [X, np.asfortranarray(X), scipy.sparse.csr_array(thin), scipy.sparse.csc_array(thin)]
+
+
+def _frames() -> list[Any]:
+    """Return the same tables, and two as they come from data frames: by columns or by rows, and read only."""
+    tables = _tables()
+    frames = [tables[0].copy(order=order) for order in "FC"]
+    for frame in frames:
+        frame.flags.writeable = False
+    return [*tables, *frames]
+
+
+def _targets(X: Any) -> np.ndarray:
+    return np.asarray(X @ np.linspace(1.0, -1.0, X.shape[1])) + 0.1 * np.random.default_rng(1).standard_normal(
+        X.shape[0]
+    )
+
+
+def _classes(X: Any, k: int = 2) -> np.ndarray:
+    y = _targets(X)
+    return np.searchsorted(np.quantile(y, np.arange(1, k) / k), y)
+
+
+def _fit(estimator: Any, X: Any, y: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tiny data may not converge, or end at the largest radius
+        return estimator.fit(X, y)
+
+
+def _logistic_regression() -> None:
+    from condgrad.estimators import ConstrainedLogisticRegression
+
+    for X in _frames():
+        _fit(ConstrainedLogisticRegression(radius=3.0), X, _classes(X)).predict_proba(X)
+        _fit(ConstrainedLogisticRegression(), X, _classes(X, 3))
+
+
+def _logistic_regression_cv() -> None:
+    from condgrad.estimators import ConstrainedLogisticRegressionCV
+
+    for X in _tables():
+        _fit(ConstrainedLogisticRegressionCV(n_radii=3, cv=2), X, _classes(X))
+        _fit(ConstrainedLogisticRegressionCV(n_radii=3, cv=2, multi_class="multinomial"), X, _classes(X, 3))
+
+
+def _lasso() -> None:
+    from condgrad.estimators import ConstrainedLasso
+
+    for X in _frames():
+        _fit(ConstrainedLasso(), X, _targets(X))
+        _fit(ConstrainedLasso(radius=1.0), X, _targets(X))
+
+
+def _lasso_cv() -> None:
+    from condgrad.estimators import ConstrainedLassoCV
+
+    for X in (*_tables(), *_tables(20, 60)):
+        _fit(ConstrainedLassoCV(cv=2), X, _targets(X))
+
+
+def _lasso_path() -> None:
+    from condgrad.paths import lasso_path
+
+    for X in (*_tables(), *_tables(20, 60)):
+        lasso_path(X, _targets(X))
+        lasso_path(X, _targets(X), l2=0.1)
+
+
+def _elastic_net() -> None:
+    from condgrad.estimators import ConstrainedElasticNet
+
+    for X in _frames():
+        _fit(ConstrainedElasticNet(radius=1.0, l2=0.1), X, _targets(X))
+        _fit(ConstrainedElasticNet(), X, _targets(X))
+
+
+def _regressor() -> None:
+    from condgrad.estimators import ConstrainedRegressor
+
+    for X in _frames():
+        _fit(ConstrainedRegressor(), X, _targets(X))
+        _fit(ConstrainedRegressor(loss="huber", constraint="simplex"), X, _targets(X))
+        _fit(ConstrainedRegressor(loss="huber"), X, _targets(X))
+
+
+def _classifier() -> None:
+    from condgrad.estimators import ConstrainedClassifier
+
+    for X in _frames():
+        _fit(ConstrainedClassifier(), X, _classes(X))
+        model = ConstrainedClassifier("squared-hinge", radius=1.0, solver="sfw", fit_intercept=False, random_state=0)
+        for _ in range(2):
+            model.partial_fit(X, _classes(X), classes=[0, 1])
+
+
+def _solvers(names: tuple[str, ...]) -> None:
+    """Logistic losses and squared ones over the l1 ball, as in the examples and in `condgrad fit`."""
+    from condgrad import constraints, losses
+    from condgrad.problems.linear import Problem
+    from condgrad.run.minimize import minimize
+
+    for X in _tables():
+        for loss, y in (("logistic", 2.0 * _classes(X) - 1.0), ("squared", _targets(X))):
+            for intercept in (False, True):
+                ball = constraints.by_name("l1")(2.0)
+                problem = Problem(X, y, losses.by_name(loss), ball, intercept=intercept)
+                if intercept and names is _STOCHASTIC:
+                    continue  # they have none
+                for name in names:
+                    minimize(problem, name, max_epochs=5, random_state=0)
+
+
+def _matrix_completion() -> None:
+    from condgrad.estimators import MatrixCompletion
+
+    for loss in ("squared", "huber"):
+        _complete(MatrixCompletion(radius=10.0, loss=loss))
+
+
+def _matrix_completion_cv() -> None:
+    from condgrad.estimators import MatrixCompletionCV
+
+    _complete(MatrixCompletionCV(radii=[2.0, 10.0], cv=2, random_state=0))
+
+
+def _complete(estimator: Any) -> None:
+    from condgrad.datasets import simulate_low_rank
+
+    data = simulate_low_rank(20, 15, 2, 150, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimator.fit(data.rows, data.cols, data.values).predict(data.rows, data.cols)

@@ -1,0 +1,1 @@
+"""Balls and boxes of the classical norms."""

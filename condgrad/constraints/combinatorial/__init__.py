@@ -1,0 +1,1 @@
+"""Hulls of combinatorial objects: permutations, paths, trees, bases."""

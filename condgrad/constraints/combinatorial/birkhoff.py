@@ -1,0 +1,105 @@
+"""The Birkhoff polytope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.constraints._parameters import as_positive_integer
+from condgrad.constraints._protocol import ConstraintSet, as_array
+from condgrad.constraints._rounding import WIDE_EPS, shortfall
+from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.rounding import UNIT
+
+_NOTHING = 1e-13  # weight that rounding may leave over
+
+
+class Birkhoff(ConstraintSet):
+    """The Birkhoff polytope of doubly stochastic n x n matrices, for matchings: w is the matrix, row after row.
+
+    Its vertices are the permutation matrices; the oracle is an assignment problem, solved by scipy in O(n^3). It is not
+    compiled.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows; there are n^2 features.
+
+    Examples
+    --------
+    >>> Birkhoff(2).contains([0.3, 0.7, 0.7, 0.3]), Birkhoff(2).contains([0.3, 0.7, 0.3, 0.7])
+    (True, False)
+    """
+
+    vertex = SparseVertex
+    is_polytope = True
+    has_absolute_values = True
+
+    def __init__(self, n: int) -> None:
+        self.n = as_positive_integer("Birkhoff", "n", n)
+        self.n_features: int = self.n**2
+
+    def __repr__(self) -> str:
+        return f"Birkhoff(n={self.n})"
+
+    def lmo(self, r: Any) -> SparseVertex:
+        """Return the permutation with the smallest sum of entries of r."""
+        cost = as_array(r)
+        largest = np.abs(cost).max()
+        return self._permutation(cost / largest if largest > 0.0 else cost)
+
+    def oracle_rounding(self, r: np.ndarray, s: SparseVertex) -> float:
+        """Return <r, s> less the value of a feasible point of the dual linear program, rounded up.
+
+        With prices v_j of columns, sum_i min_j (r_ij - v_j) + sum_j v_j is a bound for any v; the best ones are
+        shortest distances between the columns, over steps from the column of a row to another one.
+        """
+
+        def top(x: np.ndarray) -> Any:
+            costs = x.reshape(self.n, self.n)
+            taken = s.to_dense(self.n_features).reshape(self.n, self.n).argmax(axis=1)
+            steps = (costs - costs[np.arange(self.n), taken][:, None]).astype(np.float64)
+            v = np.zeros(self.n)
+            for _ in range(self.n):
+                shorter = np.minimum(v, (v[taken][:, None] + steps).min(axis=0))
+                if (v - shorter).max() <= UNIT * np.abs(v).max():
+                    break
+                v = shorter
+            rounding = 8 * (self.n + 8) * WIDE_EPS * self.n * (1.0 + np.abs(v).max())
+            return rounding - (costs - v).min(axis=1).sum() - v.sum(dtype=np.longdouble)
+
+        return shortfall(top, r, s)
+
+    def violation(self, w: np.ndarray) -> float:
+        """Return the largest of -w_ij and the differences of the sums of rows and columns to 1."""
+        table = w.reshape(self.n, self.n)
+        sums = np.concatenate([table.sum(axis=0), table.sum(axis=1)])
+        return float(np.maximum(-w.min(), np.abs(sums - 1.0).max()))
+
+    def diameter(self, order: float = 2, n_features: int | None = None) -> float:
+        """Return (2n)^(1/order), the distance of permutations that have no place in common: exact."""
+        return (2.0 * self.n) ** (1.0 / order) if self.n > 1 else 0.0
+
+    def decompose(self, w: np.ndarray) -> list[tuple[float, Any]]:
+        """Return at most n^2 permutations, by Birkhoff's proof: take off as much as goes of one within the support."""
+        rest = np.array(w, dtype=np.float64)
+        parts: list[tuple[float, Any]] = []
+        for _ in range(self.n_features):
+            if rest.sum() <= _NOTHING * self.n:
+                break
+            # Logarithms, so that a permutation with a zero or a speck of rounding is worse than any other.
+            s = self._permutation(-np.log(np.maximum(rest, 1e-300)))
+            weight = float(rest[s.indices].min())
+            if weight <= _NOTHING:
+                break
+            rest[s.indices] -= weight
+            parts.append((weight, s))
+        total = sum(weight for weight, _ in parts)
+        return [(weight / total, s) for weight, s in parts]
+
+    def _permutation(self, cost: np.ndarray) -> SparseVertex:
+        from scipy.optimize import linear_sum_assignment  # here, as it takes long to import
+
+        rows, columns = linear_sum_assignment(cost.reshape(self.n, self.n))
+        return SparseVertex(rows * self.n + columns, np.ones(self.n))

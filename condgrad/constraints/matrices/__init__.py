@@ -1,0 +1,1 @@
+"""Sets of matrices, given as vectors of their entries."""

@@ -1,0 +1,1 @@
+"""Sets of vectors whose neighbouring entries are alike."""

@@ -1,0 +1,1 @@
+"""Polytopes by inequalities or by vertices."""

@@ -1,0 +1,1 @@
+"""Sets with sparse vertices: few features, or few groups of them."""

@@ -1,0 +1,1 @@
+"""Models: what a run leaves for predicting, and the files that hold them."""

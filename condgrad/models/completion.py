@@ -1,0 +1,229 @@
+"""CompletionModel: what the completion of a matrix leaves for predicting, with its certificate."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.models.ids import as_ids, places_of
+from condgrad.problems.completion import Biases, CompletionProblem
+from condgrad.run.result import Result, Status
+
+
+class CompletionModel(NamedTuple):
+    """A completed matrix with its certificate: factors, biases, and how far it can be from the optimum.
+
+    The prediction at row i and column j is (A B')[i, j] + intercept + row_bias[i] + column_bias[j].
+
+    Attributes
+    ----------
+    factors : (A, B)
+        Arrays of shapes (m, rank) and (n, rank).
+    intercept : float
+        The mean of the biases over the entries of the fit.
+    row_bias, column_bias : arrays
+        What rows and columns differ from it by; 0 for those without entries.
+    is_row_seen, is_column_seen : arrays of bool
+        Which rows and columns had entries in the fit.
+    row_labels, column_labels : tuple or None
+        The names of rows and columns, where they have any: words, or ids of any hashable kind that a fit has learned.
+    loss : a loss of :mod:`condgrad.losses`
+    constraint : str
+        The ball, as it prints.
+    radius : float
+    objective, gap, rounding, lower_bound : float
+        F(W), the Frank-Wolfe gap at W, a bound of its rounding error (nan in files that do not know it) and
+        the best lower bound of F*, on the entries of the fit.
+    status : Status
+    solver : str
+    n_steps, n_samples : int
+        Steps of the solver, and entries that it saw.
+    version : str
+        The condgrad that made it.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> ball = cg.constraints.NuclearBall(5.0)
+    >>> problem = cg.CompletionProblem([0, 0, 1], [0, 1, 0], [1.0, 2.0, 2.0], cg.losses.Squared(), ball)
+    >>> model = cg.CompletionModel.of(problem, cg.minimize(problem, tol=1e-8)).labelled(["ann", "bob"], ["tea", "ale"])
+    >>> model.predict(["bob", "ann"], ["tea", "ale"]).round(2)
+    array([2., 2.])
+    """
+
+    factors: tuple[np.ndarray, np.ndarray]
+    intercept: float
+    row_bias: np.ndarray
+    column_bias: np.ndarray
+    is_row_seen: np.ndarray
+    is_column_seen: np.ndarray
+    row_labels: tuple[Any, ...] | None
+    column_labels: tuple[Any, ...] | None
+    loss: Any
+    constraint: str
+    radius: float
+    objective: float
+    gap: float
+    rounding: float
+    lower_bound: float
+    status: Status
+    solver: str
+    n_steps: int
+    n_samples: int
+    version: str
+
+    @classmethod
+    def of(cls, problem: CompletionProblem, result: Result) -> CompletionModel:
+        """Return the model that a run on ``problem`` found."""
+        from condgrad import __version__
+
+        counts = np.diff(problem.entries.by_row.indptr), np.diff(problem.entries.by_column.indptr)
+        intercept, row_bias, column_bias = _centred(result.intercept, counts, problem.shape)
+        return cls(
+            factors=result.w.compressed().balanced(),
+            intercept=intercept,
+            row_bias=row_bias,
+            column_bias=column_bias,
+            is_row_seen=counts[0] > 0,
+            is_column_seen=counts[1] > 0,
+            row_labels=None,
+            column_labels=None,
+            loss=problem.loss,
+            constraint=repr(problem.constraint),
+            radius=float(problem.constraint.radius),
+            objective=result.objective,
+            gap=result.gap,
+            rounding=result.rounding,
+            lower_bound=result.lower_bound,
+            status=result.status,
+            solver=result.solver,
+            n_steps=result.n_steps,
+            n_samples=problem.n_samples,
+            version=__version__,
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the matrix."""
+        return self.row_bias.size, self.column_bias.size
+
+    @property
+    def rank(self) -> int:
+        """The rank of A B'."""
+        return self.factors[0].shape[1]
+
+    def __repr__(self) -> str:
+        m, n = self.shape
+        return (
+            f"CompletionModel({self.loss!r} over {self.constraint}, {m} x {n} of rank {self.rank}, "
+            f"objective={self.objective:.6g}, gap={self.gap:.3g}, {self.status.name})"
+        )
+
+    def labelled(self, row_labels: Any, column_labels: Any) -> CompletionModel:
+        """Return the model with names of its rows and columns, which it then predicts by; None for no names."""
+        return self._replace(
+            row_labels=_as_labels(row_labels, self.shape[0], "row"),
+            column_labels=_as_labels(column_labels, self.shape[1], "column"),
+        )
+
+    def rows_of(self, labels: Any) -> np.ndarray:
+        """Return the rows that words name, as in a file; one that is unknown is answered by the number of rows.
+
+        Ids that are no words go by how they print. A model without names takes the digits of whole numbers from 0 on.
+        """
+        return _places(labels, self.row_labels, self.shape[0], "row")
+
+    def columns_of(self, labels: Any) -> np.ndarray:
+        """Return the columns that labels name, as :meth:`rows_of` does for rows."""
+        return _places(labels, self.column_labels, self.shape[1], "column")
+
+    def predict(self, rows: Any, columns: Any) -> np.ndarray:
+        """Return the predictions at the given places: whole numbers from 0 on, or the names of rows and columns.
+
+        Whole numbers are places unless they are among the names. Words are never taken for places.
+        A row or column without entries in the fit is predicted by the biases alone, with a warning.
+        """
+        p, is_seen = self.predict_and_tell(rows, columns)
+        warn_of_unseen(is_seen)
+        return p
+
+    def predict_and_tell(self, rows: Any, columns: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the predictions, and which of them lie in a row and in a column that had entries in the fit."""
+        return self.at(as_places(rows, self.row_labels, "row"), as_places(columns, self.column_labels, "column"))
+
+    def at(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same at places alone, whatever the names are."""
+        for name, given in (("rows", rows), ("columns", columns)):
+            if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and given.min() < 0):
+                raise ValueError(f"{name} must be whole numbers from 0 on; got {given.dtype} of shape {given.shape}.")
+        if rows.size != columns.size:
+            raise ValueError(f"rows and columns must have one length; got {rows.size} and {columns.size}.")
+        m, n = self.shape
+        i, j = np.where(rows < m, rows, 0), np.where(columns < n, columns, 0)
+        seen_row, seen_column = (rows < m) & self.is_row_seen[i], (columns < n) & self.is_column_seen[j]
+        is_seen = seen_row & seen_column
+        A, B = self.factors
+        W = np.einsum("ij,ij->i", A[i], B[j])
+        bias = np.where(seen_row, self.row_bias[i], 0.0) + np.where(seen_column, self.column_bias[j], 0.0)
+        return self.intercept + bias + np.where(is_seen, W, 0.0), is_seen
+
+
+def warn_of_unseen(is_seen: np.ndarray) -> None:
+    """Warn, in the name of the caller's caller, of places that only biases could predict."""
+    if not is_seen.all():
+        warnings.warn(
+            f"{np.count_nonzero(~is_seen)} of {is_seen.size} places lie in rows or columns without entries in the "
+            "fit; they are predicted by the biases of what was seen.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _centred(biases: Biases | None, counts: Any, shape: tuple[int, int]) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the mean of the biases over the entries, and what rows and columns differ from it by."""
+    if biases is None:
+        return 0.0, np.zeros(shape[0]), np.zeros(shape[1])
+    means = [float(np.average(bias, weights=count)) for bias, count in zip(biases, counts, strict=True)]
+    centred = [np.where(count > 0, bias - mean, 0.0) for bias, count, mean in zip(biases, counts, means, strict=True)]
+    return sum(means), centred[0], centred[1]
+
+
+def _as_labels(labels: Any, size: int, side: str) -> tuple[str, ...] | None:
+    if labels is None:
+        return None
+    labels = tuple(map(str, labels))
+    if len(labels) != size:
+        raise ValueError(f"there must be {size} {side} labels, one per {side}; got {len(labels)}.")
+    if len(set(labels)) != size:
+        raise ValueError(f"{side} labels must differ from each other; got {size - len(set(labels))} repeats.")
+    return labels
+
+
+def as_places(given: Any, known: tuple[Any, ...] | None, side: str, *, has_numbers: bool | None = None) -> np.ndarray:
+    """Return the places of names; whole numbers are places, unless there are names and ``has_numbers`` among them."""
+    ids = as_ids(given)
+    if has_numbers is None:
+        has_numbers = any(isinstance(label, int) for label in known or ())
+    if ids is None:
+        array = np.asarray(given)
+        if known is None or not has_numbers or array.ndim != 1:
+            return array
+        ids = array.tolist()
+    if known is None:
+        raise ValueError(
+            f"the model has no {side} labels, so that a {side} must be a whole number from 0 on; got {ids[0]!r}."
+        )
+    return places_of(ids, known)
+
+
+def _places(labels: Any, known: tuple[Any, ...] | None, size: int, side: str) -> np.ndarray:
+    if known is not None:
+        return places_of(labels, [str(label) for label in known])
+    strange = [label for label in labels if not (label.isascii() and label.isdigit())]
+    if strange:
+        raise ValueError(
+            f"the model has no {side} labels, so that a {side} must be a whole number from 0 on; got {strange[0]!r}."
+        )
+    return np.array([min(int(label), size) for label in labels], dtype=np.int64)

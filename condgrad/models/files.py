@@ -1,0 +1,153 @@
+"""Model files: sealed ``.npz`` files with a JSON header and the numbers of a model beside it.
+
+A linear model keeps its nonzero coefficients, ``indices`` and ``values``; several together keep those of all rows, one
+row after the other, and ``intercepts``; a completed matrix its factors ``A`` and ``B``, ``row_bias``, ``column_bias``,
+``is_row_seen`` and ``is_column_seen``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from condgrad import losses
+from condgrad.models.completion import CompletionModel
+from condgrad.models.linear import Model
+from condgrad.models.multi import MultiModel
+from condgrad.run.result import Status
+from condgrad.run.sealed_file import pack, unpack, write_file
+
+# Kinds of files, and the versions of their formats.
+_LINEAR, _MULTI, _COMPLETION = ("model", 1), ("multi model", 1), ("completion model", 1)
+_OF_BOTH = ("intercept", "constraint", "radius", "objective", "gap", "rounding", "lower_bound", "solver", "n_steps",
+            "n_samples", "version")  # fmt: skip
+_OF_MULTI = ("kind", "classes", "constraint", "radius", "objective", "gap", "rounding", "lower_bound", "n_steps",
+             "solver", "n_samples", "feature_names", "version")  # fmt: skip
+_OF_LINEAR = ("classes", "feature_names")
+_OF_COMPLETION = ("row_labels", "column_labels")
+_ARRAYS = ("row_bias", "column_bias", "is_row_seen", "is_column_seen")
+
+
+def save_model(path: str | os.PathLike, model: Any) -> None:
+    """Write a model to a file, in one step; an existing file is replaced.
+
+    Parameters
+    ----------
+    path : str or path
+    model : Model, MultiModel, CompletionModel or a fitted estimator, whose ``model_`` is written
+        Its loss must be one of :mod:`condgrad.losses`, which a file can name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0], [2.0]], [1.0, 2.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cg.save_model(f"{folder}/model.npz", cg.Model.of(problem, cg.minimize(problem)))
+    ...     cg.load_model(f"{folder}/model.npz").w
+    array([1.])
+    """
+    model = _model_of(model)
+    if isinstance(model, CompletionModel):
+        header = _header(model, _OF_COMPLETION)
+        for name in _OF_COMPLETION:
+            _check_ids(header[name])
+        arrays = dict(zip("AB", model.factors)) | {name: getattr(model, name) for name in _ARRAYS}
+        write_file(path, pack(*_COMPLETION, header, arrays))
+    elif isinstance(model, MultiModel):
+        header = {name: getattr(model, name) for name in _OF_MULTI} | {"shape": model.coef.shape}
+        header["lower_bound"] = [bound if math.isfinite(bound) else None for bound in model.lower_bound]
+        header |= {"status": [status.name for status in model.status], "loss": _describe(model.loss)}
+        indices = np.flatnonzero(model.coef)
+        arrays = {"indices": indices, "values": model.coef.ravel()[indices], "intercepts": model.intercept}
+        write_file(path, pack(*_MULTI, header, arrays))
+    else:
+        header = _header(model, _OF_LINEAR) | {"n_features": model.w.size}
+        indices = np.flatnonzero(model.w)
+        write_file(path, pack(*_LINEAR, header, {"indices": indices, "values": model.w[indices]}))
+
+
+def load_model(path: str | os.PathLike) -> Any:
+    """Return the Model, MultiModel or CompletionModel in a file; what is foreign, damaged or newer is refused."""
+    header, arrays = unpack(path, _LINEAR, _MULTI, _COMPLETION)
+    if header["format"] == f"condgrad {_MULTI[0]}":
+        return _multi_model(header, arrays)
+    if header["format"] == f"condgrad {_COMPLETION[0]}":
+        header |= {name: _as_ids(header[name]) for name in _OF_COMPLETION}
+        fields = _fields(header, _OF_COMPLETION) | {name: arrays[name] for name in _ARRAYS}
+        return CompletionModel(factors=(arrays["A"], arrays["B"]), **fields)
+    w = np.zeros(header["n_features"])
+    w[arrays["indices"]] = arrays["values"]
+    return Model(w=w, **_fields(header, _OF_LINEAR))
+
+
+def _model_of(model: Any) -> Any:
+    """Return the model of an estimator, or the model itself."""
+    if isinstance(model, Model | MultiModel | CompletionModel):
+        return model
+    if not (hasattr(model, "get_params") and hasattr(type(model), "save")):
+        raise TypeError(f"model must be a model of condgrad or one of its estimators; got {type(model).__name__}.")
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    return model.model_
+
+
+def _check_ids(ids: Any) -> None:
+    """Raise where an id is none that JSON can hold."""
+    for label in ids or ():
+        if isinstance(label, tuple):
+            _check_ids(label)
+        elif not isinstance(label, str | int | float | None):
+            raise ValueError(
+                f"a model file holds ids that are words, numbers or tuples of these; got {label!r}. Save it with "
+                "row_labels and column_labels that are words."
+            )
+
+
+def _as_ids(ids: Any) -> Any:
+    """Return ids as they were before JSON made lists of tuples."""
+    return tuple(map(_as_ids, ids)) if isinstance(ids, list) else ids
+
+
+def _multi_model(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> MultiModel:
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value := header[name], list) else value for name in _OF_MULTI
+    }
+    fields["lower_bound"] = tuple(-math.inf if bound is None else bound for bound in fields["lower_bound"])
+    fields["status"] = tuple(Status[name] for name in header["status"])
+    fields["loss"] = losses.by_name(header["loss"]["name"], **header["loss"]["parameters"])
+    coef = np.zeros(header["shape"])
+    coef.ravel()[arrays["indices"]] = arrays["values"]
+    return MultiModel(coef=coef, intercept=arrays["intercepts"], **fields)
+
+
+def _header(model: Model | CompletionModel, own: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a file says of a model in words and single numbers; ``own`` names what its kind alone has."""
+    header = {name: getattr(model, name) for name in _OF_BOTH + own}
+    for name in ("rounding", "lower_bound"):  # JSON has no infinities and no nan
+        header[name] = header[name] if math.isfinite(header[name]) else None
+    return header | {"status": model.status.name, "loss": _describe(model.loss)}
+
+
+def _fields(header: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields of a model that :func:`_header` has written."""
+    header = {"rounding": None} | header  # which files of older versions do not have
+    fields = {name: header[name] for name in _OF_BOTH}
+    fields |= {name: None if header[name] is None else tuple(header[name]) for name in own}
+    fields["lower_bound"] = -math.inf if fields["lower_bound"] is None else fields["lower_bound"]
+    fields["rounding"] = math.nan if fields["rounding"] is None else fields["rounding"]
+    loss = losses.by_name(header["loss"]["name"], **header["loss"]["parameters"])
+    return fields | {"loss": loss, "status": Status[header["status"]]}
+
+
+def _describe(loss: Any) -> dict[str, Any]:
+    for name, kind in losses.REGISTERED.items():
+        if type(loss) is kind:
+            parameters = inspect.get_annotations(kind)  # a loss without any has a field that is none
+            return {"name": name, "parameters": {key: getattr(loss, key) for key in parameters}}
+    raise ValueError(f"a model file can name the losses of condgrad.losses only; got {type(loss).__name__}.")

@@ -1,0 +1,159 @@
+"""Model: what a run leaves for predicting, with its certificate."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from condgrad.linalg import convert
+from condgrad.losses import Logistic, Loss, Poisson, SigmoidSquared
+from condgrad.problems.linear import Problem
+from condgrad.run.result import Result, Status
+
+
+class Model(NamedTuple):
+    """A linear model with its certificate: coefficients, intercept, and how far it can be from the optimum.
+
+    Attributes
+    ----------
+    w, intercept : array and float
+    loss : a loss of :mod:`condgrad.losses`
+    constraint : str
+        The constraint set, as it prints.
+    radius : float or None
+        That of the set, where it has one.
+    objective, gap, rounding, lower_bound : float
+        F(w), the exact Frank-Wolfe gap at w, a bound of its rounding error (nan in files that do not know
+        it) and the best lower bound of F*, on the data of the fit.
+    status : Status
+    solver : str
+    n_steps, n_samples : int
+        Steps of the solver, and samples that it saw.
+    classes : tuple or None
+        For a loss of two classes the two labels; the second one is that of positive predictions.
+    feature_names : tuple of str or None
+    version : str
+        The condgrad that made it.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> X, y = [[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0]
+    >>> problem = cg.Problem(X, y, cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    >>> model = cg.Model.of(problem, cg.minimize(problem), feature_names=("height", "width"))
+    >>> model.predict([[3.0, 5.0]])
+    array([5.])
+    """
+
+    w: np.ndarray
+    intercept: float
+    loss: Any
+    constraint: str
+    radius: float | None
+    objective: float
+    gap: float
+    rounding: float
+    lower_bound: float
+    status: Status
+    solver: str
+    n_steps: int
+    n_samples: int
+    classes: tuple | None
+    feature_names: tuple[str, ...] | None
+    version: str
+
+    @classmethod
+    def of(cls, problem: Problem, result: Result, *, classes: Any = None, feature_names: Any = None) -> Model:
+        """Return the model that a run on ``problem`` found.
+
+        ``classes`` are the labels that the two targets of the loss stand for, the negative one first; by default
+        these targets themselves.
+        """
+        from condgrad import __version__
+
+        values = class_values(problem.loss)
+        if values is None and classes is not None:
+            raise ValueError(f"{type(problem.loss).__name__} is no loss of two classes; leave out classes.")
+        classes = values if classes is None else tuple(classes)
+        if classes is not None and len(set(classes)) != 2:
+            raise ValueError(f"classes must be two different labels; got {classes!r}.")
+        names = None if feature_names is None else tuple(map(str, feature_names))
+        if names is not None and len(names) != problem.n_features:
+            raise ValueError(f"there must be {problem.n_features} feature names, one per column; got {len(names)}.")
+        radius = getattr(problem.constraint, "radius", None)
+        return cls(
+            w=result.w,
+            intercept=result.intercept,
+            loss=problem.loss,
+            constraint=repr(problem.constraint),
+            radius=None if radius is None else float(radius),
+            objective=result.objective,
+            gap=result.gap,
+            rounding=result.rounding,
+            lower_bound=result.lower_bound,
+            status=result.status,
+            solver=result.solver,
+            n_steps=result.n_steps,
+            n_samples=problem.n_samples,
+            classes=classes,
+            feature_names=names,
+            version=__version__,
+        )
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.w.size
+
+    def __repr__(self) -> str:
+        nonzero = np.count_nonzero(self.w)
+        return (
+            f"Model({self.loss!r} over {self.constraint}, {nonzero} of {self.w.size} nonzero, "
+            f"objective={self.objective:.6g}, gap={self.gap:.3g}, {self.status.name})"
+        )
+
+    def decide(self, X: Any) -> np.ndarray:
+        """Return the linear predictions x_i'w + b."""
+        X = convert.as_data(X)
+        if X.shape[1] != self.w.size:
+            raise ValueError(f"X has {X.shape[1]} features, but the model has {self.w.size}.")
+        p = X @ scipy.sparse.csc_array(self.w[:, None]) if scipy.sparse.issparse(X) else X @ self.w
+        p = p.toarray()[:, 0] if scipy.sparse.issparse(p) else p
+        return p + self.intercept
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return what is predicted for y: labels for a loss of two classes, means for Poisson, else x_i'w + b."""
+        p = self.decide(X)
+        if self.classes is not None:
+            return np.asarray(self.classes)[(p > 0.0).astype(int)]
+        return np.exp(np.minimum(p, 700.0)) if isinstance(self.loss, Poisson) else p
+
+    def probabilities(self, X: Any) -> np.ndarray | None:
+        """Return the probability of the second class for losses that model it (logistic, sigmoid), else None."""
+        if not isinstance(self.loss, Logistic | SigmoidSquared):
+            return None
+        return 0.5 * (1.0 + np.tanh(0.5 * self.decide(X)))
+
+
+def class_values(loss: Loss) -> tuple[float, float] | None:
+    """Return the two targets of a loss for classification, the negative class first, or None for other losses.
+
+    >>> from condgrad import losses
+    >>> class_values(losses.Logistic()), class_values(losses.Squared())
+    ((-1.0, 1.0), None)
+    """
+    for values in ((-1.0, 1.0), (0.0, 1.0)):
+        if _accepts(loss, values) and not _accepts(loss, (0.5, math.pi)):
+            return values
+    return None
+
+
+def _accepts(loss: Loss, targets: tuple[float, float]) -> bool:
+    try:
+        loss.check_targets(np.array(targets))
+    except ValueError:
+        return False
+    return True

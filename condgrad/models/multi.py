@@ -1,0 +1,114 @@
+"""MultiModel: several linear models that belong together, for predicting, with their certificates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+import scipy.special
+
+from condgrad.linalg import convert
+from condgrad.losses import Logistic, Poisson, SigmoidSquared
+from condgrad.run.result import Status
+
+OUTPUTS, REST, MULTINOMIAL = "outputs", "one-against-the-rest", "multinomial"
+
+
+class MultiModel(NamedTuple):
+    """The linear models of several classes or outputs; estimators have it as ``model_``.
+
+    Attributes
+    ----------
+    coef, intercept : arrays of shapes (n_rows, n_features) and (n_rows,)
+        One row for each class or output.
+    kind : {"outputs", "one-against-the-rest", "multinomial"}
+        What the rows are: outputs, classes with a problem each, or classes of one problem together.
+    classes : tuple or None
+        The labels of the rows.
+    loss : a loss of :mod:`condgrad.losses`
+        The logistic one for a multinomial problem.
+    constraint : tuple of str
+        The constraint sets, as they print; this and the following have one entry for each problem.
+    radius : tuple of float or None
+    objective, gap, rounding, lower_bound : tuples of float
+        F(w), the exact Frank-Wolfe gap at w, a bound of its rounding error and the best lower bound of F*, on the data
+        of the fit.
+    status : tuple of Status
+    n_steps : tuple of int
+    solver : str
+    n_samples : int
+    feature_names : tuple of str or None
+    version : str
+        The condgrad that made it.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> X, y = [[0.0], [1.0], [5.0], [6.0], [10.0], [11.0]], ["a", "a", "b", "b", "c", "c"]
+    >>> model = cg.ConstrainedLogisticRegression(radius=5.0, multi_class="multinomial").fit(X, y).model_
+    >>> model.kind, model.predict([[0.5], [10.5]])
+    ('multinomial', array(['a', 'c'], dtype='<U1'))
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    kind: str
+    classes: tuple | None
+    loss: Any
+    constraint: tuple[str, ...]
+    radius: tuple[float | None, ...]
+    objective: tuple[float, ...]
+    gap: tuple[float, ...]
+    rounding: tuple[float, ...]
+    lower_bound: tuple[float, ...]
+    status: tuple[Status, ...]
+    n_steps: tuple[int, ...]
+    solver: str
+    n_samples: int
+    feature_names: tuple[str, ...] | None
+    version: str
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.coef.shape[1]
+
+    def __repr__(self) -> str:
+        worst = int(np.argmax(self.gap))
+        return (
+            f"MultiModel({self.kind}, {self.loss!r} over {self.constraint[0]}, "
+            f"{self.coef.shape[0]} x {self.n_features}, gap={self.gap[worst]:.3g}, {self.status[worst].name})"
+        )
+
+    def decide(self, X: Any) -> np.ndarray:
+        """Return the linear predictions x_i'w_k + b_k, of shape (n_samples, n_rows)."""
+        X = convert.as_data(X)
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"X has {X.shape[1]} features, but the model has {self.n_features}.")
+        p = X @ (scipy.sparse.csr_array(self.coef).T if scipy.sparse.issparse(X) else self.coef.T)
+        return (p.toarray() if scipy.sparse.issparse(p) else p) + self.intercept
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return what is predicted for y: the label with the largest score, or all outputs (means for Poisson)."""
+        p = self.decide(X)
+        if self.classes is not None:
+            return np.asarray(self.classes)[p.argmax(axis=1)]
+        return np.exp(np.minimum(p, 700.0)) if isinstance(self.loss, Poisson) else p
+
+    def probabilities(self, X: Any) -> np.ndarray | None:
+        """Return the probability of each class for losses that model it (logistic, sigmoid), else None."""
+        if self.classes is None or not isinstance(self.loss, Logistic | SigmoidSquared):
+            return None
+        scores = self.decide(X)
+        return scipy.special.softmax(scores, axis=1) if self.kind == MULTINOMIAL else probabilities(scores)
+
+
+def probabilities(scores: np.ndarray) -> np.ndarray:
+    """Return the probabilities of all classes, from logits of one against the rest."""
+    small = np.exp(-np.abs(scores))
+    p = np.where(scores >= 0.0, 1.0, small) / (1.0 + small)
+    if p.shape[1] == 1:
+        return np.hstack([1.0 - p, p])
+    total = p.sum(axis=1, keepdims=True)
+    return np.where(total > 0.0, p / np.where(total > 0.0, total, 1.0), 1.0 / p.shape[1])

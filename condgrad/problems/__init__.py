@@ -1,0 +1,1 @@
+"""Problems: what is minimised, and exact answers about any w."""

@@ -1,0 +1,250 @@
+"""ActiveSet: the iterate as a convex combination of vertices, w = sum_k lambda_k v_k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.constraints import Atom, DenseVertex, SparseVertex
+from condgrad.linalg.matrix import weighted_gram
+from condgrad.linalg.vectors import inner
+
+
+class ActiveSet:
+    """Vertices with positive weights that sum to one; an atom whose weight reaches zero leaves for good."""
+
+    def __init__(self, parts: list[tuple[float, Any]]) -> None:
+        self._places: dict[Any, int] = {}
+        self._atoms = stack([v for _, v in parts]).select(np.zeros(len(parts), dtype=bool))
+        self.weights = np.empty(0)
+        for weight, v in parts:
+            self.add(v, weight)
+        self.weights /= self.weights.sum()
+
+    def __len__(self) -> int:
+        return len(self._atoms)
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether every vertex is a single feature."""
+        return isinstance(self._atoms, AtomStack)
+
+    def vertex(self, k: int) -> Any:
+        """Return the atom at place ``k``."""
+        return self._atoms.vertex(k)
+
+    def inner_products(self, r: np.ndarray) -> np.ndarray:
+        """Return <r, v_k> for every atom."""
+        return self._atoms.inner_products(r)
+
+    def local_products(self, problem: Any, alpha: np.ndarray) -> np.ndarray:
+        """Return <X'alpha, v_k> for every atom without a pass over X; for sets of single-feature atoms."""
+        return self._atoms.local_products(problem, alpha)
+
+    def add(self, v: Any, weight: float) -> None:
+        """Give ``weight`` to the vertex v, which may be new."""
+        k = self._places.get(v.key())
+        if k is not None:
+            self.weights[k] += weight
+        elif weight > 0.0:
+            if self.is_atomic and not isinstance(v, Atom):
+                self._atoms = VertexStack([self.vertex(k) for k in range(len(self))])
+            self._places[v.key()] = len(self)
+            self._atoms.append(v)
+            self.weights = np.append(self.weights, weight)
+
+    def drop(self, k: int) -> None:
+        """Remove the atom at place ``k``; the last one takes its place."""
+        last = len(self) - 1
+        del self._places[self.vertex(k).key()]
+        if k != last:
+            self._places[self.vertex(last).key()] = k
+            self.weights[k] = self.weights[last]
+        self._atoms.remove(k)
+        self.weights = self.weights[:last]
+
+    def step_towards(self, s: Any, gamma: float) -> None:
+        """Follow w <- (1 - gamma) w + gamma s; a full step leaves s alone."""
+        if gamma >= 1.0:
+            self.__init__([(1.0, s)])  # type: ignore[misc]
+            return
+        self.weights *= 1.0 - gamma
+        self.add(s, gamma)
+
+    def step_away(self, k: int, gamma: float, max_step: float) -> None:
+        """Follow w <- w + gamma (w - v_k); the longest step drops the atom."""
+        self.weights *= 1.0 + gamma
+        self.weights[k] -= gamma
+        if gamma >= max_step:
+            self.drop(k)
+
+    def step_between(self, k: int, s: Any, gamma: float, max_step: float) -> None:
+        """Follow w <- w + gamma (s - v_k); the longest step drops the atom."""
+        if self._places.get(s.key()) == k:  # from an atom to itself: w stays
+            return
+        self.weights[k] -= gamma
+        self.add(s, gamma)
+        if gamma >= max_step:
+            self.drop(k)
+
+    def combination(self, n_features: int) -> np.ndarray:
+        """Return w = sum_k lambda_k v_k afresh, with the weights brought back to sum one."""
+        self.weights /= self.weights.sum()
+        return self._atoms.combination(self.weights, n_features)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return weights and atoms as arrays."""
+        return {"weights": self.weights} | {f"atoms.{name}": part for name, part in self._atoms.to_arrays().items()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go back to a snapshot."""
+        self._atoms = type(self._atoms).from_arrays(arrays)
+        self._places = {self.vertex(k).key(): k for k in range(len(self))}
+        self.weights = arrays["weights"]
+
+
+def stack(vertices: list[Any]) -> Any:
+    """Return a stack of the given vertices, of which there is at least one."""
+    held = AtomStack() if all(isinstance(v, Atom) for v in vertices) else VertexStack()
+    held.extend(vertices)
+    return held
+
+
+class AtomStack:
+    """Atoms value * e_index, held as two arrays."""
+
+    def __init__(self, index: Any = (), value: Any = ()) -> None:
+        self.index = np.array(index, dtype=np.int64)
+        self.value = np.array(value, dtype=np.float64)
+
+    def __len__(self) -> int:
+        return self.index.size
+
+    def vertex(self, k: int) -> Any:
+        return Atom(int(self.index[k]), float(self.value[k]))
+
+    def append(self, v: Any) -> None:
+        self.index = np.append(self.index, v.index)
+        self.value = np.append(self.value, v.value)
+
+    def remove(self, k: int) -> None:
+        self.index[k], self.value[k] = self.index[-1], self.value[-1]
+        self.index, self.value = self.index[:-1], self.value[:-1]
+
+    def extend(self, vertices: list[Any]) -> None:
+        self.index = np.append(self.index, [v.index for v in vertices]).astype(np.int64)
+        self.value = np.append(self.value, [v.value for v in vertices])
+
+    def join(self, others: AtomStack) -> None:
+        self.index = np.concatenate((self.index, others.index))
+        self.value = np.concatenate((self.value, others.value))
+
+    def select(self, kept: np.ndarray) -> AtomStack:
+        return AtomStack(self.index[kept], self.value[kept])
+
+    def without(self, others: AtomStack, up_to_sign: bool) -> AtomStack:
+        """Return those of the ``others`` that are not here; an atom and its opposite share their feature."""
+        is_new = np.ones(max(self.index.max(initial=0), others.index.max(initial=0)) + 1, dtype=bool)
+        is_new[self.index] = False
+        return others.select(is_new[others.index])
+
+    def inner_products(self, r: np.ndarray) -> np.ndarray:
+        return r[self.index] * self.value
+
+    def curvature(self, problem: Any, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
+        return problem.matrix.gram(self.index, self.value, d, rows, first)
+
+    def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
+        w = np.zeros(n_features)
+        np.add.at(w, self.index, weights * self.value)
+        return w
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"index": self.index, "value": self.value}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> AtomStack:
+        return cls(arrays["atoms.index"], arrays["atoms.value"])
+
+    def local_products(self, problem: Any, alpha: np.ndarray) -> np.ndarray:
+        return problem.matrix.column_products(self.index, alpha) * self.value
+
+
+class VertexStack:
+    """Vertices of any kind, held as a list; their predictions are kept once they were needed."""
+
+    def __init__(self, vertices: list[Any] | None = None) -> None:
+        self.vertices: list[Any] = [] if vertices is None else vertices
+        self._predictions: list[np.ndarray] = []  # of the first so many vertices, for the problem below
+        self._problem: Any = None
+
+    def __len__(self) -> int:
+        return len(self.vertices)
+
+    def vertex(self, k: int) -> Any:
+        return self.vertices[k]
+
+    def append(self, v: Any) -> None:
+        self.vertices.append(v)
+
+    def remove(self, k: int) -> None:
+        self.vertices[k] = self.vertices[-1]
+        self.vertices.pop()
+        self._predictions.clear()
+
+    def extend(self, vertices: list[Any]) -> None:
+        self.vertices += vertices
+
+    def join(self, others: VertexStack) -> None:
+        self.vertices += others.vertices
+
+    def select(self, kept: np.ndarray) -> VertexStack:
+        chosen = VertexStack([v for v, is_kept in zip(self.vertices, kept, strict=True) if is_kept])
+        if len(self._predictions) == len(self):
+            chosen._predictions = [q for q, is_kept in zip(self._predictions, kept, strict=True) if is_kept]
+            chosen._problem = self._problem
+        return chosen
+
+    def without(self, others: VertexStack, up_to_sign: bool) -> VertexStack:
+        """Return those of the ``others`` that are not here (nor, up to sign, their opposites)."""
+        known = {v.key() for v in self.vertices}
+        if up_to_sign:
+            known |= {v.scaled(-1.0).key() for v in self.vertices}
+        return others.select(np.array([v.key() not in known for v in others.vertices], dtype=bool))
+
+    def curvature(self, problem: Any, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
+        if self._problem is not problem:
+            self._problem, self._predictions = problem, []
+        for v in self.vertices[len(self._predictions) :]:
+            self._predictions.append(problem.spread(*problem.vertex_predictions(v)))
+        Q = np.array([q if rows is None else q[rows] for q in self._predictions]).reshape(len(self), d.size)
+        return weighted_gram(Q.T, d, first)
+
+    def inner_products(self, r: np.ndarray) -> np.ndarray:
+        supports = (v.support() for v in self.vertices)
+        return np.array([inner(values, r if indices is None else r[indices]) for indices, values in supports])
+
+    def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
+        w = np.zeros(n_features)
+        for weight, v in zip(weights, self.vertices, strict=True):
+            indices, values = v.support()
+            if indices is None:
+                w += weight * values
+            else:
+                w[indices] += weight * values
+        return w
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        supports = [v.support() for v in self.vertices]
+        arrays = {f"values{k}": values for k, (_, values) in enumerate(supports)}
+        return arrays | {f"indices{k}": indices for k, (indices, _) in enumerate(supports) if indices is not None}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> VertexStack:
+        vertices, k = cls(), 0
+        while f"atoms.values{k}" in arrays:
+            values, indices = arrays[f"atoms.values{k}"], arrays.get(f"atoms.indices{k}")
+            vertices.append(DenseVertex(values) if indices is None else SparseVertex(indices, values))
+            k += 1
+        return vertices

@@ -1,0 +1,96 @@
+"""Biases: free row and column terms a_i + b_j of a prediction, minimised exactly."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from condgrad.linalg.entries import Entries
+from condgrad.problems import samples as outer
+
+_MOST_NEWTON = 50
+_MOST_CG = 500
+_LEAST_CURVATURE = 0.05  # of the largest, in a Newton step
+
+
+class Biases(NamedTuple):
+    """What row i and column j add to every prediction of theirs: rows[i] + columns[j]."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+
+    def copy(self) -> Biases:
+        """Return the same in memory of its own."""
+        return Biases(self.rows.copy(), self.columns.copy())
+
+
+def check_biases(loss: object, y: np.ndarray) -> None:
+    """Raise where a row of equal targets would have an infinite bias, as under the logistic loss."""
+    if not loss.is_convex:  # type: ignore[attr-defined]
+        raise ValueError(f"{loss!r} is not convex, so that its best biases cannot be certified; use biases=False.")
+    far = 1e3 * (1.0 + np.abs(y).max())
+    for target in (y.min(), y.max()):
+        if not loss.derivative(-far, target) < 0.0 < loss.derivative(far, target):  # type: ignore[attr-defined]
+            raise ValueError(
+                f"under {loss!r} the best bias of a row with equal targets is infinite; use biases=False, or a loss "
+                "that grows on both sides of the target, such as Squared() or Huber()."
+            )
+
+
+def best_biases(samples: outer.Samples, entries: Entries, p: np.ndarray, start: Biases) -> Biases:
+    """Return the biases that minimise sum_t weight_t f(p_t + a_i + b_j, y_t), from a first guess.
+
+    Newton steps, each a linear system solved by conjugate gradients with the diagonal as preconditioner; a backtracking
+    search makes each of them a descent. Rows and columns without entries keep a bias of 0.
+    """
+    m = entries.shape[0]
+    x = np.concatenate(start)
+    # Flat parts of a robust loss have no curvature: where a row lies in them whole, a Newton step would be endless.
+    floor = _LEAST_CURVATURE * min(samples.loss.smoothness(), 1.0) * samples.weight
+    for _ in range(_MOST_NEWTON):
+        q = p + entries.sums_of(x[:m], x[m:])
+        value, alpha, d, _ = outer.expand(samples, q, 0.0)
+        gradient = np.concatenate([entries.row_sums(alpha), entries.column_sums(alpha)])
+        scale = np.abs(alpha).sum()
+        if np.abs(gradient).max() <= 1e-13 * scale:
+            break
+        d = d if samples.loss.is_quadratic else np.maximum(d, floor)
+        # A Newton step of a loss that is not quadratic need not be exact: the next one starts nearer.
+        inexact = 0.0 if samples.loss.is_quadratic else 0.01 * np.abs(gradient).max()
+        step = _solve(entries, d, -gradient, max(1e-14 * scale, inexact))
+        slope = float(gradient @ step)
+        if slope >= 0.0:
+            break
+        gamma, along = 1.0, entries.sums_of(step[:m], step[m:])
+        while not samples.loss.is_quadratic and gamma > 1e-10:
+            change = outer.value(samples, q + gamma * along, 0.0) - value
+            if change <= 1e-4 * gamma * slope or abs(slope) <= 1e-14 * abs(value):
+                break
+            gamma *= 0.5
+        x = x + gamma * step
+    return Biases(x[:m], x[m:])
+
+
+def _solve(entries: Entries, d: np.ndarray, b: np.ndarray, tol: float) -> np.ndarray:
+    """Return a solution of Z' diag(d) Z x = b, where Z has a one for the row and for the column of each entry."""
+    m = entries.shape[0]
+    diagonal = np.concatenate([entries.row_sums(d), entries.column_sums(d)])
+    inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
+    x, r = np.zeros_like(b), b.copy()
+    z = inverse * r
+    direction, rz = z, float(r @ z)
+    for _ in range(_MOST_CG):
+        if np.abs(r).max() <= tol or rz == 0.0:
+            break
+        # diag(d) meets itself on the diagonal; rows meet columns in the sparse matrix with entries d.
+        image = diagonal * direction
+        image[:m] += entries.dot(d, direction[m:])
+        image[m:] += entries.transpose_dot(d, direction[:m])
+        length = rz / float(direction @ image)
+        x = x + length * direction
+        r = r - length * image
+        z = inverse * r
+        rz, before = float(r @ z), rz
+        direction = z + (rz / before) * direction
+    return x

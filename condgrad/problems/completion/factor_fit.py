@@ -1,0 +1,212 @@
+"""FactorFit: W = A B' improved by turns, all rows of A for a fixed B, then all rows of B for a fixed A.
+
+With the nuclear norm as the least of (|A|^2 + |B|^2) / 2 over all A B' = W, the penalised problem
+
+    minimise over A, B   sum_t weight_t f((A B')_ij + biases, y_t) + lam (|A|^2 + |B|^2) / 2
+
+falls apart into small regressions, one for each row of A while B stands still: a few steps of conjugate gradients on
+the Newton system of each, from where it stood, and a backtracking search. Biases are one more column, not penalised.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from condgrad.compiled import kernel
+from condgrad.linalg import threads
+from condgrad.linalg.entries import Entries, Side
+from condgrad.problems.completion.biases import Biases
+from condgrad.problems.samples import Samples
+
+_CG_STEPS = 4  # per row and sweep: the other side will move anyway
+_MOST_HALVINGS = 30
+_LEAST_CURVATURE = 0.02  # of a sample, as a share of L: flat parts of robust losses would make steps endless
+
+
+class FactorFit:
+    """Factors A, B and biases that sweeps improve in place.
+
+    Parameters
+    ----------
+    samples, entries : the loss at the observed entries, and their places
+    A, B : arrays of shape (m, k) and (n, k)
+    biases : Biases or None
+    row_scale, column_scale : arrays or None
+        Where given, predictions are row_scale_i column_scale_j (A B')_ij.
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        entries: Entries,
+        A: np.ndarray,
+        B: np.ndarray,
+        biases: Biases | None,
+        row_scale: np.ndarray | None = None,
+        column_scale: np.ndarray | None = None,
+    ) -> None:
+        self.samples, self.entries, self.biases = samples, entries, biases
+        self.A, self.B = A, B
+        m, n = entries.shape
+        self._row_scale = np.ones(m) if row_scale is None else row_scale
+        self._column_scale = np.ones(n) if column_scale is None else column_scale
+
+    def sweep(self, lam: float) -> None:
+        """Improve A and the biases of the rows, then B and those of the columns."""
+        a, b = self.biases if self.biases is not None else (None, None)
+        self.A, a = self._fit(self.entries.by_row, self.A, self._row_scale, a, self.B, self._column_scale, b, lam)
+        self.B, b = self._fit(self.entries.by_column, self.B, self._column_scale, b, self.A, self._row_scale, a, lam)
+        if self.biases is not None:
+            assert a is not None
+            assert b is not None
+            self.biases = Biases(a, b)
+
+    def _fit(
+        self,
+        side: Side,
+        own: np.ndarray,
+        own_scale: np.ndarray,
+        own_bias: np.ndarray | None,
+        other: np.ndarray,
+        other_scale: np.ndarray,
+        other_bias: np.ndarray | None,
+        lam: float,
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return better rows of one factor, and better biases of them."""
+        k = own.shape[1]
+        penalty = np.full(k, lam)
+        features = other * other_scale[:, None]
+        offset = np.zeros(len(other)) if other_bias is None else other_bias
+        if own_bias is not None:
+            own, penalty = np.column_stack([own, own_bias]), np.append(penalty, 0.0)
+        X = np.array(own, order="C")
+        loss = self.samples.loss
+        floor = 0.0 if loss.is_quadratic else _LEAST_CURVATURE * min(loss.smoothness(), 1.0)
+        task: Any = functools.partial(
+            _fit_rows, side, self.samples, own_scale, np.ascontiguousarray(features), offset, penalty, floor, k, X
+        )
+        work = 4.0 * _CG_STEPS * self.entries.size * X.shape[1]
+        threads.run(task, threads.cut(len(X), work, side.indptr))
+        return X[:, :k], None if own_bias is None else X[:, k].copy()
+
+
+@kernel
+def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors, X, start, stop):
+    """Improve the rows start, ..., stop - 1 of X, each by one inexact Newton step."""
+    width, longest = X.shape[1], 0
+    for i in range(start, stop):
+        longest = max(longest, side.indptr[i + 1] - side.indptr[i])
+    Q = np.ones((longest, width))  # the features of one row's entries, side by side: they are read many times
+    alpha, d, p = np.empty(longest), np.empty(longest), np.empty(longest)
+    g, inverse, step = np.empty(width), np.empty(width), np.empty(width)
+    for i in range(start, stop):
+        first = side.indptr[i]
+        count = side.indptr[i + 1] - first
+        if count == 0:
+            for k in range(n_factors):
+                X[i, k] = 0.0  # what nothing speaks for shrinks to zero; its bias is left alone
+            continue
+        for q in range(count):
+            j = side.others[first + q]
+            for k in range(n_factors):
+                Q[q, k] = scale[i] * features[j, k]
+        for q in range(count):
+            p[q] = _inner(Q[q], X[i]) + offset[side.others[first + q]]
+        for q in range(count):
+            t = side.order[first + q]
+            alpha[q] = samples.derivative_at(t, p[q])
+            d[q] = max(samples.curvature_at(t, p[q]), floor * samples.weight[t])
+        for k in range(width):
+            g[k] = -penalty[k] * X[i, k]
+            inverse[k] = penalty[k]
+        for q in range(count):
+            _add(g, -alpha[q], Q[q])
+            _add_squares(inverse, d[q], Q[q])
+        for k in range(width):
+            inverse[k] = 1.0 / inverse[k] if inverse[k] > 0.0 else 0.0
+        _solve(Q, count, d, penalty, g, inverse, step)
+        gamma = _length(samples, side.order[first : first + count], Q, alpha, p, penalty, X[i], step)
+        _add(X[i], gamma, step)
+
+
+@kernel
+def _solve(Q, count, d, penalty, g, inverse, step):
+    """Set step to a solution of (Q' diag(d) Q + diag(penalty)) step = g by a few conjugate gradients; g is used up.
+
+    Only the first ``count`` rows of Q are there; ``inverse`` is the inverse of the system's diagonal.
+    """
+    direction, image = np.empty_like(g), np.empty_like(g)
+    for k in range(g.shape[0]):
+        step[k] = 0.0
+        direction[k] = inverse[k] * g[k]
+    first = rz = _weighted(inverse, g)
+    for _ in range(_CG_STEPS):
+        if rz <= 1e-20 * first:
+            return
+        for k in range(g.shape[0]):
+            image[k] = penalty[k] * direction[k]
+        for q in range(count):
+            _add(image, d[q] * _inner(Q[q], direction), Q[q])
+        length = rz / _inner(direction, image)
+        _add(step, length, direction)
+        _add(g, -length, image)
+        before, rz = rz, _weighted(inverse, g)
+        for k in range(g.shape[0]):
+            direction[k] = inverse[k] * g[k] + (rz / before) * direction[k]
+
+
+@kernel
+def _length(samples, order, Q, alpha, p, penalty, x, step):
+    """Return how far to go from x along the step: halved until the row's objective falls by a share of the promise."""
+    count = order.shape[0]
+    along, value, slope = np.empty(count), 0.0, 0.0
+    for q in range(count):
+        along[q] = _inner(Q[q], step)
+    for q in range(count):
+        value += samples.value_at(order[q], p[q])
+        slope += alpha[q] * along[q]
+    linear, quadratic = 0.0, 0.0
+    for k in range(x.shape[0]):
+        linear += penalty[k] * x[k] * step[k]
+        quadratic += 0.5 * penalty[k] * step[k] * step[k]
+    slope += linear
+    gamma = 1.0
+    for _ in range(_MOST_HALVINGS):
+        trial = gamma * linear + gamma * gamma * quadratic
+        for q in range(count):
+            trial += samples.value_at(order[q], p[q] + gamma * along[q])
+        if trial - value <= 1e-4 * gamma * slope or -slope <= 1e-13 * value:
+            break
+        gamma *= 0.5
+    return gamma
+
+
+@kernel
+def _inner(x, y):
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * y[k]
+    return total
+
+
+@kernel
+def _weighted(c, x):
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += c[k] * x[k] * x[k]
+    return total
+
+
+@kernel
+def _add(out, c, x):
+    for k in range(out.shape[0]):
+        out[k] += c * x[k]
+
+
+@kernel
+def _add_squares(out, c, x):
+    for k in range(out.shape[0]):
+        out[k] += c * x[k] * x[k]

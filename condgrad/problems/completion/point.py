@@ -1,0 +1,156 @@
+"""CompletionPoint: a matrix in factors with its predictions, gradient, best vertex and gap; F along lines from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.linalg.factored import NEGLIGIBLE, Factored
+from condgrad.linalg.support import support_of
+from condgrad.problems import samples as outer
+from condgrad.problems.completion.biases import Biases
+from condgrad.problems.evaluation import Evaluation
+from condgrad.problems.linear_point import PredictionSegment
+from condgrad.problems.segment import Segment
+
+_SPARE = 20  # columns that factors may have beyond twice the rank before they are compressed
+_SAVED = ("is_still", "is_fresh", "gradient_evaluations", "lmo_calls", "_rank")  # by a checkpoint
+
+
+class CompletionPoint:
+    """The iterate of a solver that sees the whole gradient of a completion problem.
+
+    ``Z`` is the iterate in the coordinates of the plain ball, ``x`` its values W at the observed entries, ``p`` the
+    predictions with biases, ``alpha`` the derivatives: the gradient at the entries. ``s`` and ``gap`` come from the
+    oracle, whose error the gap includes; ``lanczos`` is what it went through.
+    """
+
+    b = 0.0  # the intercept that segments ask for: biases are part of p
+
+    def __init__(self, problem: Any, W: Factored) -> None:
+        self.problem = problem
+        self.gradient_evaluations = 0
+        self.lmo_calls = 0
+        self.is_still = False  # whether the last move had no length
+        self.biases: Biases | None = None
+        self._guess: np.ndarray | None = None  # of the best right singular vector, from the call of the oracle before
+        self.reset(W)
+
+    @property
+    def w(self) -> Factored:
+        """The matrix W."""
+        return self.problem.out_of_ball(self.Z)
+
+    def reset(self, W: Factored) -> None:
+        """Go to ``W`` and compute everything anew."""
+        self.go_to(self.problem.into_ball(W))
+
+    def go_to(self, Z: Factored, biases: Biases | None = None) -> None:
+        """Go to Z, in the coordinates of the plain ball, with a guess of its biases, and look around."""
+        self.Z = Z
+        self._rank = Z.rank  # when the factors were last compressed
+        self.x = self.problem.values_of(Z)
+        self.biases = biases if biases is not None else self.biases
+        self._derive()
+        self.look()
+        self.is_fresh = True  # x is that of Z itself, not followed from step to step
+
+    def segment(self, **course: Any) -> CompletionSegment:
+        """Return F along a line from here."""
+        return CompletionSegment(self, **course)
+
+    def move(self, line: CompletionSegment, gamma: float) -> None:
+        """Go to W + gamma d along a segment that starts here."""
+        self.is_still = gamma == 0.0
+        self.is_fresh = False
+        self.Z = line.end(gamma)
+        if self.Z.rank > 2 * self._rank + _SPARE:
+            self.Z = self.Z.compressed(NEGLIGIBLE)
+            self._rank = self.Z.rank
+            self.x = self.problem.values_of(self.Z)  # exactly those of what is left
+        else:
+            self.x = self.x + gamma * line.q
+        self._derive()
+        self.look()
+
+    def look(self) -> None:
+        """Ask the oracle: the best vertex and the gap."""
+        # A stream of its own for each call: the bound of the norm needs a start that nothing depends on yet.
+        rng = np.random.default_rng([self.problem.n_samples, self.lmo_calls])
+        self.lanczos, self.s, self.gap = self.problem.look(self.alpha, self.x, rng, self._guess)
+        self._earlier_guess = self._guess
+        self._guess = self.s.v
+        self.lmo_calls += 1
+
+    def along(self) -> float:
+        """Return <grad F(W), W>."""
+        return float(self.alpha @ self.x)
+
+    def objective(self) -> float:
+        """Return F(W)."""
+        return outer.value(self.problem.samples, self.p, 0.0)
+
+    def evaluate(self) -> Evaluation:
+        """Return what is known of W; the objective costs one sum over the entries, the rest little.
+
+        Only what comes from a fresh look is certified.
+        """
+        if self.is_fresh:
+            return self.problem.certified(self.w, self.x, self.biases, self.gap, self.s)
+        return Evaluation(self.objective(), self.alpha, self.gap, self.s, self.biases)
+
+    def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all that is kept, as numbers and as arrays."""
+        arrays = {"U": self.Z.U, "s": self.Z.s, "V": self.Z.V, "x": self.x}
+        if self._earlier_guess is not None:
+            arrays["guess"] = self._earlier_guess
+        if self.biases is not None:
+            arrays |= {"biases.rows": self.biases.rows, "biases.columns": self.biases.columns}
+        return {name: getattr(self, name) for name in _SAVED}, arrays
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Go back to a snapshot, and ask the oracle once more what it was asked last: it answers the same."""
+        for name in _SAVED:
+            setattr(self, name, numbers[name])
+        self.Z, self.x = Factored(arrays["U"], arrays["s"], arrays["V"]), arrays["x"]
+        if self.problem.has_biases:
+            self.biases = Biases(arrays["biases.rows"], arrays["biases.columns"])
+        self.p = self.problem.predict(self.x, self.biases)
+        self.alpha = outer.derivatives(self.problem.samples, self.p, 0.0)
+        self._guess = arrays.get("guess")
+        self.lmo_calls -= 1
+        self.look()
+
+    def _derive(self) -> None:
+        self.biases = self.problem.best_biases(self.x, self.biases)
+        self.p = self.problem.predict(self.x, self.biases)
+        self.alpha = outer.derivatives(self.problem.samples, self.p, 0.0)
+        self.gradient_evaluations += self.p.size
+
+
+class CompletionSegment(PredictionSegment):
+    """F along a line from a point; biases stand still on it and follow after the move.
+
+    Attributes
+    ----------
+    q : the rates of change of the predictions at the entries
+    """
+
+    def __init__(
+        self, point: CompletionPoint, *, pull: float, parts: list[tuple[float, Any]], slope: float, max_step: float
+    ) -> None:
+        Segment.__init__(self, point, pull=pull, parts=parts, slope=slope, max_step=max_step)
+        problem = point.problem
+        self.q = -pull * point.x
+        for c, s in parts:
+            self.q = self.q + c * problem.vertex_predictions(s)
+        self.rows = None
+        self._support = support_of(None, problem.n_samples)
+
+    def end(self, gamma: float) -> Factored:
+        """Return the matrix at W + gamma d, in the coordinates of the plain ball."""
+        Z = self.point.Z.scaled(None, None, 1.0 - gamma * self.pull)
+        for c, s in self.parts:
+            Z = Z.plus(s.as_factored().scaled(None, None, gamma * c))
+        return Z

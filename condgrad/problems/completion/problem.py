@@ -1,0 +1,379 @@
+"""CompletionProblem: minimise the mean loss at the observed entries of a matrix over a nuclear-norm ball."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+import numpy as np
+
+from condgrad import losses
+from condgrad.constraints import NuclearBall
+from condgrad.linalg import convert
+from condgrad.linalg.entries import Entries
+from condgrad.linalg.factored import Factored
+from condgrad.linalg.lanczos import Lanczos
+from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
+from condgrad.problems import samples as outer
+from condgrad.problems.completion.biases import Biases, best_biases, check_biases
+from condgrad.problems.completion.oracle import Look, RankOne
+from condgrad.problems.completion.point import CompletionPoint
+from condgrad.problems.completion.steps import EntrySum, FactoredVector, Identity
+from condgrad.problems.evaluation import Evaluation, certify
+from condgrad.problems.linear import check_loss
+
+_STEPS = 10  # of Lanczos between two looks at its bound
+_MOST_STEPS = 300
+_ACCURACY = 0.1  # of the gap: how much of it may be the error of the oracle
+_CERTIFIED = 0.01  # the same for a certificate
+_LANCZOS = 1000  # products that a step of Lanczos may add to the sums over the entries
+
+
+class CompletionProblem:
+    r"""Minimise over matrices W in a nuclear-norm ball the mean loss F(W) = (1/n) sum_t f(W[i_t, j_t], y_t).
+
+    W is kept in factors (:class:`~condgrad.linalg.factored.Factored`), and memory is of the order of the observed
+    entries and the factors. With ``biases=True`` a prediction is W[i, j] + a_i + b_j with free a and b, and F(W) is the
+    minimum over them: every answer is for that minimum.
+
+    The gap is max over the ball of <grad F(W), W - S> = <grad F(W), W> + radius ||grad F(W)||. The gradient is a sparse
+    matrix; Lanczos steps find its norm and bound it from above, up to a probability of 1e-10
+    (:class:`~condgrad.linalg.lanczos.Lanczos`). The gap takes that bound: an inexact oracle never makes it too small.
+
+    Parameters
+    ----------
+    rows, columns : integer arrays of one length
+        The places of the observed entries; each place at most once.
+    values : array
+        The targets there, as the loss wants them.
+    loss : a loss of :mod:`condgrad.losses`, or your own
+    constraint : NuclearBall or WeightedNuclearBall
+    shape : (int, int), optional
+        The shape of the matrix, by default just large enough.
+    sample_weight : array, optional
+    biases : bool
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> rows, columns, values = [0, 0, 1, 1], [0, 1, 0, 1], [1.0, 2.0, 2.0, 4.0]
+    >>> problem = CompletionProblem(rows, columns, values, cg.losses.Squared(), cg.constraints.NuclearBall(5.0))
+    >>> result = cg.minimize(problem, tol=1e-8)
+    >>> result.w.rank, np.round(result.w.to_dense(), 3)
+    (1, array([[1., 2.],
+           [2., 4.]]))
+    """
+
+    has_predictions = False  # x_i'w, which most solvers work with
+    has_intercept = False  # free terms are biases here
+
+    def __init__(
+        self,
+        rows: Any,
+        columns: Any,
+        values: Any,
+        loss: Any,
+        constraint: Any,
+        *,
+        shape: tuple[int, int] | None = None,
+        sample_weight: Any = None,
+        biases: bool = False,
+    ) -> None:
+        rows, columns, self.shape = _as_places(rows, columns, shape)
+        self.n_samples = rows.size
+        self.n_features = self.shape[0] * self.shape[1]
+        y = convert.as_targets(values, self.n_samples)
+        weight = convert.as_weights(sample_weight, self.n_samples)
+        check_loss(loss)
+        loss.check_targets(y)
+        if not isinstance(biases, bool | np.bool_):
+            raise TypeError(f"biases must be True or False; got {biases!r}.")
+        if biases:
+            check_biases(loss, y[weight > 0.0])
+        self.has_biases = bool(biases)
+        self.loss = loss
+        self.entries = Entries(rows, columns, self.shape)
+        order = self.entries.sorting
+        self.samples = outer.Samples(loss, y[order], weight[order])
+        self.matrix = Identity()  # in the coordinates of the steps
+        self._constrain(constraint)
+
+    def _constrain(self, constraint: Any) -> None:
+        if not isinstance(constraint, NuclearBall):
+            raise TypeError(f"constraint must be a NuclearBall or a WeightedNuclearBall; got {constraint!r}.")
+        if constraint.shape not in (None, self.shape):
+            raise ValueError(f"{constraint!r} is a set of matrices of shape {constraint.shape}, not {self.shape}.")
+        self.constraint = constraint
+        self.row_scale, self.column_scale = constraint.scales(self.shape)
+        for name in ("_largest_scale", "_largest_entry"):
+            self.__dict__.pop(name, None)
+
+    def over(self, constraint: Any) -> CompletionProblem:
+        """Return the same problem over another ball; both share the data."""
+        other = copy.copy(self)
+        other._constrain(constraint)
+        return other
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the gap bounds F(W) - F*, as it does for convex losses."""
+        return bool(self.loss.is_convex)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether steps can run inside kernels: with this oracle they cannot."""
+        return False
+
+    def refusal(self, solver: Any) -> str | None:
+        """Return why a solver does not fit this problem, or None where it does."""
+        if self.has_biases and hasattr(solver, "gradients_per_sample"):
+            return "works with batches of entries, which cannot follow free biases (biases=False leaves them out)"
+        return None if getattr(solver, "takes_factors", False) else "does not work with matrices in factors"
+
+    def start(self) -> tuple[Factored, list]:
+        """Return where solvers start: the zero matrix, without vertices."""
+        return Factored.zero(self.shape), []
+
+    def objective(self, W: Any) -> float:
+        """Return F(W)."""
+        return outer.value(self.samples, self.predict(*self._at(W)), 0.0)
+
+    def gap(self, W: Any) -> float:
+        """Return the Frank-Wolfe gap, an upper bound of it up to a probability of 1e-10."""
+        return self.evaluate(W).gap
+
+    def gradient(self, W: Any) -> Any:
+        """Return the gradient of F at W, a sparse matrix."""
+        import scipy.sparse
+
+        alpha = outer.derivatives(self.samples, self.predict(*self._at(W)), 0.0)
+        side = self.entries.by_row
+        return scipy.sparse.csr_matrix((alpha, side.others, side.indptr), shape=self.shape)
+
+    def evaluate(self, W: Any) -> Evaluation:
+        """Return objective, gradient at the entries, gap, vertex and biases at W."""
+        W = self.as_iterate(W, "W")
+        x, biases = self._at(W)
+        alpha = outer.derivatives(self.samples, self.predict(x, biases), 0.0)
+        look = self.look(alpha, x, np.random.default_rng(self.n_samples), accuracy=_CERTIFIED)
+        return self.certified(W, x, biases, look.gap, look.vertex)
+
+    def certified(self, W: Factored, x: np.ndarray, biases: Biases | None, gap: float, s: RankOne) -> Evaluation:
+        """Return the evaluation at W for values x at the entries, biases, gap and vertex that were computed afresh."""
+        p = self.predict(x, biases)
+        seen = outer.expand(self.samples, p, 0.0)
+        sizes, reach, free_reach = seen.sizes, 2.0 * self.constraint.radius * self._largest_scale, 0.0
+        if biases is not None:
+            # The best biases are taken to keep predictions within twice the range of targets and present ones; from
+            # there a chain of entries bounds each of them.
+            sizes = sizes._replace(balance=self._imbalance(seen.alpha))
+            range_ = float(np.abs(p).max() + np.abs(self.samples.y).max())
+            free_reach = self.entries.longest_chain * (4.0 * range_ + self.constraint.radius * self._largest_entry)
+            reach += 2.0 * (sizes.prediction + sizes.target)
+        delta = prediction_error(sizes, W.rank, float(np.sqrt(self.samples.weight.max())) * W.spread())
+        largest = gamma(W.rank + 4) * W.spread() + 2.0 * UNIT * float(np.abs(p).max())
+        found = bounds(
+            sizes,
+            n_samples=self.n_samples + _LANCZOS,
+            reach=reach,
+            free_reach=free_reach,
+            delta=delta,
+            slope_error=outer.slope_error(self.samples, p, 0.0, seen, delta, largest),
+        )
+        return certify(self.is_convex, seen.value, seen.alpha, gap, s, biases, found)
+
+    @functools.cached_property
+    def _largest_scale(self) -> float:
+        """The largest sqrt(weight) of an entry times the scales of its row and column."""
+        return float(np.sqrt(self.samples.weight * self._entry_scales() ** 2).max())
+
+    @functools.cached_property
+    def _largest_entry(self) -> float:
+        """The largest product of the scales of an entry's row and column: the most that an entry of Z counts."""
+        return float(self._entry_scales().max())
+
+    def _entry_scales(self) -> np.ndarray:
+        ones = Factored(np.ones((self.shape[0], 1)), np.ones(1), np.ones((self.shape[1], 1)))
+        return np.abs(self.values_of(ones))
+
+    def _imbalance(self, alpha: np.ndarray) -> float:
+        """Return the sum of the sizes of the derivatives by all biases, which are zero at the best ones."""
+        return float(np.abs(self.entries.row_sums(alpha)).sum() + np.abs(self.entries.column_sums(alpha)).sum())
+
+    @property
+    def n_coordinates(self) -> int:
+        """The length of the vectors that steps work on: the observed entries."""
+        return self.n_samples
+
+    def in_coordinates(self, W: Factored) -> np.ndarray:
+        """Return an iterate in the coordinates of the steps: W at the observed entries."""
+        return self._at(W)[0]
+
+    def vector_at(self, W: Factored) -> FactoredVector:
+        """Return an iterate as the vector that steps move."""
+        return FactoredVector(self, self.into_ball(W))
+
+    def iterate_of(self, vector: FactoredVector) -> Factored:
+        """Return the matrix that a vector of the steps stands for."""
+        return self.out_of_ball(vector.Z)
+
+    def finite_sum(self, b: np.ndarray) -> EntrySum:
+        """Return the problem one entry at a time."""
+        return EntrySum(self)
+
+    def best_offset(self, W: Factored) -> float:
+        """Return 0: steps over batches know no biases."""
+        return 0.0
+
+    def importance(self) -> np.ndarray:
+        """Return the weight of each entry, its importance for sampling."""
+        return self.samples.weight
+
+    def point(self, W: Any) -> Any:
+        """Return the iterate of a solver of full passes, at ``W``."""
+        return CompletionPoint(self, W)
+
+    def as_iterate(self, W: Any, name: str) -> Factored:
+        """Return a matrix that the user gave in factors."""
+        if not isinstance(W, Factored):
+            W = np.asarray(W)
+            if W.shape != self.shape:
+                raise ValueError(f"{name} must be a Factored matrix or an array of shape {self.shape}; got {W.shape}.")
+            U, s, Vt = np.linalg.svd(W.astype(np.float64), full_matrices=False)
+            W = Factored(U, s, Vt.T).compressed(1e-14)
+        if W.shape != self.shape:
+            raise ValueError(f"{name} must be a matrix of shape {self.shape}; got {W.shape}.")
+        return W
+
+    def into_ball(self, W: Factored) -> Factored:
+        """Return Z with W = diag(row_scale) Z diag(column_scale)."""
+        return W.scaled(_inverse(self.row_scale), _inverse(self.column_scale)).compressed(1e-14)
+
+    def out_of_ball(self, Z: Factored) -> Factored:
+        """Return W = diag(row_scale) Z diag(column_scale)."""
+        return Z.scaled(self.row_scale, self.column_scale)
+
+    def values_of(self, Z: Factored) -> np.ndarray:
+        """Return W at the observed entries, for W given as Z."""
+        W = self.out_of_ball(Z)
+        return self.entries.values_of(W.U * W.s, W.V)
+
+    def predict(self, x: np.ndarray, biases: Biases | None) -> np.ndarray:
+        """Return predictions at the entries, for W there and biases."""
+        return x if biases is None else x + self.entries.sums_of(*biases)
+
+    def best_biases(self, x: np.ndarray, start: Biases | None = None) -> Biases | None:
+        """Return the biases that belong to a W with the values x at the entries (None for a problem without them)."""
+        if not self.has_biases:
+            return None
+        if start is None:  # those of the squared loss are a good guess for any other
+            start = Biases(np.zeros(self.shape[0]), np.zeros(self.shape[1]))
+            if not self.loss.is_quadratic:
+                start = best_biases(self.samples._replace(loss=losses.by_name("squared")), self.entries, x, start)
+        return best_biases(self.samples, self.entries, x, start)
+
+    def look(
+        self,
+        alpha: np.ndarray,
+        x: np.ndarray,
+        rng: np.random.Generator,
+        guess: np.ndarray | None = None,
+        accuracy: float = _ACCURACY,
+    ) -> Look:
+        """Return the best vertex for the gradient with the entries ``alpha`` at a W with the values x there.
+
+        Lanczos steps are made until at most the share ``accuracy`` of the gap is due to the oracle itself.
+        """
+        radius, along = self.constraint.radius, float(alpha @ x)
+        lanczos = self.lanczos(alpha, rng, guess)
+        while True:
+            lanczos.extend(_STEPS)
+            bound, largest = lanczos.bound(), lanczos.largest()
+            gap, error = along + radius * bound, radius * (bound - largest)
+            is_good = error <= max(accuracy * gap, 1e-12 * abs(along))  # 1e-12 of its parts: rounding
+            if is_good or lanczos.is_exhausted or lanczos.n_steps >= _MOST_STEPS:
+                break
+        return Look(lanczos, self.best_of(lanczos, error), gap)
+
+    def lanczos(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Lanczos:
+        """Return a search for the singular vectors of the gradient, in the coordinates of the plain ball."""
+        # Not functions of its own, which a state that holds the search could not be pickled with.
+        dot, transpose_dot = (functools.partial(product, alpha) for product in (self._dot, self._transpose_dot))
+        return Lanczos(dot, transpose_dot, self.shape, rng, guess)
+
+    def _dot(self, alpha: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the product of v with the gradient that has the entries ``alpha``."""
+        out = self.entries.dot(alpha, v if self.column_scale is None else self.column_scale * v)
+        return out if self.row_scale is None else self.row_scale * out
+
+    def _transpose_dot(self, alpha: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the product of u with its transpose."""
+        out = self.entries.transpose_dot(alpha, u if self.row_scale is None else self.row_scale * u)
+        return out if self.column_scale is None else self.column_scale * out
+
+    def best_of(self, lanczos: Lanczos, error: float) -> RankOne:
+        """Return the best vertex that a search has found."""
+        U, _, V = lanczos.triplets(1)
+        if U.shape[1] == 0:  # a gradient of zero: any vertex is best
+            U, V = np.zeros((self.shape[0], 1)), np.zeros((self.shape[1], 1))
+        return RankOne(U[:, 0], V[:, 0], self.constraint.radius, error)
+
+    def vertex_predictions(self, s: RankOne) -> np.ndarray:
+        """Return the vertex at the observed entries."""
+        return self.values_of(s.as_factored())
+
+    def definition(self) -> tuple[Any, ...]:
+        """Return all that defines the problem, for a checkpoint to know it by."""
+        return self.shape, tuple(self.entries.by_row), self.samples, self.constraint, self.has_biases
+
+    def _at(self, W: Any) -> tuple[np.ndarray, Biases | None]:
+        W = self.as_iterate(W, "W")
+        x = self.entries.values_of(W.U * W.s, W.V)
+        return x, self.best_biases(x)
+
+
+def _as_places(rows: Any, columns: Any, shape: Any) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+    """Return the places of the entries as arrays, and the shape of the matrix, or say what is wrong."""
+    places = []
+    for name, given in (("rows", rows), ("columns", columns)):
+        array = np.asarray(given)
+        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+            raise ValueError(
+                f"{name} must be a one-dimensional array of whole numbers, at least one; "
+                f"got {array.dtype} of shape {array.shape}."
+            )
+        if array.min() < 0:
+            raise ValueError(f"{name} must count from 0; got {array.min()} among them.")
+        places.append(array)
+    rows, columns = places
+    if rows.size != columns.size:
+        raise ValueError(f"rows and columns must have one length; got {rows.size} and {columns.size}.")
+    needed = int(rows.max()) + 1, int(columns.max()) + 1
+    if shape is None:
+        shape = needed
+    is_pair = isinstance(shape, tuple | list) and len(shape) == 2
+    if not (is_pair and all(isinstance(size, int | np.integer) for size in shape)):
+        raise ValueError(f"shape must be a pair of whole numbers (rows, columns); got {shape!r}.")
+    shape = int(shape[0]), int(shape[1])
+    if shape[0] < needed[0] or shape[1] < needed[1]:
+        raise ValueError(f"shape {shape} is too small for entries up to row {needed[0] - 1}, column {needed[1] - 1}.")
+    _refuse_twins(rows, columns, shape)
+    return rows, columns, shape
+
+
+def _refuse_twins(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
+    place = np.sort(rows.astype(np.int64) * shape[1] + columns)
+    twins = np.flatnonzero(place[1:] == place[:-1])
+    if twins.size:
+        i, j = divmod(int(place[twins[0]]), shape[1])
+        raise ValueError(
+            f"the entry at row {i}, column {j} is given more than once ({twins.size} repeats in all); "
+            "give each place once, with the mean of its values."
+        )
+
+
+def _inverse(scale: np.ndarray | None) -> np.ndarray | None:
+    if scale is None:
+        return None
+    return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)

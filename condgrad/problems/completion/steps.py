@@ -1,0 +1,157 @@
+"""What steps over batches of entries work on: W at the observed entries as a vector, its factors beside it.
+
+In these coordinates X is the identity, a sample is an entry, and the gradient is alpha itself; so the solvers of
+:mod:`condgrad.solvers` run as they are written. A step is interpreted, and its oracle costs a few products with the
+sparse gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.linalg.arrays import ArrayVector
+from condgrad.linalg.factored import NEGLIGIBLE, Factored, from_arrays, to_arrays
+from condgrad.problems.completion.oracle import RankOne
+
+_SPARE = 50  # columns that factors may have beyond twice the rank before they are compressed
+_STEPS = 12  # of Lanczos: from the vector of the step before, little is left to find
+
+
+class EntryVertex:
+    """A vertex of the ball, with its values at the observed entries."""
+
+    def __init__(self, s: RankOne, values: np.ndarray) -> None:
+        self.s, self.values = s, values
+
+    def inner(self, r: Any) -> float:
+        """Return <r, s> for a vector ``r``."""
+        return r.inner(self.values)
+
+    def blend_into(self, w: FactoredVector, gamma: float) -> None:
+        """Set w to (1 - gamma) w + gamma s."""
+        w.shrink(1.0 - gamma)
+        w.add_vertex(gamma, self)
+
+    def dot_row_of(self, X: Any, i: int) -> float:
+        """Return s at entry ``i``."""
+        return float(self.values[i])
+
+
+class FactoredVector(ArrayVector):
+    """W at the observed entries, kept together with its factors in the coordinates of the plain ball."""
+
+    def __init__(self, problem: Any, Z: Factored) -> None:
+        super().__init__(problem.values_of(Z))
+        self.problem = problem
+        self.take(Z)
+
+    def take(self, Z: Factored) -> None:
+        """Make ``Z`` the factors, compressed just now."""
+        self._kept = Z
+        self._parts: list[tuple[float, RankOne]] = []  # vertices since then, with their weights
+
+    @property
+    def Z(self) -> Factored:
+        """The factors."""
+        if self._parts:
+            U = np.column_stack([-s.u for _, s in self._parts])
+            V = np.column_stack([s.v for _, s in self._parts])
+            weights = np.array([weight * s.radius for weight, s in self._parts])
+            self.take(self._kept.plus(Factored(U, weights, V)).compressed(NEGLIGIBLE))
+        return self._kept
+
+    def shrink(self, factor: float) -> None:
+        """Multiply by ``factor``."""
+        super().shrink(factor)
+        self._kept = self._kept.scaled(None, None, factor)
+        self._parts = [(factor * weight, s) for weight, s in self._parts if factor * weight != 0.0]
+
+    def add_vertex(self, gamma: float, vertex: EntryVertex) -> None:
+        """Add gamma times a vertex."""
+        self.values += gamma * vertex.values
+        self._parts.append((gamma, vertex.s))
+        if len(self._parts) > self._kept.rank + _SPARE:
+            self.values[:] = self.problem.values_of(self.Z)  # exactly those of what is left
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return the factors as arrays."""
+        return to_arrays(self.Z, "factors")
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go back to a snapshot; the values have their own place in it."""
+        self.take(from_arrays(arrays, "factors"))
+
+
+class Pattern:
+    """X in these coordinates: the identity."""
+
+    def add_slice(self, i: int, c: float, out: Any) -> None:
+        """Add c times row ``i`` to ``out``."""
+        out.add_at(i, c)
+
+
+class Identity:
+    """Full passes with X in these coordinates."""
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        """Return X w."""
+        return w.copy()
+
+    def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
+        """Return X' alpha."""
+        return alpha.copy()
+
+
+class EntryOracle:
+    """The oracle of the ball in these coordinates: good, without a bound of how good; certificates come elsewhere."""
+
+    def __init__(self, problem: Any) -> None:
+        self.problem = problem
+        self.calls = 0
+        self.guess: np.ndarray | None = None
+
+    def score(self) -> None:
+        """Return None: no tree finds the best vertex."""
+
+    def lmo(self, r: Any) -> EntryVertex:
+        """Return a vertex with nearly the smallest <r, s>."""
+        rng = np.random.default_rng([self.problem.n_samples, self.calls])
+        lanczos = self.problem.lanczos(r.to_array(), rng, self.guess)
+        lanczos.extend(_STEPS)
+        s = self.problem.best_of(lanczos, 0.0)
+        self.guess = s.v
+        self.calls += 1
+        return EntryVertex(s, self.problem.vertex_predictions(s))
+
+
+class EntrySum:
+    """The problem one entry at a time, as :class:`~condgrad.problems.finite_sum.FiniteSum` is for samples."""
+
+    def __init__(self, problem: Any) -> None:
+        self.X = Pattern()
+        self.samples = problem.samples
+        self.constraint = EntryOracle(problem)
+        self.b = np.zeros(1)
+
+    def predict(self, i: int, w: Any) -> float:
+        """Return W at entry ``i``."""
+        return w.at(i)
+
+    def derivative(self, i: int, p: float) -> float:
+        """Return weight_i f'(p, y_i)."""
+        return self.samples.derivative_at(i, p)
+
+    def curvature(self, i: int, p: float) -> float:
+        """Return weight_i f''(p, y_i)."""
+        return self.samples.curvature_at(i, p)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return what the oracle remembers as arrays."""
+        guess = {} if self.constraint.guess is None else {"oracle.guess": self.constraint.guess}
+        return {"oracle.calls": np.array([self.constraint.calls])} | guess
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go back to a snapshot."""
+        self.constraint.calls, self.constraint.guess = int(arrays["oracle.calls"][0]), arrays.get("oracle.guess")

@@ -1,0 +1,75 @@
+"""Evaluation: what one full pass over the data tells about a point, and what may be asked of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.linalg.rounding import UNIT, Bounds, gamma
+from condgrad.linalg.vectors import inner
+
+
+class Evaluation(NamedTuple):
+    """What one full pass over the data tells about a point w, with what rounding may have done to it.
+
+    ``gap`` is never negative. Where the pass was a fresh one, ``rounding`` bounds its error: F(w) - F* is at most
+    gap + rounding for a convex F, whatever the sizes of the data; and ``lower_bound`` = objective - gap, less all that
+    rounding may have added to it, is at most F*. Where w was followed from step to step, so that errors have piled up,
+    ``rounding`` is inf: nothing is certified.
+    """
+
+    objective: float
+    gradient: np.ndarray
+    gap: float
+    vertex: Any
+    intercept: Any  # a number, or the biases of a CompletionProblem
+    rounding: float = np.inf
+    lower_bound: float = -np.inf
+    offset: float = 0.0  # the intercept of the centred columns, which is what steps work with
+    curvature: np.ndarray | None = None
+    atoms: Any = None
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the bounds hold for w as it is: it was looked at afresh."""
+        return self.rounding < np.inf
+
+
+class Wanted(NamedTuple):
+    """Atoms on which the curvature of F is wanted.
+
+    ``known`` is the curvature on the first atoms, which is not computed again: that of a quadratic loss never changes.
+    ``n_rows`` is the number of samples from which it may be estimated.
+    """
+
+    atoms: Any
+    known: np.ndarray | None = None
+    n_rows: float = np.inf
+
+
+def gap_at(r: np.ndarray, w: np.ndarray, s: Any) -> float:
+    """Return <r, w - s>: with r = grad F(w) and s = LMO(r), the Frank-Wolfe gap."""
+    indices, values = s.support()
+    return float(inner(r, w) - inner(r if indices is None else r[indices], values))
+
+
+def certify(
+    is_convex: bool, objective: float, r: np.ndarray, gap: float, s: Any, intercept: Any, bounds: Bounds, **more: Any
+) -> Evaluation:
+    """Return the evaluation of a fresh pass, for the gap as it was computed: the one place where certificates are made.
+
+    ``bounds`` tell what rounding may have done to the gap, the oracle's share included, and to the objective.
+    """
+    gap, rounding = max(float(gap), 0.0), float(bounds.gap)
+    last_digits = 4.0 * UNIT * (abs(objective) + gap + rounding)
+    lower_bound = objective - gap - rounding - bounds.objective - last_digits if is_convex else -np.inf
+    return Evaluation(float(objective), r, gap, s, intercept, rounding, float(lower_bound), **more)
+
+
+def vertex_rounding(constraint: Any, r: np.ndarray, w: np.ndarray, s: Any) -> float:
+    """Return a bound of what rounding does to the gap <r, w - s> for s = LMO(r), in its sums and in the oracle."""
+    indices, values = s.support()
+    sizes = inner(np.abs(r), np.abs(w)), inner(np.abs(r if indices is None else r[indices]), np.abs(values))
+    sums = gamma(int(np.count_nonzero(w)) + 4) * sizes[0] + gamma(values.size + 4) * sizes[1]
+    return float(sums) + float(constraint.oracle_rounding(r, s))

@@ -1,0 +1,222 @@
+"""GeneralProblem: minimise (1/n) sum_i f_i(w) over a constraint set, for terms f_i of any form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.compiled import is_compiled
+from condgrad.constraints import best_vertex
+from condgrad.constraints.oracle_set import as_set_for
+from condgrad.linalg import convert
+from condgrad.linalg.rounding import Bounds, gamma
+from condgrad.problems import taylor_points
+from condgrad.problems import terms as passes
+from condgrad.problems.base import VectorProblem
+from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
+from condgrad.problems.finite_sum import GeneralSum
+from condgrad.problems.general_point import GeneralPoint
+
+_FORMULA = 100  # units of rounding that a term's own formulas may be wrong by
+
+
+class GeneralProblem(VectorProblem):
+    r"""Minimise over w in C the mean F(w) = (1/n) sum_i f_i(w) of n terms given by their values and derivatives.
+
+    This is empirical risk minimisation as section 5.2 of Xiong & Freund takes it: a small neural network, a structured
+    loss, anything that is not a loss of x_i'w (for those :class:`Problem` is far faster). The solvers that serve it are
+    "tufw", which uses second derivatives, and "fw", "lazy", "away", "pairwise" and "bpcg".
+
+    Parameters
+    ----------
+    terms : object
+        With methods ``value(i, w)`` and ``gradient(i, w)``, and ``hessian_product(i, w, v)`` for "tufw"; see
+        :class:`condgrad.terms.Terms` for what else it may say. Plain NumPy methods work; a NamedTuple class marked
+        :func:`condgrad.terms.compiled_terms` runs in kernels.
+    constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
+    n_samples, n_features : int, optional
+        n and d, where ``terms`` has no attributes of these names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import condgrad as cg
+    >>> class Distances:  # f_i(w) = ||w - c_i||^2 / 2
+    ...     is_convex = True
+    ...     centres = np.array([[1.0, 0.0], [0.0, 3.0]])
+    ...     def value(self, i, w):
+    ...         return 0.5 * np.sum((w - self.centres[i]) ** 2)
+    ...     def gradient(self, i, w):
+    ...         return w - self.centres[i]
+    >>> problem = cg.GeneralProblem(Distances(), cg.constraints.L1Ball(1.0), n_samples=2, n_features=2)
+    >>> cg.minimize(problem, "pairwise").w
+    array([0., 1.])
+    """
+
+    has_predictions = False
+    has_curvature = False
+    has_intercept = False
+
+    def __init__(
+        self, terms: Any, constraint: Any, *, n_samples: int | None = None, n_features: int | None = None
+    ) -> None:
+        self.terms = passes.as_terms(terms)
+        self.n_samples = _count("n_samples", n_samples, terms)
+        self.n_features = _count("n_features", n_features, terms)
+        self.constraint = as_set_for(constraint, self.n_features)
+        self._try_terms()
+
+    def __repr__(self) -> str:
+        return (
+            f"GeneralProblem({type(getattr(self.terms, 'given', self.terms)).__name__}, {self.constraint!r}, "
+            f"n_samples={self.n_samples}, n_features={self.n_features})"
+        )
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the gap bounds F(w) - F*: what the terms' own ``is_convex`` says."""
+        return bool(self.terms.is_convex)
+
+    @property
+    def has_second_derivatives(self) -> bool:
+        """Whether the terms have a method ``hessian_product``."""
+        return hasattr(self.terms, "hessian_product")
+
+    def objective(self, w: Any) -> float:
+        """Return F(w)."""
+        w = convert.as_point(w, self.n_features, "w")
+        value = passes.mean_value(self.terms, self.n_samples, w)
+        _require_finite(value, "objective", w)
+        return value
+
+    def gradient(self, w: Any) -> np.ndarray:
+        """Return the gradient of F at w."""
+        w = convert.as_point(w, self.n_features, "w")
+        r = passes.mean_gradient(self.terms, self.n_samples, w)
+        _require_finite(r, "gradient", w)
+        return r
+
+    def hessian(self, w: Any) -> np.ndarray:
+        """Return the Hessian of F at w, a d x d array; without ``add_hessian`` it takes n d Hessian products."""
+        w = convert.as_point(w, self.n_features, "w")
+        H = passes.mean_hessian(self.terms, self.n_samples, w)
+        _require_finite(H, "Hessian", w)
+        return H
+
+    def gap(self, w: Any) -> float:
+        """Return the Frank-Wolfe gap max over s in C of <grad F(w), w - s>."""
+        return self.evaluate(w).gap
+
+    def evaluate(self, w: Any) -> Evaluation:
+        """Return objective, gradient, gap and vertex at w (the intercept is 0)."""
+        w = convert.as_point(w, self.n_features, "w")
+        r = self.gradient(w)
+        return self._certified(w, self.objective(w), r, self.lmo(r))
+
+    def _certified(self, w: np.ndarray, objective: float, r: np.ndarray, s: Any) -> Evaluation:
+        """Return the evaluation at w with the bounds of its rounding.
+
+        What rounding does inside a user's own formulas cannot be known: values and gradients of terms are taken to be
+        right to ``_FORMULA`` units of their size, which is seen on some of the terms.
+        """
+        value, gradient = passes.typical_sizes(self.terms, self.n_samples, w)
+        unit = gamma(self.n_samples + _FORMULA)
+        rounding = unit * self.constraint.reach(gradient + np.abs(r)) + vertex_rounding(self.constraint, r, w, s)
+        bounds = Bounds(rounding, unit * (value + abs(objective)))
+        return certify(self.is_convex, objective, r, gap_at(r, w, s), s, 0.0, bounds)
+
+    def lmo(self, r: np.ndarray) -> Any:
+        """Return a vertex of C that minimises <r, s>."""
+        return best_vertex(self.constraint, r)
+
+    def best_intercept(self, w: Any) -> float:
+        """Return 0: general terms have no intercept."""
+        return 0.0
+
+    def smoothness(self) -> float:
+        """Return L, a Lipschitz constant of grad F in the l2 norm, which the terms must tell."""
+        L = float(self.terms.smoothness())
+        if not 0.0 <= L < np.inf:
+            raise ValueError(
+                "a short step needs a Lipschitz constant of the gradients: give the terms a method smoothness() that "
+                f"returns it (now it is {L:g}), or use Backtracking()."
+            )
+        return L
+
+    def importance(self) -> np.ndarray:
+        """Raise: general terms have no rows to go by."""
+        raise ValueError(
+            "sampling='importance' goes by the rows of X, which a GeneralProblem does not have; use 'batch'."
+        )
+
+    def refusal(self, solver: Any) -> str | None:
+        """Return why a solver does not fit this problem, or None where it does."""
+        if getattr(solver, "needs_predictions", False):
+            return f"works with predictions x_i'w, which a {type(self).__name__} does not have"
+        if getattr(solver, "needs_curvature", False) and not self.has_curvature:
+            return f"asks for the curvature of F on atoms, which a {type(self).__name__} does not tell"
+        return "is for matrices in factors" if getattr(solver, "needs_factors", False) else None
+
+    def point(self, w: np.ndarray) -> GeneralPoint:
+        """Return the iterate of a solver of full passes, at ``w``."""
+        return GeneralPoint(self, w)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether steps can run inside kernels: set and terms must both be compiled."""
+        return is_compiled(self.constraint) and is_compiled(self.terms)
+
+    @property
+    def entries_per_sample(self) -> float:
+        """The number of entries of a term's gradient."""
+        return float(self.n_features)
+
+    def finite_sum(self, b: np.ndarray) -> GeneralSum:
+        """Return the problem one sample at a time."""
+        return GeneralSum(self.terms, self.constraint, 1.0 / self.n_samples)
+
+    def taylor_points(self, parts: Any, form: str, renews_all: bool) -> tuple[Any, Any]:
+        """Return what TUFW keeps of its Taylor points, and its H."""
+        return taylor_points.of_terms(parts, form, renews_all)
+
+    def definition(self) -> tuple[Any, ...]:
+        """Return all that defines the problem, for a checkpoint to know it by."""
+        return self.n_samples, self.n_features, self.terms, self.constraint
+
+    def _try_terms(self) -> None:
+        """Raise, in a sentence, where the first and the last term do not answer in the form that solvers rely on."""
+        w = self.constraint.start(self.n_features).to_dense(self.n_features)
+        for i in {0, self.n_samples - 1}:
+            np.asarray(self.terms.value(i, w), dtype=np.float64)
+            answers = {"gradient(i, w)": self.terms.gradient(i, w)}
+            if self.has_second_derivatives:
+                answers["hessian_product(i, w, v)"] = self.terms.hessian_product(i, w, w)
+            for method, answer in answers.items():
+                if np.shape(answer) != (self.n_features,):
+                    raise ValueError(
+                        f"{method} of the terms must return an array of shape ({self.n_features},); "
+                        f"for i = {i} it returned shape {np.shape(answer)}."
+                    )
+
+
+def _count(name: str, given: Any, terms: Any) -> int:
+    """Return n or d as the user gave it, or as the terms tell it."""
+    told = getattr(terms, name, None)
+    if given is None and told is None:
+        raise ValueError(f"{name} is not known: pass {name}, or give the terms an attribute of that name.")
+    if given is not None and told is not None and given != told:
+        raise ValueError(f"{name} is given as {given!r}, but the terms say {told!r}; leave one of them out.")
+    what = "a whole number of at least 1"
+    count = convert.as_number(told if given is None else given, name, low=1, what=what)
+    if count != int(count):
+        raise ValueError(f"{name} must be {what}; got {count!r}.")
+    return int(count)
+
+
+def _require_finite(answer: Any, name: str, w: np.ndarray) -> None:
+    if not np.isfinite(answer).all():
+        raise ValueError(
+            f"the {name} of the terms is not finite at a point of the set with entries up to {np.abs(w).max():.3g}; "
+            "check_terms of condgrad.testing finds the term."
+        )

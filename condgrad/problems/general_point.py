@@ -1,0 +1,73 @@
+"""GeneralPoint: the iterate of a solver of full passes on a general problem, and F along lines from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.linalg.vectors import inner
+from condgrad.problems.point import Point
+from condgrad.problems.segment import Segment
+
+
+class GeneralPoint(Point):
+    """A point of a general problem: a move costs one pass over the terms."""
+
+    def segment(self, **course: Any) -> GeneralSegment:
+        """Return F along a line from here."""
+        return GeneralSegment(self, **course)
+
+    def gradient_at(self, w: np.ndarray) -> np.ndarray:
+        """Return the gradient of F at ``w``, and count it."""
+        self.gradient_evaluations += self.problem.n_samples
+        return self.problem.gradient(w)
+
+    def _gradient(self) -> np.ndarray:
+        return self.gradient_at(self.w)
+
+    def _objective(self) -> float:
+        return self.problem.objective(self.w)
+
+
+class GeneralSegment(Segment):
+    """A segment of a general problem: each value or slope of phi costs a pass over the terms."""
+
+    def __init__(self, point: GeneralPoint, **course: Any) -> None:
+        super().__init__(point, **course)
+        self.d = self.direction()
+        self._values: dict[float, float] = {}
+        self._slopes = {0.0: self.slope}
+
+    def minimiser(self) -> float:
+        """Return a step where phi' = 0, or the largest one where phi falls all the way.
+
+        For terms that are not convex, the step is halved until phi is lower there than at the start.
+        """
+        from scipy.optimize import brentq
+
+        if self.slope >= 0.0:
+            return 0.0
+        gamma = self.max_step
+        if self._slope(gamma) > 0.0:
+            gamma = float(brentq(self._slope, 0.0, gamma, xtol=1e-14 * gamma, rtol=1e-8))
+        while not self.point.problem.is_convex and gamma > 0.0 and self.change(gamma) > 0.0:
+            gamma *= 0.5
+        return gamma
+
+    def curvature(self) -> float:
+        """Return L ||d||^2 with the terms' own L; inf where they do not tell it."""
+        return self.point.problem.terms.smoothness() * inner(self.d, self.d)
+
+    def _at(self, gamma: float) -> np.ndarray:
+        return self.point.w + gamma * self.d
+
+    def _value(self, gamma: float) -> float:
+        if gamma not in self._values:
+            self._values[gamma] = self.point.problem.objective(self._at(gamma))
+        return self._values[gamma]
+
+    def _slope(self, gamma: float) -> float:
+        if gamma not in self._slopes:
+            self._slopes[gamma] = inner(self.point.gradient_at(self._at(gamma)), self.d)
+        return self._slopes[gamma]

@@ -1,0 +1,365 @@
+"""Problem: minimise (1/n) sum_i f(x_i'w, y_i) over a constraint set, and exact answers about any w."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+import numpy as np
+
+from condgrad.compiled import is_compiled
+from condgrad.constraints import best_vertex
+from condgrad.constraints.oracle_set import as_set_for
+from condgrad.linalg import convert
+from condgrad.linalg.arrays import ArraySlices
+from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.rounding import UNIT, Bounds, bounds, gamma, prediction_error
+from condgrad.linalg.support import merge
+from condgrad.losses import Loss
+from condgrad.problems import samples as outer
+from condgrad.problems import taylor_points
+from condgrad.problems.active_set import stack
+from condgrad.problems.base import VectorProblem
+from condgrad.problems.evaluation import Evaluation, Wanted, certify, gap_at, vertex_rounding
+from condgrad.problems.finite_sum import FiniteSum
+from condgrad.problems.linear_point import PredictionPoint
+
+
+class Problem(VectorProblem):
+    r"""Minimise over w in C the mean loss F(w) = (1/n) sum_i f(x_i'w, y_i).
+
+    With ``sample_weight`` the mean is weighted: F(w) = sum_i v_i f(x_i'w, y_i) / sum_i v_i. With ``intercept=True``
+    the prediction is x_i'w + b with b free, and F(w) is the minimum over b: every answer below is for that minimum.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        Dense (C or F order), CSR or CSC in float32 or float64 is used as it is, read-only and memory-mapped arrays
+        too; anything else is converted. Sums are accumulated in float64.
+    y : array of shape (n_samples,)
+        The targets, as the loss wants them.
+    loss : a loss of :mod:`condgrad.losses`, or your own
+    constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
+    sample_weight : array of shape (n_samples,), optional
+    intercept : bool
+        Whether to add an unconstrained intercept, minimised exactly together with w. Convex losses only.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0, 0.0], [0.0, 2.0]], [1.0, 0.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    >>> problem.objective([0.0, 0.0]), problem.gap([0.0, 0.0])
+    (0.25, 0.5)
+    """
+
+    has_predictions = True  # x_i'w, which most solvers work with
+    has_curvature = True  # on atoms: evaluate(w, atoms) tells it
+
+    def __init__(
+        self, X: Any, y: Any, loss: Any, constraint: Any, *, sample_weight: Any = None, intercept: bool = False
+    ) -> None:
+        self.matrix = Matrix(convert.as_data(X))
+        self.n_samples, self.n_features = self.matrix.shape
+        y = convert.as_targets(y, self.n_samples)
+        weight = convert.as_weights(sample_weight, self.n_samples)
+        check_loss(loss)
+        loss.check_targets(y)
+        if not isinstance(intercept, bool | np.bool_):
+            raise TypeError(f"intercept must be True or False; got {intercept!r}.")
+        if intercept:
+            loss.check_intercept(y[weight > 0.0])
+        self.loss = loss
+        self.constraint = as_set_for(constraint, self.n_features)
+        self.has_intercept = bool(intercept)
+        self.samples = outer.Samples(loss, y, weight)
+        self._intercept_bounds: tuple[float, float] | None = None  # of the best ones, once they are known
+        if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
+            self.matrix = self.matrix.centred(weight)
+
+    @property
+    def y(self) -> np.ndarray:
+        """The targets."""
+        return self.samples.y
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the gap bounds F(w) - F*, as it does for convex losses."""
+        return bool(self.loss.is_convex)
+
+    def objective(self, w: Any) -> float:
+        """Return F(w)."""
+        p, b = self._predict(w)
+        return outer.value(self.samples, p, b)
+
+    def gradient(self, w: Any) -> np.ndarray:
+        """Return the gradient of F at w."""
+        p, b = self._predict(w)
+        return self.matrix.transpose_dot(outer.derivatives(self.samples, p, b))
+
+    def gap(self, w: Any) -> float:
+        """Return the Frank-Wolfe gap max over s in C of <grad F(w), w - s>."""
+        return self.evaluate(w).gap
+
+    def best_intercept(self, w: Any) -> float:
+        """Return the intercept that belongs to w (0, without a pass over the data, for a problem without one)."""
+        w = convert.as_point(w, self.n_features, "w")
+        return self.intercept_at(w, self._predict(w)[1]) if self.has_intercept else 0.0
+
+    def best_offset(self, w: np.ndarray) -> float:
+        """Return the intercept of the centred columns that belongs to w: the b of steps and kernels."""
+        return self._predict(w)[1] if self.has_intercept else 0.0
+
+    def intercept_at(self, w: np.ndarray, b: float) -> float:
+        """Return the intercept of the columns as given where that of the centred ones is b."""
+        return b - self.matrix.along_shift(w)
+
+    def evaluate(self, w: Any, atoms: Any = None) -> Evaluation:
+        """Return objective, gradient, gap, vertex and intercept at w.
+
+        Parameters
+        ----------
+        w : array of shape (n_features,)
+        atoms : list of vertices, or a function of (objective, gradient, gap) that returns Wanted(...) or None, optional
+            Where given, the curvature <s_k, H s_l> of F at w on these k atoms is returned too, a k x k array, and the
+            atoms with it. For a non-convex loss negative curvatures of samples count as zero.
+        """
+        w = convert.as_point(w, self.n_features, "w")
+        p, b = self._predict(w)
+        seen = outer.expand(self.samples, p, b)
+        r = self.matrix.transpose_dot(seen.alpha)
+        found = self._certified(w, p, b, seen, r, self.lmo(r))
+        if not callable(atoms):
+            wanted = None if atoms is None else Wanted(stack(atoms))
+        else:
+            wanted = atoms(found.objective, r, found.gap)
+        if wanted is None:
+            return found
+        return found._replace(curvature=self._curvature_on(wanted, seen.d), atoms=wanted.atoms)
+
+    def _certified(
+        self, w: np.ndarray, p: np.ndarray, b: float, seen: outer.Expansion, r: np.ndarray, s: Any
+    ) -> Evaluation:
+        rounding = self._rounding_at(w, s, p, b, seen).with_oracle(vertex_rounding(self.constraint, r, w, s))
+        intercept = self.intercept_at(w, b)
+        return certify(self.is_convex, seen.value, r, gap_at(r, w, s), s, intercept, rounding, offset=b)
+
+    def _rounding_at(self, w: np.ndarray, s: Any, p: np.ndarray, b: float, seen: outer.Expansion) -> Bounds:
+        """Return what rounding may have done to gradient and objective at w, whose oracle answered s.
+
+        It costs a few sums over samples and features; the norms of the columns are found once.
+        """
+        reach, apart = self.reach, self._distance(w, s)
+        if apart > reach:  # a point outside of the set
+            reach += apart
+        n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
+        delta = prediction_error(seen.sizes, n_terms, float(np.abs(w) @ self.column_sizes))
+        size = norm * self._largest_entry  # of a prediction, at most
+        largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
+        away = 0.0
+        if self.has_intercept:
+            low, high = self._intercept_range(p, b, reach)
+            away = max(abs(high - b), abs(b - low))
+        return bounds(
+            seen.sizes,
+            n_samples=self.n_samples,
+            reach=reach + away,
+            free_reach=away,
+            delta=delta,
+            slope_error=outer.slope_error(self.samples, p, b, seen, delta, largest),
+        )
+
+    def _distance(self, w: np.ndarray, s: Any) -> float:
+        """Return sum_j ||x_j|| |w_j - s_j|."""
+        indices, values = s.support()
+        if indices is None:
+            return float(self.column_sizes @ np.abs(w - values))
+        sizes = self.column_sizes
+        other = np.abs(w[indices] - values) - np.abs(w[indices])
+        return float(sizes @ np.abs(w) + sizes[indices] @ other)
+
+    @functools.cached_property
+    def column_sizes(self) -> np.ndarray:
+        """The norms sqrt(sum_i weight_i x_ij^2) of the columns, centred where the problem centres them."""
+        return self.matrix.column_norms(self.samples.weight)
+
+    @functools.cached_property
+    def _largest_entry(self) -> float:
+        return self.matrix.largest_entry()
+
+    @functools.cached_property
+    def reach(self) -> float:
+        """How far the set lets predictions move, in the norm of :mod:`condgrad.linalg.rounding`."""
+        return float(self.constraint.reach(self.column_sizes))
+
+    def _intercept_range(self, p: np.ndarray, b: float, reach: float) -> tuple[float, float]:
+        """Return bounds of the best intercepts of all points of the set, found once."""
+        if self._intercept_bounds is None:
+            self._intercept_bounds = outer.intercept_range(self.samples, p, b, reach)
+        return self._intercept_bounds
+
+    def _copy_without(self, *measured: str) -> Problem:
+        """Return a copy that shares the data, but not the intercepts' bounds and what else is going to change."""
+        other = copy.copy(self)
+        other._intercept_bounds = None
+        for name in measured:
+            other.__dict__.pop(name, None)
+        return other
+
+    def over(self, constraint: Any) -> Problem:
+        """Return the same problem over another set; both share the data and their views."""
+        other = self._copy_without("reach")
+        other.constraint = as_set_for(constraint, self.n_features)
+        return other
+
+    def with_targets(self, y: Any) -> Problem:
+        """Return the same problem with other targets; both share the data and their views."""
+        y = convert.as_targets(y, self.n_samples)
+        self.loss.check_targets(y)
+        if self.has_intercept:
+            self.loss.check_intercept(y[self.samples.weight > 0.0])
+        other = self._copy_without()
+        other.samples = self.samples._replace(y=y)
+        return other
+
+    def can_be_thinned(self, every: int) -> bool:
+        """Tell whether one sample in ``every`` makes a problem of its own: weights, and targets for an intercept."""
+        y, weight = self.samples.y[::every], self.samples.weight[::every]
+        try:
+            if self.has_intercept:
+                self.loss.check_intercept(y[weight > 0.0])
+        except ValueError:
+            return False
+        return bool(weight.any())
+
+    def thinned(self, every: int) -> Problem:
+        """Return the problem of one sample in ``every``, the first included, over the same set."""
+        if every == 1:
+            return self
+        part = self._copy_without("column_sizes", "_largest_entry", "reach")
+        part.matrix = self.matrix.thinned(every)
+        part.n_samples = part.matrix.shape[0]
+        y, weight = self.samples.y[::every].copy(), self.samples.weight[::every]
+        part.samples = outer.Samples(self.loss, y, weight / weight.sum())
+        return part
+
+    def lmo(self, r: np.ndarray) -> Any:
+        """Return a vertex of C that minimises <r, s>."""
+        return best_vertex(self.constraint, r)
+
+    def refusal(self, solver: Any) -> str | None:
+        """Return why a solver does not fit this problem, or None where it does."""
+        is_for_factors = getattr(solver, "needs_factors", False)
+        return "is for matrices in factors, the iterates of a CompletionProblem" if is_for_factors else None
+
+    def smoothness(self) -> float:
+        """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X), to full precision."""
+        from scipy.sparse.linalg import LinearOperator, eigsh
+
+        matrix, weight, d = self.matrix, self.samples.weight, self.n_features
+        if matrix.largest_entry() == 0.0:
+            return 0.0  # ARPACK has no answer for a zero matrix
+        gram = LinearOperator((d, d), lambda v: matrix.transpose_dot(weight * matrix.dot(v.ravel())), dtype=float)
+        if d == 1:
+            return float((gram @ np.ones(1))[0]) * self.loss_smoothness()
+        start = np.random.default_rng(0).standard_normal(d)
+        return float(eigsh(gram, k=1, v0=start, return_eigenvectors=False)[0]) * self.loss_smoothness()
+
+    def loss_smoothness(self) -> float:
+        """Return L, a Lipschitz constant of the loss's derivative over all predictions x_i'w that C allows."""
+        # Every w of C lies within one diameter of any point of it.
+        w = self.constraint.start(self.n_features).to_dense(self.n_features)
+        reach = np.abs(self.matrix.dot(w)).max()
+        diameter = self.constraint.diameter(1, self.n_features)
+        return self.loss.smoothness_on(float(reach + self.matrix.largest_entry() * diameter))
+
+    def importance(self) -> np.ndarray:
+        """Return weight_i ||x_i||_2, the importance of each sample for sampling."""
+        return self.matrix.row_norms() * self.samples.weight
+
+    def point(self, w: np.ndarray) -> PredictionPoint:
+        """Return the iterate of a solver of full passes, at ``w``."""
+        return PredictionPoint(self, w)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether steps can run inside kernels: sets whose oracle is ordinary Python cannot."""
+        return is_compiled(self.constraint)
+
+    @property
+    def entries_per_sample(self) -> float:
+        """The mean number of entries of a row of X."""
+        return self.matrix.n_stored / self.n_samples
+
+    def finite_sum(self, b: np.ndarray) -> FiniteSum:
+        """Return the problem one sample at a time, with the intercept ``b[0]``."""
+        rows = self.matrix.rows
+        return FiniteSum(rows if self.is_compiled else ArraySlices(rows), self.samples, self.constraint, b)
+
+    def taylor_points(self, parts: Any, form: str, renews_all: bool) -> tuple[Any, Any]:
+        """Return what TUFW keeps of its Taylor points, and its H; three numbers a sample serve every rule."""
+        return taylor_points.of_predictions(parts, form)
+
+    def definition(self) -> tuple[Any, ...]:
+        """Return all that defines the problem, for a checkpoint to know it by."""
+        X = self.matrix.X
+        data = (X.data, X.indices, X.indptr) if self.matrix.is_sparse else (X,)
+        return (X.shape, *data, self.samples, self.constraint, self.has_intercept)
+
+    def vertex_predictions(self, s: Any) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return X s as the rows that it touches (None: all) and its values there."""
+        indices, values = s.support()
+        if indices is None:
+            return None, self.matrix.dot(values)
+        if len(indices) > 16:  # some columns, a pass over X: no longer cheaper one by one
+            return None, self.matrix.dot(s.to_dense(self.n_features))
+        return self.combine([(value, self.matrix.column(int(j))) for j, value in zip(indices, values, strict=True)])
+
+    def combine(self, parts: list[tuple[float, Any]]) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return sum_k c_k q_k for predictions q_k given as (rows, values)."""
+        (c, (rows, values)), *others = parts
+        total = c * values
+        for c, (other_rows, other_values) in others:
+            if rows is not None and other_rows is not None:
+                rows, total = merge(rows, total, other_rows, c * other_values)
+            else:
+                total = self.spread(rows, total) + c * self.spread(other_rows, other_values)
+                rows = None
+        return rows, total
+
+    def spread(self, rows: np.ndarray | None, values: np.ndarray) -> np.ndarray:
+        """Return predictions given as (rows, values) as one array over all samples."""
+        if rows is None:
+            return values
+        dense = np.zeros(self.n_samples)
+        dense[rows] = values
+        return dense
+
+    def _predict(self, w: Any) -> tuple[np.ndarray, float]:
+        p = self.matrix.dot(convert.as_point(w, self.n_features, "w"))
+        return p, outer.best_intercept(self.samples, p, 0.0) if self.has_intercept else 0.0
+
+    def _curvature_on(self, wanted: Wanted, d: np.ndarray) -> np.ndarray:
+        atoms, known, n_rows = wanted
+        d = d if self.is_convex else np.maximum(d, 0.0)
+        n_known = 0 if known is None else known.shape[0]
+        if known is not None and n_known == len(atoms):
+            return known
+        rows = None
+        if n_rows <= self.n_samples / 2 and d.any():
+            rows, d = outer.sample_by_curvature(d, n_rows)
+        H = atoms.curvature(self, d, rows, n_known)
+        if self.has_intercept and d.any():  # the minimum over b takes the Schur complement
+            mixed = atoms.inner_products(self.matrix.transpose_dot(self.spread(rows, d)))
+            H -= np.outer(mixed, mixed) / d.sum()
+        if known is not None:
+            H[:n_known, :n_known] = known
+        return H
+
+
+def check_loss(loss: Any) -> None:
+    """Raise unless ``loss`` is an object that kernels know as a loss."""
+    if isinstance(loss, type):
+        raise TypeError(f"loss must be an object, not a class; use {loss.__name__}(...).")
+    if not isinstance(loss, Loss):
+        raise TypeError(f"loss must be a loss of condgrad.losses or a class marked @loss; got {loss!r}.")

@@ -1,0 +1,143 @@
+"""PredictionPoint: the iterate of a solver of full passes with its predictions Xw, and F along lines from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.linalg.support import support_of
+from condgrad.problems import samples as outer
+from condgrad.problems.point import Point
+from condgrad.problems.segment import Segment
+
+
+class PredictionPoint(Point):
+    """A point with its predictions ``p`` = Xw, the intercept ``b`` and the derivatives ``alpha`` of the loss there.
+
+    A move along a sparse direction changes few predictions: then only their derivatives and rows are touched.
+    ``reset`` computes everything anew, which bounds the rounding error.
+    """
+
+    numbers = (*Point.numbers, "b", "_touched")
+    arrays = (*Point.arrays, "p", "alpha")
+
+    def segment(self, **course: Any) -> PredictionSegment:
+        """Return F along a line from here."""
+        return PredictionSegment(self, **course)
+
+    def knows_atoms(self, active: Any) -> bool:
+        """Tell whether every atom is a single feature: then it takes its column alone."""
+        return active.is_atomic
+
+    def atom_products(self, active: Any) -> np.ndarray:
+        """Return <X' alpha, v_k> for every active atom."""
+        return active.local_products(self.problem, self.alpha)
+
+    def _arrive(self) -> None:
+        self.p = self.problem.matrix.dot(self.w)
+        self._touched = 0  # entries of X used by partial updates since the last full gradient
+        self._derive()
+
+    def _follow(self, line: Any, gamma: float) -> None:
+        if line.rows is None:
+            self.p += gamma * line.q
+            self._derive()
+        else:
+            self.p[line.rows] += gamma * line.q
+            self._rederive(line.rows)
+
+    def _gradient(self) -> np.ndarray:
+        self._touched = 0
+        return self.problem.matrix.transpose_dot(self.alpha)
+
+    def _objective(self) -> float:
+        return outer.value(self.problem.samples, self.p, self.b)
+
+    def _intercept(self) -> float:
+        return self.problem.intercept_at(self.w, self.b)
+
+    def _derive(self) -> None:
+        if self.problem.has_intercept:
+            self.b = outer.best_intercept(self.problem.samples, self.p, self.b)
+        self.alpha = outer.derivatives(self.problem.samples, self.p, self.b)
+        self.gradient_evaluations += self.p.size
+        self.r = None
+
+    def _rederive(self, rows: np.ndarray) -> None:
+        matrix = self.problem.matrix
+        if self.problem.has_intercept:  # b moves, and every derivative with it
+            self._derive()
+            return
+        change = outer.rederive(self.problem.samples, rows, self.p, self.b, self.alpha)
+        self.gradient_evaluations += rows.size
+        if self.r is None:
+            return
+        stored = matrix.count_stored(rows)
+        self._touched += stored
+        # An entry costs several times more here than in a full pass, which also ends the rounding errors that pile up.
+        if 8 * stored < matrix.n_stored and self._touched < matrix.n_stored:
+            matrix.add_rows(rows, change, self.r)
+        else:
+            self.r = None
+
+
+class PredictionSegment(Segment):
+    """A segment of a problem with linear predictions, known through them alone.
+
+    They move by q = X d, so phi costs O(n) (with a sparse d and pull = 0, the rows it touches) and no pass over X. With
+    an intercept, phi is the minimum over it.
+
+    Attributes
+    ----------
+    rows, q : the rows whose predictions change (None: all) and their rates of change
+    """
+
+    def __init__(self, point: PredictionPoint, **course: Any) -> None:
+        super().__init__(point, **course)
+        problem = point.problem
+        predictions = [(c, problem.vertex_predictions(v)) for c, v in self.parts]
+        if self.pull != 0.0:
+            predictions.append((-self.pull, (None, point.p)))
+        self.rows, self.q = problem.combine(predictions)
+        if problem.has_intercept and self.rows is not None:  # b moves along, and every prediction with it
+            self.rows, self.q = None, problem.spread(self.rows, self.q)
+        self._support = support_of(self.rows, problem.n_samples)
+
+    def minimiser(self) -> float:
+        """Return the step that minimises phi; for a non-convex loss, a step where phi' = 0 and phi is lower."""
+        problem, point = self.point.problem, self.point
+        gamma = outer.minimise_on_line(
+            problem.samples, self._support, point.p, self.q, point.b, problem.has_intercept, self.max_step,
+            problem.loss.is_quadratic,
+        )  # fmt: skip
+        if not problem.is_convex and self.change(gamma) > 0.0:
+            return self.short_step()
+        return gamma
+
+    def curvature(self) -> float:
+        """Return L sum_i weight_i q_i^2, a bound of phi'' over the segment: equation (7) of Negiar et al."""
+        problem = self.point.problem
+        L = problem.loss.smoothness_on(self._largest_prediction())
+        return L * outer.line_curvature(problem.samples, self._support, self.q)
+
+    def _largest_prediction(self) -> float:
+        p = self.point.p if self.rows is None else self.point.p[self.rows]
+        ends = np.abs(p + self.point.b), np.abs(p + self.point.b + self.max_step * self.q)
+        largest = max(ends[0].max(initial=0.0), ends[1].max(initial=0.0))
+        if self.point.problem.has_intercept:  # b goes no further than the predictions do
+            largest += self.max_step * np.abs(self.q).max(initial=0.0)
+        return float(largest)
+
+    def _value(self, gamma: float) -> float:
+        problem, point = self.point.problem, self.point
+        b = point.b
+        if problem.has_intercept and gamma != 0.0:
+            b = outer.best_intercept(problem.samples, point.p + gamma * self.q, b)
+        return outer.line_value(problem.samples, self._support, point.p, self.q, gamma, b)
+
+    def _slope(self, gamma: float) -> float:
+        problem, point = self.point.problem, self.point
+        return outer.line_slopes(
+            problem.samples, self._support, point.p, self.q, gamma, point.b, problem.has_intercept
+        )[0]  # fmt: skip

@@ -1,0 +1,1 @@
+"""One run of a solver: the loop, what it returns, its trace, its checkpoints."""

@@ -1,0 +1,111 @@
+"""Checkpoints: save a run now and then, and go on from it bit for bit after anything, even kill -9.
+
+A checkpoint is a sealed ``.npz`` file: arrays, and a JSON header with numbers. Nothing in it is ever executed on load.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from condgrad.run.sealed_file import pack, unpack, write_file
+
+_KIND, _VERSION = "checkpoint", 3
+
+
+class Checkpoint:
+    """Where and how often a run is saved.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. If it exists, the run goes on from it; its problem and its solver must be the same.
+    every : float
+        Seconds between two saves. The end of a run, Ctrl-C included, is saved as well.
+
+    Examples
+    --------
+    >>> Checkpoint("run.npz", every=60)
+    Checkpoint('run.npz', every=60.0)
+    """
+
+    def __init__(self, path: Any, every: float = 30.0) -> None:
+        self.path = Path(path)
+        self.every = float(every)
+        if not self.every >= 0.0:
+            raise ValueError(f"every of Checkpoint must be a number of seconds; got {every!r}.")
+        if not self.path.parent.is_dir():
+            raise ValueError(f"the folder of the checkpoint {str(self.path)!r} does not exist; create it first.")
+        self._last_save = time.monotonic()
+        self._key: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({str(self.path)!r}, every={self.every})"
+
+    def open(self, problem: Any, solver: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """Return the numbers and arrays of the run saved here, or None where there is no file yet."""
+        self._key = {"problem": fingerprint(problem), "solver": solver}
+        if not self.path.exists():
+            return None
+        header, arrays = unpack(self.path, (_KIND, _VERSION))
+        if header["problem"] != self._key["problem"]:
+            raise ValueError(
+                f"the checkpoint {str(self.path)!r} belongs to another problem (data, loss, set or weights differ); "
+                "use another file name, or delete it."
+            )
+        if header["solver"] != solver:
+            raise ValueError(
+                f"the checkpoint {str(self.path)!r} was made by {header['solver']}, not by {solver}; "
+                "use another file name, or delete it."
+            )
+        return header["numbers"], arrays
+
+    def is_due(self) -> bool:
+        """Tell whether it is time to save."""
+        return time.monotonic() - self._last_save >= self.every
+
+    def save(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Save a run; whatever happens meanwhile, the file holds the last whole one.
+
+        Where it cannot be written (a full disk, a folder that is gone) a warning says so, and the run goes on: what it
+        has found is worth more than its checkpoint. The next save is tried when it is due.
+        """
+        try:
+            write_file(self.path, pack(_KIND, _VERSION, {**self._key, "numbers": numbers}, arrays))
+        except OSError as error:
+            kept = "the file is as it was saved last" if self.path.exists() else "there is no file to go on from"
+            warnings.warn(
+                f"the checkpoint {str(self.path)!r} could not be written ({error.strerror or error}): the run goes on, "
+                f"and {kept}.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self._last_save = time.monotonic()
+
+
+def fingerprint(problem: Any) -> str:
+    """Return a hash of all that defines a problem."""
+    digest = hashlib.blake2b(digest_size=16)
+    _feed(digest, problem.definition())
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, part: Any) -> None:
+    if isinstance(part, np.ndarray):
+        digest.update(f"{part.dtype}{part.shape}".encode())
+        digest.update(np.ascontiguousarray(part).view(np.uint8).data if part.size else b"")
+    elif isinstance(part, (tuple, list)):
+        digest.update(type(part).__name__.encode())
+        for item in part:
+            _feed(digest, item)
+    elif hasattr(part, "__dict__"):  # a set written in plain Python: its settings
+        digest.update(type(part).__name__.encode())
+        for name, item in sorted(vars(part).items()):
+            _feed(digest, (name, item if not callable(item) else getattr(item, "__qualname__", "")))
+    else:
+        digest.update(repr(part).encode())

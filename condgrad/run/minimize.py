@@ -1,0 +1,340 @@
+"""The one loop: run steps, record, certify, stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from condgrad import solvers
+from condgrad.compiled import Stopwatch
+from condgrad.linalg import convert
+from condgrad.linalg.factored import from_arrays, sizes, to_arrays
+from condgrad.problems.completion.problem import CompletionProblem
+from condgrad.problems.evaluation import Evaluation
+from condgrad.problems.general import GeneralProblem
+from condgrad.problems.linear import Problem
+from condgrad.run.checkpoint import Checkpoint
+from condgrad.run.interrupts import Interrupts
+from condgrad.run.progress import check_callback, show
+from condgrad.run.result import Result, Status
+from condgrad.run.trace import Progress, Trace, count_nonzero
+from condgrad.solvers.auto import choose
+
+_SAVED = (  # by a checkpoint
+    "t", "seconds", "first_epoch", "next_record", "lower_bound", "promise", "rounding", "best_gap", "was_still"
+)  # fmt: skip
+_WORTH = 0.01  # share of the distance to the best lower bound that a better one must save to be worth a pass
+_FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: rounding of another solver
+
+
+def minimize(
+    problem: Problem | GeneralProblem | CompletionProblem,
+    solver: Any = "auto",
+    *,
+    w0: Any = None,
+    max_epochs: float = 10_000,
+    max_steps: int | None = None,
+    tol: float = 1e-6,
+    relative_tol: float = 0.0,
+    max_time: float | None = None,
+    evaluate_every: float | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+    checkpoint: Any = None,
+    random_state: Any = None,
+    verbose: bool = False,
+) -> Result:
+    """Minimise ``problem`` and certify the answer.
+
+    Parameters
+    ----------
+    problem : Problem, GeneralProblem or CompletionProblem
+    solver : str or solver object
+        A registered name (see :func:`condgrad.solvers.by_name`), an object such as
+        ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective over sets of single-feature vertices and
+        group balls, the least estimated work of corrective, bpcg or fw, and sfw over others
+        (:mod:`condgrad.solvers.auto`). For a GeneralProblem it is tufw where it is convex with second derivatives and
+        d is moderate, else fw; for a CompletionProblem low-rank. ``result.solver`` says why.
+    w0 : array of shape (n_features,) or Result, optional
+        Where to start: any point of the set, or the result of an earlier run.
+    max_epochs : float
+        Stop after this many epochs; an epoch is n evaluations of a single-sample gradient.
+    max_steps : int, optional
+        Stop after this many steps.
+    tol, relative_tol : float
+        Stop when the exact Frank-Wolfe gap, with all that rounding may have done to it, is at most
+        max(tol, relative_tol * first gap): ``tol`` is on the scale of the objective, ``relative_tol`` on that of the
+        gap at the start.
+    max_time : float, optional
+        Stop after this many seconds.
+    evaluate_every : float, optional
+        Record every so many epochs. By default the records thin out: every epoch at first, then each time the
+        epochs have grown by a tenth, so that recording costs little of a long run. Convergence is noticed in
+        between too: solvers know their gap, exactly or as an estimate, and a fresh pass certifies it.
+    callback : callable, optional
+        Called with a :class:`~condgrad.Progress` at every record; a true return value stops the run.
+    checkpoint : str, Path or Checkpoint, optional
+        A file to save the run in now and then, and at its end. If it exists, the run goes on from it, bit for bit as
+        if it had never stopped (``w0`` and ``random_state`` then play no part); limits may be raised meanwhile. A file
+        of another problem or solver is refused.
+    random_state : int, numpy Generator or None
+        Seeds the solvers that draw samples; deterministic solvers draw nothing.
+    verbose : bool
+        Show progress on the terminal.
+
+    Returns
+    -------
+    Result
+        ``result.gap`` is always the exact gap at ``result.w``, from a fresh pass, up to ``result.rounding``. Ctrl-C
+        returns the best iterate so far; a second Ctrl-C aborts. One that comes in the last step, when there is nothing
+        left to stop, is passed on to the handler that was there before: as a rule it raises KeyboardInterrupt, so that
+        a loop over runs ends.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    >>> result = cg.minimize(problem, "pairwise", tol=1e-8)
+    >>> result.w, result.status.name
+    (array([0., 1.]), 'CONVERGED')
+    """
+    if not isinstance(problem, Problem | GeneralProblem | CompletionProblem):
+        raise TypeError(
+            f"problem must be a condgrad.Problem, GeneralProblem or CompletionProblem; got {type(problem).__name__}."
+        )
+    limits = _Limits(tol, relative_tol, max_epochs, max_steps, max_time, evaluate_every)
+    solver, description = _resolve(solver, problem, limits)
+    check_callback(callback)
+    w0 = None if w0 is None else _feasible(problem, w0)
+    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+        checkpoint = Checkpoint(checkpoint)
+    with Interrupts() as interrupts, show(callback, verbose, limits) as report:
+        began = time.perf_counter()  # a start that takes passes over the data counts for max_time
+        run = _Run(problem, solver, solver.init(problem, w0, random_state), limits, checkpoint, began)
+        status = run.to_the_end(report, interrupts)
+        return run.result(status, description)
+
+
+class _Limits:
+    """When to record and when to stop, checked at the door."""
+
+    def __init__(
+        self,
+        tol: float,
+        relative_tol: float,
+        max_epochs: float,
+        max_steps: int | None,
+        max_time: float | None,
+        evaluate_every: float | None,
+    ) -> None:
+        self.tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
+        self.relative_tol = convert.as_number(relative_tol, "relative_tol", low=0.0, what="a number of at least 0")
+        self.max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
+        self.max_steps = _or_inf(max_steps, "max_steps")
+        self.max_time = _or_inf(max_time, "max_time")
+        self.evaluate_every = None
+        if evaluate_every is not None:
+            what = "a positive number of epochs"
+            self.evaluate_every = convert.as_number(evaluate_every, "evaluate_every", low=1e-12, what=what)
+
+    def next_record(self, epoch: float) -> float:
+        """Return the epoch of the record after one at ``epoch``."""
+        return epoch + (max(1.0, 0.1 * epoch) if self.evaluate_every is None else self.evaluate_every)
+
+
+class _Run:
+    """One run of a solver: its state, its clock, its records, and the best iterate that was certified."""
+
+    def __init__(
+        self, problem: Any, solver: Any, state: Any, limits: _Limits, checkpoint: Checkpoint | None, began: float
+    ) -> None:
+        self.problem, self.solver, self.state, self.limits = problem, solver, state, limits
+        self.checkpoint = checkpoint
+        self.trace = Trace()
+        self.t = 0
+        self.began = began
+        if hasattr(state, "deadline"):
+            state.deadline = self.began + limits.max_time
+        self.seconds = 0.0
+        self.first_epoch = self.epoch
+        self.next_record = 0.0
+        self.lower_bound = -np.inf  # the best that was certified
+        self.promise, self.promising_w = -np.inf, state.w  # a better one, not certified yet, and where it was seen
+        self.best_gap, self.best_w = np.inf, state.w.copy()
+        self.best_evaluation: Evaluation | None = None  # where it is certified
+        self.last_evaluation: Evaluation | None = None
+        self.rounding = 0.0  # of the last certificate
+        self.was_still = False
+        saved = None if checkpoint is None else checkpoint.open(problem, repr(solver))
+        if saved is not None:
+            self._restore(*saved)
+
+    @property
+    def epoch(self) -> float:
+        return self.state.gradient_evaluations / self.problem.n_samples
+
+    def to_the_end(self, report: Callable[[Progress], bool], interrupts: Interrupts) -> Status:
+        """Step until there is a reason to stop, and return it."""
+        wants_to_stop = False if self.trace else report(self.record())
+        first = float(self.trace.gap[0] + np.nan_to_num(self.trace.rounding[0]))
+        target = max(self.limits.tol, self.limits.relative_tol * first)
+        while True:
+            # The solver knows its gap up to rounding, or estimates it. A certificate is worth a pass where it would end
+            # the run: below the target less what rounding took last time, or below rounding itself.
+            if self.state.gap_estimate <= max(target - self.rounding, self.rounding):
+                self.solver.refresh(self.problem, self.state)
+                wants_to_stop = report(self.record()) or wants_to_stop
+            if (status := self._certified_end(target)) is not None:
+                return status
+            if wants_to_stop:
+                return Status.STOPPED
+            if interrupts.heard():
+                return Status.INTERRUPTED
+            if (status := self._limit_reached()) is not None:
+                return status
+            self._step()
+            if self.epoch >= self.next_record:
+                wants_to_stop = report(self.record())
+            if self.checkpoint is not None and self.checkpoint.is_due():
+                self._save()
+
+    def _certified_end(self, target: float) -> Status | None:
+        """Return why the run may end here, if the last evaluation is of this iterate and certified."""
+        evaluation = self.last_evaluation
+        if evaluation is None or not evaluation.is_certified or self.trace.last.step != self.t:
+            return None
+        is_converged = evaluation.gap + evaluation.rounding <= target
+        if not is_converged and evaluation.gap > evaluation.rounding:
+            return None
+        # What was certified is what is returned: an earlier record may look smaller by its rounding alone.
+        self._keep(evaluation)
+        return Status.CONVERGED if is_converged else Status.ROUNDING
+
+    def record(self) -> Progress:
+        """Add a record to the trace, keep the iterate if it is the best one, and return the record."""
+        evaluation, w = self.solver.evaluate(self.problem, self.state), self.state.w
+        self.last_evaluation = evaluation
+        if evaluation.is_certified:
+            self.lower_bound, self.rounding = max(self.lower_bound, evaluation.lower_bound), evaluation.rounding
+        elif self.problem.is_convex and evaluation.objective - evaluation.gap > self.promise:
+            self.promise, self.promising_w = evaluation.objective - evaluation.gap, w.copy()
+        if evaluation.gap <= self.best_gap:
+            self._keep(evaluation)
+        progress = Progress(
+            step=self.t,
+            epoch=self.epoch,
+            gradient_evaluations=self.state.gradient_evaluations,
+            lmo_calls=self.state.lmo_calls,
+            seconds=self.seconds,
+            objective=evaluation.objective,
+            gap=evaluation.gap,
+            rounding=evaluation.rounding if evaluation.is_certified else np.nan,
+            gap_estimate=self.state.known_gap,
+            n_nonzero=count_nonzero(w),
+            lower_bound=self.lower_bound,
+            w=w,
+        )
+        self.trace.append(progress)
+        self.next_record = self.limits.next_record(self.epoch)
+        return progress
+
+    def _keep(self, evaluation: Evaluation) -> None:
+        self.best_gap, self.best_w = evaluation.gap, self.state.w.copy()
+        self.best_evaluation = evaluation if evaluation.is_certified else None
+
+    def result(self, status: Status, solver: str) -> Result:
+        """Return the best iterate with a certificate from one fresh pass."""
+        if self.checkpoint is not None:  # before the last record, which a run that goes on would not have made
+            self._save()
+        if self.trace.last.step != self.t:
+            self.record()
+        evaluation = self.best_evaluation or self.problem.evaluate(self.best_w)
+        self.lower_bound = max(self.lower_bound, evaluation.lower_bound)
+        if self.promise > self.lower_bound + _WORTH * (evaluation.objective - self.lower_bound):
+            self.lower_bound = max(self.lower_bound, self.problem.evaluate(self.promising_w).lower_bound)
+        return Result(
+            w=self.best_w,
+            objective=evaluation.objective,
+            gap=evaluation.gap,
+            rounding=evaluation.rounding,
+            lower_bound=self.lower_bound,
+            intercept=evaluation.intercept,
+            status=status,
+            n_steps=self.t,
+            n_epochs=self.epoch,
+            n_lmo=self.state.lmo_calls,
+            seconds=self.seconds,
+            solver=solver,
+            random_iterate=getattr(self.state, "random_iterate", None),
+            trace=self.trace,
+            state=self.state,
+        )
+
+    def _step(self) -> None:
+        self.was_still = self.state.is_still
+        steps = self.limits.max_steps - self.t
+        epochs = min(self.next_record, self.first_epoch + self.limits.max_epochs) - self.epoch
+        with Stopwatch() as watch:
+            self.t += self.solver.advance(self.problem, self.state, self.t, steps, epochs)
+        self.seconds += watch.seconds
+
+    def _save(self) -> None:
+        assert self.checkpoint is not None
+        numbers, arrays = self.state.snapshot()
+        own = {name: getattr(self, name) for name in _SAVED}
+        table = {f"trace.{name}": column for name, column in self.trace.to_dict().items()}
+        iterates = to_arrays(self.best_w, "best_w") | to_arrays(self.promising_w, "promising_w")
+        self.checkpoint.save(numbers | {"run": own}, arrays | table | iterates)
+
+    def _restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        own = numbers.pop("run")
+        for name in _SAVED:
+            setattr(self, name, own[name])
+        self.best_w, self.promising_w = from_arrays(arrays, "best_w"), from_arrays(arrays, "promising_w")
+        self.trace = Trace({name: arrays.pop(f"trace.{name}") for name in Trace.columns})
+        self.state.restore(numbers, arrays)
+
+    def _limit_reached(self) -> Status | None:
+        if self.was_still and self.state.is_still:
+            return Status.STALLED
+        if getattr(self.state, "is_done", False):  # a rule of the solver's own, which certifies nothing
+            return Status.SMALL_STEP
+        if self.t >= self.limits.max_steps:
+            return Status.MAX_STEPS
+        if self.epoch - self.first_epoch >= self.limits.max_epochs:
+            return Status.MAX_EPOCHS
+        if time.perf_counter() - self.began >= self.limits.max_time:
+            return Status.MAX_TIME
+        return None
+
+
+def _resolve(solver: Any, problem: Any, limits: _Limits) -> tuple[Any, str]:
+    """Return the solver object, and what the Result says of it."""
+    if isinstance(solver, str) and solver == "auto":
+        chosen, why = choose(problem, limits.tol, limits.relative_tol)
+        return chosen, f"{chosen!r} (auto: {why})"
+    if isinstance(solver, str):
+        solver = solvers.by_name(solver)()
+    if isinstance(solver, type):
+        raise TypeError(f"solver must be an object, not a class; use {solver.__name__}(...).")
+    if not all(hasattr(solver, name) for name in ("init", "advance", "refresh", "evaluate")):
+        raise TypeError(f"solver must be a registered name or a solver object; got {solver!r}.")
+    if (reason := problem.refusal(solver)) is not None:
+        others = ", ".join(repr(name) for name, cls in solvers.REGISTERED.items() if problem.refusal(cls) is None)
+        raise TypeError(f"{type(solver).__name__} {reason}; use one of {others}.")
+    return solver, repr(solver)
+
+
+def _feasible(problem: Any, w0: Any) -> Any:
+    """Return a warm start as a point of the set."""
+    w0 = problem.as_iterate(w0.w if isinstance(w0, Result) else w0, "w0")
+    violation = problem.constraint.violation(w0)
+    if violation > _FEASIBLE * (1.0 + sizes(w0).sum()):
+        raise ValueError(f"w0 lies outside {problem.constraint!r} by {violation:.3g}; scale or project it first.")
+    return w0
+
+
+def _or_inf(value: float | None, name: str) -> float:
+    return np.inf if value is None else convert.as_number(value, name, low=0.0, what="a number of at least 0, or None")

@@ -1,0 +1,167 @@
+"""Show the records of a run: the user's callback, a progress line on the terminal, or both."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from condgrad.compiled import announce_to
+from condgrad.run.trace import Progress
+
+
+def check_callback(callback: Any) -> None:
+    """Raise unless ``callback`` can be called."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable with one argument, a Progress; got {callback!r}.")
+
+
+@contextlib.contextmanager
+def show(
+    callback: Callable[[Progress], Any] | None, verbose: bool, limits: Any = None
+) -> Iterator[Callable[[Progress], bool]]:
+    """Yield a function that shows a record, calls ``callback`` with it, and returns whether to stop.
+
+    With ``limits`` (its ``tol``, ``relative_tol``, ``max_epochs``, ``max_steps``, ``max_time``) it also tells the time
+    left.
+    """
+    with contextlib.ExitStack() as stack:
+        listeners = [] if callback is None else [callback]
+        if verbose:
+            listeners.append(stack.enter_context(_progress_line(limits)))
+
+        def report(progress: Progress) -> bool:
+            return any([listener(progress) for listener in listeners])  # all are told, even if the first says stop
+
+        yield report
+
+
+@contextlib.contextmanager
+def _progress_line(limits: Any) -> Iterator[Callable[[Progress], None]]:
+    """Yield a listener that shows a record as a line."""
+    pace, last = Pace(limits), None
+    with line_writer() as (write, _):
+
+        def listen(progress: Progress) -> None:
+            nonlocal last
+            if (progress.step, progress.gap) != last:  # a certificate repeats the record that it confirms
+                last = progress.step, progress.gap
+                write(_line(progress, pace))
+
+        yield listen
+
+
+@contextlib.contextmanager
+def line_writer() -> Iterator[tuple[Callable[[str], None], bool]]:
+    """Yield a function that shows a line, and whether it is live.
+
+    A live line stays in its place on a terminal and is kept up to date; elsewhere each line goes below the last. That
+    kernels are being compiled is a line as well.
+    """
+    with _lines() as (write, is_live), announce_to(write):
+        yield write, is_live
+
+
+@contextlib.contextmanager
+def _lines() -> Iterator[tuple[Callable[[str], None], bool]]:
+    try:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+    except ImportError:
+        yield lambda line: print(line, file=sys.stderr, flush=True), False
+        return
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda line: print(line, file=sys.stderr, flush=True), False
+        return
+    with Live(console=console, refresh_per_second=8) as live:
+        yield lambda line: live.update(Text(line)), True
+
+
+class Pace:
+    """Steps a second, and how long a run will take yet: an extrapolation of its gaps, or the nearest limit.
+
+    Gaps of a run fall like a power of the time (sublinear rates) or exponentially (linear ones); of the two
+    extrapolations through the records, from half the time to now, the earlier end is taken.
+    """
+
+    def __init__(self, limits: Any = None) -> None:
+        self.limits = limits
+        self.began = 0.0  # at the first record: what comes before is compilation and the first pass
+        self.first_step: int | None = None  # where a run goes on from a checkpoint it is not 0
+        self.first_epoch = 0.0
+        self.target = 0.0
+        self.history: list[tuple[float, float]] = []  # seconds, best gap so far
+
+    def add(self, progress: Progress) -> None:
+        """Take note of a record."""
+        if self.first_step is None:
+            self.began = time.perf_counter()
+            self.first_step, self.first_epoch = progress.step, progress.epoch
+            if self.limits is not None:
+                self.target = max(self.limits.tol, self.limits.relative_tol * progress.gap)
+        best = min(progress.gap, self.history[-1][1]) if self.history else progress.gap
+        self.history.append((time.perf_counter() - self.began, best))
+
+    def steps_per_second(self, progress: Progress) -> float:
+        """Return how many steps were made in a second, 0 at the start."""
+        seconds = self.history[-1][0]
+        return (progress.step - (self.first_step or 0)) / seconds if seconds > 0.0 else 0.0
+
+    def seconds_left(self, progress: Progress) -> float:
+        """Return the seconds left, inf where nothing is known yet."""
+        if self.limits is None or progress.gap <= self.target:
+            return 0.0 if self.limits is not None else math.inf
+        now, by_gaps = self.history[-1][0], self._by_gaps()
+        left = [by_gaps, max(0.0, self.limits.max_time - now)]
+        if by_gaps < math.inf or self.target == 0.0:  # else the default limits would announce hours after one step
+            for done, first, most in (
+                (progress.step, self.first_step or 0, self.limits.max_steps),
+                (progress.epoch, self.first_epoch, self.limits.max_epochs),
+            ):
+                if done > first:
+                    left.append(max(0.0, now * (most - done) / (done - first)))
+        return min(left)
+
+    def _by_gaps(self) -> float:
+        (now, gap), target = self.history[-1], self.target
+        earlier = [record for record in self.history if 0.0 < record[0] <= 0.5 * now]
+        if not earlier or target <= 0.0 or not earlier[-1][1] > gap:
+            return math.inf
+        then, gap_then = earlier[-1]
+        fallen, to_fall = math.log(gap_then / gap), math.log(gap / target)
+        by_exponential = (now - then) * to_fall / fallen
+        exponent = to_fall / fallen * math.log(now / then)
+        by_power = now * math.expm1(exponent) if exponent < 50.0 else math.inf
+        return min(by_exponential, by_power)
+
+
+def _line(progress: Progress, pace: Pace) -> str:
+    pace.add(progress)
+    left = pace.seconds_left(progress)
+    return (
+        f"step {progress.step:>8}  epoch {progress.epoch:>8.1f}  objective {progress.objective:<12.8g}  "
+        f"gap {progress.gap:<9.3g}  nonzero {progress.n_nonzero:>6}  {progress.seconds:>7.2f} s"
+        f"  {_short(pace.steps_per_second(progress)):>5} steps/s" + (f"  {_duration(left)} left" if left < 1e7 else "")
+    )
+
+
+def _short(number: float) -> str:
+    """Return a number in five characters or less."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"
+
+
+def _duration(seconds: float) -> str:
+    """Return a time as people say it: 3.2 s, 4:05, 2:03:59."""
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,83 @@
+"""Result: what minimize returns; Status: why it stopped, in a sentence."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.run.trace import Trace, count_nonzero
+
+
+class Status(enum.Enum):
+    """Why a run stopped; the value is the sentence that users read."""
+
+    CONVERGED = "The Frank-Wolfe gap fell below tol."
+    ROUNDING = (
+        "The gap is as small as its rounding error, which is above tol; scale the columns of X and y to ordinary "
+        "sizes, use a smaller set, or raise tol."
+    )
+    MAX_EPOCHS = "The limit max_epochs was reached; raise it, raise tol, or try solver='auto'."
+    MAX_STEPS = "The limit max_steps was reached; raise it to go on."
+    MAX_TIME = "The limit max_time was reached; raise it, or go on from this result with w0=result."
+    SMALL_STEP = "A step changed no coefficient by more than the solver's step_tol; the gap says how good this is."
+    STALLED = "No further progress is possible in floating point; the gap is as small as rounding allows."
+    STOPPED = "The callback asked to stop."
+    INTERRUPTED = "The run was interrupted; this is the best iterate so far."
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Result(NamedTuple):
+    """The answer of :func:`condgrad.minimize`, with its certificate.
+
+    Attributes
+    ----------
+    w : array, or Factored for a CompletionProblem
+        The best iterate that was certified: the one with the smallest gap.
+    objective, gap : float
+        F(w) and the exact Frank-Wolfe gap at w, from one fresh pass over the data; the gap is never negative.
+    rounding : float
+        A bound for what floating point may have done to the gap, from the sums that were made: for a convex loss
+        F(w) - F* <= gap + rounding, always. CONVERGED means that gap + rounding is at most the tolerance.
+    lower_bound : float
+        The largest lower bound of F* met during the run, rounding taken off, so F(w) - F* <= objective - lower_bound
+        as well (often tighter than gap), up to the rounding of the objective; -inf for a non-convex loss.
+    intercept : float
+        The intercept that belongs to w (0 without one); for a CompletionProblem its Biases, or None.
+    status : Status
+    n_steps, n_epochs, n_lmo, seconds : steps, epochs (n single-sample gradients each), oracle calls, solver time
+    solver : str
+        What ran; with ``solver="auto"``, also why.
+    random_iterate : array or None
+        For stochastic solvers on a non-convex loss: an iterate drawn uniformly from all that were made, the one that
+        convergence theorems for such losses speak of.
+    trace : Trace
+    state : object
+        The solver's own state at the end.
+    """
+
+    w: Any
+    objective: float
+    gap: float
+    rounding: float
+    lower_bound: float
+    intercept: Any
+    status: Status
+    n_steps: int
+    n_epochs: float
+    n_lmo: int
+    seconds: float
+    solver: str
+    random_iterate: np.ndarray | None
+    trace: Trace
+    state: Any
+
+    def __repr__(self) -> str:
+        nonzero = count_nonzero(self.w)
+        return (
+            f"Result(objective={self.objective:.6g}, gap={self.gap:.3g}, {nonzero} of {self.w.size} nonzero, "
+            f"{self.n_steps} steps, {self.seconds:.3g} s, status={self.status.name}: {self.status})"
+        )

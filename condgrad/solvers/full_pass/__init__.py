@@ -1,0 +1,1 @@
+"""Solvers that see the gradient of the whole objective."""

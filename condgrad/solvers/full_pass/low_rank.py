@@ -1,0 +1,140 @@
+"""Frank-Wolfe in factors with corrections: nuclear-norm balls."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from condgrad.linalg.factored import Factored
+from condgrad.linalg.support import support_of
+from condgrad.problems import samples as outer
+from condgrad.problems.completion.factor_fit import FactorFit
+from condgrad.problems.completion.problem import CompletionProblem
+from condgrad.problems.segment import towards
+from condgrad.solvers.full_pass.base import PassSolver, State
+
+_FEW = 10  # new directions a step may always add; it may also double the rank
+_ABOVE = 1e-3  # of the multiplier: how much larger a singular value of the gradient must be for its direction to enter
+_STEPS_PER_DIRECTION = 2  # of Lanczos, for singular vectors that are good enough to start from
+_LEAST_CURVATURE = 0.02  # of an entry, as a share of the largest: along flat parts of a loss steps would be endless
+_CUTOFF = 1e-6  # singular values of W below this share of the largest leave
+
+
+class LowRank(PassSolver):
+    r"""Corrective Frank-Wolfe over a nuclear-norm ball, with W in factors.
+
+    A step asks the oracle for the best vertex, as Frank-Wolfe does, and takes along the other singular directions of
+    the gradient that stand out. Then the factors are fitted anew in all these directions
+    (:mod:`condgrad.problems.completion.factor_fit`), which moves the directions themselves and drops those that are
+    not needed, and W returns to the ball. The penalty of that fit is the multiplier of the ball,
+    lam = -<grad F(W), W> / radius, which is ||grad F(W)|| at the optimum. The fit is not convex, so it is only a
+    proposal: it is taken where it is at least as good as the step of Frank-Wolfe with an exact line search, which is
+    made otherwise. So F falls at least as fast as theory promises for Frank-Wolfe, and the gap certifies the convex
+    problem.
+
+    Parameters
+    ----------
+    sweeps : int
+        How often a step fits all rows and all columns of the factors.
+
+    References
+    ----------
+    Jaggi & Sulovsky (2010) for Frank-Wolfe over this ball; Srebro, Rennie & Jaakkola (2004) for the norm as a penalty
+    of factors; Freund, Grigas & Mazumder (2017) for corrections that keep the rank low.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> rows, columns = np.divmod(np.arange(0, 600, 2), 20)  # every second entry of a 30 x 20 matrix
+    >>> values = np.sin(rows) * np.cos(columns)
+    >>> problem = cg.CompletionProblem(rows, columns, values, cg.losses.Squared(), cg.constraints.NuclearBall(10.0))
+    >>> cg.minimize(problem, "low-rank", tol=1e-8).w.rank
+    1
+    """
+
+    takes_factors = True
+    needs_factors = True
+
+    def __init__(self, sweeps: int = 2) -> None:
+        super().__init__()
+        if not (isinstance(sweeps, int) and sweeps >= 1):
+            raise ValueError(f"sweeps must be a whole number of at least 1; got {sweeps!r}.")
+        self.sweeps = sweeps
+
+    def __repr__(self) -> str:
+        return f"LowRank(sweeps={self.sweeps})"
+
+    def step(self, problem: Any, state: State, t: int) -> None:
+        """Propose a fit in enlarged factors; take it where it is no worse than a Frank-Wolfe step."""
+        point = state.point
+        line = towards(point, point.s, point.gap)
+        gamma = state.rule.at(t, line)
+        Z, biases = self._fit(problem, point, state.deadline)
+        before, found = (
+            point.objective(),
+            outer.value(problem.samples, problem.predict(problem.values_of(Z), biases), 0.0),
+        )
+        if found <= before + line.change(gamma):
+            point.go_to(Z, biases)
+            point.is_still = found >= before  # rounding lets nothing more through
+        else:
+            point.move(line, gamma)
+
+    def _fit(self, problem: CompletionProblem, point: Any, deadline: float) -> tuple[Factored, Any]:
+        """Return factors fitted in the directions of W and in new ones, inside the ball, and their biases."""
+        Z, biases = _enlarged(problem, point), point.biases
+        for _ in range(self.sweeps):
+            if time.perf_counter() >= deadline:
+                break
+            Z, lam = _into_ball(problem, Z, biases)
+            fit = FactorFit(
+                problem.samples, problem.entries, *Z.balanced(), biases, problem.row_scale, problem.column_scale
+            )
+            fit.sweep(lam)
+            Z, biases = Factored(fit.A, np.ones(fit.A.shape[1]), fit.B).compressed(_CUTOFF), fit.biases
+        return _into_ball(problem, Z, biases)[0], biases
+
+
+def _enlarged(problem: CompletionProblem, point: Any) -> Factored:
+    """Return W with new directions: those in which the gradient exceeds the multiplier of the ball.
+
+    The weight of each is that of a Newton step along it alone.
+    """
+    wanted = max(_FEW, point.Z.rank)
+    point.lanczos.extend(_STEPS_PER_DIRECTION * wanted - point.lanczos.n_steps)
+    U, s, V = point.lanczos.triplets(wanted)
+    lam = _multiplier(problem, point.alpha, point.x)
+    if lam == 0.0:  # nothing is known of it yet
+        lam = 0.5 * s[-1] if s.size else 0.0
+    new = s > (1.0 + _ABOVE) * lam
+    U, s, V = U[:, new], s[new], V[:, new]
+    d = outer.curvatures(problem.samples, point.p, 0.0)
+    d = np.maximum(d, _LEAST_CURVATURE * d.max(initial=0.0))
+    W = problem.out_of_ball(Factored(U, s, V))
+    bend = np.array([W.U[:, k] ** 2 @ problem.entries.dot(d, W.V[:, k] ** 2) for k in range(s.size)])
+    weights = np.divide(s - lam, bend, out=np.zeros_like(s), where=bend > 0.0)
+    return point.Z.plus(Factored(-U, weights, V)).compressed(_CUTOFF)
+
+
+def _into_ball(problem: CompletionProblem, Z: Factored, biases: Any) -> tuple[Factored, float]:
+    """Return the best multiple of Z in the ball, and the multiplier there; biases stand still."""
+    # Too large a Z had too small a penalty: what a larger one would have taken is taken from every singular value.
+    Z = Z.with_values(problem.constraint.nearest_values(Z.s))
+    size = float(Z.s.sum())
+    if size == 0.0:
+        return Z, 0.0
+    x = problem.values_of(Z)
+    offset = problem.predict(np.zeros_like(x), biases)
+    everywhere = support_of(None, problem.n_samples)
+    factor = outer.minimise_on_line(
+        problem.samples, everywhere, offset, x, 0.0, False, problem.constraint.radius / size, problem.loss.is_quadratic
+    )
+    Z, x = Z.scaled(None, None, factor), factor * x
+    return Z, _multiplier(problem, outer.derivatives(problem.samples, offset + x, 0.0), x)
+
+
+def _multiplier(problem: CompletionProblem, alpha: np.ndarray, x: np.ndarray) -> float:
+    """Return lam = -<grad F(W), W> / radius, which at the optimum is the norm of the gradient."""
+    return max(0.0, -float(alpha @ x) / problem.constraint.radius)

@@ -1,0 +1,322 @@
+"""Step sizes: how far to go along a segment, one method each.
+
+``begin(problem)`` is called once a run and returns the rule itself, or a copy of it that remembers; ``at(t, line)``
+returns the step gamma for iteration t = 0, 1, 2, ... on a :class:`~condgrad.problems.segment.Segment`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled
+from condgrad.linalg.convert import as_number
+from condgrad.problems.linear import Problem
+from condgrad.problems.segment import Segment
+
+
+class StepSize:
+    """The protocol: subclass it, or bring any object with these two methods."""
+
+    def begin(self, problem: Problem) -> StepSize:
+        """Return the rule for a run on ``problem``."""
+        return self
+
+    def at(self, t: int, line: Segment) -> float:
+        """Return the step for iteration ``t``, at most ``line.max_step``."""
+        raise NotImplementedError
+
+    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+        """Return the rule for kernels, where only an estimate of the gradient is known."""
+        raise TypeError(f"{type(self).__name__} needs the objective along a line; stochastic solvers cannot use it.")
+
+    def on_lines(self, problem: Problem) -> Any:
+        """Return the rule for kernels that know F along the segment from w to a vertex (``minimiser, short_step``)."""
+        return self.on_estimates(problem, problem.n_samples)
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_"))
+        return f"{type(self).__name__}({settings})"
+
+
+class OpenLoop(StepSize):
+    """The open loop gamma_t = 2 / (t + 2): no knowledge of the objective, F(w_t) - F* = O(1/t).
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> cg.solvers.FrankWolfe(step_size=cg.step_sizes.OpenLoop())
+    FrankWolfe(step_size=OpenLoop())
+    """
+
+    def at(self, t: int, line: Segment) -> float:
+        """Return 2 / (t + 2)."""
+        return min(2.0 / (t + 2.0), line.max_step)
+
+    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+        """Return the same rule for kernels."""
+        return _OpenLoopInKernel()
+
+
+@compiled
+class _OpenLoopInKernel(NamedTuple):
+    def at(self, t, estimate):
+        return 2.0 / (t + 2.0)
+
+
+class Harmonic(StepSize):
+    """The step gamma_t = 1 / (t + 1) of Mokhtari et al.: w_t is the plain average of the vertices.
+
+    Examples
+    --------
+    >>> Harmonic()
+    Harmonic()
+    """
+
+    def at(self, t: int, line: Segment) -> float:
+        """Return 1 / (t + 1)."""
+        return min(1.0 / (t + 1.0), line.max_step)
+
+    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+        """Return the same rule for kernels."""
+        return _HarmonicInKernel()
+
+
+@compiled
+class _HarmonicInKernel(NamedTuple):
+    def at(self, t, estimate):
+        return 1.0 / (t + 1.0)
+
+
+class SubstituteStep(StepSize):
+    """The step of Lu & Freund, gamma_t = 2 (2m + t) / ((t + 1) (4m + t)) for t = 0, 1, ... with m = n / batch size.
+
+    Examples
+    --------
+    >>> SubstituteStep()
+    SubstituteStep()
+    """
+
+    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+        """Return the rule for kernels."""
+        return _SubstituteInKernel(problem.n_samples / batch_size)
+
+
+@compiled
+class _SubstituteInKernel(NamedTuple):
+    m: float
+
+    def at(self, t, estimate):
+        k = t - 1.0  # kernels count from 1
+        return 2.0 * (2.0 * self.m + k) / ((k + 1.0) * (4.0 * self.m + k))
+
+
+class OneSampleStep(StepSize):
+    """The step of 1-SFW: gamma_t = 1 / t, or K^(-2/3) for K = ``n_steps`` steps on a non-convex loss.
+
+    Examples
+    --------
+    >>> OneSampleStep()
+    OneSampleStep(n_steps=0)
+    """
+
+    def __init__(self, n_steps: int = 0) -> None:
+        as_number(n_steps, "n_steps of OneSampleStep", low=0, what="a number of at least 0")
+        self.n_steps = n_steps
+
+    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+        """Return the rule for kernels."""
+        return _OneSampleInKernel() if self.n_steps == 0 else _ConstantInKernel(self.n_steps ** (-2.0 / 3.0))
+
+
+@compiled
+class _OneSampleInKernel(NamedTuple):
+    def at(self, t, estimate):
+        return 1.0 / t
+
+
+class NonConvex(StepSize):
+    """The constant step 1 / sqrt(K + 1) for K steps in all, for non-convex losses: average gap O(1 / sqrt(K)).
+
+    Parameters
+    ----------
+    n_steps : int
+        K, the number of steps that will be made.
+
+    Examples
+    --------
+    >>> NonConvex(n_steps=99).at(5, None)
+    0.1
+    """
+
+    def __init__(self, n_steps: int) -> None:
+        self.n_steps = as_number(n_steps, "n_steps of NonConvex", low=0, what="a number of at least 0")
+
+    def at(self, t: int, line: Segment | None) -> float:
+        """Return 1 / sqrt(K + 1)."""
+        gamma = 1.0 / math.sqrt(self.n_steps + 1.0)
+        return gamma if line is None else min(gamma, line.max_step)
+
+    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+        """Return the same rule for kernels."""
+        return _ConstantInKernel(1.0 / math.sqrt(self.n_steps + 1.0))
+
+
+@compiled
+class _ConstantInKernel(NamedTuple):
+    gamma: float
+
+    def at(self, t, estimate):
+        return self.gamma
+
+
+class ShortStep(StepSize):
+    """The short step of Demyanov and Rubinov, gamma = min(max_step, -slope / curvature): monotone, F - F* = O(1/t).
+
+    Parameters
+    ----------
+    curvature : {"predictions", "lipschitz"}
+        The bound of the curvature of F along d. ``"predictions"`` takes L sum_i weight_i (x_i'd)^2, which the
+        predictions give for free and which is never the larger one. ``"lipschitz"`` takes M ||d||^2 with M the
+        Lipschitz constant L lambda_max(X' diag(weight) X) of grad F: FW-ada as Xiong & Freund state it. For a
+        :class:`~condgrad.GeneralProblem` both take M = ``terms.smoothness()``.
+
+    Examples
+    --------
+    >>> ShortStep()
+    ShortStep(curvature='predictions')
+    """
+
+    def __init__(self, curvature: str = "predictions") -> None:
+        if curvature not in ("predictions", "lipschitz"):
+            raise ValueError(f"curvature of ShortStep must be 'predictions' or 'lipschitz'; got {curvature!r}.")
+        self.curvature = curvature
+
+    def begin(self, problem: Problem) -> StepSize:
+        """Return the rule; FW-ada's constant is computed here, once."""
+        if self.curvature == "predictions" and problem.has_predictions:
+            return self
+        return _LipschitzShortStep(problem.smoothness())
+
+    def at(self, t: int, line: Segment) -> float:
+        """Return min(max_step, -slope / (L sum_i weight_i q_i^2))."""
+        return line.short_step()
+
+    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+        """Return min(1, gap estimate / (M diameter^2)) for kernels: the distance to s is bounded by the diameter."""
+        return _ShortStepInKernel(problem.smoothness() * problem.constraint.diameter(2, problem.n_features) ** 2)
+
+    def on_lines(self, problem: Problem) -> Any:
+        """Return the rule for kernels; FW-ada bounds the distance to s by the diameter there."""
+        return _ShortStepOnLine() if self.curvature == "predictions" else self.on_estimates(problem, problem.n_samples)
+
+
+@compiled
+class _ShortStepOnLine(NamedTuple):
+    def at(self, t, line):
+        return line.short_step()
+
+
+@compiled
+class _ShortStepInKernel(NamedTuple):
+    curvature: float
+
+    def at(self, t, estimate):
+        # The estimate of the gap can be negative, and the set a single point: the step stays in [0, 1].
+        gap = estimate.gap()
+        if gap <= 0.0:
+            return 0.0
+        return 1.0 if gap >= self.curvature else gap / self.curvature
+
+
+class _LipschitzShortStep(StepSize):
+    def __init__(self, lipschitz: float) -> None:
+        self.lipschitz = lipschitz
+
+    def at(self, t: int, line: Segment) -> float:
+        return line.step_for(self.lipschitz * line.squared_length())
+
+
+class ExactLineSearch(StepSize):
+    """The minimiser of F over the segment: closed form for quadratics, safeguarded Newton on the predictions else.
+
+    On a :class:`~condgrad.GeneralProblem` it is found by gradients alone, some eight passes over the terms a step:
+    Backtracking costs less there.
+
+    Examples
+    --------
+    >>> ExactLineSearch()
+    ExactLineSearch()
+    """
+
+    def at(self, t: int, line: Segment) -> float:
+        """Return arg min of phi over [0, max_step]."""
+        return line.minimiser()
+
+    def on_lines(self, problem: Problem) -> Any:
+        """Return the same rule for kernels."""
+        return _MinimiserOnLine()
+
+
+@compiled
+class _MinimiserOnLine(NamedTuple):
+    def at(self, t, line):
+        return line.minimiser()
+
+
+class Backtracking(StepSize):
+    """The backtracking step of Pedregosa, Negiar, Askari and Jaggi (2020): a short step with a local estimate M.
+
+    Each step first tries eta M, then multiplies by tau until the quadratic bound
+    F(w + gamma d) <= F(w) + gamma slope + gamma^2 M ||d||^2 / 2 holds.
+
+    Parameters
+    ----------
+    tau : float
+        How fast the estimate grows, above 1.
+    eta : float
+        How much is hoped for before each step, in (0, 1].
+
+    Examples
+    --------
+    >>> Backtracking()
+    Backtracking(tau=2.0, eta=0.9)
+    """
+
+    def __init__(self, tau: float = 2.0, eta: float = 0.9) -> None:
+        self.tau = as_number(tau, "tau of Backtracking", low=math.nextafter(1.0, 2.0), what="a number above 1")
+        self.eta = as_number(eta, "eta of Backtracking", low=math.nextafter(0.0, 1.0), what="a number in (0, 1]")
+        if self.eta > 1.0:
+            raise ValueError(f"eta of Backtracking must be a number in (0, 1]; got {eta!r}.")
+
+    def begin(self, problem: Problem) -> StepSize:
+        """Return a rule with an estimate of its own."""
+        return _Backtracker(self.tau, self.eta)
+
+
+class _Backtracker(StepSize):
+    def __init__(self, tau: float, eta: float) -> None:
+        self.tau, self.eta = tau, eta
+        self._M: float | None = None
+
+    def at(self, t: int, line: Segment) -> float:
+        length = line.squared_length()
+        if length == 0.0:
+            return 0.0
+        if self._M is None:
+            self._M = self._first_estimate(line, length)
+        tiny = np.finfo(float).tiny
+        M = max(self.eta * self._M, tiny / length, tiny)
+        largest = line.curvature()  # the bound is sure to hold here: rounding must not drive M beyond
+        while M * length < largest and not line.is_below(line.step_for(M * length), M * length):
+            M *= self.tau
+        self._M = M
+        return line.step_for(M * length)
+
+    def _first_estimate(self, line: Segment, length: float) -> float:
+        """Return the curvature between 0 and a small step, from two values of F."""
+        small = 1e-3 * line.max_step
+        found = 2.0 * (line.change(small) - small * line.slope) / (small * small * length)
+        return max(found, np.finfo(float).tiny / length, 1e-12 * abs(line.slope) / length)

@@ -1,0 +1,1 @@
+"""Solvers that see a batch of samples, or of features, at a step."""

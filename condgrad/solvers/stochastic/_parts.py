@@ -1,0 +1,106 @@
+"""Parts: what a stochastic solver builds its state from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.constraints import Atom
+from condgrad.constraints.vertices import memory_for
+from condgrad.linalg.arrays import ArraySlices, ArrayVector
+from condgrad.linalg.max_tree import max_tree
+from condgrad.linalg.scaled import scaled
+from condgrad.linalg.vectors import DenseVector
+from condgrad.problems import samples as outer
+from condgrad.problems.active_atoms import ActiveAtoms, active_atoms
+from condgrad.problems.finite_sum import Estimate, Table, Trail, estimate
+from condgrad.problems.linear import Problem
+
+
+class Parts:
+    """What a solver builds its state from: the problem as kernels see it, and vectors that suit it."""
+
+    def __init__(self, problem: Problem, w0: np.ndarray | None, solver: Any) -> None:
+        self.problem = problem
+        self.n, self.d = problem.n_samples, problem.n_coordinates
+        self.n_gradients = 0  # of single samples, taken in full passes
+        self.is_compiled = problem.is_compiled
+        self.first = problem.start()[0] if w0 is None else w0
+        self.w0 = problem.in_coordinates(self.first)
+        self._prepare(solver)
+
+    def _prepare(self, solver: Any) -> None:
+        """Set the view of the problem that kernels get, and how much of it a step of the solver sees."""
+        self.batch_size = solver.first_batch_size(self.n)
+        self.batches_grow = solver.batches_grow
+        self.gradients_per_sample = solver.gradients_per_sample
+        self.b = np.array([self.problem.best_offset(self.first)])
+        self.view: Any = self.problem.finite_sum(self.b)
+
+    def iterate(self, *, shrinks: bool = True) -> Any:
+        """Return w, at the start, as a vector that shrinks in O(1) unless told otherwise."""
+        if not self.is_compiled:
+            return self.problem.vector_at(self.first)
+        return self._vector(self.w0.copy(), shrinks=shrinks)
+
+    def vector(self) -> Any:
+        """Return a vector of zeros."""
+        return self._vector(np.zeros(self.d), shrinks=False)
+
+    def columns(self) -> Any:
+        """Return the columns of X."""
+        columns = self.problem.matrix.columns
+        return columns if self.is_compiled else ArraySlices(columns)
+
+    def estimate(self, *, shrinks: bool = False) -> Estimate:
+        """Return the gradient estimate r = 0; one that ``shrinks`` can be multiplied in O(1)."""
+        score = self.problem.constraint.score() if self._tree_pays() else None
+        vector = self._vector(np.zeros(self.d), shrinks=shrinks, score=score)
+        # The gap is averaged over an epoch of batches; large batches have little noise to average, and few steps.
+        return estimate(vector, 1.0 if self.batches_grow else self.batch_size / self.n)
+
+    def table(self, values: np.ndarray | None = None) -> Table:
+        """Return one number per sample: zeros, or a copy of ``values``."""
+        return Table(np.zeros(self.n) if values is None else values.copy())
+
+    def trail(self) -> Trail:
+        """Return a follower of w, at the start."""
+        return Trail(self.iterate(), memory_for(self.problem.constraint.vertex, self.d), np.zeros(1))
+
+    def predictions(self, w: np.ndarray) -> np.ndarray:
+        """Return X w in one pass."""
+        return self.problem.matrix.dot(w)
+
+    def derivatives(self, w: np.ndarray) -> np.ndarray:
+        """Return the derivatives alpha_i = weight_i f'(x_i'w + b, y_i) in one pass."""
+        self.n_gradients += self.n
+        return outer.derivatives(self.problem.samples, self.predictions(w), self.b[0])
+
+    def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
+        """Return X' alpha in one pass."""
+        return self.problem.matrix.transpose_dot(alpha)
+
+    def atoms(self) -> ActiveAtoms:
+        """Return w0 as a combination of atoms; for sets whose vertices have one feature each."""
+        if self.problem.constraint.vertex is not Atom:
+            raise TypeError(
+                f"the vertices of {self.problem.constraint!r} have more than one feature; this solver keeps atoms of "
+                "single features. Use 'pairwise' or 'bpcg', which keep vertices of any kind, or 'sfw'."
+            )
+        return active_atoms(self.problem.constraint.decompose(self.w0), self.d)
+
+    def column_norms(self) -> np.ndarray:
+        """Return sqrt(sum_i weight_i x_ij^2) for every feature."""
+        return self.problem.matrix.column_norms(self.problem.samples.weight)
+
+    def _tree_pays(self) -> bool:
+        """A tree costs some 60 times more per entry of the batch than one comparison of a scan over d."""
+        rows = self.n / 10 if self.batches_grow else self.batch_size
+        return self.is_compiled and 60 * rows * self.problem.entries_per_sample < self.d
+
+    def _vector(self, values: np.ndarray, *, shrinks: bool, score: Any = None) -> Any:
+        if not self.is_compiled:
+            return ArrayVector(values)
+        vector = DenseVector(values) if score is None else max_tree(values, score)
+        return scaled(vector) if shrinks else vector

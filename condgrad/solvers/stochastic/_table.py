@@ -1,0 +1,65 @@
+"""What stochastic solvers share that keep a table alpha of derivatives, with the estimate r = X' alpha."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+from condgrad.compiled import compiled
+from condgrad.linalg.convert import as_number
+from condgrad.solvers.stochastic.base import StepSolver, step_solver
+from condgrad.solvers.stochastic.sampling import check_method
+
+
+class TableSolver(StepSolver):
+    """A solver whose state has ``w``, ``alpha`` and ``r``; ``table_solver`` fills in what it leaves out."""
+
+    def resynchronise(self, parts, state):
+        """Set r to X' alpha."""
+        state.r.set_to(parts.transpose_dot(state.alpha.values), state.w.to_array())
+
+    def warmed(self, parts, state):
+        """Return the state with the exact derivatives at w0 in its table."""
+        state.alpha.values[:] = parts.derivatives(parts.w0)
+        self.resynchronise(parts, state)
+        return state
+
+
+class AtomSolver(TableSolver):
+    """A solver that keeps, besides, the atoms of w; ``atom_solver`` fills in what it leaves out.
+
+    It has the fields ``batch_size``, ``sampling`` and ``damping``.
+    """
+
+    damping: Any
+
+    def check(self):
+        """Raise where a parameter is wrong."""
+        check_method(self.sampling)
+        as_number(self.damping, "damping", low=0.0, what="a number of at least 0")
+
+    def start(self, parts):
+        """Return w0 with alpha_0 = 0 and r_0 = 0."""
+        L = parts.problem.loss_smoothness() * (1.0 + self.damping * parts.n / parts.batch_size)
+        return AtomState(parts.iterate(), parts.table(), parts.estimate(), parts.atoms(), parts.column_norms(), L)
+
+    def resynchronise(self, parts, state):
+        """Set w to the combination of its atoms and r to X' alpha."""
+        state.w.set_to(state.atoms.combination(parts.d))
+        TableSolver.resynchronise(self, parts, state)
+
+
+@compiled
+class AtomState(NamedTuple):
+    """The state of SFW, the atoms of w, the norms of the columns of X, and the damped smoothness L of the loss."""
+
+    w: Any
+    alpha: Any
+    r: Any
+    atoms: Any
+    norms: Any
+    L: float
+
+
+table_solver = functools.partial(step_solver, protocol=TableSolver)
+atom_solver = functools.partial(step_solver, protocol=AtomSolver)

@@ -1,0 +1,115 @@
+"""CASPIDERG: SPIDER with differences of gradients from the curvature."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled
+from condgrad.linalg.convert import as_number
+from condgrad.solvers.step_sizes import NonConvex
+from condgrad.solvers.stochastic.base import StepSolver, step_solver
+from condgrad.solvers.stochastic.sampling import resolve_batch_size
+
+
+@compiled
+class CurvatureAidedState(NamedTuple):
+    """w, the iterate before it, and r."""
+
+    w: Any
+    previous: Any
+    r: Any
+
+
+@step_solver
+class CurvatureAided(NamedTuple):
+    r"""CASPIDERG, Shen, Fang, Zhao, Huang & Qian (2019), for non-convex losses.
+
+    As :class:`Spider`, with the difference of gradients replaced by Hessian-vector products at a random point of the
+    last move, z = a w_k + (1 - a) w_{k-1} with a uniform in [0, 1]:
+
+        r <- r + mean over S_k of f''(x_i'z) (x_i'(w_k - w_{k-1})) x_i,   gamma = 1 / sqrt(K + 1).
+
+    Xiong & Freund's settings: a full gradient every n^(1/4) K^(1/4) steps, batches of max(n^(3/4) K^(-1/4), 1).
+
+    Parameters
+    ----------
+    n_steps : int
+        K, the number of steps that will be made.
+    batch_size : "paper", int, or a float in (0, 1)
+    step_size : "paper" (1 / sqrt(K + 1)), OpenLoop or ShortStep
+    sampling : str
+
+    References
+    ----------
+    Shen et al. (2019); Xiong & Freund (2024), section 6.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0], [1.0]], [0.0, 1.0], cg.losses.SigmoidSquared(), cg.constraints.L1Ball(2.0))
+    >>> result = cg.minimize(problem, cg.solvers.CurvatureAided(n_steps=900), max_steps=900, random_state=0)
+    >>> bool(result.gap < 0.02 < problem.gap([2.0]))
+    True
+    """
+
+    n_steps: int = 10_000
+    batch_size: Any = "paper"
+    step_size: Any = "paper"
+    sampling: Any = "batch"
+
+    needs_uniform = True
+    batches_grow = True
+
+    def prepare(self):
+        """Return the fields with the paper's step size as an object."""
+        is_paper = isinstance(self.step_size, str) and self.step_size == "paper"
+        step_size = NonConvex(self.n_steps) if is_paper else self.step_size
+        return self.n_steps, self.batch_size, step_size, self.sampling
+
+    def check(self):
+        """Raise where a parameter is wrong."""
+        StepSolver.check(self)
+        as_number(self.n_steps, "n_steps of CurvatureAided", low=1, what="a whole number of at least 1")
+
+    def first_batch_size(self, n):
+        """Return the user's batch size, or 0 for the paper's."""
+        return 0 if self.batch_size == "paper" else resolve_batch_size(self.batch_size, n)
+
+    def start(self, parts):
+        """Return w0; the first full gradient is taken before the first step."""
+        return CurvatureAidedState(parts.iterate(), parts.trail(), parts.estimate())
+
+    def batch_sizes(self, parts, t, count):
+        """Return |S_k|: none where the step takes the full gradient."""
+        size = parts.batch_size or max(int(parts.n**0.75 * self.n_steps**-0.25), 1)
+        is_first = (t - 1 + np.arange(count)) % self.round_length(parts) == 0
+        return np.where(is_first, 0, min(size, parts.n))
+
+    def steps_before_pass(self, parts, t):
+        """Return the steps left before the next full gradient."""
+        done = (t - 1) % self.round_length(parts)
+        return 0 if done == 0 else self.round_length(parts) - done
+
+    def round_length(self, parts):
+        """Return n^(1/4) K^(1/4), rounded up."""
+        return int(np.ceil((parts.n * self.n_steps) ** 0.25))
+
+    def full_pass(self, parts, state, t):
+        """Take the full gradient."""
+        w = state.w.to_array()
+        state.r.set_to(parts.transpose_dot(parts.derivatives(w)), w)
+
+    def step(self, problem, state, rows, t):
+        """Add the batch's Hessian-vector products to r, and move."""
+        for q in range(rows.size()):
+            i = rows.at(q)
+            p, before = problem.predict(i, state.w), problem.predict(i, state.previous.w)
+            between = rows.uniform * p + (1.0 - rows.uniform) * before  # x_i'z, one z for the whole batch
+            # r <- r + mean over the batch of hess f_i(z) (w_k - w_{k-1})
+            state.r.add_row(problem, i, rows.share(i) * problem.curvature(i, between) * (p - before), p)
+        s = state.r.best_vertex(problem)  # s = LMO(r)
+        gamma = self.step_size.at(t, state.r)
+        state.previous.follow(s, gamma)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)

@@ -1,0 +1,87 @@
+"""Stochastic Frank-Wolfe on growing batches."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled
+from condgrad.solvers.step_sizes import OpenLoop
+from condgrad.solvers.stochastic.base import step_solver
+
+
+@compiled
+class GrowingBatchState(NamedTuple):
+    """w, the gradient r of the batch, and room for a batch."""
+
+    w: Any
+    r: Any
+    alpha: Any
+    p: Any
+
+
+@step_solver
+class GrowingBatch(NamedTuple):
+    r"""Stochastic Frank-Wolfe on minibatch gradients with growing batches.
+
+    r = mean over m_k samples of grad f_i(w) and gamma_k = 2 / (k + 1), with m_k growing like (k + 1)^2 and at most n
+    (from then on it is deterministic Frank-Wolfe): Hazan & Luo (2016). For non-convex losses Reddi et al. (2016) keep
+    the batch as large as the number of steps: ``growth=0`` with ``step_size=NonConvex(n_steps)``.
+
+    Parameters
+    ----------
+    batch_size : int, or a float in (0, 1)
+        m_1; m_k = batch_size ((k + 1) / 2)^growth.
+    step_size : OpenLoop (default: 2 / (k + 1)), ShortStep or NonConvex
+    sampling : str
+    growth : float
+        The exponent of the growth.
+
+    References
+    ----------
+    Hazan & Luo (2016), section 3.1 (SFW); Reddi, Sra, Poczos & Smola (2016), algorithm 2.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0], [1.0]], [1.0, 3.0], cg.losses.Squared(), cg.constraints.L1Ball(5.0))
+    >>> result = cg.minimize(problem, cg.solvers.GrowingBatch(), max_epochs=900, tol=1e-2, random_state=0)
+    >>> bool(abs(result.w[0] - 2.0) < 0.1)
+    True
+    """
+
+    batch_size: Any = 1
+    step_size: Any = OpenLoop()
+    sampling: Any = "batch"
+    growth: float = 2.0
+
+    batches_grow = True
+
+    def start(self, parts):
+        """Return w0 with r = 0."""
+        return GrowingBatchState(parts.iterate(), parts.estimate(), np.empty(parts.n), np.empty(parts.n))
+
+    def batch_sizes(self, parts, t, count):
+        """Return m_k = batch_size ((k + 1) / 2)^growth, at most n."""
+        k = t + np.arange(count)
+        return np.minimum(parts.n, np.ceil(parts.batch_size * ((k + 1) / 2) ** self.growth)).astype(np.int64)
+
+    def step(self, problem, state, rows, t):
+        """Take the gradient of a batch, move, and take it back."""
+        for q in range(rows.size()):
+            i = rows.at(q)
+            p = problem.predict(i, state.w)
+            state.p[q] = p
+            state.alpha[q] = rows.share(i) * problem.derivative(i, p)
+            state.r.add_row(problem, i, state.alpha[q], p)  # r = mean over the batch of grad f_i(w)
+        s = state.r.best_vertex(problem)  # s = LMO(r)
+        gamma = self.step_size.at(t - 1.0, state.r)  # 2 / (k + 1)
+        for q in range(rows.size()):  # back to 0, for the next batch
+            state.r.add_row(problem, rows.at(q), -state.alpha[q], state.p[q])
+        state.r.renew(s)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
+
+    def resynchronise(self, parts, state):
+        """Set r to zero: what is left of it between steps is rounding."""
+        state.r.set_to(np.zeros(parts.d), state.w.to_array())

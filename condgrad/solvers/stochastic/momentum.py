@@ -1,0 +1,71 @@
+"""Stochastic Frank-Wolfe with momentum."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from condgrad.compiled import compiled
+from condgrad.solvers.step_sizes import Harmonic
+from condgrad.solvers.stochastic.base import step_solver
+
+
+@compiled
+class MomentumState(NamedTuple):
+    """w and the averaged gradient estimate r."""
+
+    w: Any
+    r: Any
+
+
+@step_solver
+class Momentum(NamedTuple):
+    r"""Stochastic Frank-Wolfe with momentum on the gradient, Mokhtari, Hassani & Karbasi.
+
+    r <- (1 - rho_t) r + rho_t g_t, where g_t is an unbiased minibatch gradient, rho_t = 4 / (t + 8)^(2/3) and
+    gamma_t = 1 / (t + 1). E[F(w_t) - F*] = O(t^(-1/3)); no memory of the samples.
+
+    Appendix G.1 of Negiar et al. writes this method with the momentum on the table alpha, coordinate by coordinate,
+    and rho_t = 1 / (t + 1)^(2/3) (their section 7: 1 / t^(2/3)). That is another method: entries of samples that are
+    not drawn do not decay, and r is n times a gradient. Here the momentum acts on the whole estimate, as in the
+    original; a test shows that its r is the running average of unbiased gradients.
+
+    Parameters
+    ----------
+    batch_size : int, or a float in (0, 1)
+    step_size : Harmonic (default, 1 / (t + 1)), OpenLoop, ShortStep or NonConvex
+    sampling : str
+
+    References
+    ----------
+    Mokhtari, Hassani & Karbasi (2020), algorithm 1 and theorem 3.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0], [1.0]], [1.0, 3.0], cg.losses.Squared(), cg.constraints.L1Ball(5.0))
+    >>> result = cg.minimize(problem, cg.solvers.Momentum(batch_size=2), max_epochs=200, tol=1e-2, random_state=0)
+    >>> bool(abs(result.w[0] - 2.0) < 0.1)
+    True
+    """
+
+    batch_size: Any = 1
+    step_size: Any = Harmonic()
+    sampling: Any = "batch"
+
+    takes_factors = True
+
+    def start(self, parts):
+        """Return w0 with r_0 = 0."""
+        return MomentumState(parts.iterate(), parts.estimate(shrinks=True))
+
+    def step(self, problem, state, rows, t):
+        """Average a minibatch gradient into r and move."""
+        rho = 4.0 / (t + 8.0) ** (2.0 / 3.0)
+        state.r.shrink(1.0 - rho)  # r <- (1 - rho) r + rho g, where g is the mean over the batch of f_i'(x_i'w) x_i
+        for q in range(rows.size()):
+            i = rows.at(q)
+            p = problem.predict(i, state.w)
+            state.r.add_row(problem, i, rho * rows.share(i) * problem.derivative(i, p), p)
+        s = state.r.best_vertex(problem)  # s = LMO(r)
+        gamma = self.step_size.at(t, state.r)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)

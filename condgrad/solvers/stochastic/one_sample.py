@@ -1,0 +1,89 @@
+"""One-sample stochastic Frank-Wolfe."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from condgrad.compiled import compiled
+from condgrad.linalg.convert import as_number
+from condgrad.solvers.step_sizes import OneSampleStep
+from condgrad.solvers.stochastic.base import StepSolver, step_solver
+
+
+@compiled
+class OneSampleState(NamedTuple):
+    """w, the iterate before it, and r."""
+
+    w: Any
+    previous: Any
+    r: Any
+
+
+@step_solver
+class OneSample(NamedTuple):
+    r"""One-sample stochastic Frank-Wolfe (1-SFW), Zhang, Shen, Mokhtari, Hassani & Karbasi (2020).
+
+    A single sample (or batch) carries the estimate along the move, with a uniform in [0, 1]:
+
+        r <- (1 - rho_t) (r + hess f_i(a w_t + (1 - a) w_{t-1}) (w_t - w_{t-1})) + rho_t grad f_i(w_t).
+
+    Convex: rho_t = 1 / (t - 1) (1 for t = 1, 2), gamma_t = 1 / t; E[F(w_t) - F*] = O(1 / sqrt t). Non-convex, with
+    ``n_steps`` = K: rho_t = (t - 1)^(-2/3), gamma = K^(-2/3).
+
+    Parameters
+    ----------
+    batch_size : int, or a float in (0, 1)
+    step_size : "paper" (as above), OpenLoop or ShortStep
+    sampling : str
+    n_steps : int
+        K, the number of steps that will be made, for the non-convex schedule; 0 stands for the convex one.
+
+    References
+    ----------
+    Zhang et al. (2020), algorithm 1 and theorems 1 and 2.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0], [1.0]], [1.0, 3.0], cg.losses.Squared(), cg.constraints.L1Ball(5.0))
+    >>> result = cg.minimize(problem, cg.solvers.OneSample(), max_epochs=900, tol=1e-2, random_state=0)
+    >>> bool(abs(result.w[0] - 2.0) < 0.1)
+    True
+    """
+
+    batch_size: Any = 1
+    step_size: Any = "paper"
+    sampling: Any = "batch"
+    n_steps: int = 0
+
+    needs_uniform = True
+
+    def prepare(self):
+        """Return the fields with the paper's step size as an object."""
+        is_paper = isinstance(self.step_size, str) and self.step_size == "paper"
+        step_size = OneSampleStep(self.n_steps) if is_paper else self.step_size
+        return self.batch_size, step_size, self.sampling, self.n_steps
+
+    def check(self):
+        """Raise where a parameter is wrong."""
+        StepSolver.check(self)
+        as_number(self.n_steps, "n_steps of OneSample", low=0, what="a number of at least 0")
+
+    def start(self, parts):
+        """Return w0 with r_0 = 0."""
+        return OneSampleState(parts.iterate(), parts.trail(), parts.estimate(shrinks=True))
+
+    def step(self, problem, state, rows, t):
+        """Carry r along the last move, average a gradient into it, and move."""
+        rho = 1.0 if t <= 2 else (t - 1.0) ** (-1.0 if self.n_steps == 0 else -2.0 / 3.0)
+        state.r.shrink(1.0 - rho)  # r <- (1 - rho) (r + hess f_i(z) (w_t - w_{t-1})) + rho grad f_i(w_t)
+        for q in range(rows.size()):
+            i = rows.at(q)
+            p, before = problem.predict(i, state.w), problem.predict(i, state.previous.w)
+            between = rows.uniform * p + (1.0 - rows.uniform) * before  # x_i'z for z = a w_t + (1 - a) w_{t-1}
+            carried = (1.0 - rho) * problem.curvature(i, between) * (p - before)
+            state.r.add_row(problem, i, rows.share(i) * (carried + rho * problem.derivative(i, p)), p)
+        s = state.r.best_vertex(problem)  # s = LMO(r)
+        gamma = self.step_size.at(t, state.r)
+        state.previous.follow(s, gamma)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)

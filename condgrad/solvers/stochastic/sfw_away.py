@@ -1,0 +1,65 @@
+"""Stochastic Frank-Wolfe with away steps."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from condgrad.problems.active_atoms import short_step
+from condgrad.solvers.stochastic._table import atom_solver
+
+
+@atom_solver
+class SFWAway(NamedTuple):
+    r"""Away steps on the gradient estimate of stochastic Frank-Wolfe.
+
+    r = X' alpha as in :class:`SFW`; then w moves towards s = LMO(r) or away from its worst atom v, whichever promises
+    more, by the short step gamma = min(max_step, -<r, d> / (L ||X d||^2)) with ||X d|| bounded through the norms of
+    the columns.
+
+    For sets whose vertices have one feature each (l1 and its kin, the simplex). O(nnz(batch) log d + atoms) a step.
+
+    Parameters
+    ----------
+    batch_size : int, or a float in (0, 1)
+    sampling : str
+    damping : float
+        The short step takes L (1 + damping n/b) for L: r is up to n/b steps old, and with small batches undamped steps
+        can chase their own echo. Smaller is faster where columns touch many samples, larger safer.
+
+    References
+    ----------
+    Goldfarb, Iyengar & Zhou (2017) for the directions; announced by Negiar et al. (2020), section 8.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0], [1.0]], [1.0, 3.0], cg.losses.Squared(), cg.constraints.L1Ball(5.0))
+    >>> cg.minimize(problem, cg.solvers.SFWAway(), tol=1e-8, random_state=0).w.round(6)
+    array([2.])
+    """
+
+    batch_size: Any = 1
+    sampling: Any = "batch"
+    damping: float = 0.03
+
+    def step(self, problem, state, rows, t):
+        """Renew the batch's derivatives, then move towards s or away from v."""
+        for q in range(rows.size()):
+            state.r.renew_sample(problem, rows.at(q), state.alpha, state.w)
+        s = state.r.best_vertex(problem)
+        k = state.atoms.worst(state.r.vector)
+        v = state.atoms.atom(k)
+        gap = state.r.gap()  # <r, w - s>
+        away_gap = v.inner(state.r.vector) - state.r.along()  # <r, v - w>
+        reach = state.atoms.reach(state.norms)
+        if gap >= away_gap or state.atoms.size() == 1:
+            gamma = short_step(gap, 1.0, state.L, abs(s.value) * state.norms[s.index] + reach)
+            state.atoms.step_towards(s, gamma)
+            state.r.move(state.w, s, gamma)
+        else:
+            weight = state.atoms.weight[k]
+            max_step = weight / (1.0 - weight)
+            gamma = short_step(away_gap, max_step, state.L, abs(v.value) * state.norms[v.index] + reach)
+            state.atoms.step_away(k, gamma, max_step)
+            state.r.shift(-gamma * away_gap)
+            v.blend_into(state.w, -gamma)  # w <- (1 + gamma) w - gamma v

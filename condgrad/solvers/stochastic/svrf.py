@@ -1,0 +1,113 @@
+"""Stochastic variance-reduced Frank-Wolfe."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled
+from condgrad.solvers.step_sizes import OpenLoop
+from condgrad.solvers.stochastic._table import table_solver
+from condgrad.solvers.stochastic.sampling import resolve_batch_size
+
+
+@compiled
+class SVRFState(NamedTuple):
+    """w, the derivatives alpha at the snapshot, r = X' alpha, the step of the snapshot, and room for a batch."""
+
+    w: Any
+    alpha: Any
+    r: Any
+    snapshot: Any
+    change: Any
+    p: Any
+
+
+@table_solver
+class SVRF(NamedTuple):
+    r"""Stochastic variance-reduced Frank-Wolfe, Hazan & Luo (2016).
+
+    Round t = 1, 2, ... takes the full gradient at a snapshot v, then N_t = 2^(t+3) - 2 steps k = 1, 2, ... with
+
+        r = grad F(v) + mean over m_k samples of (grad f_i(w) - grad f_i(v)),   gamma_k = 2 / (k + 1),
+
+    m_k = 96 (k + 1) samples, at most n (all of them: the exact gradient). The snapshot's derivatives are kept, one
+    number a sample, so a step evaluates each sample once.
+
+    Parameters
+    ----------
+    batch_size : int
+        The factor of k + 1 in m_k; 96 is the paper's, smaller ones are common practice.
+    step_size : OpenLoop (default: 2 / (k + 1), counted from the snapshot), ShortStep or NonConvex
+    sampling : str
+
+    References
+    ----------
+    Hazan & Luo (2016), algorithm 1 and theorem 1.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0], [1.0]], [1.0, 3.0], cg.losses.Squared(), cg.constraints.L1Ball(5.0))
+    >>> result = cg.minimize(problem, cg.solvers.SVRF(), max_epochs=900, tol=1e-2, random_state=0)
+    >>> bool(abs(result.w[0] - 2.0) < 0.1)
+    True
+    """
+
+    batch_size: Any = 96
+    step_size: Any = OpenLoop()
+    sampling: Any = "batch"
+
+    batches_grow = True
+
+    def first_batch_size(self, n):
+        """Return the factor of k + 1, which may exceed n."""
+        is_factor = isinstance(self.batch_size, (int, np.integer))
+        return resolve_batch_size(self.batch_size, max(n, self.batch_size) if is_factor else n)
+
+    def start(self, parts):
+        """Return w0; the first snapshot is taken before the first step."""
+        room = np.empty(parts.n), np.empty(parts.n)
+        return SVRFState(parts.iterate(), parts.table(), parts.estimate(), np.zeros(1), *room)
+
+    def batch_sizes(self, parts, t, count):
+        """Return m_k = batch_size (k + 1), at most n."""
+        k = t - first_of_round(t) + 1 + np.arange(count)
+        return np.minimum(parts.n, parts.batch_size * (k + 1))
+
+    def steps_before_pass(self, parts, t):
+        """Return the steps left in the round; a new round begins with its snapshot."""
+        first = first_of_round(t)
+        return 0 if t == first else first_of_round(t, after=True) - t
+
+    def full_pass(self, parts, state, t):
+        """Take the snapshot v = w: its derivatives and its gradient."""
+        w = state.w.to_array()
+        state.alpha.values[:] = parts.derivatives(w)
+        state.r.set_to(parts.transpose_dot(state.alpha.values), w)
+        state.snapshot[0] = t
+
+    def step(self, problem, state, rows, t):
+        """Correct the snapshot's gradient by a batch, move, and take the correction back."""
+        k = t - state.snapshot[0] + 1.0  # the step of this round
+        for q in range(rows.size()):
+            i = rows.at(q)
+            p = problem.predict(i, state.w)
+            state.p[q] = p
+            state.change[q] = rows.share(i) * (problem.derivative(i, p) - state.alpha.at(i))
+            state.r.add_row(problem, i, state.change[q], p)  # grad F(v) + mean of (grad f_i(w) - grad f_i(v))
+        s = state.r.best_vertex(problem)  # s = LMO(r)
+        gamma = self.step_size.at(k - 1.0, state.r)  # 2 / (k + 1)
+        for q in range(rows.size()):  # back to grad F(v), for the next batch
+            state.r.add_row(problem, rows.at(q), -state.change[q], state.p[q])
+        state.r.renew(s)
+        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
+
+
+def first_of_round(t: int, after: bool = False) -> int:
+    """Return the first iteration of the round that t = 1, 2, ... is in, or of the round after it."""
+    first, length = 1, 14
+    while t >= first + length:
+        first, length = first + length, 2 * length + 2  # N_t = 2^(t+3) - 2
+    return first + length if after else first

@@ -1,0 +1,149 @@
+"""Taylor-point updating Frank-Wolfe."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import compiled
+from condgrad.solvers.step_sizes import OpenLoop
+from condgrad.solvers.stochastic.base import step_solver
+from condgrad.solvers.stochastic.renewal_rules import DBD, check_rule
+
+_FORMS = ("auto", "stored", "implicit")
+
+
+@compiled
+class TUFWState(NamedTuple):
+    """w, the estimate r = q + H w, and what is kept of the Taylor points."""
+
+    w: Any
+    r: Any
+    q: Any
+    H: Any
+    points: Any
+    Hs: Any
+
+
+@step_solver
+class TUFW(NamedTuple):
+    r"""Taylor-point updating Frank-Wolfe, algorithm 2.1 of Xiong & Freund.
+
+    Each sample's gradient is replaced by its Taylor expansion at a point b_i that is renewed now and then:
+    g = (1/n) sum_i [grad f_i(b_i) + hess f_i(b_i) (w - b_i)] = q + H w. Between renewals the estimate follows w
+    exactly, in O(d) a step over the l1 ball and the simplex: H s is one column. For linear predictions three numbers a
+    sample are kept instead of the points b_i, and a renewal costs nnz(x_i)^2. For the terms of a
+    :class:`~condgrad.GeneralProblem` (section 5.2) a renewal costs two Hessians, 2 d Hessian products, and n d numbers
+    are kept; a rule that renews all points at once needs a mean Hessian a renewal, and d numbers. The paper's letters:
+    x for our w, w_i for our x_i, p for our d.
+
+    Parameters
+    ----------
+    rule : a rule of :mod:`condgrad.rules`
+        Which Taylor points are renewed: DBD() (default), SBD(), Empty(), Full(), RandomBatch(b), Cyclic(b), your own.
+    step_size : OpenLoop (default, 2 / (k + 2)) or NonConvex(K)
+    adaptive : bool
+        Whether to cut the step to the minimiser of the Taylor model along the segment, equation (5.1).
+    form : {"auto", "stored", "implicit"}
+        Whether H is stored, d x d, or left as X' diag(t) X. "auto" stores it where that costs less per step. For a
+        general problem it is always stored.
+
+    References
+    ----------
+    Xiong & Freund (2024), algorithm 2.1, proposition 2.1, sections 5.1 and 5.2.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> problem = cg.Problem([[1.0], [1.0]], [1.0, 3.0], cg.losses.Squared(), cg.constraints.L1Ball(5.0))
+    >>> result = cg.minimize(problem, cg.solvers.TUFW(adaptive=True), tol=1e-8)
+    >>> bool(abs(result.w[0] - 2.0) < 1e-3)
+    True
+    """
+
+    rule: Any = DBD()
+    step_size: Any = OpenLoop()
+    adaptive: bool = False
+    form: Any = "auto"
+
+    batches_grow = True
+    needs_predictions = False
+
+    @property
+    def sampling(self):
+        """How the rule chooses samples."""
+        return self.rule.sampling
+
+    def check(self):
+        """Raise where a parameter is wrong."""
+        check_rule(self.rule)
+        if self.form not in _FORMS:
+            raise ValueError(f"form must be one of {', '.join(_FORMS)}; got {self.form!r}.")
+        if not hasattr(self.step_size, "on_estimates"):
+            raise TypeError(f"step_size must be a rule of condgrad.solvers.step_sizes; got {self.step_size!r}.")
+
+    def first_batch_size(self, n):
+        """Return 0: the rule decides."""
+        return 0
+
+    def in_numbers(self, parts):
+        """Return the settings that kernels cannot take as they are, as numbers and compiled rules."""
+        return {"rule": 0, "form": 0, "step_size": self.step_size.on_estimates(parts.problem, 1)}
+
+    def start(self, parts):
+        """Return w0; all Taylor points are set to it before the first step."""
+        if parts.problem.has_intercept:
+            raise ValueError(
+                "tufw does not take an intercept: its Taylor points are in w alone. Use 'corrective' instead."
+            )
+        renews_all = getattr(self.rule, "renews_all", False)
+        points, H = parts.problem.taylor_points(parts, self.form, renews_all)
+        parts.gradients_per_sample = points.gradients_per_sample()
+        return TUFWState(
+            w=parts.iterate(shrinks=False), r=parts.estimate(), q=parts.vector(), H=H, points=points, Hs=parts.vector()
+        )
+
+    def batch_sizes(self, parts, t, count):
+        """Return the rule's sizes for iterations k = t - 1; full renewals are made as passes."""
+        sizes = self.rule.sizes(np.maximum(1.0, t - 1.0 + np.arange(count)), parts.n)
+        if getattr(self.rule, "renews_all", False) and ((sizes > 0.0) & (sizes < parts.n)).any():
+            raise ValueError(f"{self.rule!r} says renews_all, but some of its sizes lie between 0 and n = {parts.n}.")
+        is_passed = (sizes >= parts.n) | (t + np.arange(count) == 1)
+        return np.where(is_passed, 0.0, sizes)
+
+    def steps_before_pass(self, parts, t):
+        """Return the steps before all Taylor points are renewed at once; at the start they are."""
+        if t == 1:
+            return 0
+        k, ahead = t - 1.0, 64
+        is_full = self.rule.sizes(k + np.arange(ahead), parts.n) >= parts.n
+        return int(is_full.argmax()) if is_full.any() else ahead
+
+    def full_pass(self, parts, state, t):
+        """Renew every Taylor point: r is the exact gradient."""
+        state.points.renew_all(parts, state)
+
+    def step(self, problem, state, rows, t):
+        """Make lines 4 to 8 of algorithm 2.1, for k = t - 1."""
+        for z in range(rows.size()):
+            state.points.renew(problem, rows.at(z), state)  # 4-6: b_i <- w; (2.1) brings g = q + H w along
+        s = state.r.best_vertex(problem)  # 7: s = LMO(g)
+        state.Hs.shrink(0.0)
+        state.H.add_product(s, 1.0, state.Hs)
+        gamma = self.step_size.at(t - 1.0, state.r)
+        if self.adaptive:  # (5.1), with (s - w)'H(s - w) from H s and H w = g - q
+            bend = s.inner(state.Hs) - 2.0 * (s.inner(state.r.vector) - s.inner(state.q))
+            bend += state.w.inner(state.r.vector.values) - state.w.inner(state.q.values)
+            if bend > 0.0:
+                gamma = max(0.0, min(gamma, state.r.gap() / bend))
+        s.blend_into(state.w, gamma)  # 8: w <- w + gamma (s - w)
+        # Lines 5 and 6 of the next iteration, before it renews any point: g <- q + (1 - gamma) H w + gamma H s.
+        state.r.vector.shrink(1.0 - gamma)
+        state.r.vector.add_array(gamma, state.q.values)
+        state.r.vector.add_array(gamma, state.Hs.values)
+        state.r.synchronise(state.w.values)
+
+    def resynchronise(self, parts, state):
+        """Compute q, H and r anew from the Taylor points."""
+        state.points.recompute(parts, state)
