@@ -494,8 +494,8 @@ def test_bad_input_gets_a_sentence(change, sentence):
 
 
 def test_solvers_that_do_not_fit_are_refused():
-    with pytest.raises(TypeError, match="does not work with matrices in factors"):
+    with pytest.raises(TypeError, match="requires the curvature of F on vertices and iterates that are arrays"):
         cg.minimize(problem_of(), "corrective")
     flat = cg.Problem([[1.0]], [1.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
-    with pytest.raises(TypeError, match="is for matrices in factors"):
+    with pytest.raises(TypeError, match="requires iterates that are matrices in factors"):
         cg.minimize(flat, "low-rank")

@@ -162,8 +162,8 @@ def solver_named(name):
 # projection, a certified optimum would take a minute.
 ALL_SETS = [name for name in names(SET_CLASSES, SETS) if name != "WeightedNuclearBall"]
 ALL_LOSSES = names(LOSS_CLASSES, LOSSES)
-PASS_SOLVERS = names(SOLVER_CLASSES, SOLVERS, lambda solver: isinstance(solver, cg.solvers.PassSolver))
-STEP_SOLVERS = names(SOLVER_CLASSES, SOLVERS, lambda solver: not isinstance(solver, cg.solvers.PassSolver))
+PASS_SOLVERS = names(SOLVER_CLASSES, SOLVERS, lambda solver: isinstance(solver, cg.solvers.FullPassSolver))
+STEP_SOLVERS = names(SOLVER_CLASSES, SOLVERS, lambda solver: not isinstance(solver, cg.solvers.FullPassSolver))
 
 
 def losses_of(set_name):
@@ -246,7 +246,7 @@ def test_pass_solvers(solver_name, loss_name, set_name):
     again = cg.minimize(case.problem(), solver, tol=0.0, max_steps=15, evaluate_every=1e-9)
     assert first.w.tobytes() == again.w.tobytes()
     problem = case.problem()
-    keeps_atoms = getattr(solver, "needs_atoms", False) and problem.constraint.is_polytope
+    keeps_atoms = getattr(solver, "keeps_atoms", True) and problem.constraint.is_polytope
     tol = 1e-7 if keeps_atoms else max(0.02 * first.trace.gap[0], 1e-12)  # a start may be the best vertex already
     result = cg.minimize(problem, solver, tol=tol, max_epochs=6000)
     assert result.status is cg.Status.CONVERGED

@@ -449,7 +449,7 @@ def test_a_point_is_evaluated_though_nobody_has_looked(form):
     problem = cg.Problem(FORMS[form](X), y, LOSSES["Logistic"], cg.constraints.L1Ball(1.0), sample_weight=weight)
     point = problem.point(np.zeros(X.shape[1]))
     for differentiates in (False, True):
-        point.move(towards(point, point.s, point.gap), 0.3, look=False)
+        point.move(towards(point, point.s, point.gap), 0.3, asks=False)
         if differentiates:
             point.differentiate()
         assert point.gap == np.inf

@@ -513,7 +513,7 @@ def test_wrong_solver(solver, kind, sentence):
 
 
 def test_wrong_problem_and_callback():
-    said = r"^problem must be a condgrad.Problem, GeneralProblem or CompletionProblem; got function\.$"
+    said = r"^problem must be a condgrad.Problem, .* based on condgrad.problems.base.BaseProblem; got function\.$"
     with pytest.raises(TypeError, match=said):
         cg.minimize(lambda w: w @ w)
     with pytest.raises(TypeError, match=r"^callback must be callable with one argument, a Progress; got 3\.$"):

@@ -55,8 +55,8 @@ def test_objective_gradient_and_curvature_belong_together(intercept):
     for form, make in FORMS.items():
         other = cg.SoftmaxProblem(make(X), Y, L1Ball(5.0), sample_weight=WEIGHT, intercept=intercept)
         for given in (atoms, dense):
-            found = other.evaluate(w, given)
-            np.testing.assert_allclose(found.curvature, wanted, atol=1e-9, err_msg=form)
+            found = other.look(w)
+            np.testing.assert_allclose(found.curvature(given), wanted, atol=1e-9, err_msg=form)
             assert found.gap == pytest.approx(problem.gap(w), rel=1e-12)
 
 
@@ -118,7 +118,7 @@ def test_the_curvature_has_no_rounding_of_a_null_direction_in_it():
     problem = cg.SoftmaxProblem(few, few[:, 0].astype(int), ball, intercept=True)
     result = cg.minimize(problem, tol=1e-8)
     assert result.status is cg.Status.CONVERGED
-    bends = np.linalg.eigvalsh(problem.evaluate(result.w, [Atom(j, 1.0) for j in range(9)]).curvature)
+    bends = np.linalg.eigvalsh(problem.look(result.w).curvature([Atom(j, 1.0) for j in range(9)]))
     assert bends.min() > -1e-15
 
 
@@ -190,7 +190,7 @@ def test_refusals(call, sentence):
 @pytest.mark.parametrize("solver", ["sfw", "tufw", "randomized"])
 def test_solvers_of_single_samples_are_refused_in_a_sentence(solver):
     model = cg.ConstrainedLogisticRegression(1.0, multi_class="multinomial", solver=solver)
-    with pytest.raises(TypeError, match="which a SoftmaxProblem does not offer; use one of 'fw', 'lazy', 'away'"):
+    with pytest.raises(TypeError, match="which this SoftmaxProblem does not offer; use one of 'fw', 'lazy', 'away'"):
         model.fit(X, Y)
 
 

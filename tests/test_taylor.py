@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
-from condgrad import active_set, constraints, losses, rules, theory
+from condgrad import constraints, losses, rules, theory
 from condgrad.problems import samples as outer
-from condgrad.problems.evaluation import Wanted
 from condgrad.solvers import TUFW
 from condgrad.solvers.full_pass.taylor_model import model_for, needs_few_features
 
@@ -409,17 +408,17 @@ def test_a_run_on_many_samples_goes_on_from_a_checkpoint(loss, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
-def test_a_thinned_problem_is_that_of_the_chosen_samples(kind):
+def test_a_part_is_the_problem_of_the_chosen_samples(kind):
     X, y = make_data()
     weight = np.linspace(1.0, 2.0, N)
-    thinned = make_problem(kind, sample_weight=weight, intercept=True).thinned(7)
-    expected = cg.Problem(
-        X[::7], y[::7], losses.Logistic(), thinned.constraint, sample_weight=weight[::7], intercept=True
-    )
+    whole = make_problem(kind, sample_weight=weight, intercept=True)
+    part = whole.part(N // 7)
+    assert whole.part(N) is whole and whole.part(10 * N) is whole
+    expected = cg.Problem(X[::7], y[::7], losses.Logistic(), part.constraint, sample_weight=weight[::7], intercept=True)
     w = np.linspace(-0.2, 0.3, D)
-    assert thinned.n_samples == expected.n_samples == 9
-    assert thinned.objective(w) == pytest.approx(expected.objective(w), rel=1e-13)
-    np.testing.assert_allclose(thinned.gradient(w), expected.gradient(w), rtol=1e-9, atol=1e-14)
+    assert part.n_samples == expected.n_samples == 9
+    assert part.objective(w) == pytest.approx(expected.objective(w), rel=1e-13)
+    np.testing.assert_allclose(part.gradient(w), expected.gradient(w), rtol=1e-9, atol=1e-14)
 
 
 def test_rows_drawn_by_curvature_stand_for_all():
@@ -442,13 +441,14 @@ def test_curvature_is_not_computed_twice_nor_from_more_rows_than_wanted(kind, in
     problem = make_problem(kind, intercept=intercept)
     vertices = [constraints.Atom(j, 2.0) for j in (5, 0, 3, 6, 1)]
     w = np.linspace(-0.2, 0.3, D)
-    H = problem.evaluate(w, vertices).curvature
+    look = problem.look(w)
+    H = look.curvature(vertices)
     known = np.arange(9.0).reshape(3, 3)
-    partly = problem.evaluate(w, lambda objective, r, gap: Wanted(active_set.stack(vertices), known=known)).curvature
+    partly = look.curvature(vertices, known)
     np.testing.assert_array_equal(partly[:3, :3], known)
     np.testing.assert_allclose(partly[3:], H[3:], atol=1e-12)
     np.testing.assert_allclose(partly[:3, 3:], H[:3, 3:], atol=1e-12)
-    estimate = problem.evaluate(w, lambda objective, r, gap: Wanted(active_set.stack(vertices), n_rows=20)).curvature
+    estimate = look.curvature(vertices, n_rows=20)
     assert 1e-6 < abs(estimate - H).max() < 0.7 * abs(H).max()
     assert np.linalg.eigvalsh(estimate).min() > -1e-12
 
@@ -458,31 +458,33 @@ def test_corrective_sees_all_samples_where_few_have_one_class_only():
     y = -np.ones(MANY)
     y[[1, 6, 11]] = 1.0
     problem = cg.Problem(X, y, losses.Logistic(), constraints.L1Ball(1.0), intercept=True)
-    assert not problem.can_be_thinned(5)
+    assert problem.part(MANY // 5) is None
     assert cg.minimize(problem, "corrective", tol=1e-10).gap <= 1e-10
     weight = (y > 0) * 1.0
-    assert not cg.Problem(X, X[:, 0], losses.Squared(), constraints.L1Ball(1.0), sample_weight=weight).can_be_thinned(5)
+    weighted = cg.Problem(X, X[:, 0], losses.Squared(), constraints.L1Ball(1.0), sample_weight=weight)
+    assert weighted.part(MANY // 5) is None
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_curvature_on_two_atoms_of_one_feature(kind):
     problem, w = make_problem(kind), np.linspace(-0.2, 0.3, D)
-    one = problem.evaluate(w, [constraints.Atom(3, 2.0)]).curvature[0, 0]
-    both = problem.evaluate(w, [constraints.Atom(3, 2.0), constraints.Atom(3, -2.0)]).curvature
+    one = problem.look(w).curvature([constraints.Atom(3, 2.0)])[0, 0]
+    both = problem.look(w).curvature([constraints.Atom(3, 2.0), constraints.Atom(3, -2.0)])
     np.testing.assert_allclose(both, [[one, -one], [-one, one]], rtol=1e-12)
 
 
 def test_what_few_samples_tell_is_not_taken_for_all():
     problem = make_large_problem(loss=losses.Squared())
     state = cg.solvers.Corrective().init(problem, None)
-    assert state.thinning == 5
+    assert state.part.n_samples == -(-problem.n_samples // 5)
     assert state.known_gap == state.gap_estimate == np.inf
+    assert cg.solvers.Corrective().evaluate(problem, state) is None
     for t in range(12):
         cg.solvers.Corrective().step(problem, state, t)
-    assert state.thinning == 1
+    assert state.part is problem
     assert state.known_gap == problem.gap(state.w)
     vertices = [state.atoms.vertex(k) for k in range(len(state.atoms))]
-    np.testing.assert_allclose(state.curvature, problem.evaluate(state.w, vertices).curvature, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(state.curvature(), problem.look(state.w).curvature(vertices), rtol=1e-9, atol=1e-12)
 
 
 def test_the_model_suits_the_set():

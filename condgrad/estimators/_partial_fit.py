@@ -8,7 +8,7 @@ import numpy as np
 
 from condgrad import solvers
 from condgrad.compiled import compiled
-from condgrad.problems.linear import Problem
+from condgrad.problems.base import BaseProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result
 from condgrad.solvers.step_sizes import StepSize
@@ -23,7 +23,7 @@ class Continued(StepSize):
     def __init__(self, rule: StepSize, n_steps: int) -> None:
         self.rule, self.n_steps = rule, n_steps
 
-    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
         """Return the same for kernels."""
         return _ContinuedInKernel(self.rule.on_estimates(problem, batch_size), float(self.n_steps))
 
@@ -52,7 +52,9 @@ def goes_on(estimator: Any) -> bool:
     )
 
 
-def one_epoch(problem: Problem, solver: Any, w: np.ndarray | None, before: Result | None, random_state: Any) -> Result:
+def one_epoch(
+    problem: BaseProblem, solver: Any, w: np.ndarray | None, before: Result | None, random_state: Any
+) -> Result:
     """Return the result of one epoch over the samples of ``problem``, from ``w`` on.
 
     It is the last iterate, not that with the smallest gap, which on a small batch would often be the one before it; its

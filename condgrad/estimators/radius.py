@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from condgrad import losses
-from condgrad.paths.radius_search import contains_zero, magnitude, radius_at, set_by_name
+from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
 from condgrad.problems.evaluation import gap_at
 from condgrad.problems.linear import Problem
 from condgrad.run.result import Result
@@ -127,7 +127,7 @@ def _has_hardly_begun(problem: Problem, w: np.ndarray) -> bool:
     """Tell whether the objective falls at w about as fast as it did from zero: a larger radius would help."""
     zero = np.zeros(problem.n_features)
     at_w, at_zero = (-_support(problem, problem.gradient(point)) for point in (w, zero))
-    return at_zero > 1e-14 * magnitude(problem) and at_w > 0.5 * at_zero
+    return at_zero > 1e-14 * problem.derivative_size() and at_w > 0.5 * at_zero
 
 
 def _support(problem: Problem, r: np.ndarray) -> float:

@@ -12,7 +12,6 @@ import numpy as np
 from condgrad import constraints
 from condgrad.constraints import best_vertex
 from condgrad.problems.evaluation import gap_at
-from condgrad.problems.softmax import SoftmaxProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Status
 
@@ -33,15 +32,13 @@ def radius_at(problem: Any, make: Callable[[float], Any], share: float, max_time
     deadline = math.inf if max_time is None else time.perf_counter() + max_time
     zero = np.zeros(problem.n_features)
     unit = make(1.0)
-    first = problem.evaluate(zero)
-    s = best_vertex(unit, first.gradient)
-    largest = gap_at(first.gradient, zero, s)
-    scale = magnitude(problem)
-    if largest <= 1e-14 * scale * _reach(problem, s):  # rounding: y is constant, or has nothing to do with X
+    look = problem.look(zero)
+    s = best_vertex(unit, look.gradient)
+    largest = gap_at(look.gradient, zero, s)
+    if largest <= 1e-14 * problem.slope_size(s):  # rounding: y is constant, or has nothing to do with X
         return 0.0
     target = share * largest
-    curvature = problem.evaluate(zero, [s]).curvature
-    bend = float(curvature[0, 0]) if curvature is not None else 0.0
+    bend = float(look.curvature([s])[0, 0])
     radius = largest / bend if bend > 0.0 else 1.0  # the minimiser of F along s, if s were all
     low, high = (0.0, largest), (math.inf, 0.0)
     w, last = zero, radius
@@ -96,19 +93,6 @@ def _next(low: tuple[float, float], high: tuple[float, float], target: float, sl
     width = high[0] - low[0]
     wanted = low[0] + width * (low[1] - target) / max(low[1] - high[1], 1e-300)
     return min(max(wanted, low[0] + 0.1 * width), high[0] - 0.1 * width)
-
-
-def magnitude(problem: Any) -> float:
-    """Return the weighted mean of |f'(0, y_i)|."""
-    if isinstance(problem, SoftmaxProblem):
-        return 1.0  # of a derivative of the softmax that is never more
-    samples = problem.samples
-    return float(samples.weight @ np.abs(samples.loss.derivative(np.zeros(problem.n_samples), samples.y)))
-
-
-def _reach(problem: Any, s: Any) -> float:
-    """Return the largest prediction of the vertex ``s``."""
-    return float(np.abs(problem.vertex_predictions(s)[1]).max(initial=0.0))
 
 
 def contains_zero(constraint: Any) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from condgrad.constraints import Atom, DenseVertex, SparseVertex
-from condgrad.linalg.matrix import weighted_gram
 from condgrad.linalg.vectors import inner
 
 
@@ -38,9 +37,10 @@ class ActiveSet:
         """Return <r, v_k> for every atom."""
         return self._atoms.inner_products(r)
 
-    def local_products(self, problem: Any, alpha: np.ndarray) -> np.ndarray:
-        """Return <X'alpha, v_k> for every atom without a pass over X; for sets of single-feature atoms."""
-        return self._atoms.local_products(problem, alpha)
+    @property
+    def atoms(self) -> Any:
+        """The vertices, as a stack."""
+        return self._atoms
 
     def add(self, v: Any, weight: float) -> None:
         """Give ``weight`` to the vertex v, which may be new."""
@@ -111,6 +111,11 @@ def stack(vertices: list[Any]) -> Any:
     return held
 
 
+def as_stack(atoms: Any) -> Any:
+    """Return a stack as it is, and a list of vertices as a stack."""
+    return stack(atoms) if isinstance(atoms, list) else atoms
+
+
 class AtomStack:
     """Atoms value * e_index, held as two arrays."""
 
@@ -152,9 +157,6 @@ class AtomStack:
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         return r[self.index] * self.value
 
-    def curvature(self, problem: Any, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
-        return problem.matrix.gram(self.index, self.value, d, rows, first)
-
     def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
         w = np.zeros(n_features)
         np.add.at(w, self.index, weights * self.value)
@@ -167,17 +169,12 @@ class AtomStack:
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> AtomStack:
         return cls(arrays["atoms.index"], arrays["atoms.value"])
 
-    def local_products(self, problem: Any, alpha: np.ndarray) -> np.ndarray:
-        return problem.matrix.column_products(self.index, alpha) * self.value
-
 
 class VertexStack:
-    """Vertices of any kind, held as a list; their predictions are kept once they were needed."""
+    """Vertices of any kind, held as a list."""
 
     def __init__(self, vertices: list[Any] | None = None) -> None:
         self.vertices: list[Any] = [] if vertices is None else vertices
-        self._predictions: list[np.ndarray] = []  # of the first so many vertices, for the problem below
-        self._problem: Any = None
 
     def __len__(self) -> int:
         return len(self.vertices)
@@ -191,7 +188,6 @@ class VertexStack:
     def remove(self, k: int) -> None:
         self.vertices[k] = self.vertices[-1]
         self.vertices.pop()
-        self._predictions.clear()
 
     def extend(self, vertices: list[Any]) -> None:
         self.vertices += vertices
@@ -200,11 +196,7 @@ class VertexStack:
         self.vertices += others.vertices
 
     def select(self, kept: np.ndarray) -> VertexStack:
-        chosen = VertexStack([v for v, is_kept in zip(self.vertices, kept, strict=True) if is_kept])
-        if len(self._predictions) == len(self):
-            chosen._predictions = [q for q, is_kept in zip(self._predictions, kept, strict=True) if is_kept]
-            chosen._problem = self._problem
-        return chosen
+        return VertexStack([v for v, is_kept in zip(self.vertices, kept, strict=True) if is_kept])
 
     def without(self, others: VertexStack, up_to_sign: bool) -> VertexStack:
         """Return those of the ``others`` that are not here (nor, up to sign, their opposites)."""
@@ -212,14 +204,6 @@ class VertexStack:
         if up_to_sign:
             known |= {v.scaled(-1.0).key() for v in self.vertices}
         return others.select(np.array([v.key() not in known for v in others.vertices], dtype=bool))
-
-    def curvature(self, problem: Any, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
-        if self._problem is not problem:
-            self._problem, self._predictions = problem, []
-        for v in self.vertices[len(self._predictions) :]:
-            self._predictions.append(problem.spread(*problem.vertex_predictions(v)))
-        Q = np.array([q if rows is None else q[rows] for q in self._predictions]).reshape(len(self), d.size)
-        return weighted_gram(Q.T, d, first)
 
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         supports = (v.support() for v in self.vertices)

@@ -1,47 +1,178 @@
-"""VectorProblem: what problems share whose iterate w is an array, one number per feature."""
+"""The contract: what minimize and the solvers may ask of a problem, and how a problem says what it can answer."""
 
 from __future__ import annotations
 
+import abc
+import enum
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from condgrad.constraints import best_vertex
 from condgrad.linalg import convert
 from condgrad.linalg.arrays import ArrayVector
+from condgrad.linalg.fingerprint import fingerprint_of
+from condgrad.linalg.rounding import Bounds, gamma
+from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
+from condgrad.problems.look import Look
+from condgrad.problems.look_point import LookPoint
+from condgrad.problems.point import Point
+
+FORMULA = 100  # units of rounding that formulas which are not ours may be wrong by
 
 
-class VectorProblem:
-    """A problem over arrays w; where another kind of iterate answers differently, solvers ask these."""
+class Feature(enum.Enum):
+    """What a problem may offer, and a solver may require; the values complete the sentence of a refusal."""
 
+    LOOK = "full passes at any w"
+    CURVATURE = "the curvature of F on vertices"
+    POINT = "F along lines"
+    VERTICES = "iterates that are arrays and combinations of vertices"
+    SAMPLES = "single samples"
+    PREDICTIONS = "single samples that are losses of one prediction"
+    SECOND_DERIVATIVES = "second derivatives of single samples"
+    COLUMNS = "single columns of X"
+    FACTORS = "iterates that are matrices in factors"
+
+
+class BaseProblem(abc.ABC):
+    """Minimise F over a set: what every problem answers.
+
+    A problem gives ``n_samples``, ``n_features``, ``constraint``, ``is_convex`` and ``look``. That is enough for the
+    solvers that move along lines; with a :class:`Look` that knows the curvature, and ``CURVATURE`` in ``offers``,
+    it is enough for "corrective". What else a problem can do it names in ``offers``, and
+    :func:`condgrad.minimize` compares that with what a solver ``requires``.
+
+    Attributes
+    ----------
+    n_samples : int
+        By which epochs are counted: a look is one epoch.
+    n_features : int
+        The length of w.
+    constraint : a set of :mod:`condgrad.constraints`
+    offers : frozenset of Feature
+    remedies : mapping of Feature to str
+        For what is not offered, what the user can do about it.
+    """
+
+    n_samples: int
     n_features: int
     constraint: Any
+    offers: frozenset[Feature] = frozenset({Feature.LOOK, Feature.POINT, Feature.VERTICES})
+    remedies: Mapping[Feature, str] = {}
+    has_intercept = False  # whether a free intercept is minimised together with w
+    is_quadratic = False  # whether the curvature of F is the same everywhere
+
+    @property
+    @abc.abstractmethod
+    def is_convex(self) -> bool:
+        """Whether F is convex: then the gap bounds F(w) - F*."""
+
+    @abc.abstractmethod
+    def look(self, w: Any) -> Look:
+        """Make one pass at w: objective, gradient, gap, vertex, intercept, and what rounding may have done to them."""
+
+    def evaluate(self, w: Any) -> Evaluation:
+        """Return objective, gradient, gap, vertex and intercept at w, with the bounds of their rounding."""
+        return self.look(w).evaluation
+
+    def objective(self, w: Any) -> float:
+        """Return F(w)."""
+        return self.evaluate(w).objective
+
+    def gradient(self, w: Any) -> Any:
+        """Return the gradient of F at w."""
+        return self.evaluate(w).gradient
+
+    def gap(self, w: Any) -> float:
+        """Return the Frank-Wolfe gap max over s in C of <grad F(w), w - s>."""
+        return self.evaluate(w).gap
+
+    def part(self, n_rows: int) -> BaseProblem | None:
+        """Return the problem of about ``n_rows`` of the samples, in memory; None where it makes none of its own."""
+        return self if n_rows >= self.n_samples else None
+
+    def point(self, w: Any) -> Any:
+        """Return the iterate of a solver that moves along lines, at ``w``."""
+        return LookPoint(self, w)
+
+    def lipschitz(self) -> float:
+        """Return a Lipschitz constant of grad F in the l2 norm; inf where none is known."""
+        return np.inf
+
+    def smoothness(self) -> float:
+        """Return a Lipschitz constant of grad F in the l2 norm, or raise where none is known."""
+        L = float(self.lipschitz())
+        if not 0.0 <= L < np.inf:
+            raise ValueError(
+                f"a short step needs a Lipschitz constant of the gradient, which this {type(self).__name__} does not "
+                f"know (now it is {L:g}); use Backtracking() or ExactLineSearch()."
+            )
+        return L
+
+    def fingerprint(self) -> str:
+        """Return a hash of all that defines the problem, for a checkpoint to know it by."""
+        return fingerprint_of((type(self).__name__, vars(self)))
+
+    @property
+    def cost_of_pass(self) -> float:
+        """The multiply-adds of one look, about."""
+        return 2.0 * self.n_samples * self.n_features
+
+    def lmo(self, r: np.ndarray) -> Any:
+        """Return a vertex of C that minimises <r, s>."""
+        return best_vertex(self.constraint, r)
+
+    def certified(
+        self, w: np.ndarray, objective: float, gradient: np.ndarray, *, sizes: tuple[float, np.ndarray] | None = None
+    ) -> Evaluation:
+        """Return the evaluation at w for an objective and a gradient that were computed afresh, with their rounding.
+
+        What rounding does inside formulas that are not ours cannot be known: objective and gradient are taken to be
+        sums of ``n_samples`` numbers, each right to 100 units. ``sizes`` are the sums of the absolute values of these
+        numbers, for the objective and for each entry of the gradient; by default those of the sums themselves, which is
+        too little where positive and negative ones cancel.
+        """
+        value, of_gradient = (0.0, np.zeros(w.size)) if sizes is None else sizes
+        s = self.lmo(gradient)
+        unit = gamma(self.n_samples + FORMULA)
+        oracle = vertex_rounding(self.constraint, gradient, w, s)
+        rounding = unit * self.constraint.reach(of_gradient + np.abs(gradient)) + oracle
+        bounds = Bounds(rounding, unit * (value + abs(objective)))
+        return certify(self.is_convex, objective, gradient, gap_at(gradient, w, s), s, 0.0, bounds)
+
+    # The coordinates of the steps: for most problems those of w itself.
 
     @property
     def n_coordinates(self) -> int:
         """The length of the vectors that steps work on: that of w and of its gradient."""
         return self.n_features
 
-    def start(self) -> tuple[np.ndarray, list[tuple[float, Any]]]:
+    def start(self) -> tuple[Any, list[tuple[float, Any]]]:
         """Return where solvers start, and the same as weighted vertices."""
         s = self.constraint.start(self.n_features)
         return s.to_dense(self.n_features), [(1.0, s)]
 
-    def best_offset(self, w: np.ndarray) -> float:
+    def best_offset(self, w: Any) -> float:
         """Return the intercept that steps work with (0 for a problem without one)."""
         return 0.0
 
-    def as_iterate(self, w: Any, name: str) -> np.ndarray:
-        """Return a point that the user gave as an array."""
+    def as_iterate(self, w: Any, name: str) -> Any:
+        """Return a point that the user gave as the iterate of a solver: here an array."""
         return convert.as_point(w, self.n_features, name)
 
-    def in_coordinates(self, w: np.ndarray) -> np.ndarray:
+    def in_coordinates(self, w: Any) -> np.ndarray:
         """Return an iterate in the coordinates of the steps."""
         return w
 
-    def vector_at(self, w: np.ndarray) -> Any:
+    def vector_at(self, w: Any) -> Any:
         """Return an iterate as the vector that interpreted steps move."""
         return ArrayVector(w.copy())
 
-    def iterate_of(self, vector: Any) -> np.ndarray:
+    def iterate_of(self, vector: Any) -> Any:
         """Return the iterate that a vector of the steps stands for."""
         return vector.to_array()
+
+
+__all__ = ["BaseProblem", "Evaluation", "Feature", "Look", "Point"]

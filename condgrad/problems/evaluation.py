@@ -1,4 +1,4 @@
-"""Evaluation: what one full pass over the data tells about a point, and what may be asked of it."""
+"""Evaluation: what one full pass over the data tells about a point, in numbers."""
 
 from __future__ import annotations
 
@@ -27,25 +27,11 @@ class Evaluation(NamedTuple):
     rounding: float = np.inf
     lower_bound: float = -np.inf
     offset: float = 0.0  # the intercept of the centred columns, which is what steps work with
-    curvature: np.ndarray | None = None
-    atoms: Any = None
 
     @property
     def is_certified(self) -> bool:
         """Whether the bounds hold for w as it is: it was looked at afresh."""
         return self.rounding < np.inf
-
-
-class Wanted(NamedTuple):
-    """Atoms on which the curvature of F is wanted.
-
-    ``known`` is the curvature on the first atoms, which is not computed again: that of a quadratic loss never changes.
-    ``n_rows`` is the number of samples from which it may be estimated.
-    """
-
-    atoms: Any
-    known: np.ndarray | None = None
-    n_rows: float = np.inf
 
 
 def gap_at(r: np.ndarray, w: np.ndarray, s: Any) -> float:

@@ -7,21 +7,17 @@ from typing import Any
 import numpy as np
 
 from condgrad.compiled import is_compiled
-from condgrad.constraints import best_vertex
 from condgrad.constraints.oracle_set import as_set_for
 from condgrad.linalg import convert
-from condgrad.linalg.rounding import Bounds, gamma
+from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.problems import taylor_points
 from condgrad.problems import terms as passes
-from condgrad.problems.base import VectorProblem
-from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.finite_sum import GeneralSum
-from condgrad.problems.general_point import GeneralPoint
-
-_FORMULA = 100  # units of rounding that a term's own formulas may be wrong by
+from condgrad.problems.look import Look
 
 
-class GeneralProblem(VectorProblem):
+class GeneralProblem(BaseProblem):
     r"""Minimise over w in C the mean F(w) = (1/n) sum_i f_i(w) of n terms given by their values and derivatives.
 
     This is empirical risk minimisation as section 5.2 of Xiong & Freund takes it: a small neural network, a structured
@@ -54,10 +50,6 @@ class GeneralProblem(VectorProblem):
     array([0., 1.])
     """
 
-    has_predictions = False
-    has_curvature = False
-    has_intercept = False
-
     def __init__(
         self, terms: Any, constraint: Any, *, n_samples: int | None = None, n_features: int | None = None
     ) -> None:
@@ -66,6 +58,8 @@ class GeneralProblem(VectorProblem):
         self.n_features = _count("n_features", n_features, terms)
         self.constraint = as_set_for(constraint, self.n_features)
         self._try_terms()
+        second = {Feature.SECOND_DERIVATIVES} if self.has_second_derivatives else set()
+        self.offers = BaseProblem.offers | {Feature.SAMPLES} | second
 
     def __repr__(self) -> str:
         return (
@@ -104,39 +98,23 @@ class GeneralProblem(VectorProblem):
         _require_finite(H, "Hessian", w)
         return H
 
-    def gap(self, w: Any) -> float:
-        """Return the Frank-Wolfe gap max over s in C of <grad F(w), w - s>."""
-        return self.evaluate(w).gap
-
-    def evaluate(self, w: Any) -> Evaluation:
-        """Return objective, gradient, gap and vertex at w (the intercept is 0)."""
+    def look(self, w: Any) -> Look:
+        """Make passes at w: objective, gradient, gap and vertex (the intercept is 0)."""
         w = convert.as_point(w, self.n_features, "w")
-        r = self.gradient(w)
-        return self._certified(w, self.objective(w), r, self.lmo(r))
-
-    def _certified(self, w: np.ndarray, objective: float, r: np.ndarray, s: Any) -> Evaluation:
-        """Return the evaluation at w with the bounds of its rounding.
-
-        What rounding does inside a user's own formulas cannot be known: values and gradients of terms are taken to be
-        right to ``_FORMULA`` units of their size, which is seen on some of the terms.
-        """
-        value, gradient = passes.typical_sizes(self.terms, self.n_samples, w)
-        unit = gamma(self.n_samples + _FORMULA)
-        rounding = unit * self.constraint.reach(gradient + np.abs(r)) + vertex_rounding(self.constraint, r, w, s)
-        bounds = Bounds(rounding, unit * (value + abs(objective)))
-        return certify(self.is_convex, objective, r, gap_at(r, w, s), s, 0.0, bounds)
-
-    def lmo(self, r: np.ndarray) -> Any:
-        """Return a vertex of C that minimises <r, s>."""
-        return best_vertex(self.constraint, r)
+        sizes = passes.typical_sizes(self.terms, self.n_samples, w)  # as some of the terms show them
+        return Look(self.certified(w, self.objective(w), self.gradient(w), sizes=sizes))
 
     def best_intercept(self, w: Any) -> float:
         """Return 0: general terms have no intercept."""
         return 0.0
 
+    def lipschitz(self) -> float:
+        """Return the Lipschitz constant of grad F that the terms tell; inf where they tell none."""
+        return float(self.terms.smoothness())
+
     def smoothness(self) -> float:
-        """Return L, a Lipschitz constant of grad F in the l2 norm, which the terms must tell."""
-        L = float(self.terms.smoothness())
+        """Return a Lipschitz constant of grad F in the l2 norm, which the terms must tell."""
+        L = self.lipschitz()
         if not 0.0 <= L < np.inf:
             raise ValueError(
                 "a short step needs a Lipschitz constant of the gradients: give the terms a method smoothness() that "
@@ -149,18 +127,6 @@ class GeneralProblem(VectorProblem):
         raise ValueError(
             "sampling='importance' goes by the rows of X, which a GeneralProblem does not have; use 'batch'."
         )
-
-    def refusal(self, solver: Any) -> str | None:
-        """Return why a solver does not fit this problem, or None where it does."""
-        if getattr(solver, "needs_predictions", False):
-            return f"works with predictions x_i'w, which a {type(self).__name__} does not have"
-        if getattr(solver, "needs_curvature", False) and not self.has_curvature:
-            return f"asks for the curvature of F on atoms, which a {type(self).__name__} does not tell"
-        return "is for matrices in factors" if getattr(solver, "needs_factors", False) else None
-
-    def point(self, w: np.ndarray) -> GeneralPoint:
-        """Return the iterate of a solver of full passes, at ``w``."""
-        return GeneralPoint(self, w)
 
     @property
     def is_compiled(self) -> bool:
@@ -180,9 +146,9 @@ class GeneralProblem(VectorProblem):
         """Return what TUFW keeps of its Taylor points, and its H."""
         return taylor_points.of_terms(parts, form, renews_all)
 
-    def definition(self) -> tuple[Any, ...]:
-        """Return all that defines the problem, for a checkpoint to know it by."""
-        return self.n_samples, self.n_features, self.terms, self.constraint
+    def fingerprint(self) -> str:
+        """Return a hash of all that defines the problem, for a checkpoint to know it by."""
+        return fingerprint_of((self.n_samples, self.n_features, self.terms, self.constraint))
 
     def _try_terms(self) -> None:
         """Raise, in a sentence, where the first and the last term do not answer in the form that solvers rely on."""

@@ -9,24 +9,25 @@ from typing import Any
 import numpy as np
 
 from condgrad.compiled import is_compiled
-from condgrad.constraints import best_vertex
 from condgrad.constraints.oracle_set import as_set_for
 from condgrad.linalg import convert
 from condgrad.linalg.arrays import ArraySlices
-from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.fingerprint import fingerprint_of
+from condgrad.linalg.matrix import Matrix, weighted_gram
 from condgrad.linalg.rounding import UNIT, Bounds, bounds, gamma, prediction_error
 from condgrad.linalg.support import merge
 from condgrad.losses import Loss
 from condgrad.problems import samples as outer
 from condgrad.problems import taylor_points
-from condgrad.problems.active_set import stack
-from condgrad.problems.base import VectorProblem
-from condgrad.problems.evaluation import Evaluation, Wanted, certify, gap_at, vertex_rounding
+from condgrad.problems.active_set import AtomStack, as_stack
+from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
 from condgrad.problems.finite_sum import FiniteSum
 from condgrad.problems.linear_point import PredictionPoint
+from condgrad.problems.look import Look
 
 
-class Problem(VectorProblem):
+class Problem(BaseProblem):
     r"""Minimise over w in C the mean loss F(w) = (1/n) sum_i f(x_i'w, y_i).
 
     With ``sample_weight`` the mean is weighted: F(w) = sum_i v_i f(x_i'w, y_i) / sum_i v_i. With ``intercept=True``
@@ -53,8 +54,13 @@ class Problem(VectorProblem):
     (0.25, 0.5)
     """
 
-    has_predictions = True  # x_i'w, which most solvers work with
-    has_curvature = True  # on atoms: evaluate(w, atoms) tells it
+    offers = BaseProblem.offers | {
+        Feature.CURVATURE,
+        Feature.SAMPLES,
+        Feature.PREDICTIONS,
+        Feature.SECOND_DERIVATIVES,
+        Feature.COLUMNS,
+    }
 
     def __init__(
         self, X: Any, y: Any, loss: Any, constraint: Any, *, sample_weight: Any = None, intercept: bool = False
@@ -74,6 +80,7 @@ class Problem(VectorProblem):
         self.has_intercept = bool(intercept)
         self.samples = outer.Samples(loss, y, weight)
         self._intercept_bounds: tuple[float, float] | None = None  # of the best ones, once they are known
+        self._predictions: dict[Any, np.ndarray] = {}  # of vertices whose curvature was asked for last, by their keys
         if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
             self.matrix = self.matrix.centred(weight)
 
@@ -87,6 +94,11 @@ class Problem(VectorProblem):
         """Whether the gap bounds F(w) - F*, as it does for convex losses."""
         return bool(self.loss.is_convex)
 
+    @property
+    def is_quadratic(self) -> bool:  # type: ignore[override]
+        """Whether the curvature of F is the same everywhere, as for quadratic losses."""
+        return bool(self.loss.is_quadratic)
+
     def objective(self, w: Any) -> float:
         """Return F(w)."""
         p, b = self._predict(w)
@@ -96,10 +108,6 @@ class Problem(VectorProblem):
         """Return the gradient of F at w."""
         p, b = self._predict(w)
         return self.matrix.transpose_dot(outer.derivatives(self.samples, p, b))
-
-    def gap(self, w: Any) -> float:
-        """Return the Frank-Wolfe gap max over s in C of <grad F(w), w - s>."""
-        return self.evaluate(w).gap
 
     def best_intercept(self, w: Any) -> float:
         """Return the intercept that belongs to w (0, without a pass over the data, for a problem without one)."""
@@ -114,28 +122,13 @@ class Problem(VectorProblem):
         """Return the intercept of the columns as given where that of the centred ones is b."""
         return b - self.matrix.along_shift(w)
 
-    def evaluate(self, w: Any, atoms: Any = None) -> Evaluation:
-        """Return objective, gradient, gap, vertex and intercept at w.
-
-        Parameters
-        ----------
-        w : array of shape (n_features,)
-        atoms : list of vertices, or a function of (objective, gradient, gap) that returns Wanted(...) or None, optional
-            Where given, the curvature <s_k, H s_l> of F at w on these k atoms is returned too, a k x k array, and the
-            atoms with it. For a non-convex loss negative curvatures of samples count as zero.
-        """
+    def look(self, w: Any) -> LinearLook:
+        """Make a pass at w: objective, gradient, gap, vertex and intercept, and on demand the curvature on atoms."""
         w = convert.as_point(w, self.n_features, "w")
         p, b = self._predict(w)
         seen = outer.expand(self.samples, p, b)
         r = self.matrix.transpose_dot(seen.alpha)
-        found = self._certified(w, p, b, seen, r, self.lmo(r))
-        if not callable(atoms):
-            wanted = None if atoms is None else Wanted(stack(atoms))
-        else:
-            wanted = atoms(found.objective, r, found.gap)
-        if wanted is None:
-            return found
-        return found._replace(curvature=self._curvature_on(wanted, seen.d), atoms=wanted.atoms)
+        return LinearLook(self, self._certified(w, p, b, seen, r, self.lmo(r)), seen.d)
 
     def _certified(
         self, w: np.ndarray, p: np.ndarray, b: float, seen: outer.Expansion, r: np.ndarray, s: Any
@@ -201,7 +194,7 @@ class Problem(VectorProblem):
     def _copy_without(self, *measured: str) -> Problem:
         """Return a copy that shares the data, but not the intercepts' bounds and what else is going to change."""
         other = copy.copy(self)
-        other._intercept_bounds = None
+        other._intercept_bounds, other._predictions = None, {}
         for name in measured:
             other.__dict__.pop(name, None)
         return other
@@ -222,35 +215,33 @@ class Problem(VectorProblem):
         other.samples = self.samples._replace(y=y)
         return other
 
-    def can_be_thinned(self, every: int) -> bool:
-        """Tell whether one sample in ``every`` makes a problem of its own: weights, and targets for an intercept."""
-        y, weight = self.samples.y[::every], self.samples.weight[::every]
-        try:
-            if self.has_intercept:
-                self.loss.check_intercept(y[weight > 0.0])
-        except ValueError:
-            return False
-        return bool(weight.any())
+    def part(self, n_rows: int) -> Problem | None:
+        """Return the problem of ``n_rows`` samples or somewhat more, evenly spread, over the same set.
 
-    def thinned(self, every: int) -> Problem:
-        """Return the problem of one sample in ``every``, the first included, over the same set."""
+        None where they have no weight, or for an intercept not all of the targets that it needs.
+        """
+        every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
+        y, weight = self.samples.y[::every].copy(), self.samples.weight[::every]
+        if not weight.any() or (self.has_intercept and not self._allows_intercept(y[weight > 0.0])):
+            return None
         part = self._copy_without("column_sizes", "_largest_entry", "reach")
         part.matrix = self.matrix.thinned(every)
         part.n_samples = part.matrix.shape[0]
-        y, weight = self.samples.y[::every].copy(), self.samples.weight[::every]
         part.samples = outer.Samples(self.loss, y, weight / weight.sum())
         return part
 
-    def lmo(self, r: np.ndarray) -> Any:
-        """Return a vertex of C that minimises <r, s>."""
-        return best_vertex(self.constraint, r)
+    def _allows_intercept(self, y: np.ndarray) -> bool:
+        try:
+            self.loss.check_intercept(y)
+        except ValueError:
+            return False
+        return True
 
-    def refusal(self, solver: Any) -> str | None:
-        """Return why a solver does not fit this problem, or None where it does."""
-        is_for_factors = getattr(solver, "needs_factors", False)
-        return "is for matrices in factors, the iterates of a CompletionProblem" if is_for_factors else None
+    def lipschitz(self) -> float:
+        """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X)."""
+        return self.smoothness()
 
     def smoothness(self) -> float:
         """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X), to full precision."""
@@ -300,11 +291,25 @@ class Problem(VectorProblem):
         """Return what TUFW keeps of its Taylor points, and its H; three numbers a sample serve every rule."""
         return taylor_points.of_predictions(parts, form)
 
-    def definition(self) -> tuple[Any, ...]:
-        """Return all that defines the problem, for a checkpoint to know it by."""
+    @property
+    def cost_of_pass(self) -> float:
+        """The multiply-adds of one look: two for every stored entry of X."""
+        return 2.0 * self.matrix.n_stored
+
+    def fingerprint(self) -> str:
+        """Return a hash of all that defines the problem, for a checkpoint to know it by."""
         X = self.matrix.X
         data = (X.data, X.indices, X.indptr) if self.matrix.is_sparse else (X,)
-        return (X.shape, *data, self.samples, self.constraint, self.has_intercept)
+        return fingerprint_of((X.shape, *data, self.samples, self.constraint, self.has_intercept))
+
+    def slope_size(self, s: Any) -> float:
+        """Return how large the slope of F at w = 0 towards the vertex s could be if nothing cancelled."""
+        return self.derivative_size() * float(np.abs(self.vertex_predictions(s)[1]).max(initial=0.0))
+
+    def derivative_size(self) -> float:
+        """Return the weighted mean of |f'(0, y_i)|."""
+        y, weight = self.samples.y, self.samples.weight
+        return float(weight @ np.abs(self.loss.derivative(np.zeros(self.n_samples), y)))
 
     def vertex_predictions(self, s: Any) -> tuple[np.ndarray | None, np.ndarray]:
         """Return X s as the rows that it touches (None: all) and its values there."""
@@ -339,19 +344,54 @@ class Problem(VectorProblem):
         p = self.matrix.dot(convert.as_point(w, self.n_features, "w"))
         return p, outer.best_intercept(self.samples, p, 0.0) if self.has_intercept else 0.0
 
-    def _curvature_on(self, wanted: Wanted, d: np.ndarray) -> np.ndarray:
-        atoms, known, n_rows = wanted
-        d = d if self.is_convex else np.maximum(d, 0.0)
-        n_known = 0 if known is None else known.shape[0]
-        if known is not None and n_known == len(atoms):
-            return known
-        rows = None
-        if n_rows <= self.n_samples / 2 and d.any():
-            rows, d = outer.sample_by_curvature(d, n_rows)
-        H = atoms.curvature(self, d, rows, n_known)
+    def curvature_on(self, atoms: Any, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
+        """Return sum_i d_i <x_i, v_k> <x_i, v_l> over the chosen rows (None: all) for all pairs of atoms.
+
+        The products of the ``first`` so many atoms with each other are left at 0: they are known.
+        """
+        if isinstance(atoms, AtomStack):
+            H = self.matrix.gram(atoms.index, atoms.value, d, rows, first)
+        else:
+            q = self._predictions_of(atoms)
+            Q = np.array([each if rows is None else each[rows] for each in q]).reshape(len(atoms), d.size)
+            H = weighted_gram(Q.T, d, first)
         if self.has_intercept and d.any():  # the minimum over b takes the Schur complement
             mixed = atoms.inner_products(self.matrix.transpose_dot(self.spread(rows, d)))
             H -= np.outer(mixed, mixed) / d.sum()
+        return H
+
+    def _predictions_of(self, atoms: Any) -> list[np.ndarray]:
+        """Return X v for every vertex, computed once while it stays among those that are asked for."""
+        kept = self._predictions
+        vertices = [atoms.vertex(k) for k in range(len(atoms))]
+        found = {v.key(): kept.get(v.key()) for v in vertices}
+        for v in vertices:
+            if found[v.key()] is None:
+                found[v.key()] = self.spread(*self.vertex_predictions(v))
+        self._predictions = {key: q for key, q in found.items() if q is not None}
+        return [self._predictions[v.key()] for v in vertices]
+
+
+class LinearLook(Look):
+    """A pass at w with the curvatures ``d`` of all samples there."""
+
+    def __init__(self, problem: Problem, evaluation: Evaluation, d: np.ndarray) -> None:
+        super().__init__(evaluation)
+        self.problem, self.d = problem, d
+
+    def curvature(self, atoms: Any, known: np.ndarray | None = None, n_rows: float = np.inf) -> np.ndarray:
+        """Return <v_k, H v_l> for all pairs of atoms; negative curvatures of samples count as zero.
+
+        From ``n_rows`` samples where that is less than half of all, drawn by their curvature.
+        """
+        atoms = as_stack(atoms)
+        n_known = 0 if known is None else known.shape[0]
+        if known is not None and n_known == len(atoms):
+            return known
+        d, rows = (self.d if self.problem.is_convex else np.maximum(self.d, 0.0)), None
+        if n_rows <= d.size / 2 and d.any():
+            rows, d = outer.sample_by_curvature(d, n_rows)
+        H = self.problem.curvature_on(atoms, d, rows, n_known)
         if known is not None:
             H[:n_known, :n_known] = known
         return H

@@ -32,7 +32,8 @@ class PredictionPoint(Point):
 
     def atom_products(self, active: Any) -> np.ndarray:
         """Return <X' alpha, v_k> for every active atom."""
-        return active.local_products(self.problem, self.alpha)
+        atoms = active.atoms
+        return self.problem.matrix.column_products(atoms.index, self.alpha) * atoms.value
 
     def _arrive(self) -> None:
         self.p = self.problem.matrix.dot(self.w)

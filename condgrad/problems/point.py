@@ -36,31 +36,31 @@ class Point:
         self.r: Any = None  # None: out of date
         self.gap = np.inf  # inf: not known before the next look
         self._arrive()
-        self.look()
+        self.ask_oracle()
         self.is_fresh = True
 
     def segment(self, **course: Any) -> Any:
         """Return F along a line from here."""
         raise NotImplementedError
 
-    def move(self, line: Any, gamma: float, *, look: bool = True) -> None:
-        """Go to w + gamma d along a segment that starts here; ``look=False`` leaves r, s and gap unknown."""
+    def move(self, line: Any, gamma: float, *, asks: bool = True) -> None:
+        """Go to w + gamma d along a segment that starts here; ``asks=False`` leaves r, s and gap unknown."""
         line.add_to(self.w, gamma)
         self.is_still = gamma == 0.0
         self.is_fresh = False
         self.gap = np.inf
-        if not look:
+        if not asks:
             self.r = None
         self._follow(line, gamma)
-        if look:
-            self.look()
+        if asks:
+            self.ask_oracle()
 
     def differentiate(self) -> None:
         """Compute r where it is out of date, and ask the oracle nothing."""
         if self.r is None:
             self.r = self._gradient()
 
-    def look(self) -> None:
+    def ask_oracle(self) -> None:
         """Compute r where it is out of date, then the best vertex and the gap."""
         self.differentiate()
         self.s = self.problem.lmo(self.r)
@@ -79,7 +79,7 @@ class Point:
         if self.is_fresh:
             return self.problem.evaluate(self.w)
         if self.gap == np.inf:
-            self.look()
+            self.ask_oracle()
         return Evaluation(self._objective(), self.r, self.gap, self.s, self._intercept())
 
     def knows_atoms(self, active: Any) -> bool:

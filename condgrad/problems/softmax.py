@@ -13,11 +13,13 @@ import scipy.sparse
 from condgrad.constraints import best_vertex
 from condgrad.constraints.oracle_set import as_set_for
 from condgrad.linalg import convert
+from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import FORMULA, UNIT, Sizes, bounds, gamma, prediction_error
-from condgrad.problems.active_set import AtomStack, stack
-from condgrad.problems.evaluation import Evaluation, Wanted, certify, gap_at, vertex_rounding
-from condgrad.problems.general import GeneralProblem
+from condgrad.problems.active_set import AtomStack, as_stack
+from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
+from condgrad.problems.look import Look
 from condgrad.problems.samples import sample_by_curvature
 
 _BLOCK_ENTRIES = 4_000_000  # of the dense rows that the curvature is summed from, at a time
@@ -25,21 +27,7 @@ _MOST_NEWTON_STEPS = 100
 _LONGEST_STEP = 5.0  # of an intercept: far out, where all chances are 0 or 1, a Newton step can be astronomic
 
 
-class Softmax:
-    """f(s, y) = log sum_c exp(s_c) - s_y for the scores s of a sample, one per class; L bounds the curvature in W."""
-
-    is_convex = True
-    is_quadratic = False
-
-    def __init__(self, L: float) -> None:
-        self.L = L
-
-    def smoothness(self) -> float:
-        """Return L."""
-        return self.L
-
-
-class SoftmaxProblem(GeneralProblem):
+class SoftmaxProblem(BaseProblem):
     r"""Minimise over W in C the mean of log sum_c exp(x_i'w_c) - x_i'w_(y_i): multinomial logistic regression.
 
     W has a row w_c for each of the k classes. Solvers and sets see it as one vector of k d entries, row after row: the
@@ -47,8 +35,8 @@ class SoftmaxProblem(GeneralProblem):
     the scores are x_i'w_c + b_c with b free, and F(W) is the minimum over b, as for a :class:`~condgrad.Problem`; so
     the gap certifies W and b together.
 
-    It is a general problem that knows its curvature on atoms: besides "fw", "away", "pairwise" and "bpcg" it can be
-    solved by "corrective", which is what "auto" takes.
+    It knows its curvature on atoms: besides "fw", "lazy", "away", "pairwise" and "bpcg" it can be solved by
+    "corrective", which is what "auto" takes. A pass is a product of whole matrices, so there are no single samples.
 
     Parameters
     ----------
@@ -75,7 +63,8 @@ class SoftmaxProblem(GeneralProblem):
            [0., 0., 1.]])
     """
 
-    has_curvature = True
+    offers = BaseProblem.offers | {Feature.CURVATURE}
+    is_convex = True
 
     def __init__(
         self,
@@ -103,7 +92,7 @@ class SoftmaxProblem(GeneralProblem):
         X = self.X
         squares = X.multiply(X).sum(axis=1) if scipy.sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
         # The Hessian of f in s is at most 1/2, and the largest eigenvalue of X' diag(weight) X at most its trace.
-        self.loss = self.terms = Softmax(0.5 * float(self.weight @ np.asarray(squares).ravel()))
+        self._lipschitz = 0.5 * float(self.weight @ np.asarray(squares).ravel())
         self._constrain(constraint)
 
     def __repr__(self) -> str:
@@ -121,18 +110,22 @@ class SoftmaxProblem(GeneralProblem):
             )
         self.constraint = as_set_for(constraint, self.n_features)
 
+    def lipschitz(self) -> float:
+        """Return a Lipschitz constant of grad F in the l2 norm."""
+        return self._lipschitz
+
     def objective(self, w: Any) -> float:
         """Return F(W)."""
-        return self._look(w)[0]
+        return self._chances_at(w)[0]
 
     def gradient(self, w: Any) -> np.ndarray:
         """Return the gradient of F at W, as a vector."""
-        return self._gradient(self._look(w)[1])
+        return self._gradient(self._chances_at(w)[1])
 
     def best_intercept(self, w: Any) -> Any:
         """Return the intercepts that belong to W, which sum to zero (zeros for a problem without them)."""
         w = convert.as_point(w, self.n_features, "w")
-        return self._intercept_at(w, self._look(w)[2]) if self.has_intercept else np.zeros(self.n_classes)
+        return self._intercept_at(w, self._chances_at(w)[2]) if self.has_intercept else np.zeros(self.n_classes)
 
     def _intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the intercepts of the columns as given where those of the centred ones are b."""
@@ -141,22 +134,12 @@ class SoftmaxProblem(GeneralProblem):
         b = b - w.reshape(self.n_classes, self.n_columns) @ self.shift
         return b - b.mean()
 
-    def evaluate(self, w: Any, atoms: Any = None) -> Evaluation:
-        """Return objective, gradient, gap, vertex and intercepts at W, and the curvature on ``atoms`` where given.
-
-        ``atoms`` are as in :meth:`condgrad.Problem.evaluate`.
-        """
+    def look(self, w: Any) -> SoftmaxLook:
+        """Make a pass at W: objective, gradient, gap, vertex and intercepts, and on demand the curvature on atoms."""
         w = convert.as_point(w, self.n_features, "w")
-        value, P, b = self._look(w)
+        value, P, b = self._chances_at(w)
         r = self._gradient(P)
-        found = self._certified_at(w, value, r, best_vertex(self.constraint, r), P, b)
-        if not callable(atoms):
-            wanted = None if atoms is None else Wanted(stack(atoms))
-        else:
-            wanted = atoms(value, r, found.gap)
-        if wanted is None:
-            return found
-        return found._replace(curvature=self._curvature_on(wanted, P), atoms=wanted.atoms)
+        return SoftmaxLook(self, self._certified_at(w, value, r, best_vertex(self.constraint, r), P, b), P)
 
     def _certified_at(self, w: np.ndarray, value: float, r: np.ndarray, s: Any, P: np.ndarray, b: Any) -> Evaluation:
         n_terms = int(np.count_nonzero(w)) + self.n_classes
@@ -237,13 +220,12 @@ class SoftmaxProblem(GeneralProblem):
         other._check_classes()
         return other
 
-    def can_be_thinned(self, every: int) -> bool:
-        """Tell whether one sample in ``every`` makes a problem of its own: with every class, for an intercept."""
-        part = self.thinned(every)
-        return part._has_all_classes() if self.has_intercept else bool(np.isfinite(part.weight).all())
+    def part(self, n_rows: int) -> SoftmaxProblem | None:
+        """Return the problem of ``n_rows`` samples or somewhat more, evenly spread, over the same set.
 
-    def thinned(self, every: int) -> SoftmaxProblem:
-        """Return the problem of one sample in ``every``, the first included, over the same set."""
+        None where they have no weight, or for an intercept not all classes.
+        """
+        every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
         part = copy.copy(self)
@@ -251,25 +233,31 @@ class SoftmaxProblem(GeneralProblem):
             part.__dict__.pop(name, None)
         part.X, part.y, weight = self.X[::every], self.y[::every], self.weight[::every]
         part.n_samples = part.y.size
-        with np.errstate(invalid="ignore"):  # no sample with a weight: can_be_thinned says no
-            part.weight = weight / weight.sum()
-        return part
+        if not weight.any():
+            return None
+        part.weight = weight / weight.sum()
+        return part if part._has_all_classes() or not self.has_intercept else None
 
-    def vertex_predictions(self, s: Any) -> tuple[None, np.ndarray]:
-        """Return the scores of all samples and classes at the vertex ``s``, as (None: all rows, values)."""
-        return None, self._scores(s.to_dense(self.n_features)).ravel()
+    def slope_size(self, s: Any) -> float:
+        """Return how large the slope of F at W = 0 towards the vertex s could be if nothing cancelled."""
+        return float(np.abs(self._scores(s.to_dense(self.n_features))).max(initial=0.0))
 
-    def refusal(self, solver: Any) -> str | None:
-        """Return why a solver does not fit this problem, or None where it does."""
-        if hasattr(solver, "gradients_per_sample"):  # a pass here is a product of matrices: no single samples
-            return "works one sample at a time, which a SoftmaxProblem does not offer"
-        return super().refusal(solver)
+    def derivative_size(self) -> float:
+        """Return 1: a derivative of the softmax is never more."""
+        return 1.0
 
-    def definition(self) -> tuple[Any, ...]:
-        """Return all that defines the problem, for a checkpoint to know it by."""
+    def fingerprint(self) -> str:
+        """Return a hash of all that defines the problem, for a checkpoint to know it by."""
         X = self.X
         data = (X.data, X.indices, X.indptr) if scipy.sparse.issparse(X) else (X,)
-        return (X.shape, *data, self.y, self.n_classes, self.weight, self.constraint, self.has_intercept)
+        return fingerprint_of(
+            (X.shape, *data, self.y, self.n_classes, self.weight, self.constraint, self.has_intercept)
+        )
+
+    @property
+    def cost_of_pass(self) -> float:
+        """The multiply-adds of one look: two for every stored entry of X and class."""
+        return 2.0 * self.n_classes * Matrix(self.X).n_stored
 
     def _check_classes(self) -> None:
         """Raise where an intercept is free whose class has no samples: the best one would be minus infinity."""
@@ -291,7 +279,7 @@ class SoftmaxProblem(GeneralProblem):
             return np.zeros((self.n_samples, self.n_classes))
         return self.X @ np.ascontiguousarray(w.reshape(self.n_classes, self.n_columns).T)
 
-    def _look(self, w: Any) -> tuple[float, np.ndarray, Any]:
+    def _chances_at(self, w: Any) -> tuple[float, np.ndarray, Any]:
         """Return F(W), the chances of all samples and classes, and the intercepts."""
         S = self._scores(convert.as_point(w, self.n_features, "w"))
         if not self.has_intercept:
@@ -337,10 +325,8 @@ class SoftmaxProblem(GeneralProblem):
         A[np.arange(self.n_samples), self.y] -= self.weight
         return np.ascontiguousarray((self.X.T @ A).T).ravel()
 
-    def _curvature_on(self, wanted: Wanted, P: np.ndarray) -> np.ndarray:
-        atoms, known, n_rows = wanted
-        if known is not None and known.shape[0] == len(atoms):
-            return known
+    def curvature_on(self, atoms: Any, P: np.ndarray, n_rows: float) -> np.ndarray:
+        """Return the curvature on atoms for the chances P, from ``n_rows`` samples where that is less than half."""
         rows, weight = np.arange(self.n_samples), self.weight
         bends = weight * (1.0 - np.einsum("ij,ij->i", P, P))  # the traces of weight_i (diag(p_i) - p_i p_i')
         if n_rows <= self.n_samples / 2 and bends.any():
@@ -385,6 +371,24 @@ class SoftmaxProblem(GeneralProblem):
         root = (np.sqrt(weight[:, None] * P) * Z).reshape(len(atoms), -1)
         H += root @ root.T - (weight * mean) @ mean.T
         mixed += np.einsum("i,aic->ac", weight, Q) - (weight * mean) @ P
+
+
+class SoftmaxLook(Look):
+    """A pass at W with the chances ``P`` of all samples and classes there."""
+
+    def __init__(self, problem: SoftmaxProblem, evaluation: Evaluation, P: np.ndarray) -> None:
+        super().__init__(evaluation)
+        self.problem, self.P = problem, P
+
+    def curvature(self, atoms: Any, known: np.ndarray | None = None, n_rows: float = np.inf) -> np.ndarray:
+        """Return <v_k, H v_l> for all pairs of atoms, from ``n_rows`` samples where that is less than half of all."""
+        atoms = as_stack(atoms)
+        if known is not None and known.shape[0] == len(atoms):
+            return known
+        H = self.problem.curvature_on(atoms, self.P, n_rows)
+        if known is not None:
+            H[: known.shape[0], : known.shape[0]] = known
+        return H
 
 
 def _bend(P: np.ndarray, weight: np.ndarray) -> np.ndarray:

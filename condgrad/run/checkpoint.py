@@ -5,7 +5,6 @@ A checkpoint is a sealed ``.npz`` file: arrays, and a JSON header with numbers. 
 
 from __future__ import annotations
 
-import hashlib
 import time
 import warnings
 from pathlib import Path
@@ -49,7 +48,7 @@ class Checkpoint:
 
     def open(self, problem: Any, solver: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """Return the numbers and arrays of the run saved here, or None where there is no file yet."""
-        self._key = {"problem": fingerprint(problem), "solver": solver}
+        self._key = {"problem": problem.fingerprint(), "solver": solver}
         if not self.path.exists():
             return None
         header, arrays = unpack(self.path, (_KIND, _VERSION))
@@ -86,26 +85,3 @@ class Checkpoint:
                 stacklevel=2,
             )
         self._last_save = time.monotonic()
-
-
-def fingerprint(problem: Any) -> str:
-    """Return a hash of all that defines a problem."""
-    digest = hashlib.blake2b(digest_size=16)
-    _feed(digest, problem.definition())
-    return digest.hexdigest()
-
-
-def _feed(digest: Any, part: Any) -> None:
-    if isinstance(part, np.ndarray):
-        digest.update(f"{part.dtype}{part.shape}".encode())
-        digest.update(np.ascontiguousarray(part).view(np.uint8).data if part.size else b"")
-    elif isinstance(part, (tuple, list)):
-        digest.update(type(part).__name__.encode())
-        for item in part:
-            _feed(digest, item)
-    elif hasattr(part, "__dict__"):  # a set written in plain Python: its settings
-        digest.update(type(part).__name__.encode())
-        for name, item in sorted(vars(part).items()):
-            _feed(digest, (name, item if not callable(item) else getattr(item, "__qualname__", "")))
-    else:
-        digest.update(repr(part).encode())

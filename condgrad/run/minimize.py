@@ -12,16 +12,15 @@ from condgrad import solvers
 from condgrad.compiled import Stopwatch
 from condgrad.linalg import convert
 from condgrad.linalg.factored import from_arrays, sizes, to_arrays
-from condgrad.problems.completion.problem import CompletionProblem
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
-from condgrad.problems.general import GeneralProblem
-from condgrad.problems.linear import Problem
 from condgrad.run.checkpoint import Checkpoint
 from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Result, Status
 from condgrad.run.trace import Progress, Trace, count_nonzero
 from condgrad.solvers.auto import choose
+from condgrad.solvers.base import Solver, missing
 
 _SAVED = (  # by a checkpoint
     "t", "seconds", "first_epoch", "next_record", "lower_bound", "promise", "rounding", "best_gap", "was_still"
@@ -31,7 +30,7 @@ _FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: 
 
 
 def minimize(
-    problem: Problem | GeneralProblem | CompletionProblem,
+    problem: BaseProblem,
     solver: Any = "auto",
     *,
     w0: Any = None,
@@ -50,7 +49,8 @@ def minimize(
 
     Parameters
     ----------
-    problem : Problem, GeneralProblem or CompletionProblem
+    problem : Problem, GeneralProblem, SoftmaxProblem, CompletionProblem, or one of your own
+        Anything that keeps the contract of :class:`condgrad.problems.base.BaseProblem`.
     solver : str or solver object
         A registered name (see :func:`condgrad.solvers.by_name`), an object such as
         ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective over sets of single-feature vertices and
@@ -100,9 +100,10 @@ def minimize(
     >>> result.w, result.status.name
     (array([0., 1.]), 'CONVERGED')
     """
-    if not isinstance(problem, Problem | GeneralProblem | CompletionProblem):
+    if not isinstance(problem, BaseProblem):
         raise TypeError(
-            f"problem must be a condgrad.Problem, GeneralProblem or CompletionProblem; got {type(problem).__name__}."
+            "problem must be a condgrad.Problem, GeneralProblem, SoftmaxProblem or CompletionProblem, or a class of "
+            f"your own based on condgrad.problems.base.BaseProblem; got {type(problem).__name__}."
         )
     limits = _Limits(tol, relative_tol, max_epochs, max_steps, max_time, evaluate_every)
     solver, description = _resolve(solver, problem, limits)
@@ -148,15 +149,20 @@ class _Run:
     """One run of a solver: its state, its clock, its records, and the best iterate that was certified."""
 
     def __init__(
-        self, problem: Any, solver: Any, state: Any, limits: _Limits, checkpoint: Checkpoint | None, began: float
+        self,
+        problem: BaseProblem,
+        solver: Any,
+        state: Any,
+        limits: _Limits,
+        checkpoint: Checkpoint | None,
+        began: float,
     ) -> None:
         self.problem, self.solver, self.state, self.limits = problem, solver, state, limits
         self.checkpoint = checkpoint
         self.trace = Trace()
         self.t = 0
         self.began = began
-        if hasattr(state, "deadline"):
-            state.deadline = self.began + limits.max_time
+        state.deadline = self.began + limits.max_time
         self.seconds = 0.0
         self.first_epoch = self.epoch
         self.next_record = 0.0
@@ -177,15 +183,19 @@ class _Run:
 
     def to_the_end(self, report: Callable[[Progress], bool], interrupts: Interrupts) -> Status:
         """Step until there is a reason to stop, and return it."""
-        wants_to_stop = False if self.trace else report(self.record())
-        first = float(self.trace.gap[0] + np.nan_to_num(self.trace.rounding[0]))
-        target = max(self.limits.tol, self.limits.relative_tol * first)
+        if self.trace:
+            wants_to_stop = False
+        elif self.limits.relative_tol > 0.0:  # relative to the gap at the start, whatever it costs to know that
+            wants_to_stop = report(self._record_with(self._full_evaluation()))
+        else:
+            wants_to_stop = self.record(report)
+        target = self._target()
         while True:
             # The solver knows its gap up to rounding, or estimates it. A certificate is worth a pass where it would end
             # the run: below the target less what rounding took last time, or below rounding itself.
             if self.state.gap_estimate <= max(target - self.rounding, self.rounding):
                 self.solver.refresh(self.problem, self.state)
-                wants_to_stop = report(self.record()) or wants_to_stop
+                wants_to_stop = self.record(report) or wants_to_stop
             if (status := self._certified_end(target)) is not None:
                 return status
             if wants_to_stop:
@@ -196,14 +206,14 @@ class _Run:
                 return status
             self._step()
             if self.epoch >= self.next_record:
-                wants_to_stop = report(self.record())
+                wants_to_stop = self.record(report)
             if self.checkpoint is not None and self.checkpoint.is_due():
                 self._save()
 
     def _certified_end(self, target: float) -> Status | None:
         """Return why the run may end here, if the last evaluation is of this iterate and certified."""
         evaluation = self.last_evaluation
-        if evaluation is None or not evaluation.is_certified or self.trace.last.step != self.t:
+        if evaluation is None or not evaluation.is_certified or not self._is_recorded():
             return None
         is_converged = evaluation.gap + evaluation.rounding <= target
         if not is_converged and evaluation.gap > evaluation.rounding:
@@ -212,10 +222,28 @@ class _Run:
         self._keep(evaluation)
         return Status.CONVERGED if is_converged else Status.ROUNDING
 
-    def record(self) -> Progress:
+    def _target(self) -> float:
+        """Return the gap at which the run may end."""
+        if self.limits.relative_tol == 0.0:
+            return self.limits.tol
+        first = float(self.trace.gap[0] + np.nan_to_num(self.trace.rounding[0]))
+        return max(self.limits.tol, self.limits.relative_tol * first)
+
+    def _is_recorded(self) -> bool:
+        return len(self.trace) > 0 and self.trace.last.step == self.t
+
+    def _full_evaluation(self) -> Evaluation:
+        """Return what the solver knows of the iterate, or a pass of its own tells."""
+        return self.solver.evaluate(self.problem, self.state) or self.problem.evaluate(self.state.w)
+
+    def record(self, report: Callable[[Progress], bool]) -> bool:
+        """Record the iterate where the solver knows it, report that, and return whether the user wants to stop."""
+        evaluation = self.solver.evaluate(self.problem, self.state)
+        return False if evaluation is None else report(self._record_with(evaluation))
+
+    def _record_with(self, evaluation: Evaluation) -> Progress:
         """Add a record to the trace, keep the iterate if it is the best one, and return the record."""
-        evaluation, w = self.solver.evaluate(self.problem, self.state), self.state.w
-        self.last_evaluation = evaluation
+        w, self.last_evaluation = self.state.w, evaluation
         if evaluation.is_certified:
             self.lower_bound, self.rounding = max(self.lower_bound, evaluation.lower_bound), evaluation.rounding
         elif self.problem.is_convex and evaluation.objective - evaluation.gap > self.promise:
@@ -248,8 +276,8 @@ class _Run:
         """Return the best iterate with a certificate from one fresh pass."""
         if self.checkpoint is not None:  # before the last record, which a run that goes on would not have made
             self._save()
-        if self.trace.last.step != self.t:
-            self.record()
+        if not self._is_recorded():
+            self._record_with(self._full_evaluation())
         evaluation = self.best_evaluation or self.problem.evaluate(self.best_w)
         self.lower_bound = max(self.lower_bound, evaluation.lower_bound)
         if self.promise > self.lower_bound + _WORTH * (evaluation.objective - self.lower_bound):
@@ -267,7 +295,7 @@ class _Run:
             n_lmo=self.state.lmo_calls,
             seconds=self.seconds,
             solver=solver,
-            random_iterate=getattr(self.state, "random_iterate", None),
+            random_iterate=self.state.random_iterate,
             trace=self.trace,
             state=self.state,
         )
@@ -299,7 +327,7 @@ class _Run:
     def _limit_reached(self) -> Status | None:
         if self.was_still and self.state.is_still:
             return Status.STALLED
-        if getattr(self.state, "is_done", False):  # a rule of the solver's own, which certifies nothing
+        if self.state.is_done:  # a rule of the solver's own, which certifies nothing
             return Status.SMALL_STEP
         if self.t >= self.limits.max_steps:
             return Status.MAX_STEPS
@@ -319,12 +347,22 @@ def _resolve(solver: Any, problem: Any, limits: _Limits) -> tuple[Any, str]:
         solver = solvers.by_name(solver)()
     if isinstance(solver, type):
         raise TypeError(f"solver must be an object, not a class; use {solver.__name__}(...).")
-    if not all(hasattr(solver, name) for name in ("init", "advance", "refresh", "evaluate")):
+    if not isinstance(solver, Solver):
         raise TypeError(f"solver must be a registered name or a solver object; got {solver!r}.")
-    if (reason := problem.refusal(solver)) is not None:
-        others = ", ".join(repr(name) for name, cls in solvers.REGISTERED.items() if problem.refusal(cls) is None)
-        raise TypeError(f"{type(solver).__name__} {reason}; use one of {others}.")
+    if lacks := missing(solver, problem):
+        raise TypeError(_refusal(solver, problem, lacks))
     return solver, repr(solver)
+
+
+def _refusal(solver: Any, problem: BaseProblem, lacks: list[Feature]) -> str:
+    """Return the sentence that says what a problem does not offer, what helps, and which solvers fit."""
+    wanted = " and ".join(feature.value for feature in lacks)
+    remedies = "".join(f" ({problem.remedies[feature]})" for feature in lacks if feature in problem.remedies)
+    others = ", ".join(repr(name) for name, cls in solvers.REGISTERED.items() if not missing(cls, problem))
+    return (
+        f"{type(solver).__name__} requires {wanted}, which this {type(problem).__name__} does not offer{remedies}; "
+        f"use one of {others}."
+    )
 
 
 def _feasible(problem: Any, w0: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from condgrad.linalg.names import suggestion
 from condgrad.solvers.full_pass.away_step import AwayStep
-from condgrad.solvers.full_pass.base import PassSolver
+from condgrad.solvers.full_pass.base import FullPassSolver, PassSolver
 from condgrad.solvers.full_pass.blended_pairwise import BlendedPairwise
 from condgrad.solvers.full_pass.corrective import Corrective
 from condgrad.solvers.full_pass.frank_wolfe import FrankWolfe
@@ -51,7 +51,7 @@ REGISTERED: dict[str, Any] = {
     "low-rank": LowRank,
 }
 
-__all__ = ["REGISTERED", "PassSolver", "StepSolver", "by_name", "step_solver"]
+__all__ = ["REGISTERED", "FullPassSolver", "PassSolver", "StepSolver", "by_name", "step_solver"]
 __all__ += [cls.__name__ for cls in REGISTERED.values()]
 __all__.sort()
 

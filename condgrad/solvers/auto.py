@@ -19,21 +19,22 @@ import math
 from typing import Any
 
 from condgrad import solvers
-from condgrad.problems.completion.problem import CompletionProblem
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.solvers.full_pass.taylor_model import FeatureModel, model_for, needs_few_features
 from condgrad.solvers.step_sizes import Backtracking
 
 _MOST_SECOND = 1000  # features up to which second derivatives of general terms are taken: H is d x d
 
 
-def choose(problem: Any, tol: float, relative_tol: float) -> tuple[Any, str]:
+def choose(problem: BaseProblem, tol: float, relative_tol: float) -> tuple[Any, str]:
     """Return the solver to take for a problem and its tolerances, and why."""
-    if isinstance(problem, CompletionProblem):
+    offers = problem.offers
+    if Feature.FACTORS in offers:
         return solvers.LowRank(), "factors are fitted anew after each call of the oracle"
     constraint = problem.constraint
-    if problem.has_curvature and (not problem.has_predictions or needs_few_features(problem)):
+    if Feature.CURVATURE in offers and (Feature.PREDICTIONS not in offers or needs_few_features(problem)):
         return solvers.Corrective(), "few passes, each followed by a correction of all weights"
-    if not problem.has_predictions:
+    if Feature.PREDICTIONS not in offers:
         return _choose_general(problem)
     d = problem.n_features
     first_gap = problem.gap(constraint.start(d).to_dense(d))
@@ -47,7 +48,7 @@ def choose(problem: Any, tol: float, relative_tol: float) -> tuple[Any, str]:
 
 def estimates(problem: Any, rho: float) -> dict[str, float]:
     """Return the work of each solver, in multiply-adds, to reduce the gap to the share ``rho`` of that at the start."""
-    n, d, stored = problem.n_samples, problem.n_features, problem.matrix.n_stored
+    n, d, stored = problem.n_samples, problem.n_features, problem.cost_of_pass / 2.0
     n_passes, n_steps = 5.0 - 2.0 * math.log10(rho), 3.0 / math.sqrt(rho)
     if isinstance(model_for(problem), FeatureModel):
         corrective = n_passes * (3.0 * stored + n * d * d / 8.0)
@@ -69,9 +70,9 @@ def _choose_general(problem: Any) -> tuple[Any, str]:
     """
     down = solvers.FrankWolfe(Backtracking())
     if not problem.is_convex:
-        return down, "the terms do not say is_convex, and backtracking goes down at every step"
-    if not problem.has_second_derivatives:
-        return down, "the terms have no second derivatives"
+        return down, "F is not known to be convex, and backtracking goes down at every step"
+    if not {Feature.SAMPLES, Feature.SECOND_DERIVATIVES} <= problem.offers:
+        return down, "single samples have no second derivatives"
     if problem.n_features > _MOST_SECOND:
-        return down, f"a Hessian of {problem.n_features} features is too dear"
+        return down, f"a Hessian of {problem.n_features} features is too expensive"
     return solvers.by_name("tufw")(adaptive=True), "second derivatives save passes over the terms"

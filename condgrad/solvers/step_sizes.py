@@ -7,20 +7,39 @@ returns the step gamma for iteration t = 0, 1, 2, ... on a :class:`~condgrad.pro
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from condgrad.compiled import compiled
 from condgrad.linalg.convert import as_number
-from condgrad.problems.linear import Problem
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.segment import Segment
 
 
-class StepSize:
-    """The protocol: subclass it, or bring any object with these two methods."""
+@runtime_checkable
+class LineRule(Protocol):
+    """What solvers of full passes ask of a step size."""
 
-    def begin(self, problem: Problem) -> StepSize:
+    def begin(self, problem: Any) -> Any:
+        """Return the rule for a run on ``problem``."""
+
+    def at(self, t: int, line: Segment) -> float:
+        """Return the step for iteration ``t``, at most ``line.max_step``."""
+
+
+@runtime_checkable
+class EstimateRule(Protocol):
+    """What stochastic solvers ask of a step size."""
+
+    def on_estimates(self, problem: Any, batch_size: int) -> Any:
+        """Return the rule for kernels, where only an estimate of the gradient is known."""
+
+
+class StepSize:
+    """The rules of this module; any object that is a LineRule serves solvers of full passes as well."""
+
+    def begin(self, problem: BaseProblem) -> StepSize:
         """Return the rule for a run on ``problem``."""
         return self
 
@@ -28,11 +47,11 @@ class StepSize:
         """Return the step for iteration ``t``, at most ``line.max_step``."""
         raise NotImplementedError
 
-    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
         """Return the rule for kernels, where only an estimate of the gradient is known."""
         raise TypeError(f"{type(self).__name__} needs the objective along a line; stochastic solvers cannot use it.")
 
-    def on_lines(self, problem: Problem) -> Any:
+    def on_lines(self, problem: BaseProblem) -> Any:
         """Return the rule for kernels that know F along the segment from w to a vertex (``minimiser, short_step``)."""
         return self.on_estimates(problem, problem.n_samples)
 
@@ -55,7 +74,7 @@ class OpenLoop(StepSize):
         """Return 2 / (t + 2)."""
         return min(2.0 / (t + 2.0), line.max_step)
 
-    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
         """Return the same rule for kernels."""
         return _OpenLoopInKernel()
 
@@ -79,7 +98,7 @@ class Harmonic(StepSize):
         """Return 1 / (t + 1)."""
         return min(1.0 / (t + 1.0), line.max_step)
 
-    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
         """Return the same rule for kernels."""
         return _HarmonicInKernel()
 
@@ -99,7 +118,7 @@ class SubstituteStep(StepSize):
     SubstituteStep()
     """
 
-    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
         """Return the rule for kernels."""
         return _SubstituteInKernel(problem.n_samples / batch_size)
 
@@ -126,7 +145,7 @@ class OneSampleStep(StepSize):
         as_number(n_steps, "n_steps of OneSampleStep", low=0, what="a number of at least 0")
         self.n_steps = n_steps
 
-    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
         """Return the rule for kernels."""
         return _OneSampleInKernel() if self.n_steps == 0 else _ConstantInKernel(self.n_steps ** (-2.0 / 3.0))
 
@@ -159,7 +178,7 @@ class NonConvex(StepSize):
         gamma = 1.0 / math.sqrt(self.n_steps + 1.0)
         return gamma if line is None else min(gamma, line.max_step)
 
-    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
         """Return the same rule for kernels."""
         return _ConstantInKernel(1.0 / math.sqrt(self.n_steps + 1.0))
 
@@ -194,9 +213,9 @@ class ShortStep(StepSize):
             raise ValueError(f"curvature of ShortStep must be 'predictions' or 'lipschitz'; got {curvature!r}.")
         self.curvature = curvature
 
-    def begin(self, problem: Problem) -> StepSize:
+    def begin(self, problem: BaseProblem) -> StepSize:
         """Return the rule; FW-ada's constant is computed here, once."""
-        if self.curvature == "predictions" and problem.has_predictions:
+        if self.curvature == "predictions" and Feature.PREDICTIONS in problem.offers:
             return self
         return _LipschitzShortStep(problem.smoothness())
 
@@ -204,11 +223,11 @@ class ShortStep(StepSize):
         """Return min(max_step, -slope / (L sum_i weight_i q_i^2))."""
         return line.short_step()
 
-    def on_estimates(self, problem: Problem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
         """Return min(1, gap estimate / (M diameter^2)) for kernels: the distance to s is bounded by the diameter."""
         return _ShortStepInKernel(problem.smoothness() * problem.constraint.diameter(2, problem.n_features) ** 2)
 
-    def on_lines(self, problem: Problem) -> Any:
+    def on_lines(self, problem: BaseProblem) -> Any:
         """Return the rule for kernels; FW-ada bounds the distance to s by the diameter there."""
         return _ShortStepOnLine() if self.curvature == "predictions" else self.on_estimates(problem, problem.n_samples)
 
@@ -255,7 +274,7 @@ class ExactLineSearch(StepSize):
         """Return arg min of phi over [0, max_step]."""
         return line.minimiser()
 
-    def on_lines(self, problem: Problem) -> Any:
+    def on_lines(self, problem: BaseProblem) -> Any:
         """Return the same rule for kernels."""
         return _MinimiserOnLine()
 
@@ -291,7 +310,7 @@ class Backtracking(StepSize):
         if self.eta > 1.0:
             raise ValueError(f"eta of Backtracking must be a number in (0, 1]; got {eta!r}.")
 
-    def begin(self, problem: Problem) -> StepSize:
+    def begin(self, problem: BaseProblem) -> StepSize:
         """Return a rule with an estimate of its own."""
         return _Backtracker(self.tau, self.eta)
 

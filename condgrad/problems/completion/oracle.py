@@ -26,7 +26,7 @@ class RankOne(NamedTuple):
         return Factored(-self.u[:, None], np.array([self.radius]), self.v[:, None])
 
 
-class Look(NamedTuple):
+class Answer(NamedTuple):
     """What the oracle found: its Krylov space, the best vertex, and the gap, the oracle's own error included."""
 
     lanczos: Lanczos

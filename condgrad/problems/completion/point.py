@@ -47,13 +47,13 @@ class CompletionPoint:
         self.go_to(self.problem.into_ball(W))
 
     def go_to(self, Z: Factored, biases: Biases | None = None) -> None:
-        """Go to Z, in the coordinates of the plain ball, with a guess of its biases, and look around."""
+        """Go to Z, in the coordinates of the plain ball, with a guess of its biases, and ask the oracle."""
         self.Z = Z
         self._rank = Z.rank  # when the factors were last compressed
         self.x = self.problem.values_of(Z)
         self.biases = biases if biases is not None else self.biases
         self._derive()
-        self.look()
+        self.ask_oracle()
         self.is_fresh = True  # x is that of Z itself, not followed from step to step
 
     def segment(self, **course: Any) -> CompletionSegment:
@@ -72,13 +72,13 @@ class CompletionPoint:
         else:
             self.x = self.x + gamma * line.q
         self._derive()
-        self.look()
+        self.ask_oracle()
 
-    def look(self) -> None:
+    def ask_oracle(self) -> None:
         """Ask the oracle: the best vertex and the gap."""
         # A stream of its own for each call: the bound of the norm needs a start that nothing depends on yet.
         rng = np.random.default_rng([self.problem.n_samples, self.lmo_calls])
-        self.lanczos, self.s, self.gap = self.problem.look(self.alpha, self.x, rng, self._guess)
+        self.lanczos, self.s, self.gap = self.problem.ask_oracle(self.alpha, self.x, rng, self._guess)
         self._earlier_guess = self._guess
         self._guess = self.s.v
         self.lmo_calls += 1
@@ -97,7 +97,7 @@ class CompletionPoint:
         Only what comes from a fresh look is certified.
         """
         if self.is_fresh:
-            return self.problem.certified(self.w, self.x, self.biases, self.gap, self.s)
+            return self.problem.certified_at(self.w, self.x, self.biases, self.gap, self.s)
         return Evaluation(self.objective(), self.alpha, self.gap, self.s, self.biases)
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -120,7 +120,7 @@ class CompletionPoint:
         self.alpha = outer.derivatives(self.problem.samples, self.p, 0.0)
         self._guess = arrays.get("guess")
         self.lmo_calls -= 1
-        self.look()
+        self.ask_oracle()
 
     def _derive(self) -> None:
         self.biases = self.problem.best_biases(self.x, self.biases)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,15 +13,18 @@ from condgrad.constraints import NuclearBall
 from condgrad.linalg import convert
 from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored
+from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
 from condgrad.problems import samples as outer
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.completion.biases import Biases, best_biases, check_biases
-from condgrad.problems.completion.oracle import Look, RankOne
+from condgrad.problems.completion.oracle import Answer, RankOne
 from condgrad.problems.completion.point import CompletionPoint
 from condgrad.problems.completion.steps import EntrySum, FactoredVector, Identity
 from condgrad.problems.evaluation import Evaluation, certify
 from condgrad.problems.linear import check_loss
+from condgrad.problems.look import Look
 
 _STEPS = 10  # of Lanczos between two looks at its bound
 _MOST_STEPS = 300
@@ -30,7 +33,7 @@ _CERTIFIED = 0.01  # the same for a certificate
 _LANCZOS = 1000  # products that a step of Lanczos may add to the sums over the entries
 
 
-class CompletionProblem:
+class CompletionProblem(BaseProblem):
     r"""Minimise over matrices W in a nuclear-norm ball the mean loss F(W) = (1/n) sum_t f(W[i_t, j_t], y_t).
 
     W is kept in factors (:class:`~condgrad.linalg.factored.Factored`), and memory is of the order of the observed
@@ -65,8 +68,9 @@ class CompletionProblem:
            [2., 4.]]))
     """
 
-    has_predictions = False  # x_i'w, which most solvers work with
-    has_intercept = False  # free terms are biases here
+    remedies: ClassVar = {
+        Feature.PREDICTIONS: "batches of entries cannot follow free biases; biases=False leaves them out"
+    }
 
     def __init__(
         self,
@@ -92,6 +96,9 @@ class CompletionProblem:
         if biases:
             check_biases(loss, y[weight > 0.0])
         self.has_biases = bool(biases)
+        self.offers = frozenset({Feature.LOOK, Feature.POINT, Feature.FACTORS})
+        if not self.has_biases:
+            self.offers |= {Feature.PREDICTIONS}
         self.loss = loss
         self.entries = Entries(rows, columns, self.shape)
         order = self.entries.sorting
@@ -125,11 +132,10 @@ class CompletionProblem:
         """Whether steps can run inside kernels: with this oracle they cannot."""
         return False
 
-    def refusal(self, solver: Any) -> str | None:
-        """Return why a solver does not fit this problem, or None where it does."""
-        if self.has_biases and hasattr(solver, "gradients_per_sample"):
-            return "works with batches of entries, which cannot follow free biases (biases=False leaves them out)"
-        return None if getattr(solver, "takes_factors", False) else "does not work with matrices in factors"
+    @property
+    def is_quadratic(self) -> bool:  # type: ignore[override]
+        """Whether the curvature of F is the same everywhere, as for quadratic losses."""
+        return bool(self.loss.is_quadratic)
 
     def start(self) -> tuple[Factored, list]:
         """Return where solvers start: the zero matrix, without vertices."""
@@ -139,10 +145,6 @@ class CompletionProblem:
         """Return F(W)."""
         return outer.value(self.samples, self.predict(*self._at(W)), 0.0)
 
-    def gap(self, W: Any) -> float:
-        """Return the Frank-Wolfe gap, an upper bound of it up to a probability of 1e-10."""
-        return self.evaluate(W).gap
-
     def gradient(self, W: Any) -> Any:
         """Return the gradient of F at W, a sparse matrix."""
         import scipy.sparse
@@ -151,15 +153,18 @@ class CompletionProblem:
         side = self.entries.by_row
         return scipy.sparse.csr_matrix((alpha, side.others, side.indptr), shape=self.shape)
 
-    def evaluate(self, W: Any) -> Evaluation:
-        """Return objective, gradient at the entries, gap, vertex and biases at W."""
-        W = self.as_iterate(W, "W")
+    def look(self, w: Any) -> Look:
+        """Make a pass at W: objective, gradient at the entries, gap, vertex and biases.
+
+        The gap is an upper bound of the Frank-Wolfe gap, up to a probability of 1e-10.
+        """
+        W = self.as_iterate(w, "W")
         x, biases = self._at(W)
         alpha = outer.derivatives(self.samples, self.predict(x, biases), 0.0)
-        look = self.look(alpha, x, np.random.default_rng(self.n_samples), accuracy=_CERTIFIED)
-        return self.certified(W, x, biases, look.gap, look.vertex)
+        answer = self.ask_oracle(alpha, x, np.random.default_rng(self.n_samples), accuracy=_CERTIFIED)
+        return Look(self.certified_at(W, x, biases, answer.gap, answer.vertex))
 
-    def certified(self, W: Factored, x: np.ndarray, biases: Biases | None, gap: float, s: RankOne) -> Evaluation:
+    def certified_at(self, W: Factored, x: np.ndarray, biases: Biases | None, gap: float, s: RankOne) -> Evaluation:
         """Return the evaluation at W for values x at the entries, biases, gap and vertex that were computed afresh."""
         p = self.predict(x, biases)
         seen = outer.expand(self.samples, p, 0.0)
@@ -273,14 +278,14 @@ class CompletionProblem:
                 start = best_biases(self.samples._replace(loss=losses.by_name("squared")), self.entries, x, start)
         return best_biases(self.samples, self.entries, x, start)
 
-    def look(
+    def ask_oracle(
         self,
         alpha: np.ndarray,
         x: np.ndarray,
         rng: np.random.Generator,
         guess: np.ndarray | None = None,
         accuracy: float = _ACCURACY,
-    ) -> Look:
+    ) -> Answer:
         """Return the best vertex for the gradient with the entries ``alpha`` at a W with the values x there.
 
         Lanczos steps are made until at most the share ``accuracy`` of the gap is due to the oracle itself.
@@ -294,7 +299,7 @@ class CompletionProblem:
             is_good = error <= max(accuracy * gap, 1e-12 * abs(along))  # 1e-12 of its parts: rounding
             if is_good or lanczos.is_exhausted or lanczos.n_steps >= _MOST_STEPS:
                 break
-        return Look(lanczos, self.best_of(lanczos, error), gap)
+        return Answer(lanczos, self.best_of(lanczos, error), gap)
 
     def lanczos(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Lanczos:
         """Return a search for the singular vectors of the gradient, in the coordinates of the plain ball."""
@@ -323,9 +328,9 @@ class CompletionProblem:
         """Return the vertex at the observed entries."""
         return self.values_of(s.as_factored())
 
-    def definition(self) -> tuple[Any, ...]:
+    def fingerprint(self) -> str:
         """Return all that defines the problem, for a checkpoint to know it by."""
-        return self.shape, tuple(self.entries.by_row), self.samples, self.constraint, self.has_biases
+        return fingerprint_of((self.shape, tuple(self.entries.by_row), self.samples, self.constraint, self.has_biases))
 
     def _at(self, W: Any) -> tuple[np.ndarray, Biases | None]:
         W = self.as_iterate(W, "W")

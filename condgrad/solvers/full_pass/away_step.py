@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from condgrad.problems.linear import Problem
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.segment import away_from, towards
-from condgrad.solvers.full_pass.base import PassSolver, State
+from condgrad.solvers.full_pass.base import PassSolver, PointState
 
 
 class AwayStep(PassSolver):
@@ -30,9 +30,10 @@ class AwayStep(PassSolver):
     array([2.])
     """
 
-    needs_atoms = True
+    requires = PassSolver.requires | {Feature.VERTICES}
+    keeps_atoms = True
 
-    def step(self, problem: Problem, state: State, t: int) -> None:
+    def step(self, problem: BaseProblem, state: PointState, t: int) -> None:
         """Make one step towards s or away from v."""
         point, active = state.point, state.active
         products = active.inner_products(point.r)

@@ -1,4 +1,4 @@
-"""What every solver answers to the loop, and what solvers of full passes share."""
+"""What solvers of full passes share: a step for each advance, and for most of them a point that moves along lines."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 
 from condgrad.problems.active_set import ActiveSet
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
-from condgrad.problems.linear import Problem
-from condgrad.solvers.step_sizes import ExactLineSearch, StepSize
+from condgrad.solvers.base import State
+from condgrad.solvers.step_sizes import ExactLineSearch, LineRule
 
 
-class State:
-    """Where a solver of full passes stands: its point, its step size rule, its active set where it keeps one."""
+class PointState(State):
+    """A point that moves along lines, its step size rule, and its active set where the solver keeps one."""
 
-    deadline = np.inf  # by time.perf_counter: what takes long within a step may end there
-
-    def __init__(self, point: Any, rule: StepSize, active: Any = None) -> None:
+    def __init__(self, point: Any, rule: LineRule, active: Any = None) -> None:
         self.point = point
         self.rule = rule
         self.active = active  # None for a solver that keeps none
@@ -33,22 +32,17 @@ class State:
         return self.point.gap
 
     @property
-    def gap_estimate(self) -> float:
-        """The gap on which to ask for a certificate."""
-        return self.point.gap
-
-    @property
-    def is_still(self) -> bool:
+    def is_still(self) -> bool:  # type: ignore[override]
         """Whether the last step left the iterate where it was."""
         return self.point.is_still
 
     @property
-    def gradient_evaluations(self) -> int:
+    def gradient_evaluations(self) -> int:  # type: ignore[override]
         """How many gradients of single samples were taken so far."""
         return self.point.gradient_evaluations
 
     @property
-    def lmo_calls(self) -> int:
+    def lmo_calls(self) -> int:  # type: ignore[override]
         """How many times the oracle was asked so far."""
         return self.point.lmo_calls
 
@@ -71,53 +65,55 @@ class State:
         return [name for name in vars(self.rule) if name.startswith("_")]
 
 
-class PassSolver:
-    """A solver whose step sees the gradient of the whole objective.
+class FullPassSolver:
+    """A solver whose step sees the gradient of the whole objective."""
+
+    requires: frozenset[Feature]
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({settings})"
+
+    def step(self, problem: Any, state: Any, t: int) -> None:
+        """Make iteration ``t`` = 0, 1, 2, ...: the algorithm itself."""
+        raise NotImplementedError
+
+    def advance(self, problem: Any, state: Any, t: int, max_steps: float, max_epochs: float) -> int:
+        """Make one step and return how many were made: a full pass is long enough for the loop to look after it."""
+        self.step(problem, state, t)
+        return 1
+
+
+class PassSolver(FullPassSolver):
+    """A solver whose iterate is a point that moves along lines.
 
     Parameters
     ----------
     step_size : a rule of :mod:`condgrad.step_sizes`
     """
 
-    needs_atoms = False  # whether it keeps an active set
-    needs_predictions = False  # whether it works with predictions x_i'w, which a GeneralProblem does not have
-    takes_factors = False  # whether it works with matrices in factors, the iterates of a CompletionProblem
-    needs_factors = False  # whether it works with nothing else
+    requires = frozenset({Feature.LOOK, Feature.POINT})
+    keeps_atoms = False  # whether it keeps an active set, which takes a problem that offers VERTICES
 
-    def __init__(self, step_size: StepSize | None = None) -> None:
+    def __init__(self, step_size: LineRule | None = None) -> None:
         self.step_size = ExactLineSearch() if step_size is None else step_size
-        if not (hasattr(self.step_size, "begin") and hasattr(self.step_size, "at")):
-            raise TypeError(
-                f"step_size must be a rule of condgrad.solvers.step_sizes such as OpenLoop(); got {step_size!r}."
-            )
+        if not isinstance(self.step_size, LineRule):
+            raise TypeError(f"step_size must be a rule of condgrad.step_sizes such as OpenLoop(); got {step_size!r}.")
 
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
-        return f"{type(self).__name__}({settings})"
-
-    def init(self, problem: Problem, w0: np.ndarray | None, random_state: Any = None) -> Any:
+    def init(self, problem: BaseProblem, w0: Any, random_state: Any = None) -> Any:
         """Return the state at ``w0``, or at the set's own start; nothing here is random."""
         if w0 is None:
             w0, parts = problem.start()
-        elif self.needs_atoms:
+        elif self.keeps_atoms:
             parts = problem.constraint.decompose(w0)
-        active = ActiveSet(parts) if self.needs_atoms else None
-        return State(problem.point(w0), self.step_size.begin(problem), active)
+        active = ActiveSet(parts) if self.keeps_atoms else None
+        return PointState(problem.point(w0), self.step_size.begin(problem), active)
 
-    def step(self, problem: Problem, state: Any, t: int) -> None:
-        """Make iteration ``t`` = 0, 1, 2, ...: the algorithm itself."""
-        raise NotImplementedError
-
-    def advance(self, problem: Problem, state: Any, t: int, max_steps: float, max_epochs: float) -> int:
-        """Make one step and return how many were made: a full pass is long enough for the loop to look after it."""
-        self.step(problem, state, t)
-        return 1
-
-    def refresh(self, problem: Problem, state: State) -> None:
+    def refresh(self, problem: BaseProblem, state: PointState) -> None:
         """Compute all that is kept anew: called when rounding has pulled the state away from the truth."""
         w = state.w if state.active is None else state.active.combination(problem.n_features)
         state.point.reset(w)
 
-    def evaluate(self, problem: Problem, state: State) -> Evaluation:
+    def evaluate(self, problem: BaseProblem, state: PointState) -> Evaluation:
         """Return what is known of the iterate."""
         return state.point.evaluate()

@@ -8,10 +8,10 @@ import numpy as np
 
 from condgrad.constraints import Atom
 from condgrad.problems.active_set import ActiveSet
-from condgrad.problems.linear import Problem
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.point import Point
 from condgrad.problems.segment import between, towards
-from condgrad.solvers.full_pass.base import PassSolver, State
+from condgrad.solvers.full_pass.base import PassSolver, PointState
 from condgrad.solvers.step_sizes import StepSize
 
 
@@ -45,13 +45,14 @@ class BlendedPairwise(PassSolver):
     array([2.])
     """
 
-    needs_atoms = True
+    requires = PassSolver.requires | {Feature.VERTICES}
+    keeps_atoms = True
 
     def __init__(self, step_size: StepSize | None = None, lazy: bool = True) -> None:
         super().__init__(step_size)
         self.lazy = lazy
 
-    def init(self, problem: Problem, w0: np.ndarray | None, random_state: Any = None) -> Any:
+    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: Any = None) -> Any:
         """Return the state at ``w0``; Phi starts at half the first gap."""
         state = super().init(problem, w0)
         is_atomic = problem.constraint.vertex is Atom and state.point.knows_atoms(state.active)
@@ -59,7 +60,7 @@ class BlendedPairwise(PassSolver):
         phi = state.point.gap / 2 if is_lazy else None
         return BlendedState(state.point, state.rule, state.active, phi)
 
-    def step(self, problem: Problem, state: BlendedState, t: int) -> None:
+    def step(self, problem: BaseProblem, state: BlendedState, t: int) -> None:
         """Make one step among the atoms, or one towards s."""
         point, active = state.point, state.active
         is_lazy = state.phi is not None
@@ -67,7 +68,7 @@ class BlendedPairwise(PassSolver):
             products = point.atom_products(active)
             if products.max() - products.min() >= state.phi:
                 return self._step_among_atoms(state, products, t)
-            point.look()
+            point.ask_oracle()
             if point.gap < state.phi / 2:
                 # The paper halves Phi once an iteration and stays at w meanwhile. The gap is known here and tells where
                 # the halving ends, so the iteration goes on with a step.
@@ -78,7 +79,7 @@ class BlendedPairwise(PassSolver):
         line = towards(point, point.s, point.gap)  # no atom is left behind: the new one joins them
         gamma = state.rule.at(t, line)
         active.step_towards(point.s, gamma)
-        point.move(line, gamma, look=not is_lazy)
+        point.move(line, gamma, asks=not is_lazy)
 
     def _step_among_atoms(self, state: BlendedState, products: np.ndarray, t: int) -> None:
         point, active = state.point, state.active
@@ -87,10 +88,10 @@ class BlendedPairwise(PassSolver):
         line = between(point, active.vertex(k), active.vertex(best), slope, float(active.weights[k]))
         gamma = state.rule.at(t, line)
         active.step_between(k, active.vertex(best), gamma, line.max_step)
-        point.move(line, gamma, look=state.phi is None)
+        point.move(line, gamma, asks=state.phi is None)
 
 
-class BlendedState(State):
+class BlendedState(PointState):
     """The state of a pass solver with the estimate Phi of the gap; None where the run is not lazy."""
 
     def __init__(self, point: Point, rule: StepSize, active: ActiveSet, phi: Any) -> None:

@@ -7,82 +7,89 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.problems.evaluation import Evaluation, Wanted
-from condgrad.problems.linear import Problem
+from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.evaluation import Evaluation
+from condgrad.problems.look import Look
+from condgrad.solvers.base import State
+from condgrad.solvers.full_pass.base import FullPassSolver
 from condgrad.solvers.full_pass.taylor_model import model_for
 
-_SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "thinning", "first_objective", "rows_per_atom")
+_SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "n_rows", "first_objective", "rows_per_atom", "last_gap")
 _SUFFICIENT = 1e-4  # of the decrease that the slope promises: Armijo's rule
 _SMALL = 4000  # samples that a first rough answer is sought for
 _WIDENING = 8  # how many times more samples a rough answer is refined on
 _FEW_ROWS = 30  # per atom, for a first estimate of the curvature
-_FAST = 0.1  # of the gap by a pass: where it shrinks so much, the curvature need not be computed again
+_FAST = 0.1  # keep the curvature while a pass shrinks the gap below this fraction of the last one
 _CONTRACTION = 0.3  # of the gap by a pass: where it shrinks less, the curvature should be more exact
 
 
-class CorrectiveState:
-    """w as a combination of atoms with weights x, and what the last pass told about it."""
+class CorrectiveState(State):
+    """w as a combination of atoms with weights x, the last look at it, and what is known of the curvature there."""
 
-    deadline = np.inf  # by time.perf_counter: steps are cut short there
-
-    def __init__(self, problem: Problem, w0: np.ndarray | None) -> None:
+    def __init__(self, problem: BaseProblem, w0: np.ndarray | None) -> None:
         self.problem = problem
         self.model = model_for(problem)
         self.gradient_evaluations = 0
         self.lmo_calls = 0
         self.is_still = False
         self.rows_per_atom = _FEW_ROWS
-        self.see(_first_thinning(problem) if w0 is None else 1)
+        self.see(_SMALL if w0 is None else problem.n_samples)
         atoms, x = self.model.start(w0)
-        self.look(atoms, x, np.inf)
-        self.first_objective = self.evaluation.objective
+        self.arrive(atoms, x, self.look_at(atoms, x))
+        self.first_objective = self.look.objective
 
-    def see(self, thinning: int) -> None:
-        """Make passes over one sample in ``thinning`` from now on."""
-        self.thinning = thinning
-        self.part = self.problem.thinned(thinning)
-        self.curvature: np.ndarray | None = None  # on the atoms
+    @property
+    def w(self) -> np.ndarray:
+        """The iterate."""
+        return self._w
 
-    def look(self, atoms: Any, x: np.ndarray, limit: float) -> Evaluation | None:
-        """Make a pass at w = sum_k x_k v_k; go there if F is at most ``limit``, else return what the pass told."""
-        kept = self.model.kept(atoms, x)
-        w = atoms.combination(x, self.problem.n_features)
+    def see(self, n_rows: int) -> None:
+        """Make passes over about ``n_rows`` of the samples from now on, or over all where they make no problem."""
+        part = self.problem.part(n_rows)
+        self.part = self.problem if part is None else part
+        self.n_rows = self.problem.n_samples if self.part is self.problem else n_rows
+        self.last_gap = np.inf  # of the last pass over these samples
+        self.known: np.ndarray | None = None  # of the curvature on the first atoms
 
-        def choose(objective: float, r: np.ndarray, gap: float) -> Wanted | None:
-            if objective > limit:
-                return None  # the step was too long: no curvature is needed here
-            chosen = atoms.select(kept)
-            self.model.enter(chosen, x[kept], r, gap)
-            # A quadratic loss has one Gram matrix, found a few columns at a time. Other curvatures serve on as long as
-            # they lead on fast.
-            serves_on = len(chosen) == np.count_nonzero(kept) and gap <= _FAST * self.last_gap
-            if self.curvature is not None and (self.problem.loss.is_quadratic or serves_on):
-                return Wanted(chosen, known=self.curvature[np.ix_(kept, kept)])
-            return Wanted(chosen, n_rows=self.rows_needed(len(chosen)))
+    @property
+    def sees_all(self) -> bool:
+        """Whether passes go over all samples."""
+        return self.part is self.problem
 
-        evaluation = self.part.evaluate(w, choose)
+    def look_at(self, atoms: Any, x: np.ndarray) -> Look:
+        """Make a pass at w = sum_k x_k v_k."""
         self.gradient_evaluations += self.part.n_samples
         self.lmo_calls += 1
-        if evaluation.atoms is None:
-            return evaluation
-        self.w, self.evaluation, self.atoms, self.curvature = w, evaluation, evaluation.atoms, evaluation.curvature
-        self.x = np.zeros(len(self.atoms))
-        self.x[: np.count_nonzero(kept)] = x[kept]
-        return None
+        return self.part.look(atoms.combination(x, self.problem.n_features))
 
-    def rows_needed(self, n_atoms: int) -> float:
-        """Return the number of samples from which to estimate the curvature."""
-        return np.inf if self.problem.loss.is_quadratic else self.rows_per_atom * max(20, n_atoms)
+    def arrive(self, atoms: Any, x: np.ndarray, look: Look) -> None:
+        """Go to w = sum_k x_k v_k, where a look was taken; add the vertices that it finds promising."""
+        kept = self.model.kept(atoms, x)
+        self.atoms, n_kept = atoms.select(kept), int(np.count_nonzero(kept))
+        self.model.enter(self.atoms, x[kept], look.gradient, look.gap)
+        # A quadratic F has one Hessian, found a few columns at a time. Other curvatures serve on as long as they lead
+        # on fast, and no atom is new.
+        serves_on = len(self.atoms) == n_kept and look.gap <= _FAST * self.last_gap
+        is_known = self.known is not None and (self.problem.is_quadratic or serves_on)
+        self.known = self.known[np.ix_(kept, kept)] if is_known and self.known is not None else None
+        self._w, self.look, self.last_gap = atoms.combination(x, self.problem.n_features), look, look.gap
+        self.x = np.append(x[kept], np.zeros(len(self.atoms) - n_kept))
+
+    def curvature(self) -> np.ndarray:
+        """Return the curvature of F at w on the atoms."""
+        if self.known is None or self.known.shape[0] < len(self.atoms):
+            self.known = self.look.curvature(self.atoms, self.known, self.rows_needed)
+        return self.known
+
+    @property
+    def rows_needed(self) -> float:
+        """The number of samples from which to estimate the curvature."""
+        return np.inf if self.problem.is_quadratic else self.rows_per_atom * max(20, len(self.atoms))
 
     @property
     def is_estimate(self) -> bool:
         """Whether the curvature comes from some of the samples that are seen."""
-        return self.rows_needed(len(self.atoms)) < self.part.n_samples
-
-    @property
-    def last_gap(self) -> float:
-        """The gap of the last pass over the samples that are seen now."""
-        return np.inf if self.curvature is None else self.evaluation.gap
+        return self.rows_needed < self.part.n_samples
 
     @property
     def noise(self) -> float:
@@ -90,34 +97,32 @@ class CorrectiveState:
 
         That of m samples with k nonzero weights lies about k / m above, in units of a typical loss.
         """
-        scale = max(abs(self.evaluation.objective), self.first_objective - self.evaluation.objective)
+        scale = max(abs(self.look.objective), self.first_objective - self.look.objective)
         return scale * np.count_nonzero(self.x) / self.part.n_samples
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all that decides the rest of the run, as numbers and as arrays."""
-        assert self.curvature is not None
-        arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()}
-        return {name: getattr(self, name) for name in _SAVED}, arrays | {"x": self.x, "curvature": self.curvature}
+        arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
+        known = {} if self.known is None else {"curvature": self.known}
+        return {name: getattr(self, name) for name in _SAVED}, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Go back to a snapshot; a pass tells again what is not in it."""
+        self.see(numbers["n_rows"])
         for name in _SAVED:
             setattr(self, name, numbers[name])
-        self.see(self.thinning)
         self.atoms, self.x = type(self.atoms).from_arrays(arrays), arrays["x"]
-        self.curvature = arrays["curvature"]
-        self.w = self.atoms.combination(self.x, self.problem.n_features)
-        self.evaluation = self.part.evaluate(self.w)
+        self.known = arrays.get("curvature")
+        self._w = self.atoms.combination(self.x, self.problem.n_features)
+        self.look = self.part.look(self._w)
 
     @property
     def known_gap(self) -> float:
         """The exact gap at w, once all samples are seen."""
-        return self.evaluation.gap if self.thinning == 1 else np.inf
-
-    gap_estimate = known_gap
+        return self.look.gap if self.sees_all else np.inf
 
 
-class Corrective:
+class Corrective(FullPassSolver):
     r"""Frank-Wolfe on Taylor models: one pass over the data, then a correction of all weights at once.
 
     A pass at w gives F, its gradient r and its curvature H on the atoms of w and on several new vertices. Between
@@ -128,7 +133,7 @@ class Corrective:
     For a quadratic loss H is exact, and each of its entries is computed once. Gaps of 1e-9 take 4 to 10 full passes.
 
     Any loss with second derivatives (negative curvature of a non-convex one counts as zero), any set with vertices.
-    It meets the data through ``problem.evaluate(w, atoms)`` alone, of the problem or of a thinned one.
+    It meets the data through ``problem.look(w)`` alone, of the problem or of a part of it.
 
     References
     ----------
@@ -142,58 +147,45 @@ class Corrective:
     array([2.])
     """
 
-    needs_curvature = True  # of the problem, on atoms
+    requires = frozenset({Feature.LOOK, Feature.CURVATURE, Feature.VERTICES})
 
-    def __repr__(self) -> str:
-        return "Corrective()"
-
-    def init(self, problem: Problem, w0: np.ndarray | None, random_state: Any = None) -> CorrectiveState:
+    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: Any = None) -> CorrectiveState:
         """Return the state at ``w0``, at the origin where the set has it, or at the set's own start."""
         return CorrectiveState(problem, w0)
 
-    def step(self, problem: Problem, state: CorrectiveState, t: int) -> None:
+    def step(self, problem: BaseProblem, state: CorrectiveState, t: int) -> None:
         """Minimise the Taylor model over the hull of the atoms, and make a pass where it leads to."""
-        before = state.evaluation
-        slopes = state.atoms.inner_products(before.gradient)
-        tol = min(0.1, 2.0 * before.gap)
-        x = state.model.minimise(
-            state.atoms, slopes, state.curvature, state.x, tol, is_estimate=state.is_estimate, deadline=state.deadline
+        before, atoms, x = state.look, state.atoms, state.x
+        slopes = atoms.inner_products(before.gradient)  # <r, v_k>
+        H = state.curvature()  # <v_k, H v_l>
+        z = state.model.minimise(
+            atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=state.is_estimate, deadline=state.deadline
         )
-        direction = x - state.x
+        direction = z - x
         slope = min(0.0, float(slopes @ direction))  # close to the optimum it is lost in rounding, and the gap is not
-        if state.thinning > 1 and (state.is_still or -slope <= state.noise):  # see more samples
-            state.see(max(1, state.thinning // _WIDENING))
-            state.look(state.atoms, x, np.inf)
+        if not state.sees_all and (state.is_still or -slope <= state.noise):  # see more samples
+            state.see(_WIDENING * state.n_rows)
+            state.arrive(atoms, z, state.look_at(atoms, z))
             state.is_still = False
             return
         rounding = 1e-13 * abs(before.objective)
-        gamma, state.is_still = 1.0, True
+        gamma, state.is_still = 1.0, time.perf_counter() < state.deadline
         while direction.any() and gamma > 1e-10 and time.perf_counter() < state.deadline:
-            target = before.objective + _SUFFICIENT * gamma * slope + rounding
-            beyond = state.look(state.atoms, state.x + gamma * direction, target)
-            if beyond is None:
+            look = state.look_at(atoms, x + gamma * direction)
+            if look.objective <= before.objective + _SUFFICIENT * gamma * slope + rounding:
+                state.arrive(atoms, x + gamma * direction, look)
                 state.is_still = False
                 break
-            gamma *= _cut(slope, float(state.atoms.inner_products(beyond.gradient) @ direction))
-        if state.thinning == 1 and state.evaluation.gap > _CONTRACTION * before.gap:
+            gamma *= _cut(slope, float(atoms.inner_products(look.gradient) @ direction))
+        if state.sees_all and state.look.gap > _CONTRACTION * before.gap:
             state.rows_per_atom *= 4
 
-    def advance(self, problem: Problem, state: CorrectiveState, t: int, max_steps: float, max_epochs: float) -> int:
-        """Make one step."""
-        self.step(problem, state, t)
-        return 1
-
-    def refresh(self, problem: Problem, state: CorrectiveState) -> None:
+    def refresh(self, problem: BaseProblem, state: CorrectiveState) -> None:
         """Do nothing: every pass is a fresh one."""
 
-    def evaluate(self, problem: Problem, state: CorrectiveState) -> Evaluation:
-        """Return what the last pass told, or a pass over all samples tells."""
-        return state.evaluation if state.thinning == 1 else problem.evaluate(state.w)
-
-
-def _first_thinning(problem: Problem) -> int:
-    thinning = max(1, problem.n_samples // _SMALL)
-    return thinning if problem.can_be_thinned(thinning) else 1
+    def evaluate(self, problem: BaseProblem, state: CorrectiveState) -> Evaluation | None:
+        """Return what the last pass told; None while passes go over some of the samples."""
+        return state.look.evaluation if state.sees_all else None
 
 
 def _cut(slope: float, slope_beyond: float) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from condgrad.problems.linear import Problem
+from condgrad.problems.base import BaseProblem
 from condgrad.problems.segment import towards
-from condgrad.solvers.full_pass.base import PassSolver, State
+from condgrad.solvers.full_pass.base import PassSolver, PointState
 
 
 class FrankWolfe(PassSolver):
@@ -30,9 +30,7 @@ class FrankWolfe(PassSolver):
     array([2.])
     """
 
-    takes_factors = True
-
-    def step(self, problem: Problem, state: State, t: int) -> None:
+    def step(self, problem: BaseProblem, state: PointState, t: int) -> None:
         """Make one Frank-Wolfe step."""
         point = state.point
         line = towards(point, point.s, point.gap)  # s = LMO(grad F(w)), gap = <grad F(w), w - s>

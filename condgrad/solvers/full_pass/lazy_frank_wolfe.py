@@ -9,9 +9,9 @@ import numpy as np
 from condgrad.constraints import Atom
 from condgrad.linalg.convert import as_number
 from condgrad.problems.active_set import AtomStack, VertexStack
-from condgrad.problems.linear import Problem
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.segment import towards
-from condgrad.solvers.full_pass.base import PassSolver, State
+from condgrad.solvers.full_pass.base import PassSolver, PointState
 from condgrad.solvers.step_sizes import StepSize
 
 
@@ -41,17 +41,19 @@ class LazyFrankWolfe(PassSolver):
     array([2.])
     """
 
+    requires = PassSolver.requires | {Feature.VERTICES}
+
     def __init__(self, step_size: StepSize | None = None, accuracy: float = 2.0) -> None:
         super().__init__(step_size)
         self.accuracy = as_number(accuracy, "accuracy of LazyFrankWolfe", low=1.0, what="a number of at least 1")
 
-    def init(self, problem: Problem, w0: np.ndarray | None, random_state: Any = None) -> LazyState:
+    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: Any = None) -> LazyState:
         """Return the state at ``w0``; Phi starts at half the first gap."""
         state = super().init(problem, w0)
         seen = AtomStack() if problem.constraint.vertex is Atom else VertexStack()
         return LazyState(state.point, state.rule, state.point.gap / 2, seen)
 
-    def step(self, problem: Problem, state: LazyState, t: int) -> None:
+    def step(self, problem: BaseProblem, state: LazyState, t: int) -> None:
         """Move towards a vertex that is good enough, or find that there is none."""
         point, seen = state.point, state.seen
         point.differentiate()  # grad F(w), without a call of the oracle
@@ -60,7 +62,7 @@ class LazyFrankWolfe(PassSolver):
         v, gap = seen.vertex(k), float(gaps[k])
         if gap < state.phi / self.accuracy:  # none is good enough
             if point.gap == np.inf:  # not known: the oracle has not been asked at this w
-                point.look()
+                point.ask_oracle()
             if point.gap < state.phi / self.accuracy:
                 # The box halves Phi once an iteration, without moving, until it is low enough. The gap is known here
                 # and tells where that ends, so the iteration goes on with the step.
@@ -69,10 +71,10 @@ class LazyFrankWolfe(PassSolver):
             state.keep(v)
         line = towards(point, v, gap)
         gamma = state.rule.at(t, line)
-        point.move(line, gamma, look=False)
+        point.move(line, gamma, asks=False)
 
 
-class LazyState(State):
+class LazyState(PointState):
     """The state of a pass solver with the estimate Phi of the gap and the vertices that the oracle has returned."""
 
     def __init__(self, point: Any, rule: StepSize, phi: float, seen: Any) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.support import support_of
 from condgrad.problems import samples as outer
+from condgrad.problems.base import Feature
 from condgrad.problems.completion.factor_fit import FactorFit
 from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.segment import towards
-from condgrad.solvers.full_pass.base import PassSolver, State
+from condgrad.solvers.full_pass.base import PassSolver, PointState
 
 _FEW = 10  # new directions a step may always add; it may also double the rank
 _ABOVE = 1e-3  # of the multiplier: how much larger a singular value of the gradient must be for its direction to enter
@@ -54,8 +55,7 @@ class LowRank(PassSolver):
     1
     """
 
-    takes_factors = True
-    needs_factors = True
+    requires = PassSolver.requires | {Feature.FACTORS}
 
     def __init__(self, sweeps: int = 2) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class LowRank(PassSolver):
     def __repr__(self) -> str:
         return f"LowRank(sweeps={self.sweeps})"
 
-    def step(self, problem: Any, state: State, t: int) -> None:
+    def step(self, problem: Any, state: PointState, t: int) -> None:
         """Propose a fit in enlarged factors; take it where it is no worse than a Frank-Wolfe step."""
         point = state.point
         line = towards(point, point.s, point.gap)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from condgrad.problems.linear import Problem
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.segment import between
-from condgrad.solvers.full_pass.base import PassSolver, State
+from condgrad.solvers.full_pass.base import PassSolver, PointState
 
 
 class Pairwise(PassSolver):
@@ -31,9 +31,10 @@ class Pairwise(PassSolver):
     array([2.])
     """
 
-    needs_atoms = True
+    requires = PassSolver.requires | {Feature.VERTICES}
+    keeps_atoms = True
 
-    def step(self, problem: Problem, state: State, t: int) -> None:
+    def step(self, problem: BaseProblem, state: PointState, t: int) -> None:
         """Hand weight from v to s."""
         point, active = state.point, state.active
         products = active.inner_products(point.r)

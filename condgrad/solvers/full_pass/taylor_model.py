@@ -12,8 +12,8 @@ from condgrad.compiled import kernel
 from condgrad.constraints import Atom, best_vertex
 from condgrad.linalg.vectors import inner, product
 from condgrad.problems.active_set import AtomStack, VertexStack, stack
+from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import gap_at
-from condgrad.problems.linear import Problem
 from condgrad.solvers.full_pass.face import minimise_on_face
 
 _MARGIN = 0.1  # by how much, relative to the mean of the atoms, a new vertex may be worse and enter all the same
@@ -27,23 +27,23 @@ _MOST_WORK = 20_000  # multiplications an atom, that is about 7,000 steps
 _MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms may have this many in play
 
 
-def model_for(problem: Problem) -> Any:
+def model_for(problem: BaseProblem) -> Any:
     """Return the kind of model that suits the constraint set."""
     return FeatureModel(problem) if _is_restricted(problem) else HullModel(problem)
 
 
-def needs_few_features(problem: Problem) -> bool:
+def needs_few_features(problem: BaseProblem) -> bool:
     """Tell whether few features are in play at a time: those of some atoms, or of some groups."""
     return problem.constraint.vertex is Atom or (_is_restricted(problem) and _has_blocks(problem))
 
 
-def _is_restricted(problem: Problem) -> bool:
+def _is_restricted(problem: BaseProblem) -> bool:
     constraint, d = problem.constraint, problem.n_features
     is_narrow = d <= _MOST_FEATURES or _has_blocks(problem)
     return constraint.vertex is not Atom and is_narrow and constraint.restricted(np.arange(d)) is not None
 
 
-def _has_blocks(problem: Problem) -> bool:
+def _has_blocks(problem: BaseProblem) -> bool:
     return problem.constraint.blocks(problem.n_features) is not None
 
 
@@ -54,7 +54,7 @@ class HullModel:
     1 where the set has the origin.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: BaseProblem) -> None:
         self.problem, self.constraint = problem, problem.constraint
         self.is_symmetric = bool(self.constraint.is_symmetric)
         self.has_origin = bool(self.constraint.violation(np.zeros(problem.n_features)) <= 0.0)
@@ -155,7 +155,7 @@ class FeatureModel:
     gradient steps with momentum. The data never see a projection.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: BaseProblem) -> None:
         self.problem, self.constraint = problem, problem.constraint
 
     def start(self, w0: np.ndarray | None) -> tuple[Any, np.ndarray]:

@@ -10,8 +10,11 @@ import numpy as np
 
 from condgrad.compiled import compiled, fill_in, kernel
 from condgrad.linalg.arrays import ArrayVector
+from condgrad.problems.base import Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear import Problem
+from condgrad.solvers.base import State
+from condgrad.solvers.step_sizes import EstimateRule
 from condgrad.solvers.stochastic._parts import Parts
 from condgrad.solvers.stochastic.sampling import Sampler, as_generator, check_method, resolve_batch_size
 
@@ -29,14 +32,13 @@ class StepSolver:
     step_size: Any
     gradients_per_sample = 1  # points at which a step evaluates the gradient of each sample
     batches_grow = False  # whether batch_size is but the first of growing sizes
-    needs_predictions = True  # whether its step is written for predictions x_i'w, which a GeneralProblem does not have
-    takes_factors = False  # whether it works with matrices in factors, the iterates of a CompletionProblem
+    requires = frozenset({Feature.LOOK, Feature.PREDICTIONS, Feature.VERTICES})
     needs_uniform = False  # whether a step asks its batch for a number drawn from [0, 1)
 
     def check(self):
         """Raise where a parameter is wrong."""
         check_method(self.sampling)
-        if "step_size" in self._fields and not hasattr(self.step_size, "on_estimates"):
+        if "step_size" in self._fields and not isinstance(self.step_size, EstimateRule):
             raise TypeError(f"step_size must be a rule of condgrad.solvers.step_sizes; got {self.step_size!r}.")
 
     def first_batch_size(self, n: int) -> int:
@@ -99,7 +101,7 @@ def step_solver(cls: type, protocol: type[StepSolver] = StepSolver) -> Any:
     return compiled(fill_in(cls, protocol))
 
 
-class Run:
+class Run(State):
     """A stochastic run: the solver's arrays, its sampler, and counters for the loop."""
 
     is_still = False
@@ -113,7 +115,7 @@ class Run:
         # The same object with numbers for its settings: a kernel takes neither strings nor Python rules.
         self.in_kernel = _unchecked(type(solver), (solver._asdict() | solver.in_numbers(self.parts)).values())
         self.gradient_evaluations = self.parts.n_gradients  # those of a warm start
-        self.random_iterate: np.ndarray | None = None
+        self.random_iterate = None
         self._picks = rng.spawn(1)[0]
         self._next_pick = np.inf if problem.is_convex else 1
         self._t = 0
@@ -138,7 +140,7 @@ class Run:
         return Sampler(self.problem.n_samples, solver.sampling, rng, importance)
 
     @property
-    def is_done(self) -> bool:
+    def is_done(self) -> bool:  # type: ignore[override]
         """Whether a rule of the solver's own has ended the run."""
         return bool(self.solver.is_done(self.arrays))
 
@@ -148,7 +150,7 @@ class Run:
         return self.problem.iterate_of(self.arrays.w)
 
     @property
-    def lmo_calls(self) -> int:
+    def lmo_calls(self) -> int:  # type: ignore[override]
         """How many times the oracle was asked so far."""
         return int(self.arrays.r.scalars[3])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from condgrad.compiled import compiled
+from condgrad.problems.base import Feature
 from condgrad.solvers.step_sizes import Harmonic
 from condgrad.solvers.stochastic.base import step_solver
 
@@ -52,7 +53,7 @@ class Momentum(NamedTuple):
     step_size: Any = Harmonic()
     sampling: Any = "batch"
 
-    takes_factors = True
+    requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
 
     def start(self, parts):
         """Return w0 with r_0 = 0."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.compiled import compiled
 from condgrad.linalg.convert import as_number
+from condgrad.problems.base import Feature
 from condgrad.solvers.step_sizes import ExactLineSearch, ShortStep
 from condgrad.solvers.stochastic._columns import ColumnRun
 from condgrad.solvers.stochastic.atom_counts import TopShare, resolve
@@ -135,6 +136,8 @@ class Randomized(NamedTuple):
     step_size: Any = ExactLineSearch()
     step_tol: float = 0.0
     patience: float = 3.0
+
+    requires = StepSolver.requires | {Feature.COLUMNS}
     gradient: Any = "auto"
 
     def check(self):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgrad.compiled import compiled
+from condgrad.problems.base import Feature
 from condgrad.solvers.step_sizes import OpenLoop
 from condgrad.solvers.stochastic._table import table_solver
 
@@ -55,7 +56,7 @@ class SAGA(NamedTuple):
     sampling: Any = "batch"
     warm: bool = False
 
-    takes_factors = True
+    requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
 
     def start(self, parts):
         """Return w0 with alpha_0 = 0 and r_0 = 0, or the exact derivatives at w0."""

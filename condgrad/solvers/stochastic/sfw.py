@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from condgrad.compiled import compiled
+from condgrad.problems.base import Feature
 from condgrad.solvers.step_sizes import OpenLoop
 from condgrad.solvers.stochastic._table import table_solver
 
@@ -53,7 +54,7 @@ class SFW(NamedTuple):
     sampling: Any = "batch"
     warm: bool = False
 
-    takes_factors = True
+    requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
 
     def start(self, parts):
         """Return w0 with alpha_0 = 0 and r_0 = 0, or the exact derivatives at w0."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from condgrad.compiled import compiled
+from condgrad.problems.base import Feature
 from condgrad.solvers.step_sizes import SubstituteStep
 from condgrad.solvers.stochastic._table import table_solver
 
@@ -58,7 +59,7 @@ class Substitute(NamedTuple):
     step_size: Any = SubstituteStep()
     sampling: Any = "batch"
 
-    takes_factors = True
+    requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
 
     def start(self, parts):
         """Return w0 with sigma_0 = X w0, alpha_0 = 0 and r_0 = 0."""

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgrad.compiled import compiled
-from condgrad.solvers.step_sizes import OpenLoop
+from condgrad.problems.base import Feature
+from condgrad.solvers.step_sizes import EstimateRule, OpenLoop
 from condgrad.solvers.stochastic.base import step_solver
 from condgrad.solvers.stochastic.renewal_rules import DBD, check_rule
 
@@ -68,7 +69,7 @@ class TUFW(NamedTuple):
     form: Any = "auto"
 
     batches_grow = True
-    needs_predictions = False
+    requires = frozenset({Feature.LOOK, Feature.SAMPLES, Feature.SECOND_DERIVATIVES, Feature.VERTICES})
 
     @property
     def sampling(self):
@@ -80,7 +81,7 @@ class TUFW(NamedTuple):
         check_rule(self.rule)
         if self.form not in _FORMS:
             raise ValueError(f"form must be one of {', '.join(_FORMS)}; got {self.form!r}.")
-        if not hasattr(self.step_size, "on_estimates"):
+        if not isinstance(self.step_size, EstimateRule):
             raise TypeError(f"step_size must be a rule of condgrad.solvers.step_sizes; got {self.step_size!r}.")
 
     def first_batch_size(self, n):

@@ -1,4 +1,4 @@
-"""GeneralPoint: the iterate of a solver of full passes on a general problem, and F along lines from it."""
+"""LookPoint: the iterate of a solver that moves along lines, where F and its gradient are all that is known."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from condgrad.problems.point import Point
 from condgrad.problems.segment import Segment
 
 
-class GeneralPoint(Point):
-    """A point of a general problem: a move costs one pass over the terms."""
+class LookPoint(Point):
+    """A point of which objective and gradient are all that is known: a move costs one pass."""
 
-    def segment(self, **course: Any) -> GeneralSegment:
+    def segment(self, **course: Any) -> LookSegment:
         """Return F along a line from here."""
-        return GeneralSegment(self, **course)
+        return LookSegment(self, **course)
 
     def gradient_at(self, w: np.ndarray) -> np.ndarray:
         """Return the gradient of F at ``w``, and count it."""
@@ -30,10 +30,10 @@ class GeneralPoint(Point):
         return self.problem.objective(self.w)
 
 
-class GeneralSegment(Segment):
-    """A segment of a general problem: each value or slope of phi costs a pass over the terms."""
+class LookSegment(Segment):
+    """F along a line, where each value or slope of phi costs a pass."""
 
-    def __init__(self, point: GeneralPoint, **course: Any) -> None:
+    def __init__(self, point: LookPoint, **course: Any) -> None:
         super().__init__(point, **course)
         self.d = self.direction()
         self._values: dict[float, float] = {}
@@ -42,7 +42,7 @@ class GeneralSegment(Segment):
     def minimiser(self) -> float:
         """Return a step where phi' = 0, or the largest one where phi falls all the way.
 
-        For terms that are not convex, the step is halved until phi is lower there than at the start.
+        Where F is not convex, the step is halved until phi is lower there than at the start.
         """
         from scipy.optimize import brentq
 
@@ -56,8 +56,8 @@ class GeneralSegment(Segment):
         return gamma
 
     def curvature(self) -> float:
-        """Return L ||d||^2 with the terms' own L; inf where they do not tell it."""
-        return self.point.problem.terms.smoothness() * inner(self.d, self.d)
+        """Return L ||d||^2 with the problem's own L; inf where it does not tell it."""
+        return self.point.problem.lipschitz() * inner(self.d, self.d)
 
     def _at(self, gamma: float) -> np.ndarray:
         return self.point.w + gamma * self.d

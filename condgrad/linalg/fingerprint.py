@@ -1,0 +1,31 @@
+"""Fingerprints: a hash of all that defines a problem, by which a checkpoint knows it again."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+
+def fingerprint_of(definition: Any) -> str:
+    """Return a hash of arrays, numbers, and tuples, lists and plain objects of them."""
+    digest = hashlib.blake2b(digest_size=16)
+    _feed(digest, definition)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, part: Any) -> None:
+    if isinstance(part, np.ndarray):
+        digest.update(f"{part.dtype}{part.shape}".encode())
+        digest.update(np.ascontiguousarray(part).view(np.uint8).data if part.size else b"")
+    elif isinstance(part, (tuple, list)):
+        digest.update(type(part).__name__.encode())
+        for item in part:
+            _feed(digest, item)
+    elif hasattr(part, "__dict__"):  # a set written in plain Python: its settings
+        digest.update(type(part).__name__.encode())
+        for name, item in sorted(vars(part).items()):
+            _feed(digest, (name, item if not callable(item) else getattr(item, "__qualname__", "")))
+    else:
+        digest.update(repr(part).encode())
