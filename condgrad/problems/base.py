@@ -63,6 +63,7 @@ class BaseProblem(abc.ABC):
     remedies: Mapping[Feature, str] = {}
     has_intercept = False  # whether a free intercept is minimised together with w
     is_quadratic = False  # whether the curvature of F is the same everywhere
+    _last: tuple[Any, Look] | None = None  # the last point that was looked at, and the look
 
     @property
     @abc.abstractmethod
@@ -79,15 +80,22 @@ class BaseProblem(abc.ABC):
 
     def objective(self, w: Any) -> float:
         """Return F(w)."""
-        return self.evaluate(w).objective
+        return self._look_once(w).objective
 
     def gradient(self, w: Any) -> Any:
         """Return the gradient of F at w."""
-        return self.evaluate(w).gradient
+        return self._look_once(w).gradient
 
     def gap(self, w: Any) -> float:
         """Return the Frank-Wolfe gap max over s in C of <grad F(w), w - s>."""
         return self.evaluate(w).gap
+
+    def _look_once(self, w: Any) -> Look:
+        """Return the look at w, which is made once for objective and gradient."""
+        w = self.as_iterate(w, "w")
+        if self._last is None or not np.array_equal(self._last[0], w):
+            self._last = (w.copy(), self.look(w))
+        return self._last[1]
 
     def part(self, n_rows: int) -> BaseProblem | None:
         """Return the problem of about ``n_rows`` of the samples, in memory; None where it makes none of its own."""
@@ -113,7 +121,8 @@ class BaseProblem(abc.ABC):
 
     def fingerprint(self) -> str:
         """Return a hash of all that defines the problem, for a checkpoint to know it by."""
-        return fingerprint_of((type(self).__name__, vars(self)))
+        own = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return fingerprint_of((type(self).__name__, sorted(own.items())))
 
     @property
     def cost_of_pass(self) -> float:
