@@ -89,6 +89,15 @@ PROBLEMS = {
     "csc, intercept": lambda: cg.Problem(
         scipy.sparse.csc_matrix(X), P, losses.Huber(0.5), constraints.L2Ball(1.0), intercept=True
     ),
+    "l2": lambda: cg.Problem(X, SIGNS, losses.Logistic(), constraints.L1Ball(2.0), l2=0.3, intercept=True),
+    "l2, sparse": lambda: cg.Problem(
+        scipy.sparse.csr_matrix(X),
+        P,
+        losses.Squared(),
+        constraints.KSparsePolytope(2, 1.0),
+        l2=0.1,
+        sample_weight=WEIGHT,
+    ),
     "not convex": lambda: cg.Problem(X, P, losses.Welsch(), constraints.KSparsePolytope(2, 1.0)),
     "terms": lambda: cg.GeneralProblem(Distances(), constraints.L1Ball(1.0), n_samples=N, n_features=D),
     "softmax": lambda: cg.SoftmaxProblem(X, RNG.permutation(np.arange(N) % 3), constraints.L1Ball(3.0), intercept=True),
@@ -129,6 +138,26 @@ def test_every_solver_is_one_and_says_what_it_requires():
         assert kind.requires <= frozenset(Feature) and Feature.LOOK in kind.requires, name
     whole = cg.Problem(X, P, losses.Squared(), constraints.L1Ball(1.5))
     assert [name for name, kind in cg.solvers.REGISTERED.items() if missing(kind, whole)] == ["low-rank"]
+
+
+@pytest.mark.parametrize("solver", ["corrective", "pairwise", "away", "bpcg"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_penalty_is_that_of_appended_rows(solver, intercept):
+    """l2 ||w||^2 / 2 is the squared loss of rows sqrt(l2 m) e_j with the target 0, of weight 1 / m each."""
+    ball, l2 = constraints.L1Ball(1.2), 0.4
+    penalised = cg.Problem(X, P, losses.Squared(), ball, sample_weight=WEIGHT, intercept=intercept, l2=l2)
+    share = WEIGHT / WEIGHT.sum()
+    centred, target = (X - share @ X, P - share @ P) if intercept else (X, P)
+    rows = np.vstack([centred, np.sqrt(l2 * N) * np.eye(D)])
+    weight = np.append(share, np.full(D, 1.0 / N))
+    appended = cg.Problem(rows, np.append(target, np.zeros(D)), losses.Squared(), ball, sample_weight=weight)
+    result = cg.minimize(penalised, solver, tol=1e-11)
+    expected = cg.minimize(appended, tol=1e-12)
+    assert result.status is cg.Status.CONVERGED
+    assert result.objective == pytest.approx(weight.sum() * expected.objective, abs=1e-10)
+    np.testing.assert_allclose(result.w, expected.w, atol=1e-5)
+    with pytest.raises(TypeError, match="know no l2 penalty; l2=0 leaves it out"):
+        cg.minimize(penalised, "sfw")
 
 
 def test_no_pass_is_made_for_a_record_alone():

@@ -157,6 +157,10 @@ class AtomStack:
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         return r[self.index] * self.value
 
+    def gram(self) -> np.ndarray:
+        """Return <v_k, v_l> for all pairs."""
+        return (self.index[:, None] == self.index) * np.outer(self.value, self.value)
+
     def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
         w = np.zeros(n_features)
         np.add.at(w, self.index, weights * self.value)
@@ -208,6 +212,15 @@ class VertexStack:
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         supports = (v.support() for v in self.vertices)
         return np.array([inner(values, r if indices is None else r[indices]) for indices, values in supports])
+
+    def gram(self) -> np.ndarray:
+        """Return <v_k, v_l> for all pairs."""
+        if not self.vertices:
+            return np.zeros((0, 0))
+        supports = [v.support() for v in self.vertices]
+        size = max(values.size if indices is None else int(indices.max(initial=-1)) + 1 for indices, values in supports)
+        V = np.array([v.to_dense(size) for v in self.vertices])
+        return V @ V.T
 
     def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
         w = np.zeros(n_features)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.matrix import Matrix, weighted_gram
 from condgrad.linalg.rounding import UNIT, Bounds, bounds, gamma, prediction_error
 from condgrad.linalg.support import merge
+from condgrad.linalg.vectors import inner
 from condgrad.losses import Loss
 from condgrad.problems import samples as outer
 from condgrad.problems import taylor_points
@@ -32,6 +33,7 @@ class Problem(BaseProblem):
 
     With ``sample_weight`` the mean is weighted: F(w) = sum_i v_i f(x_i'w, y_i) / sum_i v_i. With ``intercept=True``
     the prediction is x_i'w + b with b free, and F(w) is the minimum over b: every answer below is for that minimum.
+    With ``l2`` the penalty l2 ||w||_2^2 / 2 is added to F.
 
     Parameters
     ----------
@@ -45,6 +47,9 @@ class Problem(BaseProblem):
     sample_weight : array of shape (n_samples,), optional
     intercept : bool
         Whether to add an unconstrained intercept, minimised exactly together with w. Convex losses only.
+    l2 : float
+        Of the penalty l2 ||w||_2^2 / 2, which keeps the weights of correlated features together. Solvers of single
+        samples or columns do not know it.
 
     Examples
     --------
@@ -54,6 +59,10 @@ class Problem(BaseProblem):
     (0.25, 0.5)
     """
 
+    remedies: ClassVar = {
+        Feature.SAMPLES: "steps over single samples know no l2 penalty; l2=0 leaves it out",
+        Feature.PREDICTIONS: "steps over single samples know no l2 penalty; l2=0 leaves it out",
+    }
     offers = BaseProblem.offers | {
         Feature.CURVATURE,
         Feature.SAMPLES,
@@ -63,7 +72,15 @@ class Problem(BaseProblem):
     }
 
     def __init__(
-        self, X: Any, y: Any, loss: Any, constraint: Any, *, sample_weight: Any = None, intercept: bool = False
+        self,
+        X: Any,
+        y: Any,
+        loss: Any,
+        constraint: Any,
+        *,
+        sample_weight: Any = None,
+        intercept: bool = False,
+        l2: float = 0.0,
     ) -> None:
         self.matrix = Matrix(convert.as_data(X))
         self.n_samples, self.n_features = self.matrix.shape
@@ -75,6 +92,9 @@ class Problem(BaseProblem):
             raise TypeError(f"intercept must be True or False; got {intercept!r}.")
         if intercept:
             loss.check_intercept(y[weight > 0.0])
+        self.l2 = convert.as_number(l2, "l2", low=0.0, what="a number of at least 0")
+        if self.l2 > 0.0:
+            self.offers = BaseProblem.offers | {Feature.CURVATURE}
         self.loss = loss
         self.constraint = as_set_for(constraint, self.n_features)
         self.has_intercept = bool(intercept)
@@ -102,12 +122,20 @@ class Problem(BaseProblem):
     def objective(self, w: Any) -> float:
         """Return F(w)."""
         p, b = self._predict(w)
-        return outer.value(self.samples, p, b)
+        return outer.value(self.samples, p, b) + self.penalty(w)
 
     def gradient(self, w: Any) -> np.ndarray:
         """Return the gradient of F at w."""
         p, b = self._predict(w)
-        return self.matrix.transpose_dot(outer.derivatives(self.samples, p, b))
+        return self.with_penalty(self.matrix.transpose_dot(outer.derivatives(self.samples, p, b)), w)
+
+    def penalty(self, w: Any) -> float:
+        """Return l2 ||w||_2^2 / 2."""
+        return 0.5 * self.l2 * inner(w, w) if self.l2 > 0.0 else 0.0
+
+    def with_penalty(self, r: np.ndarray, w: Any) -> np.ndarray:
+        """Return the gradient with that of the penalty, l2 w."""
+        return r + self.l2 * w if self.l2 > 0.0 else r
 
     def best_intercept(self, w: Any) -> float:
         """Return the intercept that belongs to w (0, without a pass over the data, for a problem without one)."""
@@ -127,15 +155,26 @@ class Problem(BaseProblem):
         w = convert.as_point(w, self.n_features, "w")
         p, b = self._predict(w)
         seen = outer.expand(self.samples, p, b)
-        r = self.matrix.transpose_dot(seen.alpha)
+        r = self.with_penalty(self.matrix.transpose_dot(seen.alpha), w)
         return LinearLook(self, self._certified(w, p, b, seen, r, self.lmo(r)), seen.d)
 
     def _certified(
         self, w: np.ndarray, p: np.ndarray, b: float, seen: outer.Expansion, r: np.ndarray, s: Any
     ) -> Evaluation:
         rounding = self._rounding_at(w, s, p, b, seen).with_oracle(vertex_rounding(self.constraint, r, w, s))
-        intercept = self.intercept_at(w, b)
-        return certify(self.is_convex, seen.value, r, gap_at(r, w, s), s, intercept, rounding, offset=b)
+        value, intercept = seen.value, self.intercept_at(w, b)
+        if self.l2 > 0.0:
+            value, rounding = value + self.penalty(w), self._penalty_rounding(w, r, value, rounding)
+        return certify(self.is_convex, value, r, gap_at(r, w, s), s, intercept, rounding, offset=b)
+
+    def _penalty_rounding(self, w: np.ndarray, r: np.ndarray, value: float, found: Bounds) -> Bounds:
+        """Return the bounds with what the penalty adds: a product and a sum in each entry of r, a sum of squares."""
+        of_gradient = 4.0 * UNIT * float(self.constraint.reach(np.abs(r) + self.l2 * np.abs(w)))
+        apart = 4.0 * UNIT * float((np.abs(r) + self.l2 * np.abs(w)) @ np.abs(w))  # for a point outside of the set
+        return Bounds(
+            found.gap + of_gradient + apart,
+            found.objective + gamma(w.size + 4) * self.penalty(w) + 2.0 * UNIT * abs(value),
+        )
 
     def _rounding_at(self, w: np.ndarray, s: Any, p: np.ndarray, b: float, seen: outer.Expansion) -> Bounds:
         """Return what rounding may have done to gradient and objective at w, whose oracle answered s.
@@ -205,6 +244,12 @@ class Problem(BaseProblem):
         other.constraint = as_set_for(constraint, self.n_features)
         return other
 
+    def without_penalty(self) -> Problem:
+        """Return the same problem with l2 = 0; both share the data and their views."""
+        other = self._copy_without()
+        other.l2, other.offers = 0.0, type(self).offers
+        return other
+
     def with_targets(self, y: Any) -> Problem:
         """Return the same problem with other targets; both share the data and their views."""
         y = convert.as_targets(y, self.n_samples)
@@ -250,6 +295,8 @@ class Problem(BaseProblem):
         matrix, weight, d = self.matrix, self.samples.weight, self.n_features
         if matrix.largest_entry() == 0.0:
             return 0.0  # ARPACK has no answer for a zero matrix
+        if self.l2 > 0.0:
+            return self.l2 + self.without_penalty().smoothness()
         gram = LinearOperator((d, d), lambda v: matrix.transpose_dot(weight * matrix.dot(v.ravel())), dtype=float)
         if d == 1:
             return float((gram @ np.ones(1))[0]) * self.loss_smoothness()
@@ -300,7 +347,8 @@ class Problem(BaseProblem):
         """Return a hash of all that defines the problem, for a checkpoint to know it by."""
         X = self.matrix.X
         data = (X.data, X.indices, X.indptr) if self.matrix.is_sparse else (X,)
-        return fingerprint_of((X.shape, *data, self.samples, self.constraint, self.has_intercept))
+        penalty = (self.l2,) if self.l2 > 0.0 else ()  # a checkpoint without one is as it was before there were any
+        return fingerprint_of((X.shape, *data, self.samples, self.constraint, self.has_intercept, *penalty))
 
     def slope_size(self, s: Any) -> float:
         """Return how large the slope of F at w = 0 towards the vertex s could be if nothing cancelled."""
@@ -358,7 +406,7 @@ class Problem(BaseProblem):
         if self.has_intercept and d.any():  # the minimum over b takes the Schur complement
             mixed = atoms.inner_products(self.matrix.transpose_dot(self.spread(rows, d)))
             H -= np.outer(mixed, mixed) / d.sum()
-        return H
+        return H + self.l2 * atoms.gram() if self.l2 > 0.0 else H
 
     def _predictions_of(self, atoms: Any) -> list[np.ndarray]:
         """Return X v for every vertex, computed once while it stays among those that are asked for."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from condgrad.linalg.support import support_of
+from condgrad.linalg.vectors import inner
 from condgrad.problems import samples as outer
 from condgrad.problems.point import Point
 from condgrad.problems.segment import Segment
@@ -32,8 +33,9 @@ class PredictionPoint(Point):
 
     def atom_products(self, active: Any) -> np.ndarray:
         """Return <X' alpha, v_k> for every active atom."""
-        atoms = active.atoms
-        return self.problem.matrix.column_products(atoms.index, self.alpha) * atoms.value
+        atoms, problem = active.atoms, self.problem
+        products = problem.matrix.column_products(atoms.index, self.alpha)
+        return problem.with_penalty(products, self.w[atoms.index]) * atoms.value
 
     def _arrive(self) -> None:
         self.p = self.problem.matrix.dot(self.w)
@@ -50,10 +52,10 @@ class PredictionPoint(Point):
 
     def _gradient(self) -> np.ndarray:
         self._touched = 0
-        return self.problem.matrix.transpose_dot(self.alpha)
+        return self.problem.with_penalty(self.problem.matrix.transpose_dot(self.alpha), self.w)
 
     def _objective(self) -> float:
-        return outer.value(self.problem.samples, self.p, self.b)
+        return outer.value(self.problem.samples, self.p, self.b) + self.problem.penalty(self.w)
 
     def _intercept(self) -> float:
         return self.problem.intercept_at(self.w, self.b)
@@ -67,7 +69,7 @@ class PredictionPoint(Point):
 
     def _rederive(self, rows: np.ndarray) -> None:
         matrix = self.problem.matrix
-        if self.problem.has_intercept:  # b moves, and every derivative with it
+        if self.problem.has_intercept or self.problem.l2 > 0.0:  # b moves, or all of r, and every derivative with it
             self._derive()
             return
         change = outer.rederive(self.problem.samples, rows, self.p, self.b, self.alpha)
@@ -104,10 +106,16 @@ class PredictionSegment(Segment):
         if problem.has_intercept and self.rows is not None:  # b moves along, and every prediction with it
             self.rows, self.q = None, problem.spread(self.rows, self.q)
         self._support = support_of(self.rows, problem.n_samples)
+        self._along, self._square = 0.0, 0.0  # <w, d> and ||d||^2, of the penalty
+        if problem.l2 > 0.0:
+            d = self.direction()
+            self._along, self._square = inner(point.w, d), inner(d, d)
 
     def minimiser(self) -> float:
         """Return the step that minimises phi; for a non-convex loss, a step where phi' = 0 and phi is lower."""
         problem, point = self.point.problem, self.point
+        if problem.l2 > 0.0:
+            return self._minimiser_with_penalty()
         gamma = outer.minimise_on_line(
             problem.samples, self._support, point.p, self.q, point.b, problem.has_intercept, self.max_step,
             problem.loss.is_quadratic,
@@ -116,11 +124,24 @@ class PredictionSegment(Segment):
             return self.short_step()
         return gamma
 
+    def _minimiser_with_penalty(self) -> float:
+        from scipy.optimize import brentq
+
+        if self.slope >= 0.0 or self._slope(0.0) >= 0.0:
+            return 0.0
+        if self._slope(self.max_step) <= 0.0:
+            return self.max_step
+        gamma = float(brentq(self._slope, 0.0, self.max_step, xtol=1e-15 * self.max_step, rtol=1e-12))
+        return gamma if self.point.problem.is_convex or self.change(gamma) <= 0.0 else self.short_step()
+
     def curvature(self) -> float:
-        """Return L sum_i weight_i q_i^2, a bound of phi'' over the segment: equation (7) of Negiar et al."""
+        """Return L sum_i weight_i q_i^2, a bound of phi'' over the segment: equation (7) of Negiar et al.
+
+        A penalty adds l2 ||d||^2.
+        """
         problem = self.point.problem
         L = problem.loss.smoothness_on(self._largest_prediction())
-        return L * outer.line_curvature(problem.samples, self._support, self.q)
+        return L * outer.line_curvature(problem.samples, self._support, self.q) + problem.l2 * self._square
 
     def _largest_prediction(self) -> float:
         p = self.point.p if self.rows is None else self.point.p[self.rows]
@@ -135,10 +156,12 @@ class PredictionSegment(Segment):
         b = point.b
         if problem.has_intercept and gamma != 0.0:
             b = outer.best_intercept(problem.samples, point.p + gamma * self.q, b)
-        return outer.line_value(problem.samples, self._support, point.p, self.q, gamma, b)
+        value = outer.line_value(problem.samples, self._support, point.p, self.q, gamma, b)
+        return value + problem.l2 * gamma * (self._along + 0.5 * gamma * self._square)  # less that of w itself
 
     def _slope(self, gamma: float) -> float:
         problem, point = self.point.problem, self.point
-        return outer.line_slopes(
+        slope = outer.line_slopes(
             problem.samples, self._support, point.p, self.q, gamma, point.b, problem.has_intercept
         )[0]  # fmt: skip
+        return slope + problem.l2 * (self._along + gamma * self._square)

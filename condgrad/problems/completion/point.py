@@ -147,6 +147,7 @@ class CompletionSegment(PredictionSegment):
             self.q = self.q + c * problem.vertex_predictions(s)
         self.rows = None
         self._support = support_of(None, problem.n_samples)
+        self._along, self._square = 0.0, 0.0
 
     def end(self, gamma: float) -> Factored:
         """Return the matrix at W + gamma d, in the coordinates of the plain ball."""

@@ -68,6 +68,7 @@ class CompletionProblem(BaseProblem):
            [2., 4.]]))
     """
 
+    l2 = 0.0  # of a penalty, which segments ask for: there is none here
     remedies: ClassVar = {
         Feature.PREDICTIONS: "batches of entries cannot follow free biases; biases=False leaves them out"
     }
