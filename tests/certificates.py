@@ -34,7 +34,10 @@ class Drawn(NamedTuple):
 class Truth:
     """F, its gradient and its gap for a drawn problem, in extended precision."""
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, loss: Any, has_intercept: bool) -> None:
+    def __init__(
+        self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, loss: Any, has_intercept: bool, l2: float = 0.0
+    ) -> None:
+        self.l2 = LONG(l2)
         self.X, self.y, self.loss, self.has_intercept = X, y.astype(LONG), loss, has_intercept
         self.weight = weight.astype(LONG) / weight.astype(LONG).sum()
         self.centre = self.weight @ X if has_intercept else np.zeros(X.shape[1], dtype=LONG)
@@ -47,11 +50,12 @@ class Truth:
 
     def objective(self, w: np.ndarray) -> Any:
         """Return F(w)."""
-        return self.weight @ self.loss.value(self.predictions(w), self.y)
+        w = w.astype(LONG)
+        return self.weight @ self.loss.value(self.predictions(w), self.y) + self.l2 * (w @ w) / 2
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         """Return the gradient of F at w."""
-        return (self.weight * self.loss.derivative(self.predictions(w), self.y)) @ self.X
+        return (self.weight * self.loss.derivative(self.predictions(w), self.y)) @ self.X + self.l2 * w.astype(LONG)
 
     def _intercept(self, p: np.ndarray) -> Any:
         slope = lambda b: self.weight @ self.loss.derivative(p + b, self.y)  # noqa: E731
@@ -123,7 +127,7 @@ def check(drawn: Drawn, result: Any) -> list[str]:
     """Return what is false about a result, in sentences."""
     problem, truth = (
         drawn.problem,
-        Truth(drawn.X, drawn.y, drawn.weight, drawn.problem.loss, drawn.problem.has_intercept),
+        Truth(drawn.X, drawn.y, drawn.weight, drawn.problem.loss, drawn.problem.has_intercept, drawn.problem.l2),
     )
     found = []
     w = result.w.astype(LONG)
@@ -188,10 +192,14 @@ def draw(rng: np.random.Generator) -> Drawn:
         data = np.asarray(X, order=form)
     else:
         data = scipy.sparse.csr_matrix(X) if form == "csr" else scipy.sparse.csc_matrix(X)
-    problem = cg.Problem(data, y, loss, constraint, sample_weight=weight, intercept=has_intercept)
     solver = SOLVERS[int(rng.integers(len(SOLVERS)))]
     scale = float(np.mean(np.abs(loss.value(np.zeros(n), y))))
     tol = scale * 10.0 ** rng.uniform(-13, -3)
+    l2 = 0.0
+    if rng.random() < 0.2 and solver != "sfw":
+        l2 = float(10.0 ** rng.uniform(-6, 6) * scale / radius**2)
+        words.append(f"l2={l2:.3g}")
+    problem = cg.Problem(data, y, loss, constraint, sample_weight=weight, intercept=has_intercept, l2=l2)
     words += [form, f"n={n}", f"d={d}", repr(loss), repr(constraint), solver, f"intercept={has_intercept}"]
     return Drawn(problem, X.astype(LONG), y, weight, solver, tol, ", ".join(words))
 
