@@ -221,7 +221,7 @@ def test_auto_goes_over_to_cached_products_where_they_pay():
 
 
 def test_a_full_cache_brings_residuals_back(interpreted, monkeypatch):
-    monkeypatch.setattr("condgrad.solvers.stochastic.coordinates._CACHED", 20)  # two columns
+    monkeypatch.setattr("condgrad.problems.coordinates._CACHED", 20)  # two columns
     problem = problem_of()
     found = iterates(problem, Randomized(sample_size=6, gradient="covariates"), 30)
     expected = iterates(problem, Randomized(sample_size=6, gradient="residuals"), 30)

@@ -329,10 +329,34 @@ class Problem(BaseProblem):
         """The mean number of entries of a row of X."""
         return self.matrix.n_stored / self.n_samples
 
+    def predictions(self, w: np.ndarray) -> np.ndarray:
+        """Return X w, in one pass."""
+        return self.matrix.dot(w)
+
+    def derivatives(self, w: np.ndarray, b: float) -> np.ndarray:
+        """Return the derivatives weight_i f'(x_i'w + b, y_i) of all samples, in one pass."""
+        return outer.derivatives(self.samples, self.predictions(w), b)
+
+    def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
+        """Return X' alpha, in one pass."""
+        return self.matrix.transpose_dot(alpha)
+
+    @property
+    def columns(self) -> Any:
+        """The columns of X, for kernels or, where steps are interpreted, for arrays."""
+        return self._for_steps(self.matrix.columns)
+
+    @property
+    def contiguous_columns(self) -> Any:
+        """The columns of X, each of them together in memory."""
+        return self._for_steps(self.matrix.contiguous_columns)
+
+    def _for_steps(self, slices: Any) -> Any:
+        return slices if self.is_compiled else ArraySlices(slices)
+
     def finite_sum(self, b: np.ndarray) -> FiniteSum:
         """Return the problem one sample at a time, with the intercept ``b[0]``."""
-        rows = self.matrix.rows
-        return FiniteSum(rows if self.is_compiled else ArraySlices(rows), self.samples, self.constraint, b)
+        return FiniteSum(self._for_steps(self.matrix.rows), self.samples, self.constraint, b)
 
     def taylor_points(self, parts: Any, form: str, renews_all: bool) -> tuple[Any, Any]:
         """Return what TUFW keeps of its Taylor points, and its H; three numbers a sample serve every rule."""

@@ -16,12 +16,14 @@ from condgrad.linalg.factored import Factored
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
+from condgrad.linalg.support import support_of
 from condgrad.problems import samples as outer
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.completion.biases import Biases, best_biases, check_biases
+from condgrad.problems.completion.factor_fit import FactorFit
 from condgrad.problems.completion.oracle import Answer, RankOne
 from condgrad.problems.completion.point import CompletionPoint
-from condgrad.problems.completion.steps import EntrySum, FactoredVector, Identity
+from condgrad.problems.completion.steps import EntrySum, FactoredVector
 from condgrad.problems.evaluation import Evaluation, certify
 from condgrad.problems.linear import check_loss
 from condgrad.problems.look import Look
@@ -104,7 +106,6 @@ class CompletionProblem(BaseProblem):
         self.entries = Entries(rows, columns, self.shape)
         order = self.entries.sorting
         self.samples = outer.Samples(loss, y[order], weight[order])
-        self.matrix = Identity()  # in the coordinates of the steps
         self._constrain(constraint)
 
     def _constrain(self, constraint: Any) -> None:
@@ -223,6 +224,35 @@ class CompletionProblem(BaseProblem):
     def iterate_of(self, vector: FactoredVector) -> Factored:
         """Return the matrix that a vector of the steps stands for."""
         return self.out_of_ball(vector.Z)
+
+    def predictions(self, x: np.ndarray) -> np.ndarray:
+        """Return the predictions at the entries in the coordinates of the steps: x itself."""
+        return x.copy()
+
+    def derivatives(self, x: np.ndarray, b: float) -> np.ndarray:
+        """Return the derivatives weight_i f'(x_i + b, y_i) of all entries."""
+        return outer.derivatives(self.samples, x, b)
+
+    def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
+        """Return the gradient in the coordinates of the steps: the derivatives themselves."""
+        return alpha.copy()
+
+    def curvatures(self, p: np.ndarray) -> np.ndarray:
+        """Return the second derivatives weight_i f''(p_i, y_i) for predictions p."""
+        return outer.curvatures(self.samples, p, 0.0)
+
+    def objective_at(self, Z: Factored, biases: Biases | None) -> float:
+        """Return the mean loss at Z, in the coordinates of the plain ball, with the biases given."""
+        return outer.value(self.samples, self.predict(self.values_of(Z), biases), 0.0)
+
+    def best_multiple(self, x: np.ndarray, offset: np.ndarray, limit: float) -> float:
+        """Return the factor in [0, limit] for which the predictions offset + factor x are best."""
+        everywhere = support_of(None, self.n_samples)
+        return outer.minimise_on_line(self.samples, everywhere, offset, x, 0.0, False, limit, self.is_quadratic)
+
+    def factor_fit(self, Z: Factored, biases: Biases | None) -> FactorFit:
+        """Return a fit of the factors of Z, which starts from them and the biases given."""
+        return FactorFit(self.samples, self.entries, *Z.balanced(), biases, self.row_scale, self.column_scale)
 
     def finite_sum(self, b: np.ndarray) -> EntrySum:
         """Return the problem one entry at a time."""

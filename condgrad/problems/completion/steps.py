@@ -92,18 +92,6 @@ class Pattern:
         out.add_at(i, c)
 
 
-class Identity:
-    """Full passes with X in these coordinates."""
-
-    def dot(self, w: np.ndarray) -> np.ndarray:
-        """Return X w."""
-        return w.copy()
-
-    def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
-        """Return X' alpha."""
-        return alpha.copy()
-
-
 class EntryOracle:
     """The oracle of the ball in these coordinates: good, without a bound of how good; certificates come elsewhere."""
 

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 
 from condgrad.linalg.factored import Factored
-from condgrad.linalg.support import support_of
-from condgrad.problems import samples as outer
 from condgrad.problems.base import Feature
-from condgrad.problems.completion.factor_fit import FactorFit
 from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.segment import towards
 from condgrad.solvers.full_pass.base import PassSolver, PointState
@@ -72,10 +69,7 @@ class LowRank(PassSolver):
         line = towards(point, point.s, point.gap)
         gamma = state.rule.at(t, line)
         Z, biases = self._fit(problem, point, state.deadline)
-        before, found = (
-            point.objective(),
-            outer.value(problem.samples, problem.predict(problem.values_of(Z), biases), 0.0),
-        )
+        before, found = point.objective(), problem.objective_at(Z, biases)
         if found <= before + line.change(gamma):
             point.go_to(Z, biases)
             point.is_still = found >= before  # rounding lets nothing more through
@@ -89,9 +83,7 @@ class LowRank(PassSolver):
             if time.perf_counter() >= deadline:
                 break
             Z, lam = _into_ball(problem, Z, biases)
-            fit = FactorFit(
-                problem.samples, problem.entries, *Z.balanced(), biases, problem.row_scale, problem.column_scale
-            )
+            fit = problem.factor_fit(Z, biases)
             fit.sweep(lam)
             Z, biases = Factored(fit.A, np.ones(fit.A.shape[1]), fit.B).compressed(_CUTOFF), fit.biases
         return _into_ball(problem, Z, biases)[0], biases
@@ -110,7 +102,7 @@ def _enlarged(problem: CompletionProblem, point: Any) -> Factored:
         lam = 0.5 * s[-1] if s.size else 0.0
     new = s > (1.0 + _ABOVE) * lam
     U, s, V = U[:, new], s[new], V[:, new]
-    d = outer.curvatures(problem.samples, point.p, 0.0)
+    d = problem.curvatures(point.p)
     d = np.maximum(d, _LEAST_CURVATURE * d.max(initial=0.0))
     W = problem.out_of_ball(Factored(U, s, V))
     bend = np.array([W.U[:, k] ** 2 @ problem.entries.dot(d, W.V[:, k] ** 2) for k in range(s.size)])
@@ -127,12 +119,9 @@ def _into_ball(problem: CompletionProblem, Z: Factored, biases: Any) -> tuple[Fa
         return Z, 0.0
     x = problem.values_of(Z)
     offset = problem.predict(np.zeros_like(x), biases)
-    everywhere = support_of(None, problem.n_samples)
-    factor = outer.minimise_on_line(
-        problem.samples, everywhere, offset, x, 0.0, False, problem.constraint.radius / size, problem.loss.is_quadratic
-    )
+    factor = problem.best_multiple(x, offset, problem.constraint.radius / size)
     Z, x = Z.scaled(None, None, factor), factor * x
-    return Z, _multiplier(problem, outer.derivatives(problem.samples, offset + x, 0.0), x)
+    return Z, _multiplier(problem, problem.derivatives(offset + x, 0.0), x)
 
 
 def _multiplier(problem: CompletionProblem, alpha: np.ndarray, x: np.ndarray) -> float:

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.linalg.arrays import ArraySlices
 from condgrad.linalg.index_set import IndexSet, index_set
+from condgrad.problems.coordinates import ColumnProblem, PartialGradient, coordinates
 from condgrad.problems.linear import Problem
 from condgrad.solvers.stochastic import atom_counts
 from condgrad.solvers.stochastic._parts import Parts
 from condgrad.solvers.stochastic.base import Run, leaves
-from condgrad.solvers.stochastic.coordinates import ColumnProblem, PartialGradient, coordinates
 from condgrad.solvers.stochastic.sampling import Sampler
 
 
@@ -30,13 +29,11 @@ class ColumnParts(Parts):
             )
         self.n_blocks = int(self.blocks.size())
         self.batch_size = atom_counts.resolve(solver.sample_size, self.n_blocks)
-        columns = problem.matrix.contiguous_columns
-        X = columns if self.is_compiled else ArraySlices(columns)
-        self.view = ColumnProblem(X, problem.constraint, self.blocks)
+        self.view = ColumnProblem(problem.contiguous_columns, problem.constraint, self.blocks)
 
     def products_of_a_step(self) -> float:
         """Return how many products with entries of X the columns of a sample take, on average."""
-        return self.batch_size * self.problem.matrix.n_stored / self.n_blocks
+        return self.batch_size * self.problem.cost_of_pass / 2.0 / self.n_blocks
 
     def partial_gradient(self) -> PartialGradient:
         """Return the sampled entries of the gradient, none so far."""
@@ -126,7 +123,7 @@ class ColumnRun(Run):
         # Products of all features with the active ones cost a pass for each new feature, and then d a step. So far
         # they would have saved the columns drawn less d a step: once that has paid for the active features' passes,
         # it will for those to come, which are fewer.
-        f, d, stored = self.arrays.f, self.parts.d, self.problem.matrix.n_stored
+        f, d, stored = self.arrays.f, self.parts.d, self.problem.cost_of_pass / 2.0
         saved = self._drawn * stored / self.parts.n_blocks - t * d
         n_features = int(self.arrays.active.size())
         has_room = f.covariates.status[0] == 0 and n_features < f.covariates.gram.shape[0]

@@ -8,11 +8,10 @@ import numpy as np
 
 from condgrad.constraints import Atom
 from condgrad.constraints.vertices import memory_for
-from condgrad.linalg.arrays import ArraySlices, ArrayVector
+from condgrad.linalg.arrays import ArrayVector
 from condgrad.linalg.max_tree import max_tree
 from condgrad.linalg.scaled import scaled
 from condgrad.linalg.vectors import DenseVector
-from condgrad.problems import samples as outer
 from condgrad.problems.active_atoms import ActiveAtoms, active_atoms
 from condgrad.problems.finite_sum import Estimate, Table, Trail, estimate
 from condgrad.problems.linear import Problem
@@ -50,8 +49,7 @@ class Parts:
 
     def columns(self) -> Any:
         """Return the columns of X."""
-        columns = self.problem.matrix.columns
-        return columns if self.is_compiled else ArraySlices(columns)
+        return self.problem.columns
 
     def estimate(self, *, shrinks: bool = False) -> Estimate:
         """Return the gradient estimate r = 0; one that ``shrinks`` can be multiplied in O(1)."""
@@ -70,16 +68,16 @@ class Parts:
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """Return X w in one pass."""
-        return self.problem.matrix.dot(w)
+        return self.problem.predictions(w)
 
     def derivatives(self, w: np.ndarray) -> np.ndarray:
         """Return the derivatives alpha_i = weight_i f'(x_i'w + b, y_i) in one pass."""
         self.n_gradients += self.n
-        return outer.derivatives(self.problem.samples, self.predictions(w), self.b[0])
+        return self.problem.derivatives(w, self.b[0])
 
     def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
         """Return X' alpha in one pass."""
-        return self.problem.matrix.transpose_dot(alpha)
+        return self.problem.transpose_dot(alpha)
 
     def atoms(self) -> ActiveAtoms:
         """Return w0 as a combination of atoms; for sets whose vertices have one feature each."""
@@ -92,7 +90,7 @@ class Parts:
 
     def column_norms(self) -> np.ndarray:
         """Return sqrt(sum_i weight_i x_ij^2) for every feature."""
-        return self.problem.matrix.column_norms(self.problem.samples.weight)
+        return self.problem.column_sizes
 
     def _tree_pays(self) -> bool:
         """A tree costs some 60 times more per entry of the batch than one comparison of a scan over d."""
