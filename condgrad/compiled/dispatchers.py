@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import llvmlite.binding as llvm
 from numba import njit
@@ -31,8 +31,10 @@ from condgrad.compiled.stopwatch import compiling
 OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
+F = TypeVar("F", bound=Callable[..., object])
 
-def kernel(function: Callable) -> Callable:
+
+def kernel(function: F) -> F:
     """Compile ``function`` with numba, kept on disk under all the sources it was built from."""
     plain = njit(**OPTIONS, no_cfunc_wrapper=True)(function)
     if plain is function:  # NUMBA_DISABLE_JIT=1 hands it back

@@ -25,7 +25,7 @@ _compiled_classes: set[type] = set()
 _unfinished: set[str] = set()  # modules outside the package that were being imported when they defined such a class
 
 
-def compiled(cls: type) -> Any:
+def compiled(cls: type) -> type:
     """Make the methods of a NamedTuple class callable from kernels.
 
     Outside kernels, the constructor replaces the fields by those that ``self.prepare()`` returns where the class has

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.compiled import compiled
 from condgrad.constraints._sphere import stretch
 from condgrad.constraints.vertices import SparseVertex
+
+
+class Blocks(Protocol):
+    """What every division of the features into blocks answers."""
+
+    def size(self) -> int:
+        """Return the number of blocks."""
+
+    def first(self, g: int) -> int:
+        """Return the place of the first member of block ``g``; its last one is before that of block g + 1."""
+
+    def member(self, k: int) -> int:
+        """Return the feature at place ``k``."""
 
 
 @compiled
@@ -34,8 +47,8 @@ class SingleFeatures(NamedTuple):
 class FeatureGroups(NamedTuple):
     """Block g is members[offsets[g]:offsets[g + 1]]."""
 
-    members: Any
-    offsets: Any
+    members: np.ndarray
+    offsets: np.ndarray
 
     def size(self):
         """Return the number of blocks."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import abc
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from condgrad.compiled import compiled, fill_in, is_compiled, kernel
+from condgrad.constraints._blocks import Blocks
 from condgrad.constraints._nearest import distance_to
 from condgrad.constraints._rounding import inner_with_error, rounded_up, trusted
-from condgrad.constraints.vertices import DenseVertex
+from condgrad.constraints.vertices import Atom, DenseVertex, Vertex
+from condgrad.linalg.max_tree import Score
 from condgrad.linalg.rounding import UNIT
-from condgrad.linalg.vectors import DenseVector
+from condgrad.linalg.vectors import DenseVector, Vector
 
 _N_SIGNS = 112
 
@@ -20,13 +22,13 @@ _N_SIGNS = 112
 class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing inherits)
     """A compact convex set C of R^d, known through its linear minimisation oracle."""
 
-    vertex: Any = DenseVertex  # the kind of vertex that lmo returns
+    vertex: type[Vertex] = DenseVertex  # the kind of vertex that lmo returns
     is_symmetric = False  # whether with w also -w is in the set
     is_polytope = False  # finitely many vertices: away and pairwise steps converge linearly
     has_absolute_values = False  # whether with every vertex s also |s| is in the set
     n_features: int | None = None  # the dimension, where the set itself fixes one (a field or a property there)
 
-    def lmo(self, r: Any) -> Any:
+    def lmo(self, r: Vector) -> Vertex:
         """Return a vertex s that minimises <r, s> over the set, for a vector ``r``."""
         raise NotImplementedError
 
@@ -50,7 +52,7 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         """
         return float(np.linalg.norm(box_widths(self, known_features(self, n_features)), order))
 
-    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return a bound of <r, s> - min over the set of <r, .> for s = lmo(r), as floating point computed it.
 
         Both inner products are meant without rounding. Here the oracle is taken at its word: its vertex is the best one
@@ -78,11 +80,11 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         """Return the point of the set nearest to ``w``; sets without a cheap projection do not offer it."""
         raise NotImplementedError(f"{type(self).__name__} has no projection.")
 
-    def start(self, n_features: int) -> Any:
+    def start(self, n_features: int) -> Vertex:
         """Return the vertex that solvers start from."""
         return best_vertex(self, np.zeros(n_features))
 
-    def best_vertices(self, r: np.ndarray, count: int) -> list[Any]:
+    def best_vertices(self, r: np.ndarray, count: int) -> list[Vertex]:
         """Return up to ``count`` vertices with small <r, s>, the best one first; here that one alone."""
         return [best_vertex(self, r)]
 
@@ -91,17 +93,17 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
 
         Here it is the best one alone, which is all that the oracle knows.
         """
-        s = best_vertex(self, r)
+        s = cast("Atom", best_vertex(self, r))
         return np.array([s.index]), np.array([s.value])
 
-    def score(self) -> Any:
+    def score(self) -> Score | None:
         """Return the score under which a tree over r finds the best vertex, or None where no tree can.
 
         With one, a stochastic step costs O(nnz of the batch * log d) instead of O(d).
         """
         return None
 
-    def restricted(self, features: np.ndarray) -> Any:
+    def restricted(self, features: np.ndarray) -> ConstraintSet | None:
         """Return the set of vectors on the chosen features alone, with its projection, or None where it is not known.
 
         For sets with curved faces, which no hull of few vertices fits: ``corrective`` then looks at some features
@@ -113,7 +115,7 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         """Tell which of the ``features`` stay in play together with the chosen ones; here all of them."""
         return np.ones(features.size, dtype=bool)
 
-    def blocks(self, n_features: int) -> Any:
+    def blocks(self, n_features: int) -> Blocks | None:
         """Return the blocks of features that the vertices live on, one each, or None where they do not.
 
         With blocks, the oracle can be asked about a sample of them: ``lmo`` then gets a vector that knows the entries
@@ -130,7 +132,7 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
                 f"{name} is a set of vectors of length {self.n_features}, but the data have {n_features} features."
             )
 
-    def decompose(self, w: np.ndarray) -> list[tuple[float, Any]]:
+    def decompose(self, w: np.ndarray) -> list[tuple[float, Vertex]]:
         """Return (weight, vertex) pairs that sum to the point ``w`` of the set, the weights to one.
 
         Here ``w`` itself stands as the only "vertex": solvers with an active set drop it as they go.
@@ -138,21 +140,21 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         return [(1.0, DenseVertex(np.array(w, dtype=np.float64)))]
 
 
-def constraint_set(cls: type) -> Any:
+def constraint_set(cls: type) -> type:
     """Make a NamedTuple class a constraint set; what it leaves out comes from :class:`ConstraintSet`."""
     cls = compiled(fill_in(cls, ConstraintSet))
     ConstraintSet.register(cls)
     return cls
 
 
-def best_vertex(constraint: Any, r: np.ndarray) -> Any:
+def best_vertex(constraint: ConstraintSet, r: np.ndarray) -> Vertex:
     """Return ``constraint.lmo`` at the array ``r``, compiled where the set can be."""
     if is_compiled(constraint):
         return _lmo(constraint, DenseVector(r))
     return constraint.lmo(DenseVector(r))
 
 
-def box_widths(constraint: Any, n_features: int) -> np.ndarray:
+def box_widths(constraint: ConstraintSet, n_features: int) -> np.ndarray:
     """Return the widths of the smallest box around the set: 2 d calls of the oracle."""
     widths = np.empty(n_features)
     r = np.zeros(n_features)
@@ -165,7 +167,7 @@ def box_widths(constraint: Any, n_features: int) -> np.ndarray:
     return widths
 
 
-def highest(constraint: Any, c: np.ndarray) -> float:
+def highest(constraint: ConstraintSet, c: np.ndarray) -> float:
     """Return an upper bound of the largest <c, w> over the set."""
     s = best_vertex(constraint, -c)
     dense = s.to_dense(c.size)
@@ -173,7 +175,7 @@ def highest(constraint: Any, c: np.ndarray) -> float:
     return max(float(c @ dense) + (c.size + 2) * UNIT * size, 0.0) + constraint.oracle_rounding(-c, s)
 
 
-def lowest(constraint: Any, x: np.ndarray) -> Any:
+def lowest(constraint: ConstraintSet, x: np.ndarray) -> np.floating:
     """Return a lower bound of the smallest <x, w> over the set, for floats in a wide array."""
     r = x.astype(np.float64)
     s = best_vertex(constraint, r)
@@ -181,7 +183,7 @@ def lowest(constraint: Any, x: np.ndarray) -> Any:
     return value - 2.0 * error - constraint.oracle_rounding(r, s)  # twice, for sums with others
 
 
-def total_width(constraint: Any, c: np.ndarray) -> float:
+def total_width(constraint: ConstraintSet, c: np.ndarray) -> float:
     """Return a bound of the largest sum_j c_j |w_j - v_j| by the oracle alone.
 
     Either by the smallest box around the set; or, in many dimensions, by the widths of the set along random signs times
@@ -199,7 +201,7 @@ def total_width(constraint: Any, c: np.ndarray) -> float:
     return rounded_up(2.0 * np.sqrt(c.size) * widest, c.size)
 
 
-def known_features(constraint: Any, n_features: int | None) -> int:
+def known_features(constraint: ConstraintSet, n_features: int | None) -> int:
     """Return the dimension, which the set itself or the caller must know."""
     known = constraint.n_features if n_features is None else n_features
     if known is None:
@@ -207,7 +209,7 @@ def known_features(constraint: Any, n_features: int | None) -> int:
     return int(known)
 
 
-def as_array(r: Any) -> np.ndarray:
+def as_array(r: Vector) -> np.ndarray:
     """Return the entries of the vector ``r``, for oracles that are not compiled."""
     return r.values if isinstance(r, DenseVector) else np.array([r.at(j) for j in range(r.size())])
 

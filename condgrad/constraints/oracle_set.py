@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from condgrad.constraints._parameters import as_positive_integer, to_array
 from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
-from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex
+from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex, Vertex
 from condgrad.linalg.convert import check_magnitude
+from condgrad.linalg.vectors import Vector
 
 
 class OracleSet(ConstraintSet):
@@ -44,7 +44,7 @@ class OracleSet(ConstraintSet):
 
     def __init__(
         self,
-        lmo: Callable[[np.ndarray], Any],
+        lmo: Callable[[np.ndarray], object],
         violation: Callable[[np.ndarray], float] | None = None,
         n_features: int | None = None,
         *,
@@ -63,7 +63,7 @@ class OracleSet(ConstraintSet):
         name = getattr(self._lmo, "__qualname__", None) or repr(self._lmo)
         return f"OracleSet({name})" if self.n_features is None else f"OracleSet({name}, n_features={self.n_features})"
 
-    def lmo(self, r: Any) -> Any:
+    def lmo(self, r: Vector) -> Vertex:
         """Return the user's answer as a vertex, after a look at it."""
         return _as_vertex(self._lmo(as_array(r).copy()), r.size())
 
@@ -84,7 +84,7 @@ class OracleSet(ConstraintSet):
         return super().contains(w, tol)
 
 
-def as_constraint_set(obj: Any) -> Any:
+def as_constraint_set(obj: object) -> ConstraintSet:
     """Return ``obj`` where it is a constraint set, else wrap its method ``lmo``.
 
     An object of your own needs ``lmo(r)``, which takes and returns an array; ``violation(w)``, ``contains(w)``,
@@ -100,12 +100,13 @@ def as_constraint_set(obj: Any) -> Any:
         raise TypeError(f"constraint must be an object; got the class {obj.__name__}. Call it with its parameters.")
     if isinstance(obj, ConstraintSet):
         return obj
-    if not callable(getattr(obj, "lmo", None)):
+    lmo = getattr(obj, "lmo", None)
+    if not callable(lmo):
         raise TypeError(
             f"constraint must be a set of condgrad.constraints or have a method lmo; got {type(obj).__name__}."
         )
     return OracleSet(
-        obj.lmo,
+        lmo,
         getattr(obj, "violation", None),
         getattr(obj, "n_features", None),
         contains=getattr(obj, "contains", None),
@@ -113,7 +114,7 @@ def as_constraint_set(obj: Any) -> Any:
     )
 
 
-def as_set_for(obj: Any, n_features: int) -> Any:
+def as_set_for(obj: object, n_features: int) -> ConstraintSet:
     """Return ``obj`` as a set of vectors of length ``n_features``; raise where it does not fit, or is too large.
 
     Along a generic direction the two ends of the set are its largest vertices, up to a moderate factor: they tell
@@ -127,7 +128,7 @@ def as_set_for(obj: Any, n_features: int) -> Any:
     return constraint
 
 
-def _as_vertex(answer: Any, n_features: int) -> Any:
+def _as_vertex(answer: object, n_features: int) -> Vertex:
     """Return the answer of a user's oracle as a vertex, or say in one sentence what is wrong with it."""
     if isinstance(answer, Atom | SparseVertex):
         indices, values = answer.support()

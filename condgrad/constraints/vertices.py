@@ -6,11 +6,39 @@ the cheapest way. ``blend_into``, ``inner`` and ``dot_row_of`` run inside kernel
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Hashable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.compiled import compiled
+from condgrad.linalg.slices import Slices
+from condgrad.linalg.vectors import Vector
+
+
+class Vertex(Protocol):
+    """What every vertex answers."""
+
+    def inner(self, r: Vector) -> float:
+        """Return <r, s> for a vector ``r``."""
+
+    def blend_into(self, w: Vector, gamma: float) -> None:
+        """Set w to (1 - gamma) w + gamma s."""
+
+    def dot_row_of(self, X: Slices, i: int) -> float:
+        """Return <x_i, s>."""
+
+    def scaled(self, factor: float) -> Vertex:
+        """Return the vertex factor * s."""
+
+    def to_dense(self, n_features: int) -> np.ndarray:
+        """Return s as an array."""
+
+    def support(self) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return the features that s touches and its values there: None stands for all features."""
+
+    def key(self) -> Hashable:
+        """Return what tells this vertex from the others of its set."""
 
 
 @compiled
@@ -84,8 +112,8 @@ class Atom(NamedTuple):
 class SparseVertex(NamedTuple):
     """A vertex with the given values at the given features, and zeros elsewhere."""
 
-    indices: Any
-    values: Any
+    indices: np.ndarray
+    values: np.ndarray
 
     def inner(self, r):
         """Return <r, s> for a vector ``r``."""
@@ -165,7 +193,7 @@ class SparseVertex(NamedTuple):
 class DenseVertex(NamedTuple):
     """A vertex stored in full."""
 
-    values: Any
+    values: np.ndarray
 
     def inner(self, r):
         """Return <r, s> for a vector ``r``."""
@@ -211,8 +239,8 @@ class DenseVertex(NamedTuple):
 class AtomMemory(NamedTuple):
     """A place to keep an atom in from one step to the next."""
 
-    index: Any
-    value: Any
+    index: np.ndarray  # type: ignore[assignment]
+    value: np.ndarray
 
     def put(self, s):
         """Keep ``s``."""
@@ -228,7 +256,7 @@ class AtomMemory(NamedTuple):
 class DenseMemory(NamedTuple):
     """A place to keep a vertex of any kind in from one step to the next."""
 
-    values: Any
+    values: np.ndarray
 
     def put(self, s):
         """Keep ``s``, in O(d)."""
@@ -241,7 +269,7 @@ class DenseMemory(NamedTuple):
         return DenseVertex(self.values)
 
 
-def memory_for(vertex: type, n_features: int) -> Any:
+def memory_for(vertex: type[Vertex], n_features: int) -> AtomMemory | DenseMemory:
     """Return a place to keep vertices of the given kind in."""
     if vertex is Atom:
         return AtomMemory(np.zeros(1, dtype=np.int64), np.zeros(1))

@@ -60,14 +60,14 @@ def one_epoch(
     It is the last iterate, not that with the smallest gap, which on a small batch would often be the one before it; its
     objective and gap are exact, for the samples of this batch. Steps and epochs are those of all batches together.
     """
-    solver = solvers.by_name(solver)() if isinstance(solver, str) else solver
+    chosen: Any = solvers.by_name(solver)() if isinstance(solver, str) else solver
     n_steps, n_epochs = (0, 0.0) if before is None else (before.n_steps, before.n_epochs)
-    settings: dict[str, Any] = {"step_size": Continued(solver.step_size, n_steps)}
+    settings: dict[str, Any] = {"step_size": Continued(chosen.step_size, n_steps)}
     # A table of derivatives begins with those at w: steps are short by now, and with zeros the first would walk off.
     # In a first batch they are long, and derivatives at the start would soon be stale.
-    if w is not None and "warm" in solver._fields:
+    if w is not None and "warm" in chosen._fields:
         settings["warm"] = True
-    result = minimize(problem, solver._replace(**settings), w0=w, max_epochs=1, tol=0.0, random_state=random_state)
+    result = minimize(problem, chosen._replace(**settings), w0=w, max_epochs=1, tol=0.0, random_state=random_state)
     last = result.state.w
     exact = problem.evaluate(last)
     return result._replace(

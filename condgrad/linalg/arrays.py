@@ -6,25 +6,24 @@ interpreted over these, and its heavy parts still run compiled.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from condgrad.compiled import kernel
+from condgrad.linalg.slices import Sink, Slices
 from condgrad.linalg.vectors import DenseVector
 
 
 class ArraySlices:
     """Compiled slices, called from Python."""
 
-    def __init__(self, slices: Any) -> None:
+    def __init__(self, slices: Slices) -> None:
         self.slices = slices
 
     def dot_slice(self, k: int, v: np.ndarray) -> float:
         """Return ``<slice k, v>``."""
         return _dot_slice(self.slices, k, v)
 
-    def add_slice(self, k: int, c: float, out: Any) -> None:
+    def add_slice(self, k: int, c: float, out: Sink | ArrayVector) -> None:
         """Add ``c`` times slice ``k`` to ``out``, an :class:`ArrayVector` or a compiled vector."""
         _add_slice(self.slices, k, c, out.compiled if isinstance(out, ArrayVector) else out)
 
@@ -80,7 +79,7 @@ class ArrayVector:
         """Return the inner product with the array ``v``."""
         return float(self.values @ v)
 
-    def dot_slice(self, X: ArraySlices, k: int) -> float:
+    def dot_slice(self, X: Slices, k: int) -> float:
         """Return the inner product with slice ``k`` of ``X``."""
         return X.dot_slice(k, self.values)
 

@@ -6,17 +6,30 @@ import math
 import numbers
 import reprlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
+from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.vectors import inner
 
 _LARGEST = 1e60
 
 
-def as_data(X: Any) -> Any:
+class SparseLike(Protocol):
+    """A sparse matrix or array of scipy."""
+
+    def tocsr(self) -> object:
+        """Return it in CSR format."""
+
+
+Data: TypeAlias = ArrayLike | SparseLike  # what users give for X
+RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None  # what users give for a seed
+
+
+def as_data(X: Data) -> Any:
     """Return ``X`` as a float C- or F-ordered array, CSR or CSC matrix; copied only where its form is another one."""
     if scipy.sparse.issparse(X):
         return _as_sparse(X)
@@ -31,12 +44,12 @@ def as_data(X: Any) -> Any:
     return X
 
 
-def as_targets(y: Any, n_samples: int) -> np.ndarray:
+def as_targets(y: ArrayLike, n_samples: int) -> np.ndarray:
     """Return ``y`` as a float64 vector with one entry per sample."""
     return _as_vector(y, "y", n_samples)
 
 
-def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
+def as_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
     """Return weights that sum to one: 1/n each where the user gave none."""
     if sample_weight is None:
         return np.full(n_samples, 1.0 / n_samples)
@@ -49,11 +62,10 @@ def as_weights(sample_weight: Any, n_samples: int) -> np.ndarray:
     return weight / weight.sum()
 
 
-def as_point(w: Any, n_features: int, name: str) -> np.ndarray:
+def as_point(w: IterateLike, n_features: int, name: str) -> np.ndarray:
     """Return ``w`` as a float64 vector with one entry per feature."""
-    is_plain = isinstance(w, np.ndarray) and w.dtype == np.float64 and w.shape == (n_features,)
-    if is_plain and inner(w, w) <= _LARGEST:  # which no nan, inf or huge entry passes: the quick way for solvers
-        return w
+    if isinstance(w, np.ndarray) and w.dtype == np.float64 and w.shape == (n_features,) and inner(w, w) <= _LARGEST:
+        return w  # the quick way for solvers, which no nan, inf or huge entry passes
     w = _as_float_array(w, name)
     if w.shape != (n_features,):
         raise ValueError(f"{name} must have one entry per feature, shape ({n_features},); got shape {w.shape}.")
@@ -61,10 +73,9 @@ def as_point(w: Any, n_features: int, name: str) -> np.ndarray:
     return w.astype(np.float64, copy=False)
 
 
-def as_number(value: Any, name: str, *, low: float, what: str) -> float:
+def as_number(value: object, name: str, *, low: float, what: str) -> float:
     """Return a setting as a float that is at least ``low``; ``what`` says in words what it should be."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not is_number or not value >= low:
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not value >= low:  # type: ignore[operator]
         raise ValueError(f"{name} must be {what}; got {' '.join(reprlib.repr(value).split())}.")
     try:
         return float(value)
@@ -79,7 +90,7 @@ def check_magnitude(values: np.ndarray, name: str) -> None:
         raise ValueError(f"{name} has entries up to {largest:.1e}; scale it below {_LARGEST:g}.")
 
 
-def _as_vector(y: Any, name: str, n_samples: int) -> np.ndarray:
+def _as_vector(y: ArrayLike, name: str, n_samples: int) -> np.ndarray:
     if scipy.sparse.issparse(y):
         raise ValueError(f"{name} must be a dense vector; got a sparse matrix. Use {name}.toarray().ravel().")
     y = _as_float_array(y, name)
@@ -94,7 +105,7 @@ def _as_vector(y: Any, name: str, n_samples: int) -> np.ndarray:
     return np.require(y, np.float64, ["C", "W"])
 
 
-def _as_float_array(values: Any, name: str) -> np.ndarray:
+def _as_float_array(values: object, name: str) -> np.ndarray:
     try:
         array = np.asarray(values)
         if array.dtype == object:  # nullable columns of pandas, lists of mixed numbers

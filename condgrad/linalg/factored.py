@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 NEGLIGIBLE = 1e-9  # singular values below this share of the largest are rounding, or on their way out
 
@@ -56,7 +58,7 @@ class Factored:
         """Return the same matrix in memory of its own."""
         return Factored(self.U.copy(), self.s.copy(), self.V.copy())
 
-    def at(self, rows: Any, columns: Any) -> np.ndarray:
+    def at(self, rows: Sequence[int] | np.ndarray, columns: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return the entries at the given places."""
         return np.einsum("ij,ij->i", self.U[rows] * self.s, self.V[columns])
 
@@ -104,16 +106,36 @@ class Factored:
         return float(self.compressed().s.sum())
 
 
-def sizes(w: Any) -> np.ndarray:
+class RankOne(NamedTuple):
+    """The vertex -radius u v' of the ball, and by how much a better one could be better for the gradient it answers.
+
+    ``u`` and ``v`` are unit vectors in the coordinates of the plain ball.
+    """
+
+    u: np.ndarray
+    v: np.ndarray
+    radius: float
+    error: float
+
+    def as_factored(self) -> Factored:
+        """Return the vertex as a matrix."""
+        return Factored(-self.u[:, None], np.array([self.radius]), self.v[:, None])
+
+
+Iterate: TypeAlias = np.ndarray | Factored  # what solvers move
+IterateLike: TypeAlias = ArrayLike | Factored  # what users may give for one
+
+
+def sizes(w: Iterate) -> np.ndarray:
     """Return the numbers that are mostly zero in a simple w: its entries, or the singular values of a matrix."""
     return np.abs(w.s if isinstance(w, Factored) else w)
 
 
-def to_arrays(w: Any, name: str) -> dict[str, np.ndarray]:
+def to_arrays(w: Iterate, name: str) -> dict[str, np.ndarray]:
     """Return an iterate as named arrays, for a file."""
     return {f"{name}.{part}": getattr(w, part) for part in "UsV"} if isinstance(w, Factored) else {name: w}
 
 
-def from_arrays(arrays: dict[str, np.ndarray], name: str) -> Any:
+def from_arrays(arrays: dict[str, np.ndarray], name: str) -> Iterate:
     """Take an iterate that :func:`to_arrays` has named out of ``arrays``."""
     return arrays.pop(name) if name in arrays else Factored(*(arrays.pop(f"{name}.{part}") for part in "UsV"))

@@ -13,9 +13,9 @@ from condgrad.compiled import compiled
 class IndexSet(NamedTuple):
     """The numbers ``listed[:count[0]]``, in the order in which they came."""
 
-    listed: Any
-    is_in: Any
-    count: Any
+    listed: np.ndarray
+    is_in: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
 
     def size(self):
         """Return how many numbers there are."""

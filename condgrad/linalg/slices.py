@@ -5,17 +5,40 @@ vector, and adding a multiple of a slice to a vector. Rows and columns, dense an
 below.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.compiled import compiled, fill_in
 
 
+class Sink(Protocol):
+    """What a slice is added to: a vector."""
+
+    def add_at(self, j: int, delta: float) -> None:
+        """Add ``delta`` to entry ``j``."""
+
+
+class Slices(Protocol):
+    """What every kind of slices answers."""
+
+    def dot_slice(self, k: int, v: np.ndarray) -> float:
+        """Return ``<slice k, v>`` for an array ``v``, accumulated in float64."""
+
+    def add_slice(self, k: int, c: float, out: Sink) -> None:
+        """Add ``c`` times slice ``k`` to the vector ``out``."""
+
+    def add_outer(self, k: int, c: float, H: np.ndarray) -> None:
+        """Add ``c`` times the outer product of slice ``k`` with itself to the array ``H``."""
+
+    def entry(self, k: int, j: int) -> float:
+        """Return entry ``j`` of slice ``k``."""
+
+
 class DenseMethods:
     """What dense slices share, through ``entry(k, j)``: the classes below only say what an entry is."""
 
-    values: Any
+    values: np.ndarray
 
     def entry(self, k, j):
         """Return entry ``j`` of slice ``k``."""
@@ -72,7 +95,7 @@ class DenseMethods:
             other.add_slice(i, c * weights[i] * self.entry(k, i), out)
 
 
-def dense_slices(cls: type) -> Any:
+def dense_slices(cls: type) -> type:
     """Make a NamedTuple class slices of an array ``values``."""
     return compiled(fill_in(cls, DenseMethods))
 
@@ -81,7 +104,7 @@ def dense_slices(cls: type) -> Any:
 class DenseSlices(NamedTuple):
     """The rows of a two-dimensional array (of its transpose, for columns)."""
 
-    values: Any
+    values: np.ndarray
 
     def entry(self, k, j):
         """Return entry ``j`` of slice ``k``."""
@@ -92,8 +115,8 @@ class DenseSlices(NamedTuple):
 class CentredRows(NamedTuple):
     """The rows of an array less a number ``shift_j`` for each column, by formula: no copy of the data."""
 
-    values: Any
-    shift: Any
+    values: np.ndarray
+    shift: np.ndarray
 
     def entry(self, k, j):
         """Return entry ``j`` of row ``k``, less the shift of its column."""
@@ -104,8 +127,8 @@ class CentredRows(NamedTuple):
 class CentredColumns(NamedTuple):
     """The columns of an array, as the rows of its transpose, less a number ``shift_k`` for each of them."""
 
-    values: Any
-    shift: Any
+    values: np.ndarray
+    shift: np.ndarray
 
     def entry(self, k, j):
         """Return entry ``j`` of column ``k``, less its shift."""
@@ -116,9 +139,9 @@ class CentredColumns(NamedTuple):
 class SparseSlices(NamedTuple):
     """The rows of a CSR matrix, or the columns of a CSC matrix; ``indices`` are unsigned and sorted."""
 
-    data: Any
-    indices: Any
-    indptr: Any
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
 
     def dot_slice(self, k, v):
         """Return ``<slice k, v>`` for an array ``v``, accumulated in float64."""

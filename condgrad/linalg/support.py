@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
+
+
+class Support(Protocol):
+    """Some of the samples, as kernels know them."""
+
+    def size(self) -> int:
+        """Return the number of samples."""
+
+    def row(self, k: int) -> int:
+        """Return the sample at place ``k``."""
 
 
 @compiled
@@ -28,7 +38,7 @@ class AllRows(NamedTuple):
 class SomeRows(NamedTuple):
     """The samples listed in ``rows``."""
 
-    rows: Any
+    rows: np.ndarray
 
     def size(self):
         """Return the number of samples."""
@@ -39,7 +49,7 @@ class SomeRows(NamedTuple):
         return self.rows[k]
 
 
-def support_of(rows: np.ndarray | None, n: int) -> Any:
+def support_of(rows: np.ndarray | None, n: int) -> Support:
     """Return the samples that ``rows`` names as kernels know them; None stands for all ``n``."""
     return AllRows(n) if rows is None else SomeRows(rows)
 

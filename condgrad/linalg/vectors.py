@@ -6,20 +6,61 @@ Every vector answers ``size, at, add_at, shrink, inner, dot_slice`` and the ques
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.compiled import bits_of, compiled, kernel
+from condgrad.linalg.slices import Slices
 
 _BLOCK = 256  # entries compared at a time: counting those above the best so far vectorises, finding it does not
+
+
+class Vector(Protocol):
+    """What every vector answers."""
+
+    def size(self) -> int:
+        """Return the number of entries."""
+
+    def at(self, j: int) -> float:
+        """Return entry ``j``."""
+
+    def add_at(self, j: int, delta: float) -> None:
+        """Add ``delta`` to entry ``j``."""
+
+    def add_array(self, c: float, v: np.ndarray) -> None:
+        """Add ``c`` times the array ``v``."""
+
+    def shrink(self, factor: float) -> None:
+        """Multiply the vector by ``factor``."""
+
+    def to_array(self) -> np.ndarray:
+        """Return the vector as an array of its own."""
+
+    def inner(self, v: np.ndarray) -> float:
+        """Return the inner product with the array ``v``."""
+
+    def dot_slice(self, X: Slices, k: int) -> float:
+        """Return the inner product with slice ``k`` of ``X``."""
+
+    def argmax_abs(self) -> int:
+        """Return the first index of the largest absolute value."""
+
+    def argmin(self) -> int:
+        """Return the first index of the smallest value."""
+
+    def argmax_weighted(self, weights: np.ndarray) -> int:
+        """Return the first index of the largest ``|v_j| / weights_j``."""
+
+    def best_group(self, members: np.ndarray, offsets: np.ndarray) -> int:
+        """Return the first group with the largest sum of squares; group g is members[offsets[g]:offsets[g + 1]]."""
 
 
 @compiled
 class DenseVector(NamedTuple):
     """An ordinary vector: every entry is stored as it is."""
 
-    values: Any
+    values: np.ndarray
 
     def size(self):
         """Return the number of entries."""
@@ -129,7 +170,7 @@ class DenseVector(NamedTuple):
 
 
 @kernel
-def product(H, v):
+def product(H: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return H v: like :func:`inner`, always summed in the same order, which a BLAS does not promise."""
     out = np.empty(H.shape[0])
     for k in range(H.shape[0]):
@@ -141,7 +182,7 @@ def product(H, v):
 
 
 @kernel
-def inner(a, b):
+def inner(a: np.ndarray, b: np.ndarray) -> float:
     """Return <a, b>: always in the same order, and without waking the threads of a BLAS for a short loop."""
     total = 0.0
     for j in range(a.shape[0]):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from condgrad.compiled import compiled, fill_in
+
+T = TypeVar("T", float, np.ndarray)  # the same formula for one number and for many
 
 
 class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing inherits)
@@ -24,15 +26,15 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
     # begins with p - y or 1 - y p and goes on with products: then certificates know rounding more closely.
     rounds_relatively = False
 
-    def value(self, p: Any, y: Any) -> Any:
+    def value(self, p: T, y: T) -> T:
         """Return f(p, y)."""
         raise NotImplementedError
 
-    def derivative(self, p: Any, y: Any) -> Any:
+    def derivative(self, p: T, y: T) -> T:
         """Return the derivative of f in p."""
         raise NotImplementedError
 
-    def second_derivative(self, p: Any, y: Any) -> Any:
+    def second_derivative(self, p: T, y: T) -> T:
         """Return the second derivative of f in p."""
         raise NotImplementedError
 
@@ -55,7 +57,7 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
         """Raise ValueError where no finite intercept minimises the loss on ``y``."""
 
 
-def loss(cls: type) -> Any:
+def loss(cls: type) -> type:
     """Make a NamedTuple class a loss: kernels can call it, and what it leaves out comes from :class:`Loss`."""
     cls = compiled(fill_in(cls, Loss))
     Loss.register(cls)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
 from condgrad.constraints import Atom
+from condgrad.constraints.vertices import Vertex
 
 
 @compiled
@@ -17,11 +18,11 @@ class ActiveAtoms(NamedTuple):
     ``count[0]`` atoms are held; ``place[id]`` says where the vertex with that id is, -1 for those not held.
     """
 
-    index: Any
-    value: Any
-    weight: Any
-    count: Any
-    place: Any
+    index: np.ndarray  # type: ignore[assignment]
+    value: np.ndarray
+    weight: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
+    place: np.ndarray
 
     def size(self):
         """Return the number of atoms."""
@@ -119,7 +120,7 @@ def short_step(descent, max_step, L, length):
     return max_step if descent >= max_step * curvature else descent / curvature
 
 
-def active_atoms(parts: list[tuple[float, Any]], n_features: int) -> ActiveAtoms:
+def active_atoms(parts: list[tuple[float, Vertex]], n_features: int) -> ActiveAtoms:
     """Return the combination given by (weight, atom) pairs."""
     room = 2 * n_features
     atoms = ActiveAtoms(

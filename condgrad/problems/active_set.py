@@ -2,19 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Protocol, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints import Atom, DenseVertex, SparseVertex
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.vectors import inner
+
+
+class Stack(Protocol):
+    """Several vertices, in some order; new ones are of the kind that is held."""
+
+    def __len__(self) -> int: ...
+
+    def vertex(self, k: int) -> Vertex:
+        """Return the vertex at place ``k``."""
+
+    def append(self, v: Vertex) -> None:
+        """Add a vertex."""
+
+    def extend(self, vertices: Sequence[Vertex]) -> None:
+        """Add several vertices."""
+
+    def join(self, others: Self) -> None:
+        """Add those of another stack."""
+
+    def remove(self, k: int) -> None:
+        """Remove the vertex at place ``k``; the last one takes its place."""
+
+    def select(self, kept: np.ndarray) -> Self:
+        """Return a stack of some of them."""
+
+    def without(self, others: Self, up_to_sign: bool) -> Self:
+        """Return those of the ``others`` that are not here (nor, up to sign, their opposites)."""
+
+    def inner_products(self, r: np.ndarray) -> np.ndarray:
+        """Return <r, v_k> for every vertex."""
+
+    def gram(self) -> np.ndarray:
+        """Return <v_k, v_l> for all pairs."""
+
+    def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
+        """Return sum_k weights_k v_k."""
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the vertices as named arrays."""
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """Return the stack that was saved under the names of ``to_arrays``, each after "atoms."."""
 
 
 class ActiveSet:
     """Vertices with positive weights that sum to one; an atom whose weight reaches zero leaves for good."""
 
-    def __init__(self, parts: list[tuple[float, Any]]) -> None:
-        self._places: dict[Any, int] = {}
+    def __init__(self, parts: list[tuple[float, Vertex]]) -> None:
+        self._places: dict[Hashable, int] = {}
         self._atoms = stack([v for _, v in parts]).select(np.zeros(len(parts), dtype=bool))
         self.weights = np.empty(0)
         for weight, v in parts:
@@ -29,7 +75,7 @@ class ActiveSet:
         """Whether every vertex is a single feature."""
         return isinstance(self._atoms, AtomStack)
 
-    def vertex(self, k: int) -> Any:
+    def vertex(self, k: int) -> Vertex:
         """Return the atom at place ``k``."""
         return self._atoms.vertex(k)
 
@@ -38,11 +84,11 @@ class ActiveSet:
         return self._atoms.inner_products(r)
 
     @property
-    def atoms(self) -> Any:
+    def atoms(self) -> Stack:
         """The vertices, as a stack."""
         return self._atoms
 
-    def add(self, v: Any, weight: float) -> None:
+    def add(self, v: Vertex, weight: float) -> None:
         """Give ``weight`` to the vertex v, which may be new."""
         k = self._places.get(v.key())
         if k is not None:
@@ -64,10 +110,10 @@ class ActiveSet:
         self._atoms.remove(k)
         self.weights = self.weights[:last]
 
-    def step_towards(self, s: Any, gamma: float) -> None:
+    def step_towards(self, s: Vertex, gamma: float) -> None:
         """Follow w <- (1 - gamma) w + gamma s; a full step leaves s alone."""
         if gamma >= 1.0:
-            self.__init__([(1.0, s)])  # type: ignore[misc]
+            self.__init__([(1.0, s)])
             return
         self.weights *= 1.0 - gamma
         self.add(s, gamma)
@@ -79,7 +125,7 @@ class ActiveSet:
         if gamma >= max_step:
             self.drop(k)
 
-    def step_between(self, k: int, s: Any, gamma: float, max_step: float) -> None:
+    def step_between(self, k: int, s: Vertex, gamma: float, max_step: float) -> None:
         """Follow w <- w + gamma (s - v_k); the longest step drops the atom."""
         if self._places.get(s.key()) == k:  # from an atom to itself: w stays
             return
@@ -104,14 +150,14 @@ class ActiveSet:
         self.weights = arrays["weights"]
 
 
-def stack(vertices: list[Any]) -> Any:
+def stack(vertices: Sequence[Vertex]) -> Stack:
     """Return a stack of the given vertices, of which there is at least one."""
-    held = AtomStack() if all(isinstance(v, Atom) for v in vertices) else VertexStack()
+    held: Stack = AtomStack() if all(isinstance(v, Atom) for v in vertices) else VertexStack()
     held.extend(vertices)
     return held
 
 
-def as_stack(atoms: Any) -> Any:
+def as_stack(atoms: Stack | list[Vertex]) -> Stack:
     """Return a stack as it is, and a list of vertices as a stack."""
     return stack(atoms) if isinstance(atoms, list) else atoms
 
@@ -119,27 +165,29 @@ def as_stack(atoms: Any) -> Any:
 class AtomStack:
     """Atoms value * e_index, held as two arrays."""
 
-    def __init__(self, index: Any = (), value: Any = ()) -> None:
+    def __init__(self, index: ArrayLike = (), value: ArrayLike = ()) -> None:
         self.index = np.array(index, dtype=np.int64)
         self.value = np.array(value, dtype=np.float64)
 
     def __len__(self) -> int:
         return self.index.size
 
-    def vertex(self, k: int) -> Any:
+    def vertex(self, k: int) -> Atom:
         return Atom(int(self.index[k]), float(self.value[k]))
 
-    def append(self, v: Any) -> None:
-        self.index = np.append(self.index, v.index)
-        self.value = np.append(self.value, v.value)
+    def append(self, v: Vertex) -> None:
+        atom = cast("Atom", v)
+        self.index = np.append(self.index, atom.index)
+        self.value = np.append(self.value, atom.value)
 
     def remove(self, k: int) -> None:
         self.index[k], self.value[k] = self.index[-1], self.value[-1]
         self.index, self.value = self.index[:-1], self.value[:-1]
 
-    def extend(self, vertices: list[Any]) -> None:
-        self.index = np.append(self.index, [v.index for v in vertices]).astype(np.int64)
-        self.value = np.append(self.value, [v.value for v in vertices])
+    def extend(self, vertices: Sequence[Vertex]) -> None:
+        atoms = cast("Sequence[Atom]", vertices)
+        self.index = np.append(self.index, [v.index for v in atoms]).astype(np.int64)
+        self.value = np.append(self.value, [v.value for v in atoms])
 
     def join(self, others: AtomStack) -> None:
         self.index = np.concatenate((self.index, others.index))
@@ -159,7 +207,8 @@ class AtomStack:
 
     def gram(self) -> np.ndarray:
         """Return <v_k, v_l> for all pairs."""
-        return (self.index[:, None] == self.index) * np.outer(self.value, self.value)
+        is_shared: np.ndarray = self.index[:, None] == self.index
+        return is_shared * np.outer(self.value, self.value)
 
     def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
         w = np.zeros(n_features)
@@ -177,23 +226,23 @@ class AtomStack:
 class VertexStack:
     """Vertices of any kind, held as a list."""
 
-    def __init__(self, vertices: list[Any] | None = None) -> None:
-        self.vertices: list[Any] = [] if vertices is None else vertices
+    def __init__(self, vertices: list[Vertex] | None = None) -> None:
+        self.vertices: list[Vertex] = [] if vertices is None else vertices
 
     def __len__(self) -> int:
         return len(self.vertices)
 
-    def vertex(self, k: int) -> Any:
+    def vertex(self, k: int) -> Vertex:
         return self.vertices[k]
 
-    def append(self, v: Any) -> None:
+    def append(self, v: Vertex) -> None:
         self.vertices.append(v)
 
     def remove(self, k: int) -> None:
         self.vertices[k] = self.vertices[-1]
         self.vertices.pop()
 
-    def extend(self, vertices: list[Any]) -> None:
+    def extend(self, vertices: Sequence[Vertex]) -> None:
         self.vertices += vertices
 
     def join(self, others: VertexStack) -> None:
@@ -220,7 +269,8 @@ class VertexStack:
         supports = [v.support() for v in self.vertices]
         size = max(values.size if indices is None else int(indices.max(initial=-1)) + 1 for indices, values in supports)
         V = np.array([v.to_dense(size) for v in self.vertices])
-        return V @ V.T
+        products: np.ndarray = V @ V.T
+        return products
 
     def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
         w = np.zeros(n_features)

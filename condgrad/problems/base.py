@@ -10,14 +10,19 @@ from typing import Any
 import numpy as np
 
 from condgrad.constraints import best_vertex
+from condgrad.constraints._protocol import ConstraintSet
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
 from condgrad.linalg.arrays import ArrayVector
+from condgrad.linalg.factored import Iterate, IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.rounding import Bounds, gamma
+from condgrad.linalg.vectors import Vector
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
 from condgrad.problems.look import Look
 from condgrad.problems.look_point import LookPoint
 from condgrad.problems.point import Point
+from condgrad.problems.segment import PointLike
 
 FORMULA = 100  # units of rounding that formulas which are not ours may be wrong by
 
@@ -58,7 +63,7 @@ class BaseProblem(abc.ABC):
 
     n_samples: int
     n_features: int
-    constraint: Any
+    constraint: ConstraintSet
     offers: frozenset[Feature] = frozenset({Feature.LOOK, Feature.POINT, Feature.VERTICES})
     remedies: Mapping[Feature, str] = {}
     has_intercept = False  # whether a free intercept is minimised together with w
@@ -71,37 +76,37 @@ class BaseProblem(abc.ABC):
         """Whether F is convex: then the gap bounds F(w) - F*."""
 
     @abc.abstractmethod
-    def look(self, w: Any) -> Look:
+    def look(self, w: IterateLike) -> Look:
         """Make one pass at w: objective, gradient, gap, vertex, intercept, and what rounding may have done to them."""
 
-    def evaluate(self, w: Any) -> Evaluation:
+    def evaluate(self, w: IterateLike) -> Evaluation:
         """Return objective, gradient, gap, vertex and intercept at w, with the bounds of their rounding."""
         return self.look(w).evaluation
 
-    def objective(self, w: Any) -> float:
+    def objective(self, w: IterateLike) -> float:
         """Return F(w)."""
         return self._look_once(w).objective
 
-    def gradient(self, w: Any) -> Any:
+    def gradient(self, w: IterateLike) -> Any:
         """Return the gradient of F at w."""
         return self._look_once(w).gradient
 
-    def gap(self, w: Any) -> float:
+    def gap(self, w: IterateLike) -> float:
         """Return the Frank-Wolfe gap max over s in C of <grad F(w), w - s>."""
         return self.evaluate(w).gap
 
-    def _look_once(self, w: Any) -> Look:
+    def _look_once(self, w: IterateLike) -> Look:
         """Return the look at w, which is made once for objective and gradient."""
-        w = self.as_iterate(w, "w")
-        if self._last is None or not np.array_equal(self._last[0], w):
-            self._last = (w.copy(), self.look(w))
+        at: Any = self.as_iterate(w, "w")
+        if self._last is None or not np.array_equal(self._last[0], at):
+            self._last = (at.copy(), self.look(at))
         return self._last[1]
 
     def part(self, n_rows: int) -> BaseProblem | None:
         """Return the problem of about ``n_rows`` of the samples, in memory; None where it makes none of its own."""
         return self if n_rows >= self.n_samples else None
 
-    def point(self, w: Any) -> Any:
+    def point(self, w: Any) -> PointLike:
         """Return the iterate of a solver that moves along lines, at ``w``."""
         return LookPoint(self, w)
 
@@ -129,7 +134,7 @@ class BaseProblem(abc.ABC):
         """The multiply-adds of one look, about."""
         return 2.0 * self.n_samples * self.n_features
 
-    def lmo(self, r: np.ndarray) -> Any:
+    def lmo(self, r: np.ndarray) -> Vertex:
         """Return a vertex of C that minimises <r, s>."""
         return best_vertex(self.constraint, r)
 
@@ -151,14 +156,15 @@ class BaseProblem(abc.ABC):
         bounds = Bounds(rounding, unit * (value + abs(objective)))
         return certify(self.is_convex, objective, gradient, gap_at(gradient, w, s), s, 0.0, bounds)
 
-    # The coordinates of the steps: for most problems those of w itself.
+    # The coordinates of the steps: for most problems those of w itself. Each kind of problem has iterates of its own
+    # kind, and is given no others: those that its `start` and its `as_iterate` return.
 
     @property
     def n_coordinates(self) -> int:
         """The length of the vectors that steps work on: that of w and of its gradient."""
         return self.n_features
 
-    def start(self) -> tuple[Any, list[tuple[float, Any]]]:
+    def start(self) -> tuple[Any, list[tuple[float, Vertex]]]:
         """Return where solvers start, and the same as weighted vertices."""
         s = self.constraint.start(self.n_features)
         return s.to_dense(self.n_features), [(1.0, s)]
@@ -167,15 +173,16 @@ class BaseProblem(abc.ABC):
         """Return the intercept that steps work with (0 for a problem without one)."""
         return 0.0
 
-    def as_iterate(self, w: Any, name: str) -> Any:
+    def as_iterate(self, w: IterateLike, name: str) -> Iterate:
         """Return a point that the user gave as the iterate of a solver: here an array."""
         return convert.as_point(w, self.n_features, name)
 
     def in_coordinates(self, w: Any) -> np.ndarray:
         """Return an iterate in the coordinates of the steps."""
-        return w
+        at: np.ndarray = w
+        return at
 
-    def vector_at(self, w: Any) -> Any:
+    def vector_at(self, w: Any) -> Vector:
         """Return an iterate as the vector that interpreted steps move."""
         return ArrayVector(w.copy())
 

@@ -8,27 +8,47 @@ serves all others through the predictions of the samples that w touches.
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.compiled import compiled
-from condgrad.linalg.index_set import index_set, touched
-from condgrad.linalg.vectors import DenseVector
+from condgrad.constraints._blocks import Blocks
+from condgrad.constraints._protocol import ConstraintSet
+from condgrad.linalg.index_set import IndexSet, Touched, index_set, touched
+from condgrad.linalg.slices import Slices
+from condgrad.linalg.vectors import DenseVector, Vector
 from condgrad.problems import samples as outer
 from condgrad.problems.linear import Problem
-from condgrad.problems.samples import best_intercept, line_curvature, minimise_on_line
+from condgrad.problems.samples import Samples, best_intercept, line_curvature, minimise_on_line
 
 _CACHED = 2**24  # numbers that the cached products with active columns may take: 128 MiB
+
+
+class Chosen(Protocol):
+    """A sample of the blocks."""
+
+    def size(self) -> int:
+        """Return how many there are."""
+
+    def at(self, q: int) -> int:
+        """Return the one at place ``q``."""
+
+
+class MakesVectors(Protocol):
+    """What makes a vector of an array."""
+
+    def __call__(self, values: np.ndarray, *, shrinks: bool) -> Vector: ...
 
 
 @compiled
 class ColumnProblem(NamedTuple):
     """The columns of X, the set, and the blocks of features that its vertices live on."""
 
-    X: Any
-    constraint: Any
-    blocks: Any
+    X: Slices
+    constraint: ConstraintSet
+    blocks: Blocks
 
 
 @compiled
@@ -40,8 +60,8 @@ class PartialGradient(NamedTuple):
     recent ones, fading by e^(-1/2) while as many atoms are drawn as there are: it certifies nothing.
     """
 
-    values: Any
-    scalars: Any
+    values: np.ndarray
+    scalars: np.ndarray
 
     def on(self, blocks, chosen):
         """Return the view that an oracle gets: the entries of the ``chosen`` blocks, and no others."""
@@ -61,9 +81,9 @@ class PartialGradient(NamedTuple):
 class Sampled(NamedTuple):
     """The entries of a vector in the chosen blocks, as oracles ask for them; ties go to the first feature."""
 
-    values: Any
-    blocks: Any
-    chosen: Any
+    values: np.ndarray
+    blocks: Blocks
+    chosen: Chosen
 
     def size(self):
         """Return the number of entries of the whole vector."""
@@ -159,10 +179,10 @@ class Covariates(NamedTuple):
     are cached, and that of feature j is ``gram[place[j]]``.
     """
 
-    products: Any
-    gram: Any
-    place: Any
-    status: Any
+    products: Vector
+    gram: np.ndarray
+    place: np.ndarray
+    status: np.ndarray
 
     def is_used(self):
         """Tell whether the products are up to date."""
@@ -207,7 +227,7 @@ class Recurrences(NamedTuple):
     where s is the vertex that was looked at, and q = X s.
     """
 
-    scalars: Any
+    scalars: np.ndarray
     constant: float
     g: float
     H: float
@@ -271,13 +291,13 @@ class QuadraticCoordinates(NamedTuple):
     ``u`` = h * Xw is kept as a multiple of a vector, so that it shrinks in O(1); ``c`` = X'h serves the intercept.
     """
 
-    line: Any
-    u: Any
-    h: Any
-    sigma: Any
-    c: Any
-    covariates: Any
-    image: Any
+    line: Recurrences
+    u: Vector
+    h: np.ndarray
+    sigma: np.ndarray
+    c: np.ndarray
+    covariates: Covariates
+    image: Touched
 
     def differentiate(self, X, r):
         """Set the entries of the gradient that ``r`` asks for to z_j'u + sigma_j + b c_j: (7), for the columns z_j."""
@@ -337,13 +357,13 @@ class PredictionLine(NamedTuple):
     ``scalars`` holds <grad F(w), w>, the slope, and the intercept b.
     """
 
-    samples: Any
+    samples: Samples
     L: float
     has_intercept: bool
-    p: Any
-    q: Any
-    rows: Any
-    scalars: Any
+    p: np.ndarray
+    q: np.ndarray
+    rows: IndexSet
+    scalars: np.ndarray
 
     def along(self):
         """Return <grad F(w), w>."""
@@ -376,9 +396,9 @@ class SmoothCoordinates(NamedTuple):
     is 0, and ``alpha`` their derivative there.
     """
 
-    line: Any
-    alpha: Any
-    image: Any
+    line: PredictionLine
+    alpha: Vector
+    image: Touched
 
     def differentiate(self, X, r):
         """Set the entries of the gradient that ``r`` asks for to z_j' alpha, for the columns z_j."""
@@ -425,7 +445,9 @@ class SmoothCoordinates(NamedTuple):
         line.scalars[0] = self.alpha.values @ line.p
 
 
-def coordinates(problem: Problem, w: np.ndarray, vector: Any, *, caches: bool) -> Any:
+def coordinates(
+    problem: Problem, w: np.ndarray, vector: MakesVectors, *, caches: bool
+) -> QuadraticCoordinates | SmoothCoordinates:
     """Return F at ``w``, one feature at a time, in the way that suits the loss.
 
     ``vector(array, shrinks=...)`` makes a vector of an array; ``caches`` asks for room for products of columns.
@@ -435,7 +457,9 @@ def coordinates(problem: Problem, w: np.ndarray, vector: Any, *, caches: bool) -
     return _smooth(problem, w, functools.partial(vector, shrinks=False))
 
 
-def _quadratic(problem: Problem, w: np.ndarray, vector: Any, caches: bool) -> QuadraticCoordinates:
+def _quadratic(
+    problem: Problem, w: np.ndarray, vector: Callable[[np.ndarray], Vector], caches: bool
+) -> QuadraticCoordinates:
     n, d = problem.n_samples, problem.n_features
     zeros = np.zeros(n)
     h, g = outer.curvatures(problem.samples, zeros, 0.0), outer.derivatives(problem.samples, zeros, 0.0)
@@ -461,7 +485,7 @@ def _quadratic(problem: Problem, w: np.ndarray, vector: Any, caches: bool) -> Qu
     return f
 
 
-def _smooth(problem: Problem, w: np.ndarray, vector: Any) -> SmoothCoordinates:
+def _smooth(problem: Problem, w: np.ndarray, vector: Callable[[np.ndarray], Vector]) -> SmoothCoordinates:
     n = problem.n_samples
     p = problem.matrix.dot(w)
     everywhere = problem.has_intercept or not problem.matrix.is_sparse

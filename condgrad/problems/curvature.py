@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from condgrad.compiled import compiled
+from condgrad.linalg.slices import Slices
 
 
 @compiled
 class StoredCurvature(NamedTuple):
     """H as an array; renewing sample i costs nnz(x_i)^2, a product with an atom d."""
 
-    H: Any
+    H: np.ndarray
 
     def renew(self, X, i, change):
         """Add ``change`` to t_i."""
@@ -26,9 +29,9 @@ class StoredCurvature(NamedTuple):
 class ImplicitCurvature(NamedTuple):
     """H s = X' (t * X s), never stored: a product with an atom costs the rows of its column."""
 
-    rows: Any
-    columns: Any
-    t: Any
+    rows: Slices
+    columns: Slices
+    t: np.ndarray
 
     def renew(self, X, i, change):
         """Do nothing: t itself says it all."""

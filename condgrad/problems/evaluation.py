@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condgrad.constraints._protocol import ConstraintSet
+from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.factored import RankOne
 from condgrad.linalg.rounding import UNIT, Bounds, gamma
 from condgrad.linalg.vectors import inner
 
@@ -22,7 +25,7 @@ class Evaluation(NamedTuple):
     objective: float
     gradient: np.ndarray
     gap: float
-    vertex: Any
+    vertex: Vertex | RankOne
     intercept: Any  # a number, or the biases of a CompletionProblem
     rounding: float = np.inf
     lower_bound: float = -np.inf
@@ -34,14 +37,22 @@ class Evaluation(NamedTuple):
         return self.rounding < np.inf
 
 
-def gap_at(r: np.ndarray, w: np.ndarray, s: Any) -> float:
+def gap_at(r: np.ndarray, w: np.ndarray, s: Vertex) -> float:
     """Return <r, w - s>: with r = grad F(w) and s = LMO(r), the Frank-Wolfe gap."""
     indices, values = s.support()
     return float(inner(r, w) - inner(r if indices is None else r[indices], values))
 
 
 def certify(
-    is_convex: bool, objective: float, r: np.ndarray, gap: float, s: Any, intercept: Any, bounds: Bounds, **more: Any
+    is_convex: bool,
+    objective: float,
+    r: np.ndarray,
+    gap: float,
+    s: Vertex | RankOne,
+    intercept: Any,
+    bounds: Bounds,
+    *,
+    offset: float = 0.0,
 ) -> Evaluation:
     """Return the evaluation of a fresh pass, for the gap as it was computed: the one place where certificates are made.
 
@@ -50,10 +61,10 @@ def certify(
     gap, rounding = max(float(gap), 0.0), float(bounds.gap)
     last_digits = 4.0 * UNIT * (abs(objective) + gap + rounding)
     lower_bound = objective - gap - rounding - bounds.objective - last_digits if is_convex else -np.inf
-    return Evaluation(float(objective), r, gap, s, intercept, rounding, float(lower_bound), **more)
+    return Evaluation(float(objective), r, gap, s, intercept, rounding, float(lower_bound), offset)
 
 
-def vertex_rounding(constraint: Any, r: np.ndarray, w: np.ndarray, s: Any) -> float:
+def vertex_rounding(constraint: ConstraintSet, r: np.ndarray, w: np.ndarray, s: Vertex) -> float:
     """Return a bound of what rounding does to the gap <r, w - s> for s = LMO(r), in its sums and in the oracle."""
     indices, values = s.support()
     sizes = inner(np.abs(r), np.abs(w)), inner(np.abs(r if indices is None else r[indices]), np.abs(values))

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled
+from condgrad.constraints._protocol import ConstraintSet
+from condgrad.constraints.vertices import AtomMemory, DenseMemory
+from condgrad.linalg.slices import Slices
+from condgrad.linalg.vectors import Vector
+from condgrad.problems.samples import Samples
+from condgrad.problems.terms import Terms
 
 
 @compiled
 class FiniteSum(NamedTuple):
     """The sum over samples of weight_i f(x_i'w + b, y_i), over a constraint set."""
 
-    X: Any
-    samples: Any
-    constraint: Any
-    b: Any
+    X: Slices
+    samples: Samples
+    constraint: ConstraintSet
+    b: np.ndarray
 
     def predict(self, i, w):
         """Return x_i'w + b for a vector ``w``."""
@@ -35,8 +41,8 @@ class FiniteSum(NamedTuple):
 class GeneralSum(NamedTuple):
     """The sum over samples of weight f_i(w) for terms f_i of any form, over a constraint set."""
 
-    terms: Any
-    constraint: Any
+    terms: Terms
+    constraint: ConstraintSet
     weight: float  # 1/n
 
 
@@ -44,7 +50,7 @@ class GeneralSum(NamedTuple):
 class Table(NamedTuple):
     """One number per sample."""
 
-    values: Any
+    values: np.ndarray
 
     def at(self, i):
         """Return the number of sample ``i``."""
@@ -64,8 +70,8 @@ class Estimate(NamedTuple):
     ``scalars`` holds <r, w>, the last <r, s>, the smoothed gap and the number of oracle calls.
     """
 
-    vector: Any
-    scalars: Any
+    vector: Vector
+    scalars: np.ndarray
     smoothing: float
 
     def add_row(self, problem, i, c, p):
@@ -133,9 +139,9 @@ class Estimate(NamedTuple):
 class Trail(NamedTuple):
     """The iterate one move behind: ``w`` with the vertex and the step that lead to the present one."""
 
-    w: Any
-    memory: Any
-    gamma: Any
+    w: Vector
+    memory: AtomMemory | DenseMemory
+    gamma: np.ndarray
 
     def follow(self, s, gamma):
         """Catch up with the present iterate, and remember the move that it makes now."""
@@ -144,6 +150,6 @@ class Trail(NamedTuple):
         self.gamma[0] = gamma
 
 
-def estimate(vector: Any, smoothing: float) -> Estimate:
+def estimate(vector: Vector, smoothing: float) -> Estimate:
     """Return an estimate of the gradient held by ``vector`` (zeros)."""
     return Estimate(vector, np.array([0.0, 0.0, np.inf, 0.0]), smoothing)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from condgrad.compiled import is_compiled
 from condgrad.constraints.oracle_set import as_set_for
 from condgrad.linalg import convert
+from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.problems import taylor_points
 from condgrad.problems import terms as passes
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.finite_sum import GeneralSum
 from condgrad.problems.look import Look
+from condgrad.problems.taylor_points import Expansions, Parts
 
 
 class GeneralProblem(BaseProblem):
@@ -51,7 +51,7 @@ class GeneralProblem(BaseProblem):
     """
 
     def __init__(
-        self, terms: Any, constraint: Any, *, n_samples: int | None = None, n_features: int | None = None
+        self, terms: object, constraint: object, *, n_samples: int | None = None, n_features: int | None = None
     ) -> None:
         self.terms = passes.as_terms(terms)
         self.n_samples = _count("n_samples", n_samples, terms)
@@ -77,34 +77,34 @@ class GeneralProblem(BaseProblem):
         """Whether the terms have a method ``hessian_product``."""
         return hasattr(self.terms, "hessian_product")
 
-    def objective(self, w: Any) -> float:
+    def objective(self, w: IterateLike) -> float:
         """Return F(w)."""
         w = convert.as_point(w, self.n_features, "w")
         value = passes.mean_value(self.terms, self.n_samples, w)
         _require_finite(value, "objective", w)
         return value
 
-    def gradient(self, w: Any) -> np.ndarray:
+    def gradient(self, w: IterateLike) -> np.ndarray:
         """Return the gradient of F at w."""
         w = convert.as_point(w, self.n_features, "w")
         r = passes.mean_gradient(self.terms, self.n_samples, w)
         _require_finite(r, "gradient", w)
         return r
 
-    def hessian(self, w: Any) -> np.ndarray:
+    def hessian(self, w: IterateLike) -> np.ndarray:
         """Return the Hessian of F at w, a d x d array; without ``add_hessian`` it takes n d Hessian products."""
         w = convert.as_point(w, self.n_features, "w")
         H = passes.mean_hessian(self.terms, self.n_samples, w)
         _require_finite(H, "Hessian", w)
         return H
 
-    def look(self, w: Any) -> Look:
+    def look(self, w: IterateLike) -> Look:
         """Make passes at w: objective, gradient, gap and vertex (the intercept is 0)."""
         w = convert.as_point(w, self.n_features, "w")
         sizes = passes.typical_sizes(self.terms, self.n_samples, w)  # as some of the terms show them
         return Look(self.certified(w, self.objective(w), self.gradient(w), sizes=sizes))
 
-    def best_intercept(self, w: Any) -> float:
+    def best_intercept(self, w: IterateLike) -> float:
         """Return 0: general terms have no intercept."""
         return 0.0
 
@@ -142,7 +142,7 @@ class GeneralProblem(BaseProblem):
         """Return the problem one sample at a time."""
         return GeneralSum(self.terms, self.constraint, 1.0 / self.n_samples)
 
-    def taylor_points(self, parts: Any, form: str, renews_all: bool) -> tuple[Any, Any]:
+    def taylor_points(self, parts: Parts, form: str, renews_all: bool) -> Expansions:
         """Return what TUFW keeps of its Taylor points, and its H."""
         return taylor_points.of_terms(parts, form, renews_all)
 
@@ -166,7 +166,7 @@ class GeneralProblem(BaseProblem):
                     )
 
 
-def _count(name: str, given: Any, terms: Any) -> int:
+def _count(name: str, given: int | None, terms: object) -> int:
     """Return n or d as the user gave it, or as the terms tell it."""
     told = getattr(terms, name, None)
     if given is None and told is None:
@@ -180,7 +180,7 @@ def _count(name: str, given: Any, terms: Any) -> int:
     return int(count)
 
 
-def _require_finite(answer: Any, name: str, w: np.ndarray) -> None:
+def _require_finite(answer: float | np.ndarray, name: str, w: np.ndarray) -> None:
     if not np.isfinite(answer).all():
         raise ValueError(
             f"the {name} of the terms is not finite at a point of the set with entries up to {np.abs(w).max():.3g}; "

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import Any, ClassVar
+from collections.abc import Hashable
+from typing import ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.compiled import is_compiled
 from condgrad.constraints.oracle_set import as_set_for
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
 from condgrad.linalg.arrays import ArraySlices
+from condgrad.linalg.convert import Data
+from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.matrix import Matrix, weighted_gram
 from condgrad.linalg.rounding import UNIT, Bounds, bounds, gamma, prediction_error
+from condgrad.linalg.slices import Slices
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import inner
 from condgrad.losses import Loss
 from condgrad.problems import samples as outer
 from condgrad.problems import taylor_points
-from condgrad.problems.active_set import AtomStack, as_stack
+from condgrad.problems.active_set import AtomStack, Stack, as_stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
 from condgrad.problems.finite_sum import FiniteSum
 from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.look import Look
+from condgrad.problems.taylor_points import Expansions, Parts
+
+Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # those of some rows (None: all), and their values
 
 
 class Problem(BaseProblem):
@@ -73,12 +82,12 @@ class Problem(BaseProblem):
 
     def __init__(
         self,
-        X: Any,
-        y: Any,
-        loss: Any,
-        constraint: Any,
+        X: Data,
+        y: ArrayLike,
+        loss: object,
+        constraint: object,
         *,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         intercept: bool = False,
         l2: float = 0.0,
     ) -> None:
@@ -86,21 +95,20 @@ class Problem(BaseProblem):
         self.n_samples, self.n_features = self.matrix.shape
         y = convert.as_targets(y, self.n_samples)
         weight = convert.as_weights(sample_weight, self.n_samples)
-        check_loss(loss)
-        loss.check_targets(y)
+        self.loss = as_loss(loss)
+        self.loss.check_targets(y)
         if not isinstance(intercept, bool | np.bool_):
             raise TypeError(f"intercept must be True or False; got {intercept!r}.")
         if intercept:
-            loss.check_intercept(y[weight > 0.0])
+            self.loss.check_intercept(y[weight > 0.0])
         self.l2 = convert.as_number(l2, "l2", low=0.0, what="a number of at least 0")
         if self.l2 > 0.0:
             self.offers = BaseProblem.offers | {Feature.CURVATURE}
-        self.loss = loss
         self.constraint = as_set_for(constraint, self.n_features)
         self.has_intercept = bool(intercept)
-        self.samples = outer.Samples(loss, y, weight)
+        self.samples = outer.Samples(self.loss, y, weight)
         self._intercept_bounds: tuple[float, float] | None = None  # of the best ones, once they are known
-        self._predictions: dict[Any, np.ndarray] = {}  # of vertices whose curvature was asked for last, by their keys
+        self._predictions: dict[Hashable, np.ndarray] = {}  # of the vertices that were asked for last, by their keys
         if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
             self.matrix = self.matrix.centred(weight)
 
@@ -119,25 +127,27 @@ class Problem(BaseProblem):
         """Whether the curvature of F is the same everywhere, as for quadratic losses."""
         return bool(self.loss.is_quadratic)
 
-    def objective(self, w: Any) -> float:
+    def objective(self, w: IterateLike) -> float:
         """Return F(w)."""
+        w = convert.as_point(w, self.n_features, "w")
         p, b = self._predict(w)
         return outer.value(self.samples, p, b) + self.penalty(w)
 
-    def gradient(self, w: Any) -> np.ndarray:
+    def gradient(self, w: IterateLike) -> np.ndarray:
         """Return the gradient of F at w."""
+        w = convert.as_point(w, self.n_features, "w")
         p, b = self._predict(w)
         return self.with_penalty(self.matrix.transpose_dot(outer.derivatives(self.samples, p, b)), w)
 
-    def penalty(self, w: Any) -> float:
+    def penalty(self, w: np.ndarray) -> float:
         """Return l2 ||w||_2^2 / 2."""
         return 0.5 * self.l2 * inner(w, w) if self.l2 > 0.0 else 0.0
 
-    def with_penalty(self, r: np.ndarray, w: Any) -> np.ndarray:
+    def with_penalty(self, r: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Return the gradient with that of the penalty, l2 w."""
         return r + self.l2 * w if self.l2 > 0.0 else r
 
-    def best_intercept(self, w: Any) -> float:
+    def best_intercept(self, w: IterateLike) -> float:
         """Return the intercept that belongs to w (0, without a pass over the data, for a problem without one)."""
         w = convert.as_point(w, self.n_features, "w")
         return self.intercept_at(w, self._predict(w)[1]) if self.has_intercept else 0.0
@@ -150,7 +160,7 @@ class Problem(BaseProblem):
         """Return the intercept of the columns as given where that of the centred ones is b."""
         return b - self.matrix.along_shift(w)
 
-    def look(self, w: Any) -> LinearLook:
+    def look(self, w: IterateLike) -> LinearLook:
         """Make a pass at w: objective, gradient, gap, vertex and intercept, and on demand the curvature on atoms."""
         w = convert.as_point(w, self.n_features, "w")
         p, b = self._predict(w)
@@ -159,7 +169,7 @@ class Problem(BaseProblem):
         return LinearLook(self, self._certified(w, p, b, seen, r, self.lmo(r)), seen.d)
 
     def _certified(
-        self, w: np.ndarray, p: np.ndarray, b: float, seen: outer.Expansion, r: np.ndarray, s: Any
+        self, w: np.ndarray, p: np.ndarray, b: float, seen: outer.Expansion, r: np.ndarray, s: Vertex
     ) -> Evaluation:
         rounding = self._rounding_at(w, s, p, b, seen).with_oracle(vertex_rounding(self.constraint, r, w, s))
         value, intercept = seen.value, self.intercept_at(w, b)
@@ -176,7 +186,7 @@ class Problem(BaseProblem):
             found.objective + gamma(w.size + 4) * self.penalty(w) + 2.0 * UNIT * abs(value),
         )
 
-    def _rounding_at(self, w: np.ndarray, s: Any, p: np.ndarray, b: float, seen: outer.Expansion) -> Bounds:
+    def _rounding_at(self, w: np.ndarray, s: Vertex, p: np.ndarray, b: float, seen: outer.Expansion) -> Bounds:
         """Return what rounding may have done to gradient and objective at w, whose oracle answered s.
 
         It costs a few sums over samples and features; the norms of the columns are found once.
@@ -201,7 +211,7 @@ class Problem(BaseProblem):
             slope_error=outer.slope_error(self.samples, p, b, seen, delta, largest),
         )
 
-    def _distance(self, w: np.ndarray, s: Any) -> float:
+    def _distance(self, w: np.ndarray, s: Vertex) -> float:
         """Return sum_j ||x_j|| |w_j - s_j|."""
         indices, values = s.support()
         if indices is None:
@@ -238,7 +248,7 @@ class Problem(BaseProblem):
             other.__dict__.pop(name, None)
         return other
 
-    def over(self, constraint: Any) -> Problem:
+    def over(self, constraint: object) -> Problem:
         """Return the same problem over another set; both share the data and their views."""
         other = self._copy_without("reach")
         other.constraint = as_set_for(constraint, self.n_features)
@@ -250,7 +260,7 @@ class Problem(BaseProblem):
         other.l2, other.offers = 0.0, type(self).offers
         return other
 
-    def with_targets(self, y: Any) -> Problem:
+    def with_targets(self, y: ArrayLike) -> Problem:
         """Return the same problem with other targets; both share the data and their views."""
         y = convert.as_targets(y, self.n_samples)
         self.loss.check_targets(y)
@@ -313,7 +323,8 @@ class Problem(BaseProblem):
 
     def importance(self) -> np.ndarray:
         """Return weight_i ||x_i||_2, the importance of each sample for sampling."""
-        return self.matrix.row_norms() * self.samples.weight
+        norms: np.ndarray = self.matrix.row_norms() * self.samples.weight
+        return norms
 
     def point(self, w: np.ndarray) -> PredictionPoint:
         """Return the iterate of a solver of full passes, at ``w``."""
@@ -342,23 +353,23 @@ class Problem(BaseProblem):
         return self.matrix.transpose_dot(alpha)
 
     @property
-    def columns(self) -> Any:
+    def columns(self) -> Slices:
         """The columns of X, for kernels or, where steps are interpreted, for arrays."""
         return self._for_steps(self.matrix.columns)
 
     @property
-    def contiguous_columns(self) -> Any:
+    def contiguous_columns(self) -> Slices:
         """The columns of X, each of them together in memory."""
         return self._for_steps(self.matrix.contiguous_columns)
 
-    def _for_steps(self, slices: Any) -> Any:
+    def _for_steps(self, slices: Slices) -> Slices:
         return slices if self.is_compiled else ArraySlices(slices)
 
     def finite_sum(self, b: np.ndarray) -> FiniteSum:
         """Return the problem one sample at a time, with the intercept ``b[0]``."""
         return FiniteSum(self._for_steps(self.matrix.rows), self.samples, self.constraint, b)
 
-    def taylor_points(self, parts: Any, form: str, renews_all: bool) -> tuple[Any, Any]:
+    def taylor_points(self, parts: Parts, form: str, renews_all: bool) -> Expansions:
         """Return what TUFW keeps of its Taylor points, and its H; three numbers a sample serve every rule."""
         return taylor_points.of_predictions(parts, form)
 
@@ -374,7 +385,7 @@ class Problem(BaseProblem):
         penalty = (self.l2,) if self.l2 > 0.0 else ()  # a checkpoint without one is as it was before there were any
         return fingerprint_of((X.shape, *data, self.samples, self.constraint, self.has_intercept, *penalty))
 
-    def slope_size(self, s: Any) -> float:
+    def slope_size(self, s: Vertex) -> float:
         """Return how large the slope of F at w = 0 towards the vertex s could be if nothing cancelled."""
         return self.derivative_size() * float(np.abs(self.vertex_predictions(s)[1]).max(initial=0.0))
 
@@ -383,7 +394,7 @@ class Problem(BaseProblem):
         y, weight = self.samples.y, self.samples.weight
         return float(weight @ np.abs(self.loss.derivative(np.zeros(self.n_samples), y)))
 
-    def vertex_predictions(self, s: Any) -> tuple[np.ndarray | None, np.ndarray]:
+    def vertex_predictions(self, s: Vertex) -> tuple[np.ndarray | None, np.ndarray]:
         """Return X s as the rows that it touches (None: all) and its values there."""
         indices, values = s.support()
         if indices is None:
@@ -392,7 +403,7 @@ class Problem(BaseProblem):
             return None, self.matrix.dot(s.to_dense(self.n_features))
         return self.combine([(value, self.matrix.column(int(j))) for j, value in zip(indices, values, strict=True)])
 
-    def combine(self, parts: list[tuple[float, Any]]) -> tuple[np.ndarray | None, np.ndarray]:
+    def combine(self, parts: list[tuple[float, Predictions]]) -> tuple[np.ndarray | None, np.ndarray]:
         """Return sum_k c_k q_k for predictions q_k given as (rows, values)."""
         (c, (rows, values)), *others = parts
         total = c * values
@@ -412,11 +423,11 @@ class Problem(BaseProblem):
         dense[rows] = values
         return dense
 
-    def _predict(self, w: Any) -> tuple[np.ndarray, float]:
+    def _predict(self, w: IterateLike) -> tuple[np.ndarray, float]:
         p = self.matrix.dot(convert.as_point(w, self.n_features, "w"))
         return p, outer.best_intercept(self.samples, p, 0.0) if self.has_intercept else 0.0
 
-    def curvature_on(self, atoms: Any, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
+    def curvature_on(self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> over the chosen rows (None: all) for all pairs of atoms.
 
         The products of the ``first`` so many atoms with each other are left at 0: they are known.
@@ -432,7 +443,7 @@ class Problem(BaseProblem):
             H -= np.outer(mixed, mixed) / d.sum()
         return H + self.l2 * atoms.gram() if self.l2 > 0.0 else H
 
-    def _predictions_of(self, atoms: Any) -> list[np.ndarray]:
+    def _predictions_of(self, atoms: Stack) -> list[np.ndarray]:
         """Return X v for every vertex, computed once while it stays among those that are asked for."""
         kept = self._predictions
         vertices = [atoms.vertex(k) for k in range(len(atoms))]
@@ -451,7 +462,9 @@ class LinearLook(Look):
         super().__init__(evaluation)
         self.problem, self.d = problem, d
 
-    def curvature(self, atoms: Any, known: np.ndarray | None = None, n_rows: float = np.inf) -> np.ndarray:
+    def curvature(
+        self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
+    ) -> np.ndarray:
         """Return <v_k, H v_l> for all pairs of atoms; negative curvatures of samples count as zero.
 
         From ``n_rows`` samples where that is less than half of all, drawn by their curvature.
@@ -469,9 +482,10 @@ class LinearLook(Look):
         return H
 
 
-def check_loss(loss: Any) -> None:
-    """Raise unless ``loss`` is an object that kernels know as a loss."""
+def as_loss(loss: object) -> Loss:
+    """Return ``loss``, or raise unless it is an object that kernels know as a loss."""
     if isinstance(loss, type):
         raise TypeError(f"loss must be an object, not a class; use {loss.__name__}(...).")
     if not isinstance(loss, Loss):
         raise TypeError(f"loss must be a loss of condgrad.losses or a class marked @loss; got {loss!r}.")
+    return loss

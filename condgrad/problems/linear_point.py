@@ -2,15 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol, Unpack, cast
 
 import numpy as np
 
+from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import inner
+from condgrad.losses import Loss
 from condgrad.problems import samples as outer
-from condgrad.problems.point import Point
-from condgrad.problems.segment import Segment
+from condgrad.problems.active_set import ActiveSet, AtomStack
+from condgrad.problems.point import Point, Whole
+from condgrad.problems.segment import Course, PointLike, Segment
+
+
+class Predicting(Protocol):
+    """What a segment asks of a problem with linear predictions."""
+
+    n_samples: int
+    n_features: int
+    has_intercept: bool
+    l2: float
+    loss: Loss
+    samples: outer.Samples
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether F is convex."""
+
+
+class Linear(Predicting, Whole, Protocol):
+    """What a point asks of a problem with linear predictions."""
+
+    matrix: Matrix
+
+    def penalty(self, w: np.ndarray) -> float:
+        """Return l2 ||w||_2^2 / 2."""
+
+    def with_penalty(self, r: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return the gradient with that of the penalty."""
+
+    def intercept_at(self, w: np.ndarray, b: float) -> float:
+        """Return the intercept of the columns as given where that of the centred ones is b."""
+
+    def vertex_predictions(self, s: Vertex) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return X s as the rows that it touches (None: all) and its values there."""
+
+    def combine(
+        self, parts: list[tuple[float, tuple[np.ndarray | None, np.ndarray]]]
+    ) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return sum_k c_k q_k for predictions q_k given as (rows, values)."""
+
+    def spread(self, rows: np.ndarray | None, values: np.ndarray) -> np.ndarray:
+        """Return predictions given as (rows, values) as one array over all samples."""
+
+
+class PredictedPoint(PointLike, Protocol):
+    """A point with predictions ``p`` and an intercept."""
+
+    p: np.ndarray
+    b: float
+
+    @property
+    def problem(self) -> Predicting:
+        """The problem."""
 
 
 class PredictionPoint(Point):
@@ -20,20 +76,21 @@ class PredictionPoint(Point):
     ``reset`` computes everything anew, which bounds the rounding error.
     """
 
+    problem: Linear
     numbers = (*Point.numbers, "b", "_touched")
     arrays = (*Point.arrays, "p", "alpha")
 
-    def segment(self, **course: Any) -> PredictionSegment:
+    def segment(self, **course: Unpack[Course]) -> PredictionSegment:
         """Return F along a line from here."""
         return PredictionSegment(self, **course)
 
-    def knows_atoms(self, active: Any) -> bool:
+    def knows_atoms(self, active: ActiveSet) -> bool:
         """Tell whether every atom is a single feature: then it takes its column alone."""
         return active.is_atomic
 
-    def atom_products(self, active: Any) -> np.ndarray:
+    def atom_products(self, active: ActiveSet) -> np.ndarray:
         """Return <X' alpha, v_k> for every active atom."""
-        atoms, problem = active.atoms, self.problem
+        atoms, problem = cast("AtomStack", active.atoms), self.problem
         products = problem.matrix.column_products(atoms.index, self.alpha)
         return problem.with_penalty(products, self.w[atoms.index]) * atoms.value
 
@@ -42,7 +99,8 @@ class PredictionPoint(Point):
         self._touched = 0  # entries of X used by partial updates since the last full gradient
         self._derive()
 
-    def _follow(self, line: Any, gamma: float) -> None:
+    def _follow(self, line: Segment, gamma: float) -> None:
+        assert isinstance(line, PredictionSegment)
         if line.rows is None:
             self.p += gamma * line.q
             self._derive()
@@ -96,7 +154,9 @@ class PredictionSegment(Segment):
     rows, q : the rows whose predictions change (None: all) and their rates of change
     """
 
-    def __init__(self, point: PredictionPoint, **course: Any) -> None:
+    point: PredictedPoint
+
+    def __init__(self, point: PredictionPoint, **course: Unpack[Course]) -> None:
         super().__init__(point, **course)
         problem = point.problem
         predictions = [(c, problem.vertex_predictions(v)) for c, v in self.parts]

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.factored import RankOne
+from condgrad.problems.active_set import Stack
 from condgrad.problems.evaluation import Evaluation
 
 
@@ -37,7 +40,7 @@ class Look:
         return self.evaluation.gap
 
     @property
-    def vertex(self) -> Any:
+    def vertex(self) -> Vertex | RankOne:
         """The vertex s that minimises <gradient, s>."""
         return self.evaluation.vertex
 
@@ -46,7 +49,9 @@ class Look:
         """The intercept that belongs to w."""
         return self.evaluation.intercept
 
-    def curvature(self, atoms: Any, known: np.ndarray | None = None, n_rows: float = np.inf) -> np.ndarray:
+    def curvature(
+        self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
+    ) -> np.ndarray:
         """Return <v_k, H v_l> for the Hessian H of F at w and all pairs of ``atoms``, without a pass of its own.
 
         ``known`` is that of the first atoms with each other, which is not computed again. ``n_rows`` samples are enough

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from condgrad.linalg.vectors import inner
 from condgrad.problems.point import Point
-from condgrad.problems.segment import Segment
+from condgrad.problems.segment import Course, Segment
 
 
 class LookPoint(Point):
     """A point of which objective and gradient are all that is known: a move costs one pass."""
 
-    def segment(self, **course: Any) -> LookSegment:
+    def segment(self, **course: Unpack[Course]) -> LookSegment:
         """Return F along a line from here."""
         return LookSegment(self, **course)
 
@@ -33,7 +33,9 @@ class LookPoint(Point):
 class LookSegment(Segment):
     """F along a line, where each value or slope of phi costs a pass."""
 
-    def __init__(self, point: LookPoint, **course: Any) -> None:
+    point: LookPoint
+
+    def __init__(self, point: LookPoint, **course: Unpack[Course]) -> None:
         super().__init__(point, **course)
         self.d = self.direction()
         self._values: dict[float, float] = {}

@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, Unpack, cast
 
 import numpy as np
 
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.vectors import inner
+from condgrad.problems.active_set import ActiveSet
 from condgrad.problems.evaluation import Evaluation, gap_at
+from condgrad.problems.segment import Course, Segment
+
+
+class Whole(Protocol):
+    """What a point asks of its problem."""
+
+    n_samples: int
+    n_features: int
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether F is convex."""
+
+    def lmo(self, r: np.ndarray) -> Vertex:
+        """Return a vertex that minimises <r, s>."""
+
+    def evaluate(self, w: np.ndarray) -> Evaluation:
+        """Return what a fresh pass tells about w."""
+
+    def objective(self, w: np.ndarray) -> float:
+        """Return F(w)."""
+
+    def gradient(self, w: np.ndarray) -> np.ndarray:
+        """Return the gradient of F at w."""
+
+    def lipschitz(self) -> float:
+        """Return a Lipschitz constant of grad F; inf where none is known."""
 
 
 class Point:
@@ -22,7 +51,7 @@ class Point:
     numbers: tuple[str, ...] = ("gap", "is_still", "is_fresh", "gradient_evaluations", "lmo_calls")
     arrays: tuple[str, ...] = ("w",)
 
-    def __init__(self, problem: Any, w: np.ndarray) -> None:
+    def __init__(self, problem: Whole, w: np.ndarray) -> None:
         self.problem = problem
         self.gradient_evaluations = 0
         self.lmo_calls = 0
@@ -39,11 +68,11 @@ class Point:
         self.ask_oracle()
         self.is_fresh = True
 
-    def segment(self, **course: Any) -> Any:
+    def segment(self, **course: Unpack[Course]) -> Segment:
         """Return F along a line from here."""
         raise NotImplementedError
 
-    def move(self, line: Any, gamma: float, *, asks: bool = True) -> None:
+    def move(self, line: Segment, gamma: float, *, asks: bool = True) -> None:
         """Go to w + gamma d along a segment that starts here; ``asks=False`` leaves r, s and gap unknown."""
         line.add_to(self.w, gamma)
         self.is_still = gamma == 0.0
@@ -82,11 +111,11 @@ class Point:
             self.ask_oracle()
         return Evaluation(self._objective(), self.r, self.gap, self.s, self._intercept())
 
-    def knows_atoms(self, active: Any) -> bool:
+    def knows_atoms(self, active: ActiveSet) -> bool:
         """Tell whether ``atom_products`` works for these atoms."""
         return False
 
-    def atom_products(self, active: Any) -> np.ndarray:
+    def atom_products(self, active: ActiveSet) -> np.ndarray:
         """Return <grad F(w), v_k> for every active atom, without the rest of the gradient."""
         raise NotImplementedError
 
@@ -102,12 +131,12 @@ class Point:
         for name in self.arrays:
             setattr(self, name, arrays[name])
         self.r = arrays.get("r")
-        self.s = None if self.r is None else self.problem.lmo(self.r)
+        self.s = cast("Vertex", None if self.r is None else self.problem.lmo(self.r))  # asked for before it is read
 
     def _arrive(self) -> None:
         """Compute what is kept besides r, at a new w."""
 
-    def _follow(self, line: Any, gamma: float) -> None:
+    def _follow(self, line: Segment, gamma: float) -> None:
         """Bring what is kept up to date after w has moved; r, or None where it must be computed anew."""
         self.r = None
 

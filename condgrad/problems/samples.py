@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
 from condgrad.linalg.rounding import FORMULA, UNIT, Sizes
+from condgrad.linalg.support import Support
+from condgrad.losses import Loss
 
 _MOST_DOUBLINGS = 200
 _STEEP = 0.05  # of L: where derivatives are that large, curvatures are about L
@@ -25,9 +27,9 @@ _WORK_PER_SAMPLE = 20  # a loss with an exponential costs about as much as twent
 class Samples(NamedTuple):
     """A loss with the targets and weights of all samples; the weights sum to one."""
 
-    loss: Any
-    y: Any
-    weight: Any
+    loss: Loss
+    y: np.ndarray
+    weight: np.ndarray
 
     def value_at(self, i, p):
         """Return weight_i f(p, y_i)."""
@@ -220,7 +222,7 @@ def _sample_by_curvature(d, rate, rows, c):
 
 
 @kernel
-def rederive(samples, rows, p, b, alpha):
+def rederive(samples: Samples, rows: np.ndarray, p: np.ndarray, b: float, alpha: np.ndarray) -> np.ndarray:
     """Renew ``alpha`` at the chosen rows and return by how much it changed there."""
     change = np.empty(rows.shape[0])
     for k in range(rows.shape[0]):
@@ -232,7 +234,7 @@ def rederive(samples, rows, p, b, alpha):
 
 
 @kernel
-def _best_intercept(samples, p, q, gamma, b):
+def _best_intercept(samples: Samples, p: np.ndarray, q: np.ndarray, gamma: float, b: float) -> float:
     """Return the root b of h(b) = sum_i weight_i f'(p_i + gamma q_i + b), increasing for convex f.
 
     Newton steps, kept inside the bracket found so far and, while a side of it is still open, inside a reach that
@@ -265,13 +267,15 @@ def _best_intercept(samples, p, q, gamma, b):
 
 
 @kernel
-def best_intercept(samples, p, b):
+def best_intercept(samples: Samples, p: np.ndarray, b: float) -> float:
     """Return the b that minimises f(p + b), from a first guess."""
     return _best_intercept(samples, p, p, 0.0, b)
 
 
 @kernel
-def line_slopes(samples, support, p, q, gamma, b, has_intercept):
+def line_slopes(
+    samples: Samples, support: Support, p: np.ndarray, q: np.ndarray, gamma: float, b: float, has_intercept: bool
+) -> tuple[float, float, float]:
     """Return phi'(gamma), phi''(gamma) and the intercept for phi(gamma) = min_b f(p + gamma q + b).
 
     ``q`` holds the direction at the places of ``support``. Without an intercept b is fixed and the minimum falls
@@ -294,7 +298,7 @@ def line_slopes(samples, support, p, q, gamma, b, has_intercept):
 
 
 @kernel
-def line_value(samples, support, p, q, gamma, b):
+def line_value(samples: Samples, support: Support, p: np.ndarray, q: np.ndarray, gamma: float, b: float) -> float:
     """Return the sum of the terms of f(p + gamma q + b) that belong to ``support``."""
     total = 0.0
     for k in range(support.size()):
@@ -304,7 +308,7 @@ def line_value(samples, support, p, q, gamma, b):
 
 
 @kernel
-def line_curvature(samples, support, q):
+def line_curvature(samples: Samples, support: Support, q: np.ndarray) -> float:
     """Return sum_i weight_i q_i^2: times L, the most that f can curve along q."""
     total = 0.0
     for k in range(support.size()):
@@ -313,7 +317,16 @@ def line_curvature(samples, support, q):
 
 
 @kernel
-def minimise_on_line(samples, support, p, q, b, has_intercept, max_step, is_quadratic):
+def minimise_on_line(
+    samples: Samples,
+    support: Support,
+    p: np.ndarray,
+    q: np.ndarray,
+    b: float,
+    has_intercept: bool,
+    max_step: float,
+    is_quadratic: bool,
+) -> float:
     """Return the gamma in [0, max_step] that minimises phi (a root of phi' if phi is not convex).
 
     Newton on phi' inside a bracket [low, high] with phi'(low) < 0; one Newton step is exact for a quadratic.

@@ -2,11 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, TypedDict, Unpack, cast
 
 import numpy as np
 
+from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.factored import Iterate, RankOne
 from condgrad.linalg.vectors import inner
+from condgrad.problems.evaluation import Evaluation
+
+
+class Course(TypedDict):
+    """Where a segment leads: d = sum_k c_k v_k - pull w, with its slope and the largest feasible step."""
+
+    pull: float
+    parts: Sequence[tuple[float, Any]]  # vertices of the kind that the point has: arrays, or matrices of rank one
+    slope: float
+    max_step: float
+
+
+class PointLike(Protocol):
+    """What solvers along lines ask of the iterate."""
+
+    is_still: bool
+    gradient_evaluations: int
+    lmo_calls: int
+    gap: float
+
+    @property
+    def w(self) -> Iterate:
+        """The iterate."""
+
+    @property
+    def s(self) -> Vertex | RankOne:
+        """The vertex that the oracle returned last."""
+
+    @property
+    def problem(self) -> Sized:
+        """The problem."""
+
+    def segment(self, **course: Unpack[Course]) -> Segment:
+        """Return F along a line from here."""
+
+    def evaluate(self) -> Evaluation:
+        """Return what is known of w."""
+
+    def reset(self, w: Any) -> None:
+        """Go to ``w``, an iterate of this problem, and compute everything anew."""
+
+    def move(self, line: Any, gamma: float) -> None:
+        """Go to w + gamma d along a segment that this point has made."""
+
+    def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all that is kept, as numbers and as arrays."""
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Go back to a snapshot."""
+
+
+class Sized(Protocol):
+    """A problem, as far as a segment asks."""
+
+    n_features: int
 
 
 class Segment:
@@ -20,14 +78,12 @@ class Segment:
         The largest feasible step.
     """
 
-    def __init__(
-        self, point: Any, *, pull: float, parts: list[tuple[float, Any]], slope: float, max_step: float
-    ) -> None:
+    def __init__(self, point: PointLike, **course: Unpack[Course]) -> None:
         self.point = point
-        self.pull = pull
-        self.parts = parts
-        self.slope = slope
-        self.max_step = max_step
+        self.pull = course["pull"]
+        self.parts = course["parts"]
+        self.slope = course["slope"]
+        self.max_step = course["max_step"]
 
     def add_to(self, w: np.ndarray, gamma: float) -> None:
         """Set w to w + gamma d."""
@@ -78,7 +134,7 @@ class Segment:
         """Return d as an array."""
         d = np.zeros(self.point.problem.n_features)
         self.add_to(d, 1.0)  # the parts alone: zeros stay zeros, however they are pulled
-        d -= self.pull * self.point.w
+        d -= self.pull * cast("np.ndarray", self.point.w)
         return d
 
     def squared_length(self) -> float:
@@ -93,16 +149,16 @@ class Segment:
         raise NotImplementedError
 
 
-def towards(point: Any, s: Any, gap: float) -> Segment:
+def towards(point: PointLike, s: Vertex | RankOne, gap: float) -> Segment:
     """Return the segment from w to the vertex s, where gap = <r, w - s>."""
     return point.segment(pull=1.0, parts=[(1.0, s)], slope=-gap, max_step=1.0)
 
 
-def away_from(point: Any, v: Any, slope: float, weight: float) -> Segment:
+def away_from(point: PointLike, v: Vertex, slope: float, weight: float) -> Segment:
     """Return the segment from w away from the atom v, until its weight is used up."""
     return point.segment(pull=-1.0, parts=[(-1.0, v)], slope=slope, max_step=weight / (1.0 - weight))
 
 
-def between(point: Any, v: Any, s: Any, slope: float, weight: float) -> Segment:
+def between(point: PointLike, v: Vertex, s: Vertex, slope: float, weight: float) -> Segment:
     """Return the segment that hands weight from the atom v to the vertex s, until none is left."""
     return point.segment(pull=0.0, parts=[(1.0, s), (-1.0, v)], slope=slope, max_step=weight)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from typing import Any
+from typing import cast
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad.constraints import best_vertex
 from condgrad.constraints.oracle_set import as_set_for
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
+from condgrad.linalg.convert import Data
+from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import FORMULA, UNIT, Sizes, bounds, gamma, prediction_error
-from condgrad.problems.active_set import AtomStack, as_stack
+from condgrad.problems.active_set import AtomStack, Stack, as_stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
 from condgrad.problems.look import Look
@@ -68,12 +72,12 @@ class SoftmaxProblem(BaseProblem):
 
     def __init__(
         self,
-        X: Any,
-        y: Any,
-        constraint: Any,
+        X: Data,
+        y: ArrayLike,
+        constraint: object,
         *,
         n_classes: int | None = None,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         intercept: bool = False,
     ) -> None:
         X = convert.as_data(X)
@@ -101,7 +105,7 @@ class SoftmaxProblem(BaseProblem):
             f"n_columns={self.n_columns})"
         )
 
-    def _constrain(self, constraint: Any) -> None:
+    def _constrain(self, constraint: object) -> None:
         n_features = getattr(constraint, "n_features", None)
         if n_features not in (None, self.n_features):
             raise ValueError(
@@ -114,15 +118,15 @@ class SoftmaxProblem(BaseProblem):
         """Return a Lipschitz constant of grad F in the l2 norm."""
         return self._lipschitz
 
-    def objective(self, w: Any) -> float:
+    def objective(self, w: IterateLike) -> float:
         """Return F(W)."""
         return self._chances_at(w)[0]
 
-    def gradient(self, w: Any) -> np.ndarray:
+    def gradient(self, w: IterateLike) -> np.ndarray:
         """Return the gradient of F at W, as a vector."""
         return self._gradient(self._chances_at(w)[1])
 
-    def best_intercept(self, w: Any) -> Any:
+    def best_intercept(self, w: IterateLike) -> np.ndarray:
         """Return the intercepts that belong to W, which sum to zero (zeros for a problem without them)."""
         w = convert.as_point(w, self.n_features, "w")
         return self._intercept_at(w, self._chances_at(w)[2]) if self.has_intercept else np.zeros(self.n_classes)
@@ -131,17 +135,20 @@ class SoftmaxProblem(BaseProblem):
         """Return the intercepts of the columns as given where those of the centred ones are b."""
         if self.shift is None:
             return b
-        b = b - w.reshape(self.n_classes, self.n_columns) @ self.shift
-        return b - b.mean()
+        given: np.ndarray = b - w.reshape(self.n_classes, self.n_columns) @ self.shift
+        given -= given.mean()
+        return given
 
-    def look(self, w: Any) -> SoftmaxLook:
+    def look(self, w: IterateLike) -> SoftmaxLook:
         """Make a pass at W: objective, gradient, gap, vertex and intercepts, and on demand the curvature on atoms."""
         w = convert.as_point(w, self.n_features, "w")
         value, P, b = self._chances_at(w)
         r = self._gradient(P)
         return SoftmaxLook(self, self._certified_at(w, value, r, best_vertex(self.constraint, r), P, b), P)
 
-    def _certified_at(self, w: np.ndarray, value: float, r: np.ndarray, s: Any, P: np.ndarray, b: Any) -> Evaluation:
+    def _certified_at(
+        self, w: np.ndarray, value: float, r: np.ndarray, s: Vertex, P: np.ndarray, b: np.ndarray
+    ) -> Evaluation:
         n_terms = int(np.count_nonzero(w)) + self.n_classes
         # The error of one score: of its sum, and of its difference to the largest one of the sample.
         W = np.abs(w.reshape(self.n_classes, self.n_columns))
@@ -178,7 +185,7 @@ class SoftmaxProblem(BaseProblem):
         """How far the set lets the scores move, in the norm of :mod:`condgrad.linalg.rounding`."""
         return float(self.constraint.reach(self._score_sizes))
 
-    def _sizes(self, P: np.ndarray, value: float, w: np.ndarray, b: Any, of_score: float) -> Sizes:
+    def _sizes(self, P: np.ndarray, value: float, w: np.ndarray, b: np.ndarray, of_score: float) -> Sizes:
         """Return the norms over samples and classes; the balance is already times how far the intercepts can move."""
         A = self.weight[:, None] * P
         of_class = A.sum(axis=0)  # each sum_i weight_i p_ic
@@ -206,14 +213,14 @@ class SoftmaxProblem(BaseProblem):
     def _largest_entry(self) -> float:
         return Matrix(self.X).largest_entry()
 
-    def over(self, constraint: Any) -> SoftmaxProblem:
+    def over(self, constraint: object) -> SoftmaxProblem:
         """Return the same problem over another set; both share the data."""
         other = copy.copy(self)
         other._constrain(constraint)
         other.__dict__.pop("_reach", None)
         return other
 
-    def with_targets(self, y: Any) -> SoftmaxProblem:
+    def with_targets(self, y: ArrayLike) -> SoftmaxProblem:
         """Return the same problem with other classes of the samples, of the same number; both share the data."""
         other = copy.copy(self)
         other.y = _as_classes(y, self.n_samples, self.n_classes)[0]
@@ -238,7 +245,7 @@ class SoftmaxProblem(BaseProblem):
         part.weight = weight / weight.sum()
         return part if part._has_all_classes() or not self.has_intercept else None
 
-    def slope_size(self, s: Any) -> float:
+    def slope_size(self, s: Vertex) -> float:
         """Return how large the slope of F at W = 0 towards the vertex s could be if nothing cancelled."""
         return float(np.abs(self._scores(s.to_dense(self.n_features))).max(initial=0.0))
 
@@ -277,9 +284,10 @@ class SoftmaxProblem(BaseProblem):
         """Return X W', of shape (n_samples, n_classes)."""
         if not w.any():
             return np.zeros((self.n_samples, self.n_classes))
-        return self.X @ np.ascontiguousarray(w.reshape(self.n_classes, self.n_columns).T)
+        scores: np.ndarray = self.X @ np.ascontiguousarray(w.reshape(self.n_classes, self.n_columns).T)
+        return scores
 
-    def _chances_at(self, w: Any) -> tuple[float, np.ndarray, Any]:
+    def _chances_at(self, w: IterateLike) -> tuple[float, np.ndarray, np.ndarray]:
         """Return F(W), the chances of all samples and classes, and the intercepts."""
         S = self._scores(convert.as_point(w, self.n_features, "w"))
         if not self.has_intercept:
@@ -325,7 +333,7 @@ class SoftmaxProblem(BaseProblem):
         A[np.arange(self.n_samples), self.y] -= self.weight
         return np.ascontiguousarray((self.X.T @ A).T).ravel()
 
-    def curvature_on(self, atoms: Any, P: np.ndarray, n_rows: float) -> np.ndarray:
+    def curvature_on(self, atoms: Stack, P: np.ndarray, n_rows: float) -> np.ndarray:
         """Return the curvature on atoms for the chances P, from ``n_rows`` samples where that is less than half."""
         rows, weight = np.arange(self.n_samples), self.weight
         bends = weight * (1.0 - np.einsum("ij,ij->i", P, P))  # the traces of weight_i (diag(p_i) - p_i p_i')
@@ -337,7 +345,7 @@ class SoftmaxProblem(BaseProblem):
         block = max(1, _BLOCK_ENTRIES // max(1, len(atoms) * (1 if add == self._add_of_atoms else self.n_classes)))
         for start in range(0, rows.size, block):
             part = rows[start : start + block]
-            add(atoms, part, P[part], weight[start : start + block], H, mixed)
+            add(cast("AtomStack", atoms), part, P[part], weight[start : start + block], H, mixed)
         if self.has_intercept:  # the minimum over b takes the Schur complement
             H -= mixed @ _solve(_bend(P[rows], weight), mixed.T)
         return H
@@ -360,7 +368,7 @@ class SoftmaxProblem(BaseProblem):
             mixed[own, c] += weighted[:, own].sum(axis=0)
 
     def _add_of_vertices(
-        self, atoms: Any, rows: np.ndarray, P: np.ndarray, weight: np.ndarray, H: np.ndarray, mixed: np.ndarray
+        self, atoms: Stack, rows: np.ndarray, P: np.ndarray, weight: np.ndarray, H: np.ndarray, mixed: np.ndarray
     ) -> None:
         """Add the same for vertices of any kind."""
         X, shape = self.X[rows], (self.n_classes, self.n_columns)
@@ -380,7 +388,9 @@ class SoftmaxLook(Look):
         super().__init__(evaluation)
         self.problem, self.P = problem, P
 
-    def curvature(self, atoms: Any, known: np.ndarray | None = None, n_rows: float = np.inf) -> np.ndarray:
+    def curvature(
+        self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
+    ) -> np.ndarray:
         """Return <v_k, H v_l> for all pairs of atoms, from ``n_rows`` samples where that is less than half of all."""
         atoms = as_stack(atoms)
         if known is not None and known.shape[0] == len(atoms):
@@ -393,9 +403,10 @@ class SoftmaxLook(Look):
 
 def _bend(P: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return sum_i weight_i (diag(p_i) - p_i p_i')."""
-    B = -(weight[:, None] * P).T @ P
+    B: np.ndarray = -(weight[:, None] * P).T @ P
     np.fill_diagonal(B, 0.0)
-    return B - np.diag(B.sum(axis=1))  # rows sum to zero, and no digits of rare classes are lost in 1 - 1
+    B -= np.diag(B.sum(axis=1))  # rows sum to zero, and no digits of rare classes are lost in 1 - 1
+    return B
 
 
 def _solve(B: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -408,7 +419,7 @@ def _solve(B: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.linalg.solve(B + scale * (1.0 + 1e-15 * np.eye(B.shape[0])), right)
 
 
-def _as_classes(y: Any, n_samples: int, n_classes: int | None) -> tuple[np.ndarray, int]:
+def _as_classes(y: ArrayLike, n_samples: int, n_classes: int | None) -> tuple[np.ndarray, int]:
     """Return the classes as integers, and how many there are."""
     given = convert.as_targets(y, n_samples)
     y = given.astype(np.int64)

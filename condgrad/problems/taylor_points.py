@@ -6,23 +6,56 @@ A problem chooses the kind that suits its terms. ``renew`` runs in kernels, for 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
+from condgrad.linalg.slices import Slices
 from condgrad.linalg.vectors import product
 from condgrad.problems import samples as outer
 from condgrad.problems.curvature import ImplicitCurvature, StoredCurvature
+from condgrad.problems.finite_sum import Table
+
+
+class Parts(Protocol):
+    """What the Taylor points of a run are made from."""
+
+    n: int
+    d: int
+    problem: Any  # the one that these points are of
+    view: Any  # of it, for kernels
+
+    def table(self) -> Table:
+        """Return a zero per sample."""
+
+    def columns(self) -> Slices:
+        """Return the columns of X."""
+
+
+class TaylorPoints(Protocol):
+    """What TUFW asks of its Taylor points; the state is that of the solver."""
+
+    def gradients_per_sample(self) -> int:
+        """Return how many gradients a renewal takes."""
+
+    def renew(self, problem: Any, i: int, state: Any) -> None:
+        """Set b_i to w."""
+
+    def renew_all(self, parts: Any, state: Any) -> None:
+        """Set every b_i to w: the estimate is the exact gradient."""
+
+    def recompute(self, parts: Any, state: Any) -> None:
+        """Compute running sums anew from the points."""
 
 
 @compiled
 class PredictionPoints(NamedTuple):
     """For linear predictions three numbers a sample: p_i = x_i'b_i, v_i = f'(p_i) and t_i = f''(p_i), both weighted."""
 
-    v: Any
-    t: Any
-    p: Any
+    v: Table
+    t: Table
+    p: Table
 
     def gradients_per_sample(self):
         """Return how many gradients a renewal takes: that at the new point."""
@@ -69,7 +102,7 @@ class VectorPoints(NamedTuple):
     d x d numbers a sample.
     """
 
-    b: Any
+    b: np.ndarray
 
     def gradients_per_sample(self):
         """Return how many gradients a renewal takes: those at the new point and at the former one."""
@@ -114,7 +147,7 @@ class VectorPoints(NamedTuple):
 class SharedPoint(NamedTuple):
     """For general terms under a rule that renews all Taylor points or none: one point b for all samples."""
 
-    b: Any
+    b: np.ndarray
 
     def gradients_per_sample(self):
         """Return how many gradients a renewal takes: that at the new point."""
@@ -143,6 +176,9 @@ def expand_each(problem, state):
 _expand_each = kernel(expand_each)
 
 
+Expansions: TypeAlias = tuple[TaylorPoints, StoredCurvature | ImplicitCurvature]  # the points, and H
+
+
 def _expand_at(problem: Any, b: np.ndarray, state: Any) -> None:
     """Set q, H and g to those of a single Taylor point for all samples."""
     w, gradient, H = state.w.to_array(), problem.gradient(b), problem.hessian(b)
@@ -151,7 +187,7 @@ def _expand_at(problem: Any, b: np.ndarray, state: Any) -> None:
     state.r.set_to(gradient + product(H, w - b), w)
 
 
-def of_predictions(parts: Any, form: str) -> tuple[Any, Any]:
+def of_predictions(parts: Parts, form: str) -> Expansions:
     """Return the points of a problem with linear predictions, and H in the form asked for.
 
     "auto" takes the one that costs less: a column of H, or the rows that a column of X touches.
@@ -165,7 +201,7 @@ def of_predictions(parts: Any, form: str) -> tuple[Any, Any]:
     return points, ImplicitCurvature(parts.view.X, parts.columns(), points.t.values)
 
 
-def of_terms(parts: Any, form: str, renews_all: bool) -> tuple[Any, Any]:
+def of_terms(parts: Parts, form: str, renews_all: bool) -> Expansions:
     """Return the points of a general problem, and H, which is always stored."""
     if not parts.problem.has_second_derivatives:
         raise ValueError(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import abc
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.compiled import compiled, fill_in, is_compiled, kernel
 from condgrad.linalg import threads
@@ -19,7 +21,7 @@ _SEEN = 16  # terms whose sizes stand for those of all
 _WORK_PER_FEATURE = 5  # a term is dearer than a multiply-add a feature
 
 
-class Terms(abc.ABC):  # noqa: B024 (nothing must be overridden by inheritance: objects need not inherit)
+class Terms(abc.ABC):
     """The protocol: n functions f_i of w, with their gradients and, for second-order solvers, Hessian products.
 
     Besides ``value`` and ``gradient``, terms may have
@@ -54,12 +56,14 @@ class Terms(abc.ABC):  # noqa: B024 (nothing must be overridden by inheritance: 
             for k in range(d):
                 H[k, j] += c * column[k]
 
+    hessian_product: Callable[[int, np.ndarray, np.ndarray], np.ndarray]  # optional, as are the means
+
     def smoothness(self) -> float:
         """Return L, a Lipschitz constant over the set of the gradient of every f_i in the l2 norm; inf: not known."""
         return np.inf
 
 
-def compiled_terms(cls: type) -> Any:
+def compiled_terms(cls: type) -> type:
     """Make a NamedTuple class terms that run in kernels; what it leaves out comes from :class:`Terms`.
 
     Examples
@@ -114,7 +118,7 @@ class PlainTerms(Terms):
         return float(self.given.smoothness()) if hasattr(self.given, "smoothness") else np.inf
 
 
-def as_terms(given: Any) -> Any:
+def as_terms(given: object) -> Terms:
     """Return the user's terms in the form that solvers call: compiled where they can be."""
     if isinstance(given, type):
         raise TypeError(f"terms must be an object, not a class; use {given.__name__}(...).")
@@ -127,47 +131,47 @@ def as_terms(given: Any) -> Any:
     return given if isinstance(given, Terms) and is_compiled(given) else PlainTerms(given)
 
 
-def mean_value(terms: Any, n: int, w: np.ndarray) -> float:
+def mean_value(terms: Terms, n: int, w: np.ndarray) -> float:
     """Return (1/n) sum_i f_i(w), on all cores where the terms are compiled."""
     if hasattr(terms, "mean_value"):
         return float(terms.mean_value(w))
     if is_compiled(terms):
-        return sum(threads.run(functools.partial(_sum_values, terms, w), _borders(n, w.size))) / n
+        return float(sum(threads.run(functools.partial(_sum_values, terms, w), _borders(n, w.size)))) / n
     return sum(terms.value(i, w) for i in range(n)) / n
 
 
-def mean_gradient(terms: Any, n: int, w: np.ndarray) -> np.ndarray:
+def mean_gradient(terms: Terms, n: int, w: np.ndarray) -> np.ndarray:
     """Return (1/n) sum_i grad f_i(w), on all cores where the terms are compiled."""
     if hasattr(terms, "mean_gradient"):
         return np.array(terms.mean_gradient(w), dtype=np.float64)
     if is_compiled(terms):
-        return sum(threads.run(functools.partial(_sum_gradients, terms, w), _borders(n, w.size))) / n
+        return np.asarray(sum(threads.run(functools.partial(_sum_gradients, terms, w), _borders(n, w.size)))) / n
     total = np.zeros(w.size)
     for i in range(n):
         total += terms.gradient(i, w)
     return total / n
 
 
-def mean_hessian(terms: Any, n: int, w: np.ndarray) -> np.ndarray:
+def mean_hessian(terms: Terms, n: int, w: np.ndarray) -> np.ndarray:
     """Return (1/n) sum_i of the Hessians of f_i at w, on all cores where the terms are compiled."""
     if hasattr(terms, "mean_hessian"):
         return np.array(terms.mean_hessian(w), dtype=np.float64)
     if is_compiled(terms):
-        return sum(threads.run(functools.partial(_sum_hessians, terms, w), _borders(n, w.size**2))) / n
+        return np.asarray(sum(threads.run(functools.partial(_sum_hessians, terms, w), _borders(n, w.size**2)))) / n
     total = np.zeros((w.size, w.size))
     for i in range(n):
         terms.add_hessian(i, w, 1.0, total)
     return total / n
 
 
-def typical_sizes(terms: Any, n: int, w: np.ndarray) -> tuple[float, np.ndarray]:
+def typical_sizes(terms: Terms, n: int, w: np.ndarray) -> tuple[float, np.ndarray]:
     """Return about the mean of |f_i(w)| and of the sizes of the entries of the gradients, from some of the terms."""
     seen = np.unique(np.linspace(0, n - 1, min(n, _SEEN)).astype(np.int64)).tolist()
     value = sum(abs(float(terms.value(i, w))) for i in seen) / len(seen)
     return value, sum(np.abs(terms.gradient(i, w)) for i in seen) / len(seen)
 
 
-def _as_floats(method: Any, *args: Any) -> Any:
+def _as_floats(method: Callable[..., ArrayLike], *args: object) -> np.ndarray:
     return np.asarray(method(*args), dtype=np.float64)
 
 

@@ -5,6 +5,7 @@ A checkpoint is a sealed ``.npz`` file: arrays, and a JSON header with numbers. 
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.problems.base import BaseProblem
 from condgrad.run.sealed_file import pack, unpack, write_file
 
 _KIND, _VERSION = "checkpoint", 3
@@ -33,7 +35,7 @@ class Checkpoint:
     Checkpoint('run.npz', every=60.0)
     """
 
-    def __init__(self, path: Any, every: float = 30.0) -> None:
+    def __init__(self, path: str | os.PathLike[str], every: float = 30.0) -> None:
         self.path = Path(path)
         self.every = float(every)
         if not self.every >= 0.0:
@@ -46,7 +48,7 @@ class Checkpoint:
     def __repr__(self) -> str:
         return f"Checkpoint({str(self.path)!r}, every={self.every})"
 
-    def open(self, problem: Any, solver: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+    def open(self, problem: BaseProblem, solver: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """Return the numbers and arrays of the run saved here, or None where there is no file yet."""
         self._key = {"problem": problem.fingerprint(), "solver": solver}
         if not self.path.exists():

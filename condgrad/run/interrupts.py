@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 
 class Interrupts:
@@ -21,7 +21,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._is_requested = self._is_acted_on = False
-        self._previous: Any = None
+        self._previous: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> Interrupts:
         # Python runs handlers in the main thread alone, and can put back those alone that it has installed.

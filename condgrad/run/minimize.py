@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from condgrad import solvers
 from condgrad.compiled import Stopwatch
 from condgrad.linalg import convert
-from condgrad.linalg.factored import from_arrays, sizes, to_arrays
+from condgrad.linalg.convert import RandomState
+from condgrad.linalg.factored import Iterate, IterateLike, from_arrays, sizes, to_arrays
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.run.checkpoint import Checkpoint
@@ -20,7 +22,7 @@ from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Result, Status
 from condgrad.run.trace import Progress, Trace, count_nonzero
 from condgrad.solvers.auto import choose
-from condgrad.solvers.base import Solver, missing
+from condgrad.solvers.base import Solver, State, missing
 
 _SAVED = (  # by a checkpoint
     "t", "seconds", "first_epoch", "next_record", "lower_bound", "promise", "rounding", "best_gap", "was_still"
@@ -31,18 +33,18 @@ _FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: 
 
 def minimize(
     problem: BaseProblem,
-    solver: Any = "auto",
+    solver: object = "auto",
     *,
-    w0: Any = None,
+    w0: IterateLike | Result | None = None,
     max_epochs: float = 10_000,
     max_steps: int | None = None,
     tol: float = 1e-6,
     relative_tol: float = 0.0,
     max_time: float | None = None,
     evaluate_every: float | None = None,
-    callback: Callable[[Progress], Any] | None = None,
-    checkpoint: Any = None,
-    random_state: Any = None,
+    callback: Callable[[Progress], object] | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    random_state: RandomState = None,
     verbose: bool = False,
 ) -> Result:
     """Minimise ``problem`` and certify the answer.
@@ -151,8 +153,8 @@ class _Run:
     def __init__(
         self,
         problem: BaseProblem,
-        solver: Any,
-        state: Any,
+        solver: Solver,
+        state: State,
         limits: _Limits,
         checkpoint: Checkpoint | None,
         began: float,
@@ -338,7 +340,7 @@ class _Run:
         return None
 
 
-def _resolve(solver: Any, problem: Any, limits: _Limits) -> tuple[Any, str]:
+def _resolve(solver: object, problem: BaseProblem, limits: _Limits) -> tuple[Solver, str]:
     """Return the solver object, and what the Result says of it."""
     if isinstance(solver, str) and solver == "auto":
         chosen, why = choose(problem, limits.tol, limits.relative_tol)
@@ -354,7 +356,7 @@ def _resolve(solver: Any, problem: Any, limits: _Limits) -> tuple[Any, str]:
     return solver, repr(solver)
 
 
-def _refusal(solver: Any, problem: BaseProblem, lacks: list[Feature]) -> str:
+def _refusal(solver: Solver, problem: BaseProblem, lacks: list[Feature]) -> str:
     """Return the sentence that says what a problem does not offer, what helps, and which solvers fit."""
     wanted = " and ".join(feature.value for feature in lacks)
     remedies = "".join(f" ({problem.remedies[feature]})" for feature in lacks if feature in problem.remedies)
@@ -365,13 +367,13 @@ def _refusal(solver: Any, problem: BaseProblem, lacks: list[Feature]) -> str:
     )
 
 
-def _feasible(problem: Any, w0: Any) -> Any:
+def _feasible(problem: BaseProblem, w0: IterateLike | Result) -> Iterate:
     """Return a warm start as a point of the set."""
-    w0 = problem.as_iterate(w0.w if isinstance(w0, Result) else w0, "w0")
-    violation = problem.constraint.violation(w0)
-    if violation > _FEASIBLE * (1.0 + sizes(w0).sum()):
+    at: Any = problem.as_iterate(w0.w if isinstance(w0, Result) else w0, "w0")
+    violation = problem.constraint.violation(at)
+    if violation > _FEASIBLE * (1.0 + sizes(at).sum()):
         raise ValueError(f"w0 lies outside {problem.constraint!r} by {violation:.3g}; scale or project it first.")
-    return w0
+    return cast("Iterate", at)
 
 
 def _or_inf(value: float | None, name: str) -> float:

@@ -7,13 +7,23 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Protocol
 
 from condgrad.compiled import announce_to
 from condgrad.run.trace import Progress
 
 
-def check_callback(callback: Any) -> None:
+class Limits(Protocol):
+    """When a run stops."""
+
+    tol: float
+    relative_tol: float
+    max_epochs: float
+    max_steps: float
+    max_time: float
+
+
+def check_callback(callback: object) -> None:
     """Raise unless ``callback`` can be called."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable with one argument, a Progress; got {callback!r}.")
@@ -21,7 +31,7 @@ def check_callback(callback: Any) -> None:
 
 @contextlib.contextmanager
 def show(
-    callback: Callable[[Progress], Any] | None, verbose: bool, limits: Any = None
+    callback: Callable[[Progress], object] | None, verbose: bool, limits: Limits | None = None
 ) -> Iterator[Callable[[Progress], bool]]:
     """Yield a function that shows a record, calls ``callback`` with it, and returns whether to stop.
 
@@ -40,7 +50,7 @@ def show(
 
 
 @contextlib.contextmanager
-def _progress_line(limits: Any) -> Iterator[Callable[[Progress], None]]:
+def _progress_line(limits: Limits | None) -> Iterator[Callable[[Progress], None]]:
     """Yield a listener that shows a record as a line."""
     pace, last = Pace(limits), None
     with line_writer() as (write, _):
@@ -89,7 +99,7 @@ class Pace:
     extrapolations through the records, from half the time to now, the earlier end is taken.
     """
 
-    def __init__(self, limits: Any = None) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits
         self.began = 0.0  # at the first record: what comes before is compilation and the first pass
         self.first_step: int | None = None  # where a run goes on from a checkpoint it is not 0

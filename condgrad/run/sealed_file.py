@@ -30,7 +30,7 @@ def pack(kind: str, version: int, header: dict[str, Any], arrays: dict[str, np.n
     return b"".join((body, hashlib.sha256(body).hexdigest().encode()))
 
 
-def unpack(path: str | os.PathLike, *kinds: tuple[str, int]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def unpack(path: str | os.PathLike[str], *kinds: tuple[str, int]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return header and arrays of a sealed file, or raise ValueError, in a sentence, where it is none of the kinds.
 
     Kinds are pairs of a name and a version; the first one's name stands for all in errors. ``header["format"]`` tells
@@ -64,7 +64,7 @@ def unpack(path: str | os.PathLike, *kinds: tuple[str, int]) -> tuple[dict[str, 
     return header, arrays
 
 
-def write_file(path: str | os.PathLike, content: Any) -> None:
+def write_file(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
     """Write bytes to ``path``; whatever happens meanwhile, the file is the old one or the whole new one."""
     path = Path(path)
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.linalg.factored import sizes
+from condgrad.linalg.factored import Iterate, sizes
 
 
-def count_nonzero(w: Any) -> int:
+def count_nonzero(w: Iterate) -> int:
     """Return the number of entries that are more than the rounding residue of a feature that has left.
 
     For a matrix in factors it is the number of such singular values: its rank.
@@ -39,7 +39,7 @@ class Progress(NamedTuple):
     gap_estimate: float
     n_nonzero: int
     lower_bound: float
-    w: np.ndarray
+    w: Iterate
 
 
 class Record(NamedTuple):
@@ -104,6 +104,6 @@ class Trace:
     def __repr__(self) -> str:
         return f"Trace({len(self)} records of {', '.join(self.columns)})"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, np.ndarray]:
         """Return the columns as a dictionary of arrays, ready for a data frame."""
         return {column: self[column] for column in self.columns}

@@ -51,12 +51,37 @@ REGISTERED: dict[str, Any] = {
     "low-rank": LowRank,
 }
 
-__all__ = ["REGISTERED", "FullPassSolver", "PassSolver", "StepSolver", "by_name", "step_solver"]
-__all__ += [cls.__name__ for cls in REGISTERED.values()]
-__all__.sort()
+__all__ = [
+    "AwayStep",
+    "BlendedPairwise",
+    "Corrective",
+    "CurvatureAided",
+    "FrankWolfe",
+    "FullPassSolver",
+    "GrowingBatch",
+    "LazyFrankWolfe",
+    "LowRank",
+    "Momentum",
+    "OneSample",
+    "Pairwise",
+    "PassSolver",
+    "REGISTERED",
+    "Randomized",
+    "SAGA",
+    "SFW",
+    "SFWAway",
+    "SFWPairwise",
+    "SVRF",
+    "Spider",
+    "StepSolver",
+    "Substitute",
+    "TUFW",
+    "by_name",
+    "step_solver",
+]
 
 
-def by_name(name: str) -> type:
+def by_name(name: str) -> Any:
     """Return the solver class registered as ``name``.
 
     >>> by_name("pairwise").__name__

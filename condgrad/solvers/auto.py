@@ -16,17 +16,19 @@ costs beside a multiply-add of a matrix product. They are right to a factor of t
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import cast
 
 from condgrad import solvers
 from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.linear import Problem
+from condgrad.solvers.base import Solver
 from condgrad.solvers.full_pass.taylor_model import FeatureModel, model_for, needs_few_features
 from condgrad.solvers.step_sizes import Backtracking
 
 _MOST_SECOND = 1000  # features up to which second derivatives of general terms are taken: H is d x d
 
 
-def choose(problem: BaseProblem, tol: float, relative_tol: float) -> tuple[Any, str]:
+def choose(problem: BaseProblem, tol: float, relative_tol: float) -> tuple[Solver, str]:
     """Return the solver to take for a problem and its tolerances, and why."""
     offers = problem.offers
     if Feature.FACTORS in offers:
@@ -39,14 +41,14 @@ def choose(problem: BaseProblem, tol: float, relative_tol: float) -> tuple[Any, 
     d = problem.n_features
     first_gap = problem.gap(constraint.start(d).to_dense(d))
     rho = min(1.0, max(tol / first_gap, relative_tol)) if first_gap > 0.0 else 1.0
-    work = estimates(problem, max(rho, 1e-16))
+    work = estimates(cast("Problem", problem), max(rho, 1e-16))
     name = min(work, key=lambda name: work[name])
     rivals = ", ".join(f"{work[other]:.0e} ({other})" for other in work if other != name)
     settings = {"batch_size": max(1, problem.n_samples // 100)} if name == "sfw" else {}
     return solvers.by_name(name)(**settings), f"about {work[name]:.0e} multiply-adds, against {rivals}"
 
 
-def estimates(problem: Any, rho: float) -> dict[str, float]:
+def estimates(problem: Problem, rho: float) -> dict[str, float]:
     """Return the work of each solver, in multiply-adds, to reduce the gap to the share ``rho`` of that at the start."""
     n, d, stored = problem.n_samples, problem.n_features, problem.cost_of_pass / 2.0
     n_passes, n_steps = 5.0 - 2.0 * math.log10(rho), 3.0 / math.sqrt(rho)
@@ -62,7 +64,7 @@ def estimates(problem: Any, rho: float) -> dict[str, float]:
     return work
 
 
-def _choose_general(problem: Any) -> tuple[Any, str]:
+def _choose_general(problem: BaseProblem) -> tuple[Solver, str]:
     """Return the solver for general terms, and why.
 
     For terms that are not convex, corollary 5.1 of Xiong & Freund needs the number of steps in advance; with open-loop

@@ -6,6 +6,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from condgrad.linalg.convert import RandomState
+from condgrad.linalg.factored import Iterate
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 
@@ -15,10 +17,12 @@ class State:
 
     deadline = np.inf  # by time.perf_counter: what takes long within a step may end there
     is_done = False  # whether a rule of the solver's own has ended the run, which certifies nothing
-    random_iterate: Any = None  # an iterate that was drawn from all of them, where a paper's theorem is about that
+    random_iterate: np.ndarray | None = (
+        None  # an iterate that was drawn from all of them, where a paper's theorem is about that
+    )
 
     @property
-    def w(self) -> Any:
+    def w(self) -> Iterate:
         """The iterate."""
         raise NotImplementedError
 
@@ -45,13 +49,22 @@ class State:
         raise NotImplementedError
 
 
-@runtime_checkable
-class Solver(Protocol):
-    """What :func:`condgrad.minimize` asks of a solver."""
+class Requiring(Protocol):
+    """A solver, or its class, as far as it is compared with a problem."""
 
     requires: frozenset[Feature]  # of the problem
 
-    def init(self, problem: Any, w0: Any, random_state: Any = None) -> Any:
+
+@runtime_checkable
+class Solver(Protocol):
+    """What :func:`condgrad.minimize` asks of a solver.
+
+    It is given no problem but one that offers what it requires, and no state but one that its ``init`` has returned.
+    """
+
+    requires: frozenset[Feature]  # of the problem
+
+    def init(self, problem: Any, w0: Any, random_state: RandomState = None) -> State:
         """Return the state at ``w0``, or where the solver starts by itself."""
 
     def advance(self, problem: Any, state: Any, t: int, max_steps: float, max_epochs: float) -> int:
@@ -64,6 +77,6 @@ class Solver(Protocol):
         """Return what is known of the iterate; None where only a pass that the solver does not need would tell."""
 
 
-def missing(solver: Any, problem: BaseProblem) -> list[Feature]:
+def missing(solver: Requiring, problem: BaseProblem) -> list[Feature]:
     """Return what a solver (or its class) requires and a problem does not offer, in the order of Feature."""
     return [feature for feature in Feature if feature in solver.requires - problem.offers]

@@ -17,11 +17,18 @@ from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.segment import Segment
 
 
+class KernelRule(Protocol):
+    """A rule as kernels know it: a compiled object."""
+
+    def at(self, t: int, line: Any) -> float:
+        """Return the step for iteration ``t``, from what a kernel knows: an estimate of the gradient, or a line."""
+
+
 @runtime_checkable
 class LineRule(Protocol):
     """What solvers of full passes ask of a step size."""
 
-    def begin(self, problem: Any) -> Any:
+    def begin(self, problem: BaseProblem) -> LineRule:
         """Return the rule for a run on ``problem``."""
 
     def at(self, t: int, line: Segment) -> float:
@@ -32,7 +39,7 @@ class LineRule(Protocol):
 class EstimateRule(Protocol):
     """What stochastic solvers ask of a step size."""
 
-    def on_estimates(self, problem: Any, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the rule for kernels, where only an estimate of the gradient is known."""
 
 
@@ -47,11 +54,11 @@ class StepSize:
         """Return the step for iteration ``t``, at most ``line.max_step``."""
         raise NotImplementedError
 
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the rule for kernels, where only an estimate of the gradient is known."""
         raise TypeError(f"{type(self).__name__} needs the objective along a line; stochastic solvers cannot use it.")
 
-    def on_lines(self, problem: BaseProblem) -> Any:
+    def on_lines(self, problem: BaseProblem) -> KernelRule:
         """Return the rule for kernels that know F along the segment from w to a vertex (``minimiser, short_step``)."""
         return self.on_estimates(problem, problem.n_samples)
 
@@ -74,7 +81,7 @@ class OpenLoop(StepSize):
         """Return 2 / (t + 2)."""
         return min(2.0 / (t + 2.0), line.max_step)
 
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the same rule for kernels."""
         return _OpenLoopInKernel()
 
@@ -98,7 +105,7 @@ class Harmonic(StepSize):
         """Return 1 / (t + 1)."""
         return min(1.0 / (t + 1.0), line.max_step)
 
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the same rule for kernels."""
         return _HarmonicInKernel()
 
@@ -118,7 +125,7 @@ class SubstituteStep(StepSize):
     SubstituteStep()
     """
 
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the rule for kernels."""
         return _SubstituteInKernel(problem.n_samples / batch_size)
 
@@ -145,7 +152,7 @@ class OneSampleStep(StepSize):
         as_number(n_steps, "n_steps of OneSampleStep", low=0, what="a number of at least 0")
         self.n_steps = n_steps
 
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the rule for kernels."""
         return _OneSampleInKernel() if self.n_steps == 0 else _ConstantInKernel(self.n_steps ** (-2.0 / 3.0))
 
@@ -178,7 +185,7 @@ class NonConvex(StepSize):
         gamma = 1.0 / math.sqrt(self.n_steps + 1.0)
         return gamma if line is None else min(gamma, line.max_step)
 
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the same rule for kernels."""
         return _ConstantInKernel(1.0 / math.sqrt(self.n_steps + 1.0))
 
@@ -223,11 +230,11 @@ class ShortStep(StepSize):
         """Return min(max_step, -slope / (L sum_i weight_i q_i^2))."""
         return line.short_step()
 
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return min(1, gap estimate / (M diameter^2)) for kernels: the distance to s is bounded by the diameter."""
         return _ShortStepInKernel(problem.smoothness() * problem.constraint.diameter(2, problem.n_features) ** 2)
 
-    def on_lines(self, problem: BaseProblem) -> Any:
+    def on_lines(self, problem: BaseProblem) -> KernelRule:
         """Return the rule for kernels; FW-ada bounds the distance to s by the diameter there."""
         return _ShortStepOnLine() if self.curvature == "predictions" else self.on_estimates(problem, problem.n_samples)
 
@@ -274,7 +281,7 @@ class ExactLineSearch(StepSize):
         """Return arg min of phi over [0, max_step]."""
         return line.minimiser()
 
-    def on_lines(self, problem: BaseProblem) -> Any:
+    def on_lines(self, problem: BaseProblem) -> KernelRule:
         """Return the same rule for kernels."""
         return _MinimiserOnLine()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -140,7 +140,7 @@ def _check_point(problem: BaseProblem, w: np.ndarray) -> None:
     line = towards(point, point.s, point.gap)
     point.move(line, 0.25 * line.max_step)
     found, look = point.evaluate(), problem.look(point.w)
-    size = abs(look.objective) + float(np.abs(look.gradient) @ np.abs(point.w))
+    size = abs(look.objective) + float(np.abs(look.gradient) @ np.abs(cast("np.ndarray", point.w)))
     for name, seen, true in (("objective", found.objective, look.objective), ("gap", found.gap, look.gap)):
         _require(
             abs(seen - true) <= 1e-8 * size,

@@ -143,8 +143,9 @@ def check_steps(
 
     def watch(progress: Progress) -> None:
         where = f"{about}, step {progress.step}"
-        violation = problem.constraint.violation(progress.w)
-        _require(violation <= ROUNDING * (1.0 + np.abs(progress.w).sum()), f"{where}: w is outside by {violation:g}.")
+        w = np.asarray(progress.w)
+        violation = problem.constraint.violation(w)
+        _require(violation <= ROUNDING * (1.0 + np.abs(w).sum()), f"{where}: w is outside by {violation:g}.")
         exact = problem.evaluate(progress.w)
         for name, seen, true in (("objective", progress.objective, exact.objective), ("gap", progress.gap, exact.gap)):
             _require(

@@ -9,7 +9,7 @@ import numpy as np
 from condgrad.constraints._parameters import as_positive_integer
 from condgrad.constraints._protocol import ConstraintSet, as_array
 from condgrad.constraints._rounding import WIDE_EPS, shortfall
-from condgrad.constraints.vertices import SparseVertex
+from condgrad.constraints.vertices import SparseVertex, Vertex
 from condgrad.linalg.rounding import UNIT
 
 _NOTHING = 1e-13  # weight that rounding may leave over
@@ -49,7 +49,7 @@ class Birkhoff(ConstraintSet):
         largest = np.abs(cost).max()
         return self._permutation(cost / largest if largest > 0.0 else cost)
 
-    def oracle_rounding(self, r: np.ndarray, s: SparseVertex) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return <r, s> less the value of a feasible point of the dual linear program, rounded up.
 
         With prices v_j of columns, sum_i min_j (r_ij - v_j) + sum_j v_j is a bound for any v; the best ones are

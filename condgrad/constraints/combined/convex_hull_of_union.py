@@ -54,7 +54,10 @@ class ConvexHullOfUnion(ConstraintSet):
         s = min((best_vertex(one, entries) for one in self.sets), key=lambda vertex: vertex.inner(scaled))
         if isinstance(s, self.vertex):
             return s
-        return SparseVertex(*s.support()) if self.vertex is SparseVertex else DenseVertex(s.to_dense(entries.size))
+        indices, values = s.support()
+        if self.vertex is SparseVertex and indices is not None:
+            return SparseVertex(indices, values)
+        return DenseVertex(s.to_dense(entries.size))
 
     def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
         """Return <r, s> less the lowest value over all sets, each with its own rounding."""

@@ -12,7 +12,7 @@ from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
 from condgrad.constraints._rounding import inner_with_error, rounded_up, shortfall
 from condgrad.constraints.oracle_set import as_constraint_set
-from condgrad.constraints.vertices import DenseVertex
+from condgrad.constraints.vertices import DenseVertex, Vertex
 from condgrad.linalg.rounding import UNIT
 
 
@@ -62,7 +62,7 @@ class LinearImage(ConstraintSet):
         s = best_vertex(self.constraint, self.A.T @ (entries / largest if largest > 0.0 else entries))
         return DenseVertex(self.A @ s.to_dense(self.A.shape[1]))
 
-    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return <r, s> less the set's lowest value at A'r, with the rounding of that product."""
 
         def top(x: np.ndarray) -> Any:

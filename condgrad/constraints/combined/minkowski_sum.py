@@ -48,7 +48,7 @@ class MinkowskiSum(ConstraintSet):
         """Return the sum of the vertices of all sets."""
         vertices = [best_vertex(one, as_array(r)) for one in self.sets]
         if self.vertex is DenseVertex:
-            return DenseVertex(sum(s.to_dense(r.size()) for s in vertices))
+            return DenseVertex(np.asarray(sum(s.to_dense(r.size()) for s in vertices)))
         supports = [s.support() for s in vertices]
         indices, places = np.unique(np.concatenate([indices for indices, _ in supports]), return_inverse=True)
         return SparseVertex(indices, np.bincount(places, np.concatenate([values for _, values in supports])))

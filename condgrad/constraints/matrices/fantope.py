@@ -10,7 +10,7 @@ from condgrad.constraints._capped import project_capped
 from condgrad.constraints._matrices import SymmetricSet
 from condgrad.constraints._parameters import as_positive_integer
 from condgrad.constraints._rounding import of_decomposition
-from condgrad.constraints.vertices import DenseVertex
+from condgrad.constraints.vertices import DenseVertex, Vertex
 
 
 class Fantope(SymmetricSet):
@@ -42,7 +42,7 @@ class Fantope(SymmetricSet):
         best = self.spectrum(r)[1][:, : self.k]
         return DenseVertex((best @ best.T).ravel())
 
-    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return k times the error of an eigenvalue, relative to the Frobenius norm of r."""
         return of_decomposition(self.k, self.as_matrix(r))
 

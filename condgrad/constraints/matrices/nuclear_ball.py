@@ -10,7 +10,7 @@ from condgrad.constraints._capped import project_capped
 from condgrad.constraints._matrices import MatrixSet
 from condgrad.constraints._protocol import check_positive, known_features
 from condgrad.constraints._rounding import of_decomposition
-from condgrad.constraints.vertices import DenseVertex
+from condgrad.constraints.vertices import DenseVertex, Vertex
 
 
 class NuclearBall(MatrixSet):
@@ -46,7 +46,7 @@ class NuclearBall(MatrixSet):
         U, _, Vt = np.linalg.svd(self.as_matrix(r), full_matrices=False)
         return DenseVertex((-self.radius * np.outer(U[:, 0], Vt[0])).ravel())
 
-    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return radius times the error of a singular value, relative to the Frobenius norm of r."""
         return of_decomposition(self.radius, self.as_matrix(r))
 

@@ -10,7 +10,7 @@ from condgrad.constraints._capped import project_capped
 from condgrad.constraints._matrices import SymmetricSet
 from condgrad.constraints._protocol import check_positive
 from condgrad.constraints._rounding import of_decomposition
-from condgrad.constraints.vertices import DenseVertex
+from condgrad.constraints.vertices import DenseVertex, Vertex
 
 
 class PSDTraceBall(SymmetricSet):
@@ -41,7 +41,7 @@ class PSDTraceBall(SymmetricSet):
         v = vectors[:, 0] if values[0] < 0.0 else np.zeros(self.size)
         return DenseVertex((self.trace * np.outer(v, v)).ravel())
 
-    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return trace times the error of an eigenvalue, relative to the Frobenius norm of r."""
         return of_decomposition(self.trace, self.as_matrix(r))
 

@@ -10,7 +10,7 @@ from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.matrices.nuclear_ball import NuclearBall
-from condgrad.constraints.vertices import DenseVertex
+from condgrad.constraints.vertices import DenseVertex, Vertex
 
 
 class WeightedNuclearBall(NuclearBall):
@@ -68,7 +68,7 @@ class WeightedNuclearBall(NuclearBall):
         z = super().lmo((a[:, None] * self.as_matrix(r) * b).ravel()).values
         return DenseVertex((a[:, None] * self.as_matrix(z) * b).ravel())
 
-    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return radius times the error of a singular value of r in the coordinates of the plain ball."""
         a, b = self.scales(self.as_matrix(r).shape)
         return of_decomposition(self.radius, a[:, None] * self.as_matrix(r) * b)

@@ -12,7 +12,7 @@ from condgrad.constraints._parameters import as_real, as_reals
 from condgrad.constraints._protocol import ConstraintSet, as_array, check_positive
 from condgrad.constraints._rounding import shortfall
 from condgrad.constraints.polytopes.polytope import Polytope
-from condgrad.constraints.vertices import DenseVertex
+from condgrad.constraints.vertices import DenseVertex, Vertex
 from condgrad.linalg.vectors import DenseVector
 
 
@@ -72,7 +72,7 @@ class GraphTotalVariationBall(ConstraintSet):
         """Return the entries w of the solution (w, t) that the simplex method finds."""
         return DenseVertex(self._program.lmo(DenseVector(self._cost_of(as_array(r)))).values[: self.n_features].copy())
 
-    def oracle_rounding(self, r: np.ndarray, s: DenseVertex) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return <r, s> less a bound by the multipliers of the linear program, rounded up."""
         return shortfall(lambda x: -self._program.least(self._cost_of(x.astype(np.float64))), r, s)
 

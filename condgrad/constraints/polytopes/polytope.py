@@ -152,7 +152,7 @@ class Polytope(ConstraintSet):
             radius = 2.0 * np.abs(found - self._anchors).sum() + self._scale
             center = self._anchors
         else:
-            center = self.start(low.size).values
+            center = self.start(low.size).to_dense(low.size)
             radius = 2.0 * total_width(self, np.ones(low.size)) + self._scale
         return np.column_stack([np.maximum(low, center - radius), np.minimum(high, center + radius)])
 

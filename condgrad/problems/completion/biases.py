@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.linalg.entries import Entries
+from condgrad.losses import Loss
 from condgrad.problems import samples as outer
 
 _MOST_NEWTON = 50
@@ -25,13 +26,13 @@ class Biases(NamedTuple):
         return Biases(self.rows.copy(), self.columns.copy())
 
 
-def check_biases(loss: object, y: np.ndarray) -> None:
+def check_biases(loss: Loss, y: np.ndarray) -> None:
     """Raise where a row of equal targets would have an infinite bias, as under the logistic loss."""
-    if not loss.is_convex:  # type: ignore[attr-defined]
+    if not loss.is_convex:
         raise ValueError(f"{loss!r} is not convex, so that its best biases cannot be certified; use biases=False.")
     far = 1e3 * (1.0 + np.abs(y).max())
     for target in (y.min(), y.max()):
-        if not loss.derivative(-far, target) < 0.0 < loss.derivative(far, target):  # type: ignore[attr-defined]
+        if not loss.derivative(-far, target) < 0.0 < loss.derivative(far, target):
             raise ValueError(
                 f"under {loss!r} the best bias of a row with equal targets is infinite; use biases=False, or a loss "
                 "that grows on both sides of the target, such as Squared() or Huber()."

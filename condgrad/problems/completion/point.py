@@ -2,20 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 
-from condgrad.linalg.factored import NEGLIGIBLE, Factored
+from condgrad.linalg.factored import NEGLIGIBLE, Factored, RankOne
+from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.support import support_of
+from condgrad.losses import Loss
 from condgrad.problems import samples as outer
 from condgrad.problems.completion.biases import Biases
+from condgrad.problems.completion.oracle import Answer
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear_point import PredictionSegment
-from condgrad.problems.segment import Segment
+from condgrad.problems.samples import Samples
+from condgrad.problems.segment import Course, Segment
 
 _SPARE = 20  # columns that factors may have beyond twice the rank before they are compressed
 _SAVED = ("is_still", "is_fresh", "gradient_evaluations", "lmo_calls", "_rank")  # by a checkpoint
+
+
+class Completing(Protocol):
+    """What points and steps ask of a completion problem."""
+
+    n_samples: int
+    n_features: int
+    has_biases: bool
+    has_intercept: bool
+    l2: float
+    loss: Loss
+    samples: Samples
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the gap bounds F(W) - F*."""
+
+    def into_ball(self, W: Factored) -> Factored:
+        """Return W in the coordinates of the plain ball."""
+
+    def out_of_ball(self, Z: Factored) -> Factored:
+        """Return the matrix that Z stands for."""
+
+    def values_of(self, Z: Factored) -> np.ndarray:
+        """Return W at the observed entries, for W given as Z."""
+
+    def predict(self, x: np.ndarray, biases: Biases | None) -> np.ndarray:
+        """Return predictions at the entries, for W there and biases."""
+
+    def best_biases(self, x: np.ndarray, start: Biases | None = None) -> Biases | None:
+        """Return the biases that belong to a W with the values x at the entries."""
+
+    def ask_oracle(
+        self, alpha: np.ndarray, x: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None
+    ) -> Answer:
+        """Return the best vertex for the gradient with the entries ``alpha``."""
+
+    def lanczos(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Lanczos:
+        """Return a search for the singular vectors of the gradient."""
+
+    def best_of(self, lanczos: Lanczos, error: float) -> RankOne:
+        """Return the best vertex that a search has found."""
+
+    def vertex_predictions(self, s: RankOne) -> np.ndarray:
+        """Return the vertex at the observed entries."""
+
+    def certified_at(self, W: Factored, x: np.ndarray, biases: Biases | None, gap: float, s: RankOne) -> Evaluation:
+        """Return the evaluation at W for what was computed afresh."""
 
 
 class CompletionPoint:
@@ -28,7 +80,7 @@ class CompletionPoint:
 
     b = 0.0  # the intercept that segments ask for: biases are part of p
 
-    def __init__(self, problem: Any, W: Factored) -> None:
+    def __init__(self, problem: Completing, W: Factored) -> None:
         self.problem = problem
         self.gradient_evaluations = 0
         self.lmo_calls = 0
@@ -56,7 +108,7 @@ class CompletionPoint:
         self.ask_oracle()
         self.is_fresh = True  # x is that of Z itself, not followed from step to step
 
-    def segment(self, **course: Any) -> CompletionSegment:
+    def segment(self, **course: Unpack[Course]) -> CompletionSegment:
         """Return F along a line from here."""
         return CompletionSegment(self, **course)
 
@@ -137,13 +189,13 @@ class CompletionSegment(PredictionSegment):
     q : the rates of change of the predictions at the entries
     """
 
-    def __init__(
-        self, point: CompletionPoint, *, pull: float, parts: list[tuple[float, Any]], slope: float, max_step: float
-    ) -> None:
-        Segment.__init__(self, point, pull=pull, parts=parts, slope=slope, max_step=max_step)
+    point: CompletionPoint
+
+    def __init__(self, point: CompletionPoint, **course: Unpack[Course]) -> None:
+        Segment.__init__(self, point, **course)
         problem = point.problem
-        self.q = -pull * point.x
-        for c, s in parts:
+        self.q = -self.pull * point.x
+        for c, s in self.parts:
             self.q = self.q + c * problem.vertex_predictions(s)
         self.rows = None
         self._support = support_of(None, problem.n_samples)

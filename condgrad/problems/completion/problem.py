@@ -7,12 +7,14 @@ import functools
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad import losses
 from condgrad.constraints import NuclearBall
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
 from condgrad.linalg.entries import Entries
-from condgrad.linalg.factored import Factored
+from condgrad.linalg.factored import Factored, IterateLike, RankOne
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
@@ -21,11 +23,11 @@ from condgrad.problems import samples as outer
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.completion.biases import Biases, best_biases, check_biases
 from condgrad.problems.completion.factor_fit import FactorFit
-from condgrad.problems.completion.oracle import Answer, RankOne
+from condgrad.problems.completion.oracle import Answer
 from condgrad.problems.completion.point import CompletionPoint
 from condgrad.problems.completion.steps import EntrySum, FactoredVector
 from condgrad.problems.evaluation import Evaluation, certify
-from condgrad.problems.linear import check_loss
+from condgrad.problems.linear import as_loss
 from condgrad.problems.look import Look
 
 _STEPS = 10  # of Lanczos between two looks at its bound
@@ -70,6 +72,7 @@ class CompletionProblem(BaseProblem):
            [2., 4.]]))
     """
 
+    constraint: NuclearBall
     l2 = 0.0  # of a penalty, which segments ask for: there is none here
     remedies: ClassVar = {
         Feature.PREDICTIONS: "batches of entries cannot follow free biases; biases=False leaves them out"
@@ -77,14 +80,14 @@ class CompletionProblem(BaseProblem):
 
     def __init__(
         self,
-        rows: Any,
-        columns: Any,
-        values: Any,
-        loss: Any,
-        constraint: Any,
+        rows: ArrayLike,
+        columns: ArrayLike,
+        values: ArrayLike,
+        loss: object,
+        constraint: object,
         *,
         shape: tuple[int, int] | None = None,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         biases: bool = False,
     ) -> None:
         rows, columns, self.shape = _as_places(rows, columns, shape)
@@ -92,23 +95,22 @@ class CompletionProblem(BaseProblem):
         self.n_features = self.shape[0] * self.shape[1]
         y = convert.as_targets(values, self.n_samples)
         weight = convert.as_weights(sample_weight, self.n_samples)
-        check_loss(loss)
-        loss.check_targets(y)
+        self.loss = as_loss(loss)
+        self.loss.check_targets(y)
         if not isinstance(biases, bool | np.bool_):
             raise TypeError(f"biases must be True or False; got {biases!r}.")
         if biases:
-            check_biases(loss, y[weight > 0.0])
+            check_biases(self.loss, y[weight > 0.0])
         self.has_biases = bool(biases)
         self.offers = frozenset({Feature.LOOK, Feature.POINT, Feature.FACTORS})
         if not self.has_biases:
             self.offers |= {Feature.PREDICTIONS}
-        self.loss = loss
         self.entries = Entries(rows, columns, self.shape)
         order = self.entries.sorting
-        self.samples = outer.Samples(loss, y[order], weight[order])
+        self.samples = outer.Samples(self.loss, y[order], weight[order])
         self._constrain(constraint)
 
-    def _constrain(self, constraint: Any) -> None:
+    def _constrain(self, constraint: object) -> None:
         if not isinstance(constraint, NuclearBall):
             raise TypeError(f"constraint must be a NuclearBall or a WeightedNuclearBall; got {constraint!r}.")
         if constraint.shape not in (None, self.shape):
@@ -118,7 +120,7 @@ class CompletionProblem(BaseProblem):
         for name in ("_largest_scale", "_largest_entry"):
             self.__dict__.pop(name, None)
 
-    def over(self, constraint: Any) -> CompletionProblem:
+    def over(self, constraint: object) -> CompletionProblem:
         """Return the same problem over another ball; both share the data."""
         other = copy.copy(self)
         other._constrain(constraint)
@@ -139,15 +141,15 @@ class CompletionProblem(BaseProblem):
         """Whether the curvature of F is the same everywhere, as for quadratic losses."""
         return bool(self.loss.is_quadratic)
 
-    def start(self) -> tuple[Factored, list]:
+    def start(self) -> tuple[Factored, list[tuple[float, Vertex]]]:
         """Return where solvers start: the zero matrix, without vertices."""
         return Factored.zero(self.shape), []
 
-    def objective(self, W: Any) -> float:
+    def objective(self, W: IterateLike) -> float:
         """Return F(W)."""
         return outer.value(self.samples, self.predict(*self._at(W)), 0.0)
 
-    def gradient(self, W: Any) -> Any:
+    def gradient(self, W: IterateLike) -> Any:
         """Return the gradient of F at W, a sparse matrix."""
         import scipy.sparse
 
@@ -155,7 +157,7 @@ class CompletionProblem(BaseProblem):
         side = self.entries.by_row
         return scipy.sparse.csr_matrix((alpha, side.others, side.indptr), shape=self.shape)
 
-    def look(self, w: Any) -> Look:
+    def look(self, w: IterateLike) -> Look:
         """Make a pass at W: objective, gradient at the entries, gap, vertex and biases.
 
         The gap is an upper bound of the Frank-Wolfe gap, up to a probability of 1e-10.
@@ -202,7 +204,8 @@ class CompletionProblem(BaseProblem):
 
     def _entry_scales(self) -> np.ndarray:
         ones = Factored(np.ones((self.shape[0], 1)), np.ones(1), np.ones((self.shape[1], 1)))
-        return np.abs(self.values_of(ones))
+        scales: np.ndarray = np.abs(self.values_of(ones))
+        return scales
 
     def _imbalance(self, alpha: np.ndarray) -> float:
         """Return the sum of the sizes of the derivatives by all biases, which are zero at the best ones."""
@@ -266,11 +269,11 @@ class CompletionProblem(BaseProblem):
         """Return the weight of each entry, its importance for sampling."""
         return self.samples.weight
 
-    def point(self, W: Any) -> Any:
+    def point(self, W: Factored) -> CompletionPoint:
         """Return the iterate of a solver of full passes, at ``W``."""
         return CompletionPoint(self, W)
 
-    def as_iterate(self, W: Any, name: str) -> Factored:
+    def as_iterate(self, W: IterateLike, name: str) -> Factored:
         """Return a matrix that the user gave in factors."""
         if not isinstance(W, Factored):
             W = np.asarray(W)
@@ -363,13 +366,15 @@ class CompletionProblem(BaseProblem):
         """Return all that defines the problem, for a checkpoint to know it by."""
         return fingerprint_of((self.shape, tuple(self.entries.by_row), self.samples, self.constraint, self.has_biases))
 
-    def _at(self, W: Any) -> tuple[np.ndarray, Biases | None]:
+    def _at(self, W: IterateLike) -> tuple[np.ndarray, Biases | None]:
         W = self.as_iterate(W, "W")
         x = self.entries.values_of(W.U * W.s, W.V)
         return x, self.best_biases(x)
 
 
-def _as_places(rows: Any, columns: Any, shape: Any) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+def _as_places(
+    rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int] | None
+) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     """Return the places of the entries as arrays, and the shape of the matrix, or say what is wrong."""
     places = []
     for name, given in (("rows", rows), ("columns", columns)):
@@ -412,4 +417,5 @@ def _refuse_twins(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int])
 def _inverse(scale: np.ndarray | None) -> np.ndarray | None:
     if scale is None:
         return None
-    return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
+    inverse: np.ndarray = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
+    return inverse

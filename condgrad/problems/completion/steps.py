@@ -7,13 +7,15 @@ sparse gradient.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from condgrad.linalg.arrays import ArrayVector
-from condgrad.linalg.factored import NEGLIGIBLE, Factored, from_arrays, to_arrays
-from condgrad.problems.completion.oracle import RankOne
+from condgrad.linalg.factored import NEGLIGIBLE, Factored, RankOne, from_arrays, to_arrays
+from condgrad.linalg.slices import Slices
+from condgrad.linalg.vectors import Vector
+from condgrad.problems.completion.point import Completing
 
 _SPARE = 50  # columns that factors may have beyond twice the rank before they are compressed
 _STEPS = 12  # of Lanczos: from the vector of the step before, little is left to find
@@ -25,7 +27,7 @@ class EntryVertex:
     def __init__(self, s: RankOne, values: np.ndarray) -> None:
         self.s, self.values = s, values
 
-    def inner(self, r: Any) -> float:
+    def inner(self, r: Vector) -> float:
         """Return <r, s> for a vector ``r``."""
         return r.inner(self.values)
 
@@ -34,7 +36,7 @@ class EntryVertex:
         w.shrink(1.0 - gamma)
         w.add_vertex(gamma, self)
 
-    def dot_row_of(self, X: Any, i: int) -> float:
+    def dot_row_of(self, X: Slices, i: int) -> float:
         """Return s at entry ``i``."""
         return float(self.values[i])
 
@@ -42,7 +44,7 @@ class EntryVertex:
 class FactoredVector(ArrayVector):
     """W at the observed entries, kept together with its factors in the coordinates of the plain ball."""
 
-    def __init__(self, problem: Any, Z: Factored) -> None:
+    def __init__(self, problem: Completing, Z: Factored) -> None:
         super().__init__(problem.values_of(Z))
         self.problem = problem
         self.take(Z)
@@ -81,13 +83,13 @@ class FactoredVector(ArrayVector):
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Go back to a snapshot; the values have their own place in it."""
-        self.take(from_arrays(arrays, "factors"))
+        self.take(cast("Factored", from_arrays(arrays, "factors")))
 
 
 class Pattern:
     """X in these coordinates: the identity."""
 
-    def add_slice(self, i: int, c: float, out: Any) -> None:
+    def add_slice(self, i: int, c: float, out: Vector) -> None:
         """Add c times row ``i`` to ``out``."""
         out.add_at(i, c)
 
@@ -95,7 +97,7 @@ class Pattern:
 class EntryOracle:
     """The oracle of the ball in these coordinates: good, without a bound of how good; certificates come elsewhere."""
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Completing) -> None:
         self.problem = problem
         self.calls = 0
         self.guess: np.ndarray | None = None
@@ -103,7 +105,7 @@ class EntryOracle:
     def score(self) -> None:
         """Return None: no tree finds the best vertex."""
 
-    def lmo(self, r: Any) -> EntryVertex:
+    def lmo(self, r: Vector) -> EntryVertex:
         """Return a vertex with nearly the smallest <r, s>."""
         rng = np.random.default_rng([self.problem.n_samples, self.calls])
         lanczos = self.problem.lanczos(r.to_array(), rng, self.guess)
@@ -117,23 +119,25 @@ class EntryOracle:
 class EntrySum:
     """The problem one entry at a time, as :class:`~condgrad.problems.finite_sum.FiniteSum` is for samples."""
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Completing) -> None:
         self.X = Pattern()
         self.samples = problem.samples
         self.constraint = EntryOracle(problem)
         self.b = np.zeros(1)
 
-    def predict(self, i: int, w: Any) -> float:
+    def predict(self, i: int, w: Vector) -> float:
         """Return W at entry ``i``."""
         return w.at(i)
 
     def derivative(self, i: int, p: float) -> float:
         """Return weight_i f'(p, y_i)."""
-        return self.samples.derivative_at(i, p)
+        derivative: float = self.samples.derivative_at(i, p)
+        return derivative
 
     def curvature(self, i: int, p: float) -> float:
         """Return weight_i f''(p, y_i)."""
-        return self.samples.curvature_at(i, p)
+        curvature: float = self.samples.curvature_at(i, p)
+        return curvature
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return what the oracle remembers as arrays."""

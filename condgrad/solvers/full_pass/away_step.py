@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.segment import away_from, towards
-from condgrad.solvers.full_pass.base import PassSolver, PointState
+from condgrad.solvers.full_pass.base import ActiveState, PassSolver
 
 
 class AwayStep(PassSolver):
@@ -33,7 +33,7 @@ class AwayStep(PassSolver):
     requires = PassSolver.requires | {Feature.VERTICES}
     keeps_atoms = True
 
-    def step(self, problem: BaseProblem, state: PointState, t: int) -> None:
+    def step(self, problem: BaseProblem, state: ActiveState, t: int) -> None:
         """Make one step towards s or away from v."""
         point, active = state.point, state.active
         products = active.inner_products(point.r)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from condgrad.linalg.convert import RandomState
+from condgrad.linalg.factored import Iterate
 from condgrad.problems.active_set import ActiveSet
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
+from condgrad.problems.point import Point
+from condgrad.problems.segment import PointLike
 from condgrad.solvers.base import State
 from condgrad.solvers.step_sizes import ExactLineSearch, LineRule
 
@@ -16,13 +20,13 @@ from condgrad.solvers.step_sizes import ExactLineSearch, LineRule
 class PointState(State):
     """A point that moves along lines, its step size rule, and its active set where the solver keeps one."""
 
-    def __init__(self, point: Any, rule: LineRule, active: Any = None) -> None:
+    def __init__(self, point: PointLike, rule: LineRule, active: ActiveSet | None = None) -> None:
         self.point = point
         self.rule = rule
         self.active = active  # None for a solver that keeps none
 
     @property
-    def w(self) -> np.ndarray:
+    def w(self) -> Iterate:
         """The iterate."""
         return self.point.w
 
@@ -65,6 +69,16 @@ class PointState(State):
         return [name for name in vars(self.rule) if name.startswith("_")]
 
 
+class ActiveState(PointState):
+    """A point among arrays, its step size rule, and its active set."""
+
+    point: Point
+    active: ActiveSet
+
+    def __init__(self, point: Point, rule: LineRule, active: ActiveSet) -> None:
+        super().__init__(point, rule, active)
+
+
 class FullPassSolver:
     """A solver whose step sees the gradient of the whole objective."""
 
@@ -100,14 +114,16 @@ class PassSolver(FullPassSolver):
         if not isinstance(self.step_size, LineRule):
             raise TypeError(f"step_size must be a rule of condgrad.step_sizes such as OpenLoop(); got {step_size!r}.")
 
-    def init(self, problem: BaseProblem, w0: Any, random_state: Any = None) -> Any:
+    def init(self, problem: BaseProblem, w0: Any, random_state: RandomState = None) -> PointState:
         """Return the state at ``w0``, or at the set's own start; nothing here is random."""
         if w0 is None:
             w0, parts = problem.start()
         elif self.keeps_atoms:
             parts = problem.constraint.decompose(w0)
-        active = ActiveSet(parts) if self.keeps_atoms else None
-        return PointState(problem.point(w0), self.step_size.begin(problem), active)
+        point, rule = problem.point(w0), self.step_size.begin(problem)
+        if not self.keeps_atoms:
+            return PointState(point, rule)
+        return ActiveState(cast("Point", point), rule, ActiveSet(parts))
 
     def refresh(self, problem: BaseProblem, state: PointState) -> None:
         """Compute all that is kept anew: called when rounding has pulled the state away from the truth."""

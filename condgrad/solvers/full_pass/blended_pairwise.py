@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from condgrad.constraints import Atom
+from condgrad.linalg.convert import RandomState
 from condgrad.problems.active_set import ActiveSet
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.point import Point
 from condgrad.problems.segment import between, towards
-from condgrad.solvers.full_pass.base import PassSolver, PointState
-from condgrad.solvers.step_sizes import StepSize
+from condgrad.solvers.full_pass.base import ActiveState, PassSolver
+from condgrad.solvers.step_sizes import LineRule, StepSize
 
 
 class BlendedPairwise(PassSolver):
@@ -52,9 +53,9 @@ class BlendedPairwise(PassSolver):
         super().__init__(step_size)
         self.lazy = lazy
 
-    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: Any = None) -> Any:
+    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: RandomState = None) -> BlendedState:
         """Return the state at ``w0``; Phi starts at half the first gap."""
-        state = super().init(problem, w0)
+        state = cast("ActiveState", super().init(problem, w0))
         is_atomic = problem.constraint.vertex is Atom and state.point.knows_atoms(state.active)
         is_lazy = self.lazy and is_atomic
         phi = state.point.gap / 2 if is_lazy else None
@@ -64,7 +65,7 @@ class BlendedPairwise(PassSolver):
         """Make one step among the atoms, or one towards s."""
         point, active = state.point, state.active
         is_lazy = state.phi is not None
-        if is_lazy and point.gap == np.inf:  # the gradient is not known: ask the atoms alone
+        if state.phi is not None and point.gap == np.inf:  # the gradient is not known: ask the atoms alone
             products = point.atom_products(active)
             if products.max() - products.min() >= state.phi:
                 return self._step_among_atoms(state, products, t)
@@ -91,10 +92,10 @@ class BlendedPairwise(PassSolver):
         point.move(line, gamma, asks=state.phi is None)
 
 
-class BlendedState(PointState):
+class BlendedState(ActiveState):
     """The state of a pass solver with the estimate Phi of the gap; None where the run is not lazy."""
 
-    def __init__(self, point: Point, rule: StepSize, active: ActiveSet, phi: Any) -> None:
+    def __init__(self, point: Point, rule: LineRule, active: ActiveSet, phi: float | None) -> None:
         super().__init__(point, rule, active)
         self.phi = phi
 

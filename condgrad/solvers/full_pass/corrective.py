@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.linalg.convert import RandomState
+from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
@@ -56,13 +58,13 @@ class CorrectiveState(State):
         """Whether passes go over all samples."""
         return self.part is self.problem
 
-    def look_at(self, atoms: Any, x: np.ndarray) -> Look:
+    def look_at(self, atoms: Stack, x: np.ndarray) -> Look:
         """Make a pass at w = sum_k x_k v_k."""
         self.gradient_evaluations += self.part.n_samples
         self.lmo_calls += 1
         return self.part.look(atoms.combination(x, self.problem.n_features))
 
-    def arrive(self, atoms: Any, x: np.ndarray, look: Look) -> None:
+    def arrive(self, atoms: Stack, x: np.ndarray, look: Look) -> None:
         """Go to w = sum_k x_k v_k, where a look was taken; add the vertices that it finds promising."""
         kept = self.model.kept(atoms, x)
         self.atoms, n_kept = atoms.select(kept), int(np.count_nonzero(kept))
@@ -149,7 +151,7 @@ class Corrective(FullPassSolver):
 
     requires = frozenset({Feature.LOOK, Feature.CURVATURE, Feature.VERTICES})
 
-    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: Any = None) -> CorrectiveState:
+    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: RandomState = None) -> CorrectiveState:
         """Return the state at ``w0``, at the origin where the set has it, or at the set's own start."""
         return CorrectiveState(problem, w0)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, cast
 
 import numpy as np
 
 from condgrad.constraints import Atom
-from condgrad.linalg.convert import as_number
-from condgrad.problems.active_set import AtomStack, VertexStack
+from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.convert import RandomState, as_number
+from condgrad.problems.active_set import AtomStack, Stack, VertexStack
 from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.point import Point
 from condgrad.problems.segment import towards
 from condgrad.solvers.full_pass.base import PassSolver, PointState
-from condgrad.solvers.step_sizes import StepSize
+from condgrad.solvers.step_sizes import LineRule, StepSize
 
 
 class LazyFrankWolfe(PassSolver):
@@ -47,11 +50,11 @@ class LazyFrankWolfe(PassSolver):
         super().__init__(step_size)
         self.accuracy = as_number(accuracy, "accuracy of LazyFrankWolfe", low=1.0, what="a number of at least 1")
 
-    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: Any = None) -> LazyState:
+    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: RandomState = None) -> LazyState:
         """Return the state at ``w0``; Phi starts at half the first gap."""
         state = super().init(problem, w0)
-        seen = AtomStack() if problem.constraint.vertex is Atom else VertexStack()
-        return LazyState(state.point, state.rule, state.point.gap / 2, seen)
+        seen: Stack = AtomStack() if problem.constraint.vertex is Atom else VertexStack()
+        return LazyState(cast("Point", state.point), state.rule, state.point.gap / 2, seen)
 
     def step(self, problem: BaseProblem, state: LazyState, t: int) -> None:
         """Move towards a vertex that is good enough, or find that there is none."""
@@ -77,14 +80,16 @@ class LazyFrankWolfe(PassSolver):
 class LazyState(PointState):
     """The state of a pass solver with the estimate Phi of the gap and the vertices that the oracle has returned."""
 
-    def __init__(self, point: Any, rule: StepSize, phi: float, seen: Any) -> None:
+    point: Point
+
+    def __init__(self, point: Point, rule: LineRule, phi: float, seen: Stack) -> None:
         super().__init__(point, rule)
         self.phi = phi
         self.seen = seen
-        self._keys: set[Any] = set()
+        self._keys: set[Hashable] = set()
         self.keep(point.s)
 
-    def keep(self, s: Any) -> None:
+    def keep(self, s: Vertex) -> None:
         """Keep the vertex ``s``, unless it is there."""
         if s.key() not in self._keys:
             self._keys.add(s.key())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from condgrad.linalg.factored import Factored
 from condgrad.problems.base import Feature
+from condgrad.problems.completion.biases import Biases
+from condgrad.problems.completion.point import CompletionPoint, CompletionSegment
 from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.segment import towards
 from condgrad.solvers.full_pass.base import PassSolver, PointState
@@ -63,10 +65,10 @@ class LowRank(PassSolver):
     def __repr__(self) -> str:
         return f"LowRank(sweeps={self.sweeps})"
 
-    def step(self, problem: Any, state: PointState, t: int) -> None:
+    def step(self, problem: CompletionProblem, state: PointState, t: int) -> None:
         """Propose a fit in enlarged factors; take it where it is no worse than a Frank-Wolfe step."""
-        point = state.point
-        line = towards(point, point.s, point.gap)
+        point = cast("CompletionPoint", state.point)
+        line = cast("CompletionSegment", towards(point, point.s, point.gap))
         gamma = state.rule.at(t, line)
         Z, biases = self._fit(problem, point, state.deadline)
         before, found = point.objective(), problem.objective_at(Z, biases)
@@ -76,7 +78,9 @@ class LowRank(PassSolver):
         else:
             point.move(line, gamma)
 
-    def _fit(self, problem: CompletionProblem, point: Any, deadline: float) -> tuple[Factored, Any]:
+    def _fit(
+        self, problem: CompletionProblem, point: CompletionPoint, deadline: float
+    ) -> tuple[Factored, Biases | None]:
         """Return factors fitted in the directions of W and in new ones, inside the ball, and their biases."""
         Z, biases = _enlarged(problem, point), point.biases
         for _ in range(self.sweeps):
@@ -89,7 +93,7 @@ class LowRank(PassSolver):
         return _into_ball(problem, Z, biases)[0], biases
 
 
-def _enlarged(problem: CompletionProblem, point: Any) -> Factored:
+def _enlarged(problem: CompletionProblem, point: CompletionPoint) -> Factored:
     """Return W with new directions: those in which the gradient exceeds the multiplier of the ball.
 
     The weight of each is that of a Newton step along it alone.
@@ -110,7 +114,7 @@ def _enlarged(problem: CompletionProblem, point: Any) -> Factored:
     return point.Z.plus(Factored(-U, weights, V)).compressed(_CUTOFF)
 
 
-def _into_ball(problem: CompletionProblem, Z: Factored, biases: Any) -> tuple[Factored, float]:
+def _into_ball(problem: CompletionProblem, Z: Factored, biases: Biases | None) -> tuple[Factored, float]:
     """Return the best multiple of Z in the ball, and the multiplier there; biases stand still."""
     # Too large a Z had too small a penalty: what a larger one would have taken is taken from every singular value.
     Z = Z.with_values(problem.constraint.nearest_values(Z.s))

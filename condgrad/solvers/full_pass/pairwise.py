@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.segment import between
-from condgrad.solvers.full_pass.base import PassSolver, PointState
+from condgrad.solvers.full_pass.base import ActiveState, PassSolver
 
 
 class Pairwise(PassSolver):
@@ -34,7 +34,7 @@ class Pairwise(PassSolver):
     requires = PassSolver.requires | {Feature.VERTICES}
     keeps_atoms = True
 
-    def step(self, problem: BaseProblem, state: PointState, t: int) -> None:
+    def step(self, problem: BaseProblem, state: ActiveState, t: int) -> None:
         """Hand weight from v to s."""
         point, active = state.point, state.active
         products = active.inner_products(point.r)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.constraints import Atom, best_vertex
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.vectors import inner, product
-from condgrad.problems.active_set import AtomStack, VertexStack, stack
+from condgrad.problems.active_set import AtomStack, Stack, VertexStack, stack
 from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import gap_at
 from condgrad.solvers.full_pass.face import minimise_on_face
@@ -27,7 +28,7 @@ _MOST_WORK = 20_000  # multiplications an atom, that is about 7,000 steps
 _MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms may have this many in play
 
 
-def model_for(problem: BaseProblem) -> Any:
+def model_for(problem: BaseProblem) -> HullModel | FeatureModel:
     """Return the kind of model that suits the constraint set."""
     return FeatureModel(problem) if _is_restricted(problem) else HullModel(problem)
 
@@ -59,22 +60,23 @@ class HullModel:
         self.is_symmetric = bool(self.constraint.is_symmetric)
         self.has_origin = bool(self.constraint.violation(np.zeros(problem.n_features)) <= 0.0)
 
-    def start(self, w0: np.ndarray | None) -> tuple[Any, np.ndarray]:
+    def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
         """Return atoms and weights of ``w0``, of the origin where the set has it, or of the set's own start."""
         if w0 is not None:
             parts = [(x, v) for x, v in self.constraint.decompose(w0) if x > 0.0]
             parts = _one_per_feature(parts) if self.constraint.vertex is Atom and self.has_origin else parts
         else:
             parts = [] if self.has_origin else [(1.0, self.constraint.start(self.problem.n_features))]
-        atoms = AtomStack() if self.constraint.vertex is Atom else VertexStack()
+        atoms: Stack = AtomStack() if self.constraint.vertex is Atom else VertexStack()
         atoms.extend([v for _, v in parts])
         return atoms, np.array([x for x, _ in parts])
 
-    def kept(self, atoms: Any, x: np.ndarray) -> np.ndarray:
+    def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
         """Tell which atoms stay: those with weight."""
-        return x != 0.0
+        has_weight: np.ndarray = x != 0.0
+        return has_weight
 
-    def enter(self, atoms: Any, x: np.ndarray, r: np.ndarray, gap: float) -> None:
+    def enter(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
         """Add the best several vertices for the gradient ``r`` at w = sum_k x_k v_k, new ones only."""
         count = max(20, len(atoms))
         new = atoms.without(self._candidates(r, count + len(atoms)), self.is_symmetric)
@@ -86,14 +88,14 @@ class HullModel:
         promising[count:] = False
         atoms.join(new.select(promising))
 
-    def _candidates(self, r: np.ndarray, count: int) -> Any:
+    def _candidates(self, r: np.ndarray, count: int) -> Stack:
         if self.constraint.vertex is Atom:
             return AtomStack(*self.constraint.best_atoms(r, count))
         return stack(self.constraint.best_vertices(r, count))
 
     def minimise(
         self,
-        atoms: Any,
+        atoms: Stack,
         g: np.ndarray,
         H: np.ndarray,
         x: np.ndarray,
@@ -137,15 +139,16 @@ class HullModel:
         return inner(g, x) - float(min(best, 0.0) if self.has_origin else best)
 
 
-def _one_per_feature(parts: list[tuple[float, Atom]]) -> list[tuple[float, Atom]]:
+def _one_per_feature(parts: list[tuple[float, Vertex]]) -> list[tuple[float, Vertex]]:
     """Return the same sum of atoms without those that cancel, or are zero: the curvature has a row per feature.
 
     A decomposition has them where w lies inside a set with the origin, to make the weights sum to one.
     """
+    atoms = [(x, cast("Atom", v)) for x, v in parts]
     total: dict[int, float] = {}
-    for x, v in parts:
+    for x, v in atoms:
         total[v.index] = total.get(v.index, 0.0) + x * v.value
-    return [(total.pop(v.index) / v.value, v) for _, v in parts if total.get(v.index, 0.0) * v.value > 0.0]
+    return [(total.pop(v.index) / v.value, v) for _, v in atoms if total.get(v.index, 0.0) * v.value > 0.0]
 
 
 class FeatureModel:
@@ -158,7 +161,7 @@ class FeatureModel:
     def __init__(self, problem: BaseProblem) -> None:
         self.problem, self.constraint = problem, problem.constraint
 
-    def start(self, w0: np.ndarray | None) -> tuple[Any, np.ndarray]:
+    def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
         """Return the features and values of ``w0``, of the origin, or of the set's own start."""
         d = self.problem.n_features
         if w0 is None:
@@ -167,21 +170,22 @@ class FeatureModel:
         features = np.flatnonzero(w0)
         return AtomStack(features, np.ones(features.size)), w0[features]
 
-    def kept(self, atoms: Any, x: np.ndarray) -> np.ndarray:
+    def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
         """Tell which features stay: those of groups that are not zero."""
-        return self.constraint.related(atoms.index, x != 0.0)
+        return self.constraint.related(_features(atoms), x != 0.0)
 
-    def enter(self, atoms: Any, x: np.ndarray, r: np.ndarray, gap: float) -> None:
+    def enter(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
         """Add the features of the best several vertices for the gradient ``r``."""
         count = max(10, len(atoms) // 2)
         found = [v.support()[0] for v in self.constraint.best_vertices(r, count)]
-        features = np.arange(r.size) if any(indices is None for indices in found) else np.concatenate(found)
-        new = np.setdiff1d(features, atoms.index)
+        sparse = [indices for indices in found if indices is not None]
+        features = np.arange(r.size) if len(sparse) < len(found) else np.concatenate(sparse)
+        new = np.setdiff1d(features, _features(atoms))
         atoms.join(AtomStack(new, np.ones(new.size)))
 
     def minimise(
         self,
-        atoms: Any,
+        atoms: Stack,
         g: np.ndarray,
         H: np.ndarray,
         x: np.ndarray,
@@ -195,7 +199,8 @@ class FeatureModel:
         Its steps follow the data continuously, so that rounding has no say: ``is_estimate`` changes nothing.
         It ends at ``deadline`` by ``time.perf_counter`` at the latest.
         """
-        inside = self.constraint.restricted(atoms.index)
+        inside = self.constraint.restricted(_features(atoms))
+        assert inside is not None  # as model_for has found
         # Where there is next to no curvature, a longer step leads to the same vertex, and its square may overflow.
         longest = _LONGEST * inside.diameter(2, x.size)
         L = max(_largest_eigenvalue(H), math.sqrt(inner(g, g)) / longest, 1e-300)
@@ -216,6 +221,11 @@ class FeatureModel:
             ahead = new + (momentum - 1.0) / following * (new - z)
             z, momentum = new, following
         return z
+
+
+def _features(atoms: Stack) -> np.ndarray:
+    """Return the features of atoms of a FeatureModel."""
+    return cast("AtomStack", atoms).index
 
 
 def _largest_eigenvalue(H: np.ndarray) -> float:

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 
+from condgrad.constraints._blocks import FeatureGroups
 from condgrad.linalg.index_set import IndexSet, index_set
-from condgrad.problems.coordinates import ColumnProblem, PartialGradient, coordinates
+from condgrad.problems.coordinates import (
+    ColumnProblem,
+    PartialGradient,
+    QuadraticCoordinates,
+    SmoothCoordinates,
+    coordinates,
+)
 from condgrad.problems.linear import Problem
 from condgrad.solvers.stochastic import atom_counts
-from condgrad.solvers.stochastic._parts import Parts
-from condgrad.solvers.stochastic.base import Run, leaves
+from condgrad.solvers.stochastic._parts import Parts, Stepping
+from condgrad.solvers.stochastic.base import Run, StepSolver, leaves
 from condgrad.solvers.stochastic.sampling import Sampler
+
+
+class Randomizing(Protocol):
+    """A solver that draws columns, as far as its parts and its run ask."""
+
+    sample_size: object
+    gradient: str
 
 
 class ColumnParts(Parts):
     """What a solver of columns builds its state from."""
 
-    def _prepare(self, solver: Any) -> None:
+    def _prepare(self, solver: Stepping) -> None:
         problem = self.problem
         self.b = np.zeros(1)  # the state knows the intercept itself
         self.blocks = problem.constraint.blocks(self.d)
@@ -28,7 +42,7 @@ class ColumnParts(Parts):
                 "atoms to sample; use 'fw', 'pairwise' or 'sfw'."
             )
         self.n_blocks = int(self.blocks.size())
-        self.batch_size = atom_counts.resolve(solver.sample_size, self.n_blocks)
+        self.batch_size = atom_counts.resolve(cast("Randomizing", solver).sample_size, self.n_blocks)
         self.view = ColumnProblem(problem.contiguous_columns, problem.constraint, self.blocks)
 
     def products_of_a_step(self) -> float:
@@ -39,7 +53,7 @@ class ColumnParts(Parts):
         """Return the sampled entries of the gradient, none so far."""
         return PartialGradient(np.zeros(self.d), np.array([0.0, 0.0, np.inf, 0.0]))
 
-    def coordinates(self, *, caches: bool) -> Any:
+    def coordinates(self, *, caches: bool) -> QuadraticCoordinates | SmoothCoordinates:
         """Return F at w0, one feature at a time; ``caches`` asks for room for products of columns."""
         return coordinates(self.problem, self.w0, self._vector, caches=caches)
 
@@ -53,16 +67,16 @@ class ColumnRun(Run):
 
     parts: ColumnParts
 
-    def __init__(self, solver: Any, problem: Problem, w0: np.ndarray | None, rng: np.random.Generator) -> None:
+    def __init__(self, solver: StepSolver, problem: Problem, w0: np.ndarray | None, rng: np.random.Generator) -> None:
         self._drawn = 0  # atoms
         self._next_look = 1
         super().__init__(solver, problem, w0, rng)
 
-    def _parts(self, solver: Any, w0: np.ndarray | None) -> Parts:
+    def _parts(self, solver: StepSolver, w0: np.ndarray | None) -> Parts:
         return ColumnParts(self.problem, w0, solver)
 
-    def _sampler(self, solver: Any, rng: np.random.Generator) -> Sampler:
-        takes_all = self.parts.batch_size == self.parts.n_blocks and not _shrinks(solver)
+    def _sampler(self, solver: StepSolver, rng: np.random.Generator) -> Sampler:
+        takes_all = self.parts.batch_size == self.parts.n_blocks and not _shrinks(cast("Randomizing", solver))
         return Sampler(self.parts.n_blocks, "cyclic" if takes_all else solver.sampling, rng)
 
     @property
@@ -72,7 +86,7 @@ class ColumnRun(Run):
 
     def advance(self, t: int, max_steps: float, max_epochs: float) -> int:
         """Make a block of steps from iteration t + 1 on; return how many."""
-        if self._looks(self.solver):
+        if self._looks(cast("Randomizing", self.solver)):
             if t + 1 >= self._next_look:
                 self._look(t)
                 # Each time the steps have grown by a tenth: at iterations that do not depend on how fast they are.
@@ -110,15 +124,15 @@ class ColumnRun(Run):
         self._drawn += int(sizes[:count].sum())
         return count
 
-    def _looks(self, solver: Any) -> bool:
+    def _looks(self, solver: Randomizing) -> bool:
         """Whether the way of stepping may change as the run goes on."""
         return _shrinks(solver) or (solver.gradient == "auto" and self.arrays.f.cache() is not None)
 
     def _look(self, t: int) -> None:
         """Choose the sample size for the atoms that w has now, and the cheaper way to the gradient."""
-        n_active = self._n_active_blocks()
-        self.parts.batch_size = atom_counts.resolve(self.solver.sample_size, self.parts.n_blocks, n_active)
-        if self.solver.gradient != "auto" or self.arrays.f.cache() is None:
+        solver, n_active = cast("Randomizing", self.solver), self._n_active_blocks()
+        self.parts.batch_size = atom_counts.resolve(solver.sample_size, self.parts.n_blocks, n_active)
+        if solver.gradient != "auto" or self.arrays.f.cache() is None:
             return
         # Products of all features with the active ones cost a pass for each new feature, and then d a step. So far
         # they would have saved the columns drawn less d a step: once that has paid for the active features' passes,
@@ -136,11 +150,11 @@ class ColumnRun(Run):
         return int(active.size) if self.parts.n_blocks == self.parts.d else self._count_groups(active)
 
     def _count_groups(self, features: np.ndarray) -> int:
-        blocks = self.parts.blocks
+        blocks = cast("FeatureGroups", self.parts.blocks)
         place = np.empty(self.parts.d, dtype=np.int64)
         place[blocks.members] = np.repeat(np.arange(self.parts.n_blocks), np.diff(blocks.offsets))
         return int(np.unique(place[features]).size)
 
 
-def _shrinks(solver: Any) -> bool:
+def _shrinks(solver: Randomizing) -> bool:
     return isinstance(solver.sample_size, atom_counts.Shrinking)

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from condgrad.constraints import Atom
 from condgrad.constraints.vertices import memory_for
 from condgrad.linalg.arrays import ArrayVector
-from condgrad.linalg.max_tree import max_tree
+from condgrad.linalg.max_tree import Score, max_tree
 from condgrad.linalg.scaled import scaled
-from condgrad.linalg.vectors import DenseVector
+from condgrad.linalg.slices import Slices
+from condgrad.linalg.vectors import DenseVector, Vector
 from condgrad.problems.active_atoms import ActiveAtoms, active_atoms
 from condgrad.problems.finite_sum import Estimate, Table, Trail, estimate
 from condgrad.problems.linear import Problem
 
 
+class Stepping(Protocol):
+    """What the parts of a state ask of a solver."""
+
+    gradients_per_sample: int
+    batches_grow: bool
+
+    def first_batch_size(self, n: int) -> int:
+        """Return the batch size for n samples."""
+
+
 class Parts:
     """What a solver builds its state from: the problem as kernels see it, and vectors that suit it."""
 
-    def __init__(self, problem: Problem, w0: np.ndarray | None, solver: Any) -> None:
+    def __init__(self, problem: Problem, w0: np.ndarray | None, solver: Stepping) -> None:
         self.problem = problem
         self.n, self.d = problem.n_samples, problem.n_coordinates
         self.n_gradients = 0  # of single samples, taken in full passes
@@ -29,7 +40,7 @@ class Parts:
         self.w0 = problem.in_coordinates(self.first)
         self._prepare(solver)
 
-    def _prepare(self, solver: Any) -> None:
+    def _prepare(self, solver: Stepping) -> None:
         """Set the view of the problem that kernels get, and how much of it a step of the solver sees."""
         self.batch_size = solver.first_batch_size(self.n)
         self.batches_grow = solver.batches_grow
@@ -37,17 +48,17 @@ class Parts:
         self.b = np.array([self.problem.best_offset(self.first)])
         self.view: Any = self.problem.finite_sum(self.b)
 
-    def iterate(self, *, shrinks: bool = True) -> Any:
+    def iterate(self, *, shrinks: bool = True) -> Vector:
         """Return w, at the start, as a vector that shrinks in O(1) unless told otherwise."""
         if not self.is_compiled:
             return self.problem.vector_at(self.first)
         return self._vector(self.w0.copy(), shrinks=shrinks)
 
-    def vector(self) -> Any:
+    def vector(self) -> Vector:
         """Return a vector of zeros."""
         return self._vector(np.zeros(self.d), shrinks=False)
 
-    def columns(self) -> Any:
+    def columns(self) -> Slices:
         """Return the columns of X."""
         return self.problem.columns
 
@@ -97,7 +108,7 @@ class Parts:
         rows = self.n / 10 if self.batches_grow else self.batch_size
         return self.is_compiled and 60 * rows * self.problem.entries_per_sample < self.d
 
-    def _vector(self, values: np.ndarray, *, shrinks: bool, score: Any = None) -> Any:
+    def _vector(self, values: np.ndarray, *, shrinks: bool, score: Score | None = None) -> Vector:
         if not self.is_compiled:
             return ArrayVector(values)
         vector = DenseVector(values) if score is None else max_tree(values, score)

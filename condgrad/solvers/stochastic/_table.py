@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from condgrad.compiled import compiled
 from condgrad.linalg.convert import as_number
+from condgrad.linalg.vectors import Vector
+from condgrad.problems.active_atoms import ActiveAtoms
+from condgrad.problems.finite_sum import Estimate, Table
 from condgrad.solvers.stochastic.base import StepSolver, step_solver
 from condgrad.solvers.stochastic.sampling import check_method
 
@@ -31,7 +36,7 @@ class AtomSolver(TableSolver):
     It has the fields ``batch_size``, ``sampling`` and ``damping``.
     """
 
-    damping: Any
+    damping: float
 
     def check(self):
         """Raise where a parameter is wrong."""
@@ -53,11 +58,11 @@ class AtomSolver(TableSolver):
 class AtomState(NamedTuple):
     """The state of SFW, the atoms of w, the norms of the columns of X, and the damped smoothness L of the loss."""
 
-    w: Any
-    alpha: Any
-    r: Any
-    atoms: Any
-    norms: Any
+    w: Vector
+    alpha: Table
+    r: Estimate
+    atoms: ActiveAtoms
+    norms: np.ndarray
     L: float
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 from condgrad.linalg.convert import as_number
 
@@ -117,7 +116,7 @@ class Shrinking:
         return min(most, relevant_sample_size(n_atoms, max(1, n_active), self.confidence))
 
 
-def resolve(sample_size: Any, n_atoms: int, n_active: int = 0) -> int:
+def resolve(sample_size: object, n_atoms: int, n_active: int = 0) -> int:
     """Return the sample size for a number of atoms, a share of them in (0, 1), or a rule of this module."""
     if hasattr(sample_size, "size") and callable(sample_size.size):
         return int(sample_size.size(n_atoms, n_active))

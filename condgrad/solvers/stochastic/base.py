@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from condgrad.compiled import compiled, fill_in, kernel
 from condgrad.linalg.arrays import ArrayVector
+from condgrad.linalg.convert import RandomState
 from condgrad.problems.base import Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear import Problem
@@ -23,17 +24,31 @@ _SAVED = ("gradient_evaluations", "_next_pick", "_t", "_since_refresh", "_next_c
 _REFRESH_EPOCHS = 100  # running sums are computed anew this often: 1% of the time, and rounding cannot pile up
 
 
+class Remembering(Protocol):
+    """A part of a state that keeps more than arrays of one shape."""
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return what it keeps as named arrays."""
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Go back to a snapshot."""
+
+
 class StepSolver:
     """A solver whose step sees a batch of samples; the defaults that the decorator ``step_solver`` fills in."""
 
     _fields: tuple[str, ...]  # of the NamedTuple that a solver is; every one has batch_size and sampling
-    batch_size: Any
-    sampling: Any
-    step_size: Any
+    batch_size: int | float | str
+    sampling: str
+    step_size: EstimateRule
     gradients_per_sample = 1  # points at which a step evaluates the gradient of each sample
     batches_grow = False  # whether batch_size is but the first of growing sizes
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS, Feature.VERTICES})
     needs_uniform = False  # whether a step asks its batch for a number drawn from [0, 1)
+
+    def _asdict(self) -> dict[str, object]:
+        """Return the fields, as every NamedTuple does."""
+        raise NotImplementedError
 
     def check(self):
         """Raise where a parameter is wrong."""
@@ -45,13 +60,13 @@ class StepSolver:
         """Return the batch size for n samples; 0 leaves it to the paper's schedule."""
         return resolve_batch_size(self.batch_size, n)
 
-    def init(self, problem: Problem, w0: np.ndarray | None, random_state: Any = None) -> Run:
+    def init(self, problem: Problem, w0: np.ndarray | None, random_state: RandomState = None) -> Run:
         """Return the run at ``w0``, or at the set's own start."""
         return Run(self, problem, w0, as_generator(random_state))
 
-    def in_numbers(self, parts: Parts) -> dict[str, Any]:
+    def in_numbers(self, parts: Parts) -> dict[str, object]:
         """Return the settings that kernels cannot take as they are, as numbers and compiled rules."""
-        numbers = {"batch_size": parts.batch_size, "sampling": 0}
+        numbers: dict[str, object] = {"batch_size": parts.batch_size, "sampling": 0}
         if "step_size" in self._fields:
             numbers["step_size"] = self.step_size.on_estimates(parts.problem, parts.batch_size)
         return numbers
@@ -96,7 +111,7 @@ class StepSolver:
         return run.evaluate()
 
 
-def step_solver(cls: type, protocol: type[StepSolver] = StepSolver) -> Any:
+def step_solver(cls: type, protocol: type[StepSolver] = StepSolver) -> type:
     """Make a NamedTuple class with a method ``step`` a stochastic solver; ``protocol`` fills in what it leaves out."""
     return compiled(fill_in(cls, protocol))
 
@@ -106,7 +121,7 @@ class Run(State):
 
     is_still = False
 
-    def __init__(self, solver: Any, problem: Problem, w0: np.ndarray | None, rng: np.random.Generator) -> None:
+    def __init__(self, solver: StepSolver, problem: Problem, w0: np.ndarray | None, rng: np.random.Generator) -> None:
         self.problem = problem
         self.parts = self._parts(solver, w0)
         self.sampler = self._sampler(solver, rng)
@@ -132,10 +147,10 @@ class Run(State):
         vars(self).update(state)
         self.in_kernel = _unchecked(type(self.solver), self.in_kernel)
 
-    def _parts(self, solver: Any, w0: np.ndarray | None) -> Parts:
+    def _parts(self, solver: StepSolver, w0: np.ndarray | None) -> Parts:
         return Parts(self.problem, w0, solver)
 
-    def _sampler(self, solver: Any, rng: np.random.Generator) -> Sampler:
+    def _sampler(self, solver: StepSolver, rng: np.random.Generator) -> Sampler:
         importance = self.problem.importance() if solver.sampling == "importance" else None
         return Sampler(self.problem.n_samples, solver.sampling, rng, importance)
 
@@ -147,7 +162,8 @@ class Run(State):
     @property
     def w(self) -> np.ndarray:
         """The iterate."""
-        return self.problem.iterate_of(self.arrays.w)
+        iterate: np.ndarray = self.problem.iterate_of(self.arrays.w)
+        return iterate
 
     @property
     def lmo_calls(self) -> int:  # type: ignore[override]
@@ -216,7 +232,7 @@ class Run(State):
         for part in self._with_memory():
             part.restore(arrays)
 
-    def _with_memory(self) -> list[Any]:
+    def _with_memory(self) -> list[Remembering]:
         """Return what keeps more than arrays of one shape, and saves that itself."""
         return [part for part in (self.arrays.w, self.parts.view) if hasattr(part, "restore")]
 
@@ -247,7 +263,7 @@ class Run(State):
         batches = self.sampler.draw(sizes, self.solver.needs_uniform)
         run = run_block if self.parts.is_compiled else interpreted
         start = time.perf_counter()
-        count = run(self.in_kernel, self.parts.view, self.arrays, batches, t)
+        count: int = run(self.in_kernel, self.parts.view, self.arrays, batches, t)
         per_step = (time.perf_counter() - start) / sizes.size
         # Blocks grow towards the wanted time, at most tenfold: the first ones include compilation.
         most = 10_000_000 / max(1, int(sizes[-1]))
@@ -255,12 +271,12 @@ class Run(State):
         return count
 
 
-def _unchecked(kind: type, values: Iterable[Any]) -> Any:
+def _unchecked(kind: type, values: Iterable[object]) -> Any:
     """Return a NamedTuple past its constructor, which would check the values as if a user had given them."""
     return tuple.__new__(kind, values)
 
 
-def leaves(state: Any) -> Iterator[np.ndarray]:
+def leaves(state: Iterable[object]) -> Iterator[np.ndarray]:
     """Yield the arrays that a solver's state is made of."""
     for part in state:
         if isinstance(part, np.ndarray):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled
 from condgrad.linalg.convert import as_number
-from condgrad.solvers.step_sizes import NonConvex
+from condgrad.linalg.vectors import Vector
+from condgrad.problems.finite_sum import Estimate, Trail
+from condgrad.solvers.step_sizes import EstimateRule, NonConvex
 from condgrad.solvers.stochastic.base import StepSolver, step_solver
 from condgrad.solvers.stochastic.sampling import resolve_batch_size
 
@@ -17,9 +19,9 @@ from condgrad.solvers.stochastic.sampling import resolve_batch_size
 class CurvatureAidedState(NamedTuple):
     """w, the iterate before it, and r."""
 
-    w: Any
-    previous: Any
-    r: Any
+    w: Vector
+    previous: Trail
+    r: Estimate
 
 
 @step_solver
@@ -55,9 +57,9 @@ class CurvatureAided(NamedTuple):
     """
 
     n_steps: int = 10_000
-    batch_size: Any = "paper"
-    step_size: Any = "paper"
-    sampling: Any = "batch"
+    batch_size: int | float | str = "paper"
+    step_size: EstimateRule | str = "paper"
+    sampling: str = "batch"
 
     needs_uniform = True
     batches_grow = True

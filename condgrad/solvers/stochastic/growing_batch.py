@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled
-from condgrad.solvers.step_sizes import OpenLoop
+from condgrad.linalg.vectors import Vector
+from condgrad.problems.finite_sum import Estimate
+from condgrad.solvers.step_sizes import EstimateRule, OpenLoop
 from condgrad.solvers.stochastic.base import step_solver
 
 
@@ -15,10 +17,10 @@ from condgrad.solvers.stochastic.base import step_solver
 class GrowingBatchState(NamedTuple):
     """w, the gradient r of the batch, and room for a batch."""
 
-    w: Any
-    r: Any
-    alpha: Any
-    p: Any
+    w: Vector
+    r: Estimate
+    alpha: np.ndarray
+    p: np.ndarray
 
 
 @step_solver
@@ -51,9 +53,9 @@ class GrowingBatch(NamedTuple):
     True
     """
 
-    batch_size: Any = 1
-    step_size: Any = OpenLoop()
-    sampling: Any = "batch"
+    batch_size: int | float = 1
+    step_size: EstimateRule = OpenLoop()
+    sampling: str = "batch"
     growth: float = 2.0
 
     batches_grow = True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from condgrad.compiled import compiled
+from condgrad.linalg.vectors import Vector
 from condgrad.problems.base import Feature
-from condgrad.solvers.step_sizes import Harmonic
+from condgrad.problems.finite_sum import Estimate
+from condgrad.solvers.step_sizes import EstimateRule, Harmonic
 from condgrad.solvers.stochastic.base import step_solver
 
 
@@ -14,8 +16,8 @@ from condgrad.solvers.stochastic.base import step_solver
 class MomentumState(NamedTuple):
     """w and the averaged gradient estimate r."""
 
-    w: Any
-    r: Any
+    w: Vector
+    r: Estimate
 
 
 @step_solver
@@ -49,9 +51,9 @@ class Momentum(NamedTuple):
     True
     """
 
-    batch_size: Any = 1
-    step_size: Any = Harmonic()
-    sampling: Any = "batch"
+    batch_size: int | float = 1
+    step_size: EstimateRule = Harmonic()
+    sampling: str = "batch"
 
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from condgrad.compiled import compiled
 from condgrad.linalg.convert import as_number
-from condgrad.solvers.step_sizes import OneSampleStep
+from condgrad.linalg.vectors import Vector
+from condgrad.problems.finite_sum import Estimate, Trail
+from condgrad.solvers.step_sizes import EstimateRule, OneSampleStep
 from condgrad.solvers.stochastic.base import StepSolver, step_solver
 
 
@@ -14,9 +16,9 @@ from condgrad.solvers.stochastic.base import StepSolver, step_solver
 class OneSampleState(NamedTuple):
     """w, the iterate before it, and r."""
 
-    w: Any
-    previous: Any
-    r: Any
+    w: Vector
+    previous: Trail
+    r: Estimate
 
 
 @step_solver
@@ -51,9 +53,9 @@ class OneSample(NamedTuple):
     True
     """
 
-    batch_size: Any = 1
-    step_size: Any = "paper"
-    sampling: Any = "batch"
+    batch_size: int | float = 1
+    step_size: EstimateRule | str = "paper"
+    sampling: str = "batch"
     n_steps: int = 0
 
     needs_uniform = True

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled
 from condgrad.linalg.convert import as_number
+from condgrad.linalg.index_set import IndexSet
+from condgrad.linalg.vectors import Vector
 from condgrad.problems.base import Feature
-from condgrad.solvers.step_sizes import ExactLineSearch, ShortStep
+from condgrad.problems.coordinates import PartialGradient, QuadraticCoordinates, SmoothCoordinates
+from condgrad.solvers.step_sizes import EstimateRule, ExactLineSearch, ShortStep
 from condgrad.solvers.stochastic._columns import ColumnRun
 from condgrad.solvers.stochastic.atom_counts import TopShare, resolve
 from condgrad.solvers.stochastic.base import StepSolver, step_solver
@@ -23,11 +26,11 @@ _NONE = 1e-9  # where the best vertex of a sample is the one that w has just mov
 class RandomizedState(NamedTuple):
     """w, the sampled part r of the gradient, F one feature at a time, the features of w, and the stopping rule."""
 
-    w: Any
-    r: Any
-    f: Any
-    active: Any
-    rule: Any
+    w: Vector
+    r: PartialGradient
+    f: QuadraticCoordinates | SmoothCoordinates
+    active: IndexSet
+    rule: SmallStepRule
 
 
 @compiled
@@ -40,7 +43,7 @@ class SmallStepRule(NamedTuple):
 
     tol: float
     patience: float
-    memory: Any
+    memory: np.ndarray
 
     def look(self, w, active, s, gamma, n_drawn, n_atoms):
         """Look at the step from w towards s that is about to be made."""
@@ -131,14 +134,14 @@ class Randomized(NamedTuple):
     ('CONVERGED', True)
     """
 
-    sample_size: Any = TopShare()
-    sampling: Any = "batch"
-    step_size: Any = ExactLineSearch()
+    sample_size: object = TopShare()
+    sampling: str = "batch"
+    step_size: EstimateRule = ExactLineSearch()
     step_tol: float = 0.0
     patience: float = 3.0
 
     requires = StepSolver.requires | {Feature.COLUMNS}
-    gradient: Any = "auto"
+    gradient: str = "auto"
 
     def check(self):
         """Raise where a parameter is wrong."""

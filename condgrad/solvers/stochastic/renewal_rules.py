@@ -7,8 +7,6 @@ with these two; ``renews_all = True`` saves memory on general problems where its
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from condgrad.linalg.convert import as_number
@@ -144,7 +142,7 @@ class Cyclic(RandomBatch):
     sampling = "cyclic"
 
 
-def check_rule(rule: Any) -> None:
+def check_rule(rule: object) -> None:
     """Raise unless ``rule`` can serve as one."""
     if isinstance(rule, type) or not (hasattr(rule, "sizes") and hasattr(rule, "sampling")):
         raise TypeError(

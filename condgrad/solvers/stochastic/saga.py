@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled
+from condgrad.linalg.vectors import Vector
 from condgrad.problems.base import Feature
-from condgrad.solvers.step_sizes import OpenLoop
+from condgrad.problems.finite_sum import Estimate, Table
+from condgrad.solvers.step_sizes import EstimateRule, OpenLoop
 from condgrad.solvers.stochastic._table import table_solver
 
 
@@ -16,11 +18,11 @@ from condgrad.solvers.stochastic._table import table_solver
 class SAGAState(NamedTuple):
     """w, the table alpha of derivatives, r = X' alpha, and room for the batch's new derivatives and predictions."""
 
-    w: Any
-    alpha: Any
-    r: Any
-    new: Any
-    p: Any
+    w: Vector
+    alpha: Table
+    r: Estimate
+    new: np.ndarray
+    p: np.ndarray
 
 
 @table_solver
@@ -51,9 +53,9 @@ class SAGA(NamedTuple):
     True
     """
 
-    batch_size: Any = 1
-    step_size: Any = OpenLoop()
-    sampling: Any = "batch"
+    batch_size: int | float = 1
+    step_size: EstimateRule = OpenLoop()
+    sampling: str = "batch"
     warm: bool = False
 
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})

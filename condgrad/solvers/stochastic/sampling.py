@@ -5,11 +5,12 @@ Every method costs O(1) a sample and draws the same stream however the steps are
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
+from condgrad.linalg.convert import RandomState
 
 METHODS = ("replacement", "batch", "epoch", "blocks", "cyclic", "importance")
 
@@ -18,10 +19,10 @@ METHODS = ("replacement", "batch", "epoch", "blocks", "cyclic", "importance")
 class Batch(NamedTuple):
     """The samples of one step: ``indices[start:stop]``, drawn with the given chances."""
 
-    indices: Any
+    indices: np.ndarray
     start: int
     stop: int
-    chances: Any
+    chances: Uniform | Chances
     uniform: float  # a number from [0, 1), for the solvers that need one
 
     def size(self):
@@ -41,10 +42,10 @@ class Batch(NamedTuple):
 class Batches(NamedTuple):
     """The batches of a block of steps."""
 
-    indices: Any
-    offsets: Any
-    chances: Any
-    uniforms: Any
+    indices: np.ndarray
+    offsets: np.ndarray
+    chances: Uniform | Chances
+    uniforms: np.ndarray
 
     def size(self):
         """Return the number of batches."""
@@ -71,9 +72,9 @@ class Uniform(NamedTuple):
 class Chances(NamedTuple):
     """One chance per sample, with Walker's alias table to draw from it."""
 
-    chances: Any
-    threshold: Any
-    alias: Any
+    chances: np.ndarray
+    threshold: np.ndarray
+    alias: np.ndarray
 
     def of(self, i):
         """Return the chance of sample ``i``."""
@@ -151,15 +152,16 @@ class Sampler:
         self.rng.bit_generator.state, self._uniforms.bit_generator.state = generators
 
 
-def check_method(method: Any) -> None:
+def check_method(method: object) -> None:
     """Raise unless ``method`` is a way to sample."""
     if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"sampling must be one of {', '.join(METHODS)}; got {method!r}.")
 
 
-def resolve_batch_size(batch_size: Any, n: int) -> int:
+def resolve_batch_size(batch_size: float | str, n: int) -> int:
     """Return a batch size given as a number of samples or as a fraction of n."""
     is_number = isinstance(batch_size, (int, float, np.integer, np.floating)) and not isinstance(batch_size, bool)
+    batch_size = cast("float", batch_size)
     if is_number and 0.0 < batch_size < 1.0:
         return max(1, int(batch_size * n + 1e-9))  # 0.29 * 100 is 28.999999999999996
     if not is_number or not np.isfinite(batch_size) or batch_size != int(batch_size) or batch_size < 1:
@@ -171,7 +173,7 @@ def resolve_batch_size(batch_size: Any, n: int) -> int:
     return int(batch_size)
 
 
-def as_generator(random_state: Any) -> np.random.Generator:
+def as_generator(random_state: RandomState) -> np.random.Generator:
     """Return a numpy Generator for a seed, a Generator, or None."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))

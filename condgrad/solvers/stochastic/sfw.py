@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from condgrad.compiled import compiled
+from condgrad.linalg.vectors import Vector
 from condgrad.problems.base import Feature
-from condgrad.solvers.step_sizes import OpenLoop
+from condgrad.problems.finite_sum import Estimate, Table
+from condgrad.solvers.step_sizes import EstimateRule, OpenLoop
 from condgrad.solvers.stochastic._table import table_solver
 
 
@@ -14,9 +16,9 @@ from condgrad.solvers.stochastic._table import table_solver
 class SFWState(NamedTuple):
     """w, the table alpha of derivatives, and r = X' alpha."""
 
-    w: Any
-    alpha: Any
-    r: Any
+    w: Vector
+    alpha: Table
+    r: Estimate
 
 
 @table_solver
@@ -49,9 +51,9 @@ class SFW(NamedTuple):
     True
     """
 
-    batch_size: Any = 1
-    step_size: Any = OpenLoop()
-    sampling: Any = "batch"
+    batch_size: int | float = 1
+    step_size: EstimateRule = OpenLoop()
+    sampling: str = "batch"
     warm: bool = False
 
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from condgrad.problems.active_atoms import short_step
 from condgrad.solvers.stochastic._table import atom_solver
@@ -39,8 +39,8 @@ class SFWPairwise(NamedTuple):
     array([2.])
     """
 
-    batch_size: Any = 1
-    sampling: Any = "batch"
+    batch_size: int | float = 1
+    sampling: str = "batch"
     damping: float = 0.03
 
     def step(self, problem, state, rows, t):

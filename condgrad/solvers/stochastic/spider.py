@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled
-from condgrad.solvers.step_sizes import NonConvex, OpenLoop
+from condgrad.linalg.vectors import Vector
+from condgrad.problems.finite_sum import Estimate, Trail
+from condgrad.solvers.step_sizes import EstimateRule, NonConvex, OpenLoop
 from condgrad.solvers.stochastic.base import step_solver
 from condgrad.solvers.stochastic.sampling import resolve_batch_size
 
@@ -17,9 +19,9 @@ from condgrad.solvers.stochastic.sampling import resolve_batch_size
 class SpiderState(NamedTuple):
     """w, the iterate before it, and r."""
 
-    w: Any
-    previous: Any
-    r: Any
+    w: Vector
+    previous: Trail
+    r: Estimate
 
 
 @step_solver
@@ -50,9 +52,9 @@ class Spider(NamedTuple):
     True
     """
 
-    batch_size: Any = "paper"
-    step_size: Any = OpenLoop()
-    sampling: Any = "batch"
+    batch_size: int | float | str = "paper"
+    step_size: EstimateRule = OpenLoop()
+    sampling: str = "batch"
 
     gradients_per_sample = 2
     batches_grow = True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from condgrad.compiled import compiled
+from condgrad.linalg.vectors import Vector
 from condgrad.problems.base import Feature
-from condgrad.solvers.step_sizes import SubstituteStep
+from condgrad.problems.finite_sum import Estimate, Table
+from condgrad.solvers.step_sizes import EstimateRule, SubstituteStep
 from condgrad.solvers.stochastic._table import table_solver
 
 
@@ -14,10 +16,10 @@ from condgrad.solvers.stochastic._table import table_solver
 class SubstituteState(NamedTuple):
     """w, the averaged predictions sigma, the derivatives alpha at them, and r = X' alpha."""
 
-    w: Any
-    sigma: Any
-    alpha: Any
-    r: Any
+    w: Vector
+    sigma: Table
+    alpha: Table
+    r: Estimate
 
 
 @table_solver
@@ -55,9 +57,9 @@ class Substitute(NamedTuple):
     True
     """
 
-    batch_size: Any = 1
-    step_size: Any = SubstituteStep()
-    sampling: Any = "batch"
+    batch_size: int | float = 1
+    step_size: EstimateRule = SubstituteStep()
+    sampling: str = "batch"
 
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled
-from condgrad.solvers.step_sizes import OpenLoop
+from condgrad.linalg.vectors import Vector
+from condgrad.problems.finite_sum import Estimate, Table
+from condgrad.solvers.step_sizes import EstimateRule, OpenLoop
 from condgrad.solvers.stochastic._table import table_solver
 from condgrad.solvers.stochastic.sampling import resolve_batch_size
 
@@ -16,12 +18,12 @@ from condgrad.solvers.stochastic.sampling import resolve_batch_size
 class SVRFState(NamedTuple):
     """w, the derivatives alpha at the snapshot, r = X' alpha, the step of the snapshot, and room for a batch."""
 
-    w: Any
-    alpha: Any
-    r: Any
-    snapshot: Any
-    change: Any
-    p: Any
+    w: Vector
+    alpha: Table
+    r: Estimate
+    snapshot: np.ndarray
+    change: np.ndarray
+    p: np.ndarray
 
 
 @table_solver
@@ -55,9 +57,9 @@ class SVRF(NamedTuple):
     True
     """
 
-    batch_size: Any = 96
-    step_size: Any = OpenLoop()
-    sampling: Any = "batch"
+    batch_size: int | float = 96
+    step_size: EstimateRule = OpenLoop()
+    sampling: str = "batch"
 
     batches_grow = True
 

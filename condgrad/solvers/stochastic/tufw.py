@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled
+from condgrad.linalg.vectors import Vector
 from condgrad.problems.base import Feature
+from condgrad.problems.curvature import ImplicitCurvature, StoredCurvature
+from condgrad.problems.finite_sum import Estimate
+from condgrad.problems.taylor_points import TaylorPoints
 from condgrad.solvers.step_sizes import EstimateRule, OpenLoop
 from condgrad.solvers.stochastic.base import step_solver
-from condgrad.solvers.stochastic.renewal_rules import DBD, check_rule
+from condgrad.solvers.stochastic.renewal_rules import DBD, Rule, check_rule
 
 _FORMS = ("auto", "stored", "implicit")
 
@@ -19,12 +23,12 @@ _FORMS = ("auto", "stored", "implicit")
 class TUFWState(NamedTuple):
     """w, the estimate r = q + H w, and what is kept of the Taylor points."""
 
-    w: Any
-    r: Any
-    q: Any
-    H: Any
-    points: Any
-    Hs: Any
+    w: Vector
+    r: Estimate
+    q: Vector
+    H: StoredCurvature | ImplicitCurvature
+    points: TaylorPoints
+    Hs: Vector
 
 
 @step_solver
@@ -63,10 +67,10 @@ class TUFW(NamedTuple):
     True
     """
 
-    rule: Any = DBD()
-    step_size: Any = OpenLoop()
+    rule: Rule = DBD()
+    step_size: EstimateRule = OpenLoop()
     adaptive: bool = False
-    form: Any = "auto"
+    form: str = "auto"
 
     batches_grow = True
     requires = frozenset({Feature.LOOK, Feature.SAMPLES, Feature.SECOND_DERIVATIVES, Feature.VERTICES})
