@@ -371,7 +371,7 @@ def _ranges(X: Any, constraint: Any) -> tuple[np.ndarray, np.ndarray]:
         high = constraint.radius * _largest_absolute(X)
         return -high, high
     if isinstance(constraint, sets.WeightedL1Ball):
-        high = constraint.radius * _largest_absolute(_divide_columns(X, constraint.weights))
+        high = constraint.radius * _largest_absolute(_divide_columns(X, np.asarray(constraint.weights)))
         return -high, high
     if isinstance(constraint, sets.Simplex):
         low, high = _row_extremes(X)
@@ -384,7 +384,7 @@ def _ranges(X: Any, constraint: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.minimum(*ends), np.maximum(*ends)
     if isinstance(constraint, sets.Shift):
         low, high = _ranges(X, constraint.constraint)
-        shift = Matrix(X).dot(constraint.offset)
+        shift = Matrix(X).dot(np.asarray(constraint.offset))
         return low + shift, high + shift
     if isinstance(constraint, sets.Product):
         ends = [_ranges(part, block) for part, block in _blocks(X, constraint)]

@@ -74,7 +74,7 @@ def check_on_construction(cls: Any) -> None:
     cls._make = classmethod(lambda cls_, fields: cls_(*fields))  # what _replace calls: it must check too
 
 
-def _as_float(owner: str, name: str, value: Any) -> float:
+def _as_float(owner: str, name: str, value: object) -> float:
     if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_, np.complexfloating)):
         try:
             return float(value)

@@ -6,11 +6,13 @@ Outside kernels they are NumPy's. The C library's functions cost 5 to 10 ns each
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from condgrad.compiled import bits_of, float_of, scalar_form
+
+T = TypeVar("T", float, np.ndarray)  # the same formula for one number and for many
 
 _LOG2_E = 1.4426950408889634
 _LOG_2 = 0.6931471805599453
@@ -18,7 +20,7 @@ _LOG_2_HIGH, _LOG_2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # the firs
 _ROUND = 1.5 * 2.0**52  # added to a float, it leaves the nearest whole number in the last bits
 
 
-def exp(x: Any) -> Any:
+def exp(x: T) -> T:
     """Return exp(x); inside kernels, results below 1e-307 are 0.
 
     >>> exp(np.array([0.0, 1.0])).round(6)
@@ -43,7 +45,7 @@ def _exp(x):
     return 0.0 if x < -708.0 else np.inf if x > 709.0 else power
 
 
-def log1p_of_fraction(x: Any) -> Any:
+def log1p_of_fraction(x: T) -> T:
     """Return log(1 + x) for 0 <= x <= 1.
 
     >>> float(log1p_of_fraction(1.0))

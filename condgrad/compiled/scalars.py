@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
+from numpy.typing import ArrayLike
 
-from condgrad.compiled.dispatchers import OPTIONS, WITHOUT_WRAPPERS
+from condgrad.compiled.dispatchers import OPTIONS, WITHOUT_WRAPPERS, F
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: ArrayLike, a: ArrayLike, b: ArrayLike) -> np.ndarray:
     """``np.where`` on arrays; a plain choice on scalars inside kernels, twenty times faster there.
 
     >>> where(np.array([True, False]), 1.0, 2.0)
@@ -21,10 +21,10 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     return np.where(condition, a, b)
 
 
-def scalar_form(of: Callable) -> Callable:
+def scalar_form(of: F) -> Callable[[Callable[..., object]], F]:
     """Make kernels run the decorated function of numbers where their source says ``of``, rounded just as written."""
 
-    def register(function: Callable) -> Callable:
+    def register(function: Callable[..., object]) -> F:
         options = {**OPTIONS, **WITHOUT_WRAPPERS, "fastmath": {"contract"}, "forceinline": True}
         overload(of, jit_options=options, strict=False)(lambda *args: function)
         return of

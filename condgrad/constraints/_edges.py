@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from condgrad.constraints._parameters import to_array
 
 
-def as_edges(owner: str, edges: Any) -> np.ndarray:
+def as_edges(owner: str, edges: object) -> np.ndarray:
     """Return ``edges`` as an int64 array of shape (n_edges, 2): one pair of different nodes in each row."""
     array = to_array(owner, "edges", edges)
     if array.ndim != 2 or array.shape[0] == 0 or array.shape[1] != 2:

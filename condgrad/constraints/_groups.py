@@ -38,7 +38,7 @@ def members_of_lists(owner: str, groups: Any) -> tuple[np.ndarray, np.ndarray]:
     return members, np.concatenate([[0], np.cumsum([features.size for features in lists])])
 
 
-def _as_features(owner: str, g: int, features: Any) -> np.ndarray:
+def _as_features(owner: str, g: int, features: object) -> np.ndarray:
     array = to_array(owner, f"group {g}", features)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"group {g} of {owner} must be a list of at least one feature; got {features!r}.")

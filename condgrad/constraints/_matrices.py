@@ -8,12 +8,14 @@ import numpy as np
 
 from condgrad.constraints._parameters import as_positive_integer, shown
 from condgrad.constraints._protocol import ConstraintSet, as_array
+from condgrad.linalg.factored import Iterate
+from condgrad.linalg.vectors import Vector
 
 
 class MatrixSet(ConstraintSet):
     """A set of matrices of one shape, which may be left open where the problem knows it."""
 
-    def __init__(self, shape: Any) -> None:
+    def __init__(self, shape: tuple[int, int] | None) -> None:
         self.shape: tuple[int, int] | None = None
         if shape is not None:
             name = type(self).__name__
@@ -34,7 +36,7 @@ class MatrixSet(ConstraintSet):
             raise ValueError(f"{type(self).__name__} needs the shape of the matrix here: pass shape=(rows, columns).")
         super().check_features(n_features)
 
-    def violation(self, w: Any) -> float:
+    def violation(self, w: Iterate) -> float:
         """Return by how much ``w`` breaks the constraint (at most 0: it does not); nan where w holds one."""
         if isinstance(w, np.ndarray) and not np.isfinite(w).all():  # decompositions would not end
             return float("nan")
@@ -44,7 +46,7 @@ class MatrixSet(ConstraintSet):
         """Return the violation of a finite ``w``."""
         raise NotImplementedError
 
-    def as_matrix(self, r: Any) -> np.ndarray:
+    def as_matrix(self, r: Vector | np.ndarray) -> np.ndarray:
         """Return a flat array or a vector as the matrix that it stands for."""
         if self.shape is None:
             raise ValueError(f"{type(self).__name__} needs the shape of the matrix here: pass shape=(rows, columns).")
@@ -62,7 +64,7 @@ class SymmetricSet(MatrixSet):
     def __repr__(self) -> str:
         return super().__repr__().replace(f"shape={self.shape!r}, ", "").replace(f", shape={self.shape!r}", "")
 
-    def spectrum(self, r: Any) -> tuple[np.ndarray, np.ndarray]:
+    def spectrum(self, r: Vector | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the eigenvalues of the symmetric part, ascending, and their vectors."""
         M = self.as_matrix(r)
         return np.linalg.eigh(0.5 * (M + M.T))

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import reprlib
-from typing import Any
 
 import numpy as np
 
 
-def as_integer(owner: str, name: str, value: Any) -> int:
+def as_integer(owner: str, name: str, value: object) -> int:
     """Return ``value`` as an int."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return int(value)
     raise TypeError(f"{name} of {owner} must be an integer; got {' '.join(reprlib.repr(value).split())}.")
 
 
-def as_positive_integer(owner: str, name: str, value: Any) -> int:
+def as_positive_integer(owner: str, name: str, value: object) -> int:
     """Return ``value`` as an int of at least one."""
     number = as_integer(owner, name, value)
     if number < 1:
@@ -23,7 +22,7 @@ def as_positive_integer(owner: str, name: str, value: Any) -> int:
     return number
 
 
-def as_real(owner: str, name: str, value: Any) -> float:
+def as_real(owner: str, name: str, value: object) -> float:
     """Return ``value`` as a float."""
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
         return float(value)
@@ -36,7 +35,7 @@ def check_at_most_features(owner: str, k: int, n_features: int, remedy: str = ""
         raise ValueError(f"k of {owner} must be at most the number of features, {n_features}; got {k}.{remedy}")
 
 
-def as_reals(owner: str, name: str, value: Any, n_dims: int = 1, *, is_finite: bool = True) -> np.ndarray:
+def as_reals(owner: str, name: str, value: object, n_dims: int = 1, *, is_finite: bool = True) -> np.ndarray:
     """Return ``value`` as a new float64 array with ``n_dims`` dimensions and at least one entry."""
     array = to_array(owner, name, value)
     if array.dtype.kind not in "fiu":
@@ -49,7 +48,7 @@ def as_reals(owner: str, name: str, value: Any, n_dims: int = 1, *, is_finite: b
     return array
 
 
-def as_labels(owner: str, name: str, value: Any) -> np.ndarray:
+def as_labels(owner: str, name: str, value: object) -> np.ndarray:
     """Return ``value`` as a 1-D int64 array with at least one entry."""
     array = to_array(owner, name, value)
     if array.ndim != 1 or array.size == 0:
@@ -59,7 +58,7 @@ def as_labels(owner: str, name: str, value: Any) -> np.ndarray:
     return np.array(array, dtype=np.int64)
 
 
-def to_array(owner: str, name: str, value: Any) -> np.ndarray:
+def to_array(owner: str, name: str, value: object) -> np.ndarray:
     """Return ``value`` as an array of whatever type and shape it has."""
     try:
         return np.asarray(value)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
 
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.rounding import UNIT
 
 WIDE_EPS = max(float(np.finfo(np.longdouble).eps), 2.0**-63)  # some pairs of floats claim less than they keep to
@@ -26,7 +27,7 @@ def normalised(r: np.ndarray) -> tuple[np.ndarray, int]:
     return np.ldexp(np.asarray(r, dtype=np.longdouble), -exponent), exponent
 
 
-def times_power(x: Any, exponent: int) -> float:
+def times_power(x: float | np.floating, exponent: int) -> float:
     """Return 2^exponent x for x >= 0, rounded up; inf for nan: a bound that nobody knows."""
     if math.isnan(x):
         return math.inf
@@ -36,7 +37,7 @@ def times_power(x: Any, exponent: int) -> float:
         return float(np.nextafter(np.ldexp(np.nextafter(np.float64(x), np.inf), exponent), np.inf))
 
 
-def inner_with_error(x: np.ndarray, s: Any) -> tuple[Any, Any]:
+def inner_with_error(x: np.ndarray, s: Vertex) -> tuple[np.floating, np.floating]:
     """Return <x, s> for wide floats x and a vertex s, and a bound of its error."""
     indices, values = s.support()
     products = (x if indices is None else x[indices]) * values
@@ -44,7 +45,7 @@ def inner_with_error(x: np.ndarray, s: Any) -> tuple[Any, Any]:
     return products.sum(), error
 
 
-def shortfall(top: Callable[[np.ndarray], Any], r: np.ndarray, s: Any) -> float:
+def shortfall(top: Callable[[np.ndarray], float | np.floating], r: np.ndarray, s: Vertex) -> float:
     """Return a bound of <r, s> - min <r, .> over a set.
 
     ``top`` takes wide floats x and returns the largest <-x, .> over the set, by a few operations on each entry: sums
@@ -54,11 +55,11 @@ def shortfall(top: Callable[[np.ndarray], Any], r: np.ndarray, s: Any) -> float:
         return 0.0
     x, exponent = normalised(r)
     value, error = inner_with_error(x, s)
-    highest = top(x)
+    highest = cast("np.floating", top(x))
     return times_power(highest + abs(highest) * (4 * x.size + 64) * WIDE_EPS + value + error, exponent)
 
 
-def norm(x: np.ndarray) -> Any:
+def norm(x: np.ndarray) -> np.floating:
     """Return ||x||_2 of wide floats."""
     return np.sqrt(np.square(x).sum())
 
@@ -75,7 +76,7 @@ def of_decomposition(radius: float, R: np.ndarray) -> float:
     return times_power(radius * 10.0 * (max(R.shape) + 4) * UNIT * norm(x), exponent)
 
 
-def trusted(r: np.ndarray, s: Any, n_operations: int) -> float:
+def trusted(r: np.ndarray, s: Vertex, n_operations: int) -> float:
     """Return the error of <r, s> where each of its terms may be off by ``n_operations`` roundings."""
     if not np.any(r):
         return 0.0
@@ -85,6 +86,6 @@ def trusted(r: np.ndarray, s: Any, n_operations: int) -> float:
     return times_power(2.0 * n_operations * UNIT * sizes.sum() + _UNDERFLOW * np.abs(values).sum(), exponent)
 
 
-def rounded_up(x: Any, n_terms: int) -> float:
+def rounded_up(x: float | np.floating, n_terms: int) -> float:
     """Return a float a little above the sum x >= 0 of ``n_terms`` terms."""
     return float(x) * (1.0 + _SLACK + 8.0 * n_terms * UNIT)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals
+
+Bounds: TypeAlias = ArrayLike | Sequence[object] | None  # a pair (low, high), or one for each feature; None: no bound
 
 
 def as_rows(owner: str, name: str, A: Any, side: str, b: Any) -> tuple[Any, Any]:
@@ -34,12 +38,13 @@ def as_rows(owner: str, name: str, A: Any, side: str, b: Any) -> tuple[Any, Any]
     return A / norms[:, None], b / norms
 
 
-def dimension(owner: str, A_ub: Any, A_eq: Any, bounds: Any, known: int | None = None) -> int:
+def dimension(owner: str, A_ub: Any, A_eq: Any, bounds: Bounds, known: int | None = None) -> int:
     """Return the number of features that the rows, the bounds and what is ``known`` agree on."""
     sizes = {A.shape[1] for A in (A_ub, A_eq) if A is not None}
     sizes |= set() if known is None else {known}
-    if np.ndim(np.array(bounds, dtype=object)) == 2:
-        sizes.add(len(bounds))
+    table = np.array(bounds, dtype=object)
+    if table.ndim == 2:
+        sizes.add(table.shape[0])
     if len(sizes) != 1:
         raise ValueError(
             f"A_ub, A_eq and bounds of {owner} must agree on the number of features; "
@@ -48,7 +53,7 @@ def dimension(owner: str, A_ub: Any, A_eq: Any, bounds: Any, known: int | None =
     return int(sizes.pop())
 
 
-def as_bounds(owner: str, bounds: Any, n_features: int) -> np.ndarray:
+def as_bounds(owner: str, bounds: Bounds, n_features: int) -> np.ndarray:
     """Return ``bounds`` as an array of shape (n_features, 2), infinite where there is none."""
     table = np.array((None, None) if bounds is None else bounds, dtype=object)
     if table.shape not in {(2,), (n_features, 2)}:

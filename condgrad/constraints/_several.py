@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.oracle_set import as_constraint_set
-from condgrad.constraints.vertices import DenseVertex, SparseVertex
+from condgrad.constraints.vertices import DenseVertex, SparseVertex, Vertex
 
 
-def as_sets(owner: str, sets: Any) -> tuple[list[Any], int | None]:
+def as_sets(owner: str, sets: object) -> tuple[list[ConstraintSet], int | None]:
     """Return the sets as solvers understand them, and the dimension where one of them fixes it."""
     if not isinstance(sets, Sequence) or hasattr(sets, "lmo") or isinstance(sets, str):
         raise TypeError(f"sets of {owner} must be a list of constraint sets; got {type(sets).__name__}.")
@@ -22,6 +22,6 @@ def as_sets(owner: str, sets: Any) -> tuple[list[Any], int | None]:
     return made, sizes[0] if sizes else None
 
 
-def common_vertex(sets: list[Any]) -> Any:
+def common_vertex(sets: list[ConstraintSet]) -> type[Vertex]:
     """Return the kind of vertex that fits those of all sets, and sums of them."""
     return DenseVertex if any(one.vertex is DenseVertex for one in sets) else SparseVertex

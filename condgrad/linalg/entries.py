@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -20,9 +21,9 @@ class Side(NamedTuple):
     the order of the rows, in which values and predictions are kept.
     """
 
-    indptr: Any
-    others: Any
-    order: Any
+    indptr: np.ndarray
+    others: np.ndarray
+    order: np.ndarray
 
 
 class Entries:
@@ -125,7 +126,7 @@ class Entries:
         """Return the sum of the values of each column."""
         return self.transpose_dot(values, np.ones(self.shape[0]))
 
-    def _over_rows(self, task: Any, work_per_entry: int) -> list:
+    def _over_rows(self, task: Callable[[int, int], np.ndarray | None], work_per_entry: int) -> list:
         borders = threads.cut(self.shape[0], float(work_per_entry) * self.size, self.by_row.indptr)
         return threads.run(task, borders)
 

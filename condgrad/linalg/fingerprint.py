@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 
 
-def fingerprint_of(definition: Any) -> str:
+def fingerprint_of(definition: object) -> str:
     """Return a hash of arrays, numbers, and tuples, lists and plain objects of them."""
     digest = hashlib.blake2b(digest_size=16)
     _feed(digest, definition)
     return digest.hexdigest()
 
 
-def _feed(digest: Any, part: Any) -> None:
+def _feed(digest: hashlib.blake2b, part: object) -> None:
     if isinstance(part, np.ndarray):
         digest.update(f"{part.dtype}{part.shape}".encode())
         digest.update(np.ascontiguousarray(part).view(np.uint8).data if part.size else b"")

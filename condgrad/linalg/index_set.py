@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,8 +43,8 @@ class IndexSet(NamedTuple):
 class Touched(NamedTuple):
     """A vector of zeros but for the entries that were added to: clearing it costs these alone."""
 
-    values: Any
-    support: Any
+    values: np.ndarray
+    support: IndexSet
 
     def add_at(self, i, delta):
         """Add ``delta`` to entry ``i``."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
 
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
-from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, SparseSlices
+from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseSlices
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
@@ -37,27 +37,27 @@ class Matrix:
         self._rows_are_native = X.format == "csr" if self.is_sparse else X.flags.c_contiguous
 
     @functools.cached_property
-    def rows(self) -> Any:
+    def rows(self) -> Slices:
         """The rows of X."""
         return _sparse_slices(self.X.tocsr()) if self.is_sparse else self._dense_rows(self.X)
 
     @functools.cached_property
-    def columns(self) -> Any:
+    def columns(self) -> Slices:
         """The columns of X."""
         return _sparse_slices(self.X.tocsc()) if self.is_sparse else self._dense_columns(self.X.T)
 
     @functools.cached_property
-    def contiguous_columns(self) -> Any:
+    def contiguous_columns(self) -> Slices:
         """The columns of X, each of them together in memory: a copy of an array in C order."""
         if self.is_sparse or not self._rows_are_native:
             return self.columns
         return self._dense_columns(np.ascontiguousarray(self.X.T))
 
-    def _dense_rows(self, values: np.ndarray) -> Any:
-        return DenseSlices(values) if self.shift is None else CentredRows(values, self.shift)
+    def _dense_rows(self, values: np.ndarray) -> Slices:
+        return cast("Slices", DenseSlices(values) if self.shift is None else CentredRows(values, self.shift))
 
-    def _dense_columns(self, values: np.ndarray) -> Any:
-        return DenseSlices(values) if self.shift is None else CentredColumns(values, self.shift)
+    def _dense_columns(self, values: np.ndarray) -> Slices:
+        return cast("Slices", DenseSlices(values) if self.shift is None else CentredColumns(values, self.shift))
 
     def centred(self, weight: np.ndarray) -> Matrix:
         """Return the matrix less its mean in every column whose mean is large, for problems with an intercept.
@@ -101,7 +101,7 @@ class Matrix:
         """Return one row in ``every`` as a matrix of its own."""
         if not self.is_sparse:
             return Matrix(self.X[::every].copy(order="C" if self._rows_are_native else "F"), self.shift)
-        data, indices, indptr = self.rows
+        data, indices, indptr = cast("SparseSlices", self.rows)
         rows = (data, indices.view(f"i{indices.itemsize}"), indptr.view(f"i{indptr.itemsize}"))
         return Matrix(scipy.sparse.csr_matrix(rows, shape=self.shape)[::every], self.shift)
 
@@ -110,7 +110,7 @@ class Matrix:
         if not self.is_sparse:
             values = np.ascontiguousarray(self.X[:, j], dtype=np.float64)
             return None, values if self.shift is None else values - self.shift[j]
-        data, indices, indptr = self.columns
+        data, indices, indptr = cast("SparseSlices", self.columns)
         stored = slice(int(indptr[j]), int(indptr[j + 1]))
         return indices[stored], data[stored].astype(np.float64, copy=False)
 
@@ -176,7 +176,7 @@ class Matrix:
         slices = self.rows if self._rows_are_native else self.columns
         return np.sqrt(self._sums_of_squares(self.shape[1], weight, slices, not self._rows_are_native))
 
-    def _sums_of_squares(self, n: int, weight: np.ndarray, slices: Any, are_own: bool) -> np.ndarray:
+    def _sums_of_squares(self, n: int, weight: np.ndarray, slices: Slices, are_own: bool) -> np.ndarray:
         """Return the sums of weighted squares of n rows or columns, from their own slices or from the others."""
         if are_own:
             out = np.empty(n)
@@ -246,17 +246,17 @@ def _shifted(X: Any, shift: np.ndarray) -> Any:
     return type(X)((X.data - shift[columns], X.indices, X.indptr), shape=X.shape, copy=False)
 
 
-def _offsets(slices: Any) -> np.ndarray | None:
+def _offsets(slices: Slices) -> np.ndarray | None:
     return getattr(slices, "indptr", None)
 
 
-def _dot_all(slices: Any, n: int, n_stored: int, v: np.ndarray) -> np.ndarray:
+def _dot_all(slices: Slices, n: int, n_stored: int, v: np.ndarray) -> np.ndarray:
     out = np.empty(n)
     threads.run(functools.partial(_dot_range, slices, v, out), threads.cut(n, n_stored, _offsets(slices)))
     return out
 
 
-def _add_all(slices: Any, shape: tuple[int, int], n_stored: int, c: np.ndarray) -> np.ndarray:
+def _add_all(slices: Slices, shape: tuple[int, int], n_stored: int, c: np.ndarray) -> np.ndarray:
     n, length = shape[1], shape[0]
     # Each thread adds into a vector of its own: worth it where the slices hold more than those vectors.
     borders = threads.cut(n, n_stored if n_stored > 4 * length else 0, _offsets(slices))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,9 @@ class MaxTree(NamedTuple):
     that the score was made for finds the winner by walking down.
     """
 
-    values: Any
-    tree: Any
-    score: Any
+    values: np.ndarray
+    tree: np.ndarray
+    score: Score
 
     def size(self):
         """Return the number of entries."""
@@ -169,7 +169,7 @@ class Score:
         return np.int64(start)
 
 
-def score(cls: type) -> Any:
+def score(cls: type) -> type:
     """Make a NamedTuple class a score of :class:`MaxTree`."""
     return compiled(fill_in(cls, Score))
 
@@ -196,7 +196,7 @@ class NegativeScore(NamedTuple):
 class WeightedScore(NamedTuple):
     """Scores |v_j| / weights_j, for the weighted l1 ball."""
 
-    weights: Any
+    weights: np.ndarray
 
     def of(self, value, j):
         """Return |value| / weights_j."""
@@ -207,7 +207,7 @@ class WeightedScore(NamedTuple):
 class GroupScore(NamedTuple):
     """Scores sum of v_j^2 over each group, for the group ball; ``group_of[j]`` is the group of entry j."""
 
-    group_of: Any
+    group_of: np.ndarray
     n_groups: int
 
     def leaf(self, j):
@@ -231,7 +231,7 @@ class GroupScore(NamedTuple):
         return leaf
 
 
-def max_tree(values: np.ndarray, score: Any) -> MaxTree:
+def max_tree(values: np.ndarray, score: Score) -> MaxTree:
     """Return ``values`` under a tree of scores."""
     n_leaves = int(score.n_leaves(values.size))
     half = 1 << max(0, n_leaves - 1).bit_length()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
 
 
-def suggestion(name: Any, known: Iterable[str]) -> str:
+def suggestion(name: object, known: Iterable[str]) -> str:
     """Return the end of a sentence that suggests the known name nearest to ``name``; nothing where none is near.
 
     >>> suggestion("simplx", ["l1", "simplex"])

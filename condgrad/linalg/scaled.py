@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled
+from condgrad.linalg.vectors import Vector
 
 _SMALLEST = 1e-100  # the number is multiplied into the vector before it leaves the range of floats
 
@@ -15,8 +16,8 @@ _SMALLEST = 1e-100  # the number is multiplied into the vector before it leaves 
 class Scaled(NamedTuple):
     """The vector ``scale[0] * vector``; ``scale[1]`` keeps the reciprocal, so that adding needs no division."""
 
-    vector: Any
-    scale: Any
+    vector: Vector
+    scale: np.ndarray
 
     def size(self):
         """Return the number of entries."""
@@ -77,6 +78,6 @@ class Scaled(NamedTuple):
         self.scale[:] = 1.0
 
 
-def scaled(vector: Any) -> Scaled:
+def scaled(vector: Vector) -> Scaled:
     """Return ``1 * vector``."""
     return Scaled(vector, np.ones(2))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_integer, as_reals, shown
 from condgrad.constraints._protocol import constraint_set, known_features
@@ -33,9 +34,9 @@ class Box(NamedTuple):
     Box(lower=[0, 0], upper=[1, 2])
     """
 
-    lower: Any
-    upper: Any
-    size: Any = None
+    lower: ArrayLike
+    upper: ArrayLike
+    size: int | None = None
 
     vertex = DenseVertex
     is_polytope = True

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import constraint_set
@@ -40,9 +41,9 @@ class Ellipsoid(NamedTuple):
     (True, False)
     """
 
-    A: Any
-    center: Any = None
-    root: Any = None
+    A: ArrayLike
+    center: ArrayLike | None = None
+    root: np.ndarray | None = None
     spread: float = 1.0
 
     vertex = DenseVertex

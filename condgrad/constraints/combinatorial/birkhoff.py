@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from condgrad.constraints._parameters import as_positive_integer
@@ -11,6 +9,7 @@ from condgrad.constraints._protocol import ConstraintSet, as_array
 from condgrad.constraints._rounding import WIDE_EPS, shortfall
 from condgrad.constraints.vertices import SparseVertex, Vertex
 from condgrad.linalg.rounding import UNIT
+from condgrad.linalg.vectors import Vector
 
 _NOTHING = 1e-13  # weight that rounding may leave over
 
@@ -43,7 +42,7 @@ class Birkhoff(ConstraintSet):
     def __repr__(self) -> str:
         return f"Birkhoff(n={self.n})"
 
-    def lmo(self, r: Any) -> SparseVertex:
+    def lmo(self, r: Vector) -> SparseVertex:
         """Return the permutation with the smallest sum of entries of r."""
         cost = as_array(r)
         largest = np.abs(cost).max()
@@ -56,7 +55,7 @@ class Birkhoff(ConstraintSet):
         shortest distances between the columns, over steps from the column of a row to another one.
         """
 
-        def top(x: np.ndarray) -> Any:
+        def top(x: np.ndarray) -> np.floating:
             costs = x.reshape(self.n, self.n)
             taken = s.to_dense(self.n_features).reshape(self.n, self.n).argmax(axis=1)
             steps = (costs - costs[np.arange(self.n), taken][:, None]).astype(np.float64)
@@ -81,10 +80,10 @@ class Birkhoff(ConstraintSet):
         """Return (2n)^(1/order), the distance of permutations that have no place in common: exact."""
         return (2.0 * self.n) ** (1.0 / order) if self.n > 1 else 0.0
 
-    def decompose(self, w: np.ndarray) -> list[tuple[float, Any]]:
+    def decompose(self, w: np.ndarray) -> list[tuple[float, Vertex]]:
         """Return at most n^2 permutations, by Birkhoff's proof: take off as much as goes of one within the support."""
         rest = np.array(w, dtype=np.float64)
-        parts: list[tuple[float, Any]] = []
+        parts: list[tuple[float, Vertex]] = []
         for _ in range(self.n_features):
             if rest.sum() <= _NOTHING * self.n:
                 break

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse.csgraph
+from numpy.typing import ArrayLike
 
 from condgrad.compiled import kernel
 from condgrad.constraints._edges import as_edges
@@ -40,11 +41,11 @@ class FlowPolytope(NamedTuple):
     (True, False)
     """
 
-    edges: Any
-    source: Any
-    sink: Any
-    order: Any = None
-    n_nodes: Any = None
+    edges: ArrayLike
+    source: int
+    sink: int
+    order: np.ndarray | None = None
+    n_nodes: int | None = None
 
     vertex = SparseVertex
     is_polytope = True

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_labels, as_positive_integer, to_array
 from condgrad.constraints._protocol import ConstraintSet, as_array
-from condgrad.constraints.vertices import SparseVertex
+from condgrad.constraints.vertices import SparseVertex, Vertex
+from condgrad.linalg.vectors import Vector
 
 
 class MatroidBasePolytope(ConstraintSet):
@@ -57,11 +58,11 @@ class MatroidBasePolytope(ConstraintSet):
     def __repr__(self) -> str:
         return f"MatroidBasePolytope(<{self.n_features} features, rank {self.rank}>)"
 
-    def lmo(self, r: Any) -> SparseVertex:
+    def lmo(self, r: Vector) -> SparseVertex:
         """Return the base with the smallest sum of entries of r."""
         return SparseVertex(self._base(as_array(r)), np.ones(self.rank))
 
-    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return 0: the oracle compares entries and copies ones."""
         return 0.0
 
@@ -87,7 +88,7 @@ def uniform_matroid(k: int) -> Callable[[np.ndarray], bool]:
     return functools.partial(_has_at_most, as_positive_integer("uniform_matroid", "k", k))
 
 
-def partition_matroid(groups: Any, capacities: Any) -> Callable[[np.ndarray], bool]:
+def partition_matroid(groups: ArrayLike, capacities: ArrayLike) -> Callable[[np.ndarray], bool]:
     """Return the rule "of group g at most capacities[g] features".
 
     Parameters

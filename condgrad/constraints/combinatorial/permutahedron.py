@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._isotonic import nearest_increasing
 from condgrad.constraints._parameters import as_reals, shown
@@ -32,7 +33,7 @@ class Permutahedron(NamedTuple):
     (True, False)
     """
 
-    values: Any
+    values: ArrayLike
 
     vertex = DenseVertex
     is_polytope = True

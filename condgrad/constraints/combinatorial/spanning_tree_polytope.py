@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.compiled import kernel
 from condgrad.constraints._edges import as_edges
@@ -34,8 +35,8 @@ class SpanningTreePolytope(NamedTuple):
     (True, False)
     """
 
-    edges: Any
-    n_nodes: Any = None
+    edges: ArrayLike
+    n_nodes: int | None = None
 
     vertex = SparseVertex
     is_polytope = True

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex, lowest
 from condgrad.constraints._rounding import rounded_up, shortfall
 from condgrad.constraints._several import as_sets, common_vertex
-from condgrad.constraints.vertices import DenseVertex, SparseVertex
-from condgrad.linalg.vectors import DenseVector
+from condgrad.constraints.vertices import DenseVertex, SparseVertex, Vertex
+from condgrad.linalg.vectors import DenseVector, Vector
 
 
 class ConvexHullOfUnion(ConstraintSet):
@@ -32,7 +31,7 @@ class ConvexHullOfUnion(ConstraintSet):
     (True, False)
     """
 
-    def __init__(self, sets: Sequence[Any]) -> None:
+    def __init__(self, sets: Sequence[object]) -> None:
         self.sets, self.n_features = as_sets("ConvexHullOfUnion", sets)
         self.is_polytope = all(one.is_polytope for one in self.sets)
         self.is_symmetric = all(one.is_symmetric for one in self.sets)
@@ -46,7 +45,7 @@ class ConvexHullOfUnion(ConstraintSet):
         for one in self.sets:
             one.check_features(n_features)
 
-    def lmo(self, r: Any) -> Any:
+    def lmo(self, r: Vector) -> Vertex:
         """Return the best of the vertices of all sets, the first among equals."""
         entries = as_array(r)
         largest = np.abs(entries).max()
@@ -59,7 +58,7 @@ class ConvexHullOfUnion(ConstraintSet):
             return SparseVertex(indices, values)
         return DenseVertex(s.to_dense(entries.size))
 
-    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return <r, s> less the lowest value over all sets, each with its own rounding."""
         return shortfall(lambda x: -min(lowest(one, x) for one in self.sets), r, s)
 

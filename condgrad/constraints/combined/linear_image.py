@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
@@ -14,6 +14,7 @@ from condgrad.constraints._rounding import inner_with_error, rounded_up, shortfa
 from condgrad.constraints.oracle_set import as_constraint_set
 from condgrad.constraints.vertices import DenseVertex, Vertex
 from condgrad.linalg.rounding import UNIT
+from condgrad.linalg.vectors import Vector
 
 
 class LinearImage(ConstraintSet):
@@ -39,7 +40,7 @@ class LinearImage(ConstraintSet):
 
     vertex = DenseVertex
 
-    def __init__(self, A: Any, constraint: Any) -> None:
+    def __init__(self, A: ArrayLike, constraint: object) -> None:
         if scipy.sparse.issparse(A):
             A = scipy.sparse.csr_array(A)
             as_reals("LinearImage", "A", A.data if A.nnz else [0.0])
@@ -55,7 +56,7 @@ class LinearImage(ConstraintSet):
     def __repr__(self) -> str:
         return f"LinearImage(<{self.A.shape[0]} x {self.A.shape[1]}>, {self.constraint!r})"
 
-    def lmo(self, r: Any) -> DenseVertex:
+    def lmo(self, r: Vector) -> DenseVertex:
         """Return A s for the set's vertex s at A'r."""
         entries = as_array(r)
         largest = np.abs(entries).max()
@@ -65,7 +66,7 @@ class LinearImage(ConstraintSet):
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return <r, s> less the set's lowest value at A'r, with the rounding of that product."""
 
-        def top(x: np.ndarray) -> Any:
+        def top(x: np.ndarray) -> np.floating:
             entries = x.astype(np.float64)
             image = self.A.T @ entries
             v = best_vertex(self.constraint, image)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex, lowest
 from condgrad.constraints._rounding import rounded_up, shortfall
 from condgrad.constraints._several import as_sets, common_vertex
-from condgrad.constraints.vertices import DenseVertex, SparseVertex
+from condgrad.constraints.vertices import DenseVertex, SparseVertex, Vertex
+from condgrad.linalg.vectors import Vector
 
 
 class MinkowskiSum(ConstraintSet):
@@ -30,7 +30,7 @@ class MinkowskiSum(ConstraintSet):
     (True, False)
     """
 
-    def __init__(self, sets: Sequence[Any]) -> None:
+    def __init__(self, sets: Sequence[object]) -> None:
         self.sets, self.n_features = as_sets("MinkowskiSum", sets)
         self.is_polytope = all(one.is_polytope for one in self.sets)
         self.is_symmetric = all(one.is_symmetric for one in self.sets)
@@ -44,7 +44,7 @@ class MinkowskiSum(ConstraintSet):
         for one in self.sets:
             one.check_features(n_features)
 
-    def lmo(self, r: Any) -> Any:
+    def lmo(self, r: Vector) -> Vertex:
         """Return the sum of the vertices of all sets."""
         vertices = [best_vertex(one, as_array(r)) for one in self.sets]
         if self.vertex is DenseVertex:
@@ -53,7 +53,7 @@ class MinkowskiSum(ConstraintSet):
         indices, places = np.unique(np.concatenate([indices for indices, _ in supports]), return_inverse=True)
         return SparseVertex(indices, np.bincount(places, np.concatenate([values for _, values in supports])))
 
-    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return <r, s> less the lowest values over all sets, each with its own rounding."""
         return shortfall(lambda x: -sum(lowest(one, x) for one in self.sets), r, s)
 

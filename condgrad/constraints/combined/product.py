@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,8 @@ from condgrad.constraints._parameters import as_positive_integer
 from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
 from condgrad.constraints._rounding import rounded_up
 from condgrad.constraints.oracle_set import as_constraint_set
-from condgrad.constraints.vertices import DenseVertex, SparseVertex
+from condgrad.constraints.vertices import DenseVertex, SparseVertex, Vertex
+from condgrad.linalg.vectors import Vector
 
 
 class Product(ConstraintSet):
@@ -34,7 +34,7 @@ class Product(ConstraintSet):
     True
     """
 
-    def __init__(self, sets: Sequence[Any], sizes: Sequence[int]) -> None:
+    def __init__(self, sets: Sequence[object], sizes: Sequence[int]) -> None:
         if not (isinstance(sets, Sequence) and isinstance(sizes, Sequence | np.ndarray)) or hasattr(sets, "lmo"):
             raise TypeError("sets and sizes of Product must be lists; got something else.")
         if len(sets) != len(sizes) or not len(sets):
@@ -55,13 +55,13 @@ class Product(ConstraintSet):
         """Return the blocks of ``w``."""
         return np.split(np.asarray(w, dtype=np.float64), self._ends[:-1])
 
-    def lmo(self, r: Any) -> Any:
+    def lmo(self, r: Vector) -> Vertex:
         """Return the vertex made of the vertices of all sets."""
         return self._join([best_vertex(block, part) for block, part in zip(self.sets, self.split(as_array(r)))])
 
-    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return the sum over the blocks."""
-        parts = zip(self.sets, self.split(r), self.split(s.to_dense(self.n_features)))
+        parts = zip(self.sets, self.split(r), self.split(s.to_dense(r.size)))
         return rounded_up(sum(block.oracle_rounding(part, DenseVertex(v)) for block, part, v in parts), len(self.sets))
 
     def reach(self, c: np.ndarray) -> float:
@@ -76,7 +76,7 @@ class Product(ConstraintSet):
         """Return the l_order norm of the diameters of the blocks: as exact as they are."""
         return float(np.linalg.norm([block.diameter(order, n) for block, n in zip(self.sets, self.sizes)], order))
 
-    def decompose(self, w: np.ndarray) -> list[tuple[float, Any]]:
+    def decompose(self, w: np.ndarray) -> list[tuple[float, Vertex]]:
         """Return vertices made of those of the blocks, at most as many as all of them together.
 
         Lay the weights of each block one after another on [0, 1]: between two neighbouring ends, of any block, the
@@ -96,7 +96,7 @@ class Product(ConstraintSet):
         """Return the point nearest to ``w``, block by block."""
         return np.concatenate([block.project(part) for block, part in zip(self.sets, self.split(w))])
 
-    def _join(self, vertices: list[Any]) -> Any:
+    def _join(self, vertices: list[Vertex]) -> Vertex:
         # A decomposition may hold a dense point among the sparse vertices of a set.
         if self.vertex is DenseVertex or any(isinstance(s, DenseVertex) for s in vertices):
             return DenseVertex(np.concatenate([s.to_dense(n) for s, n in zip(vertices, self.sizes)]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,13 +10,14 @@ from condgrad.compiled import compiled
 from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._rounding import rounded_up, trusted
 from condgrad.constraints.oracle_set import as_constraint_set
+from condgrad.linalg.vectors import Vector
 
 
 @compiled
 class Opposite(NamedTuple):
     """The vector -r, as a view."""
 
-    r: Any
+    r: Vector
 
     def size(self):
         """Return the number of entries."""
@@ -68,7 +69,7 @@ class Scale(NamedTuple):
     True
     """
 
-    constraint: Any
+    constraint: object
     factor: float
 
     def prepare(self):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import constraint_set
@@ -27,8 +29,8 @@ class Shift(NamedTuple):
     True
     """
 
-    constraint: Any
-    offset: Any
+    constraint: object
+    offset: ArrayLike
 
     vertex = DenseVertex
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from condgrad.constraints._capped import project_capped
@@ -11,6 +9,7 @@ from condgrad.constraints._matrices import SymmetricSet
 from condgrad.constraints._parameters import as_positive_integer
 from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.vertices import DenseVertex, Vertex
+from condgrad.linalg.vectors import Vector
 
 
 class Fantope(SymmetricSet):
@@ -37,7 +36,7 @@ class Fantope(SymmetricSet):
         if self.k > self.size:
             raise ValueError(f"k of Fantope must be at most the size {self.size}; got {self.k}.")
 
-    def lmo(self, r: Any) -> DenseVertex:
+    def lmo(self, r: Vector | np.ndarray) -> DenseVertex:
         """Return the projection onto the eigenvectors of the k smallest eigenvalues of r."""
         best = self.spectrum(r)[1][:, : self.k]
         return DenseVertex((best @ best.T).ravel())

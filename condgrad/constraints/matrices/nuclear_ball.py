@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from condgrad.constraints._capped import project_capped
@@ -11,6 +9,8 @@ from condgrad.constraints._matrices import MatrixSet
 from condgrad.constraints._protocol import check_positive, known_features
 from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.vertices import DenseVertex, Vertex
+from condgrad.linalg.factored import Factored, Iterate
+from condgrad.linalg.vectors import Vector
 
 
 class NuclearBall(MatrixSet):
@@ -41,7 +41,7 @@ class NuclearBall(MatrixSet):
         check_positive("NuclearBall", "radius", radius)
         self.radius = float(radius)
 
-    def lmo(self, r: Any) -> DenseVertex:
+    def lmo(self, r: Vector | np.ndarray) -> DenseVertex:
         """Return -radius u v' for the largest singular value of r, with its vectors u and v."""
         U, _, Vt = np.linalg.svd(self.as_matrix(r), full_matrices=False)
         return DenseVertex((-self.radius * np.outer(U[:, 0], Vt[0])).ravel())
@@ -50,15 +50,15 @@ class NuclearBall(MatrixSet):
         """Return radius times the error of a singular value, relative to the Frobenius norm of r."""
         return of_decomposition(self.radius, self.as_matrix(r))
 
-    def norm(self, W: Any) -> float:
+    def norm(self, W: Iterate) -> float:
         """Return the nuclear norm of a matrix, Factored or flat."""
-        return W.nuclear_norm() if hasattr(W, "nuclear_norm") else float(np.linalg.norm(self.as_matrix(W), "nuc"))
+        return W.nuclear_norm() if isinstance(W, Factored) else float(np.linalg.norm(self.as_matrix(W), "nuc"))
 
     def scales(self, shape: tuple[int, int]) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return a and b where W = diag(a) Z diag(b) for a Z in the plain ball; None stands for ones."""
         return None, None
 
-    def excess(self, w: Any) -> float:
+    def excess(self, w: Iterate) -> float:
         """Return the nuclear norm less the radius."""
         return self.norm(w) - self.radius
 

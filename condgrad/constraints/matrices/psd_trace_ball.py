@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from condgrad.constraints._capped import project_capped
@@ -11,6 +9,7 @@ from condgrad.constraints._matrices import SymmetricSet
 from condgrad.constraints._protocol import check_positive
 from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.vertices import DenseVertex, Vertex
+from condgrad.linalg.vectors import Vector
 
 
 class PSDTraceBall(SymmetricSet):
@@ -35,7 +34,7 @@ class PSDTraceBall(SymmetricSet):
         check_positive("PSDTraceBall", "trace", trace)
         self.trace = float(trace)
 
-    def lmo(self, r: Any) -> DenseVertex:
+    def lmo(self, r: Vector | np.ndarray) -> DenseVertex:
         """Return trace v v' for the smallest eigenvalue of r where that is negative, else 0."""
         values, vectors = self.spectrum(r)
         v = vectors[:, 0] if values[0] < 0.0 else np.zeros(self.size)

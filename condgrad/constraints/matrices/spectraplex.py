@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from condgrad.constraints._capped import project_capped
@@ -11,6 +9,7 @@ from condgrad.constraints._matrices import SymmetricSet
 from condgrad.constraints._protocol import check_positive
 from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.vertices import DenseVertex, Vertex
+from condgrad.linalg.vectors import Vector
 
 
 class Spectraplex(SymmetricSet):
@@ -35,7 +34,7 @@ class Spectraplex(SymmetricSet):
         check_positive("Spectraplex", "trace", trace)
         self.trace = float(trace)
 
-    def lmo(self, r: Any) -> DenseVertex:
+    def lmo(self, r: Vector | np.ndarray) -> DenseVertex:
         """Return trace v v' for the eigenvector v of the smallest eigenvalue of r."""
         v = self.spectrum(r)[1][:, 0]
         return DenseVertex((self.trace * np.outer(v, v)).ravel())

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.matrices.nuclear_ball import NuclearBall
 from condgrad.constraints.vertices import DenseVertex, Vertex
+from condgrad.linalg.factored import Factored, Iterate
+from condgrad.linalg.vectors import Vector
 
 
 class WeightedNuclearBall(NuclearBall):
@@ -32,13 +33,15 @@ class WeightedNuclearBall(NuclearBall):
     0.5
     """
 
-    def __init__(self, radius: float, row_weight: Any, column_weight: Any) -> None:
+    def __init__(self, radius: float, row_weight: ArrayLike, column_weight: ArrayLike) -> None:
         self.row_weight = _as_weights("row_weight", row_weight)
         self.column_weight = _as_weights("column_weight", column_weight)
         super().__init__(radius, (self.row_weight.size, self.column_weight.size))
 
     @classmethod
-    def of_entries(cls, radius: float, rows: Any, columns: Any, shape: tuple[int, int]) -> WeightedNuclearBall:
+    def of_entries(
+        cls, radius: float, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
+    ) -> WeightedNuclearBall:
         """Return the ball with the shares of the given entries as weights."""
         counts = np.bincount(rows, minlength=shape[0]), np.bincount(columns, minlength=shape[1])
         return cls(radius, counts[0] / len(rows), counts[1] / len(columns))
@@ -47,22 +50,22 @@ class WeightedNuclearBall(NuclearBall):
         """Return a and b where W = diag(a) Z diag(b) for a Z in the plain ball."""
         return _inverse_root(self.row_weight), _inverse_root(self.column_weight)
 
-    def norm(self, W: Any) -> float:
+    def norm(self, W: Iterate) -> float:
         """Return the weighted nuclear norm of a matrix, Factored or flat."""
         a, b = np.sqrt(self.row_weight), np.sqrt(self.column_weight)
-        if hasattr(W, "scaled"):
+        if isinstance(W, Factored):
             return W.scaled(a, b).nuclear_norm()
         return super().norm((a[:, None] * self.as_matrix(W) * b).ravel())
 
-    def excess(self, w: Any) -> float:
+    def excess(self, w: Iterate) -> float:
         """Return the norm less the radius; or the largest entry in a row or column of weight 0."""
         excess = self.norm(w) - self.radius
-        if hasattr(w, "scaled") or (self.row_weight.all() and self.column_weight.all()):
+        if isinstance(w, Factored) or (self.row_weight.all() and self.column_weight.all()):
             return excess
         held = (self.row_weight == 0.0)[:, None] | (self.column_weight == 0.0)
         return max(excess, float(np.abs(self.as_matrix(w)[held]).max()))
 
-    def lmo(self, r: Any) -> DenseVertex:
+    def lmo(self, r: Vector | np.ndarray) -> DenseVertex:
         """Return the vertex of the plain ball for r in its coordinates, brought back."""
         a, b = self.scales(self.as_matrix(r).shape)
         z = super().lmo((a[:, None] * self.as_matrix(r) * b).ravel()).values
@@ -83,7 +86,7 @@ class WeightedNuclearBall(NuclearBall):
         return ConstraintSet.project(self, w)  # type: ignore[arg-type]
 
 
-def _as_weights(name: str, value: Any) -> np.ndarray:
+def _as_weights(name: str, value: ArrayLike) -> np.ndarray:
     weights = as_reals("WeightedNuclearBall", name, value)
     if weights.min() < 0.0 or not weights.any():
         raise ValueError(

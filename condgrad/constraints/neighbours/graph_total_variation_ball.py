@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._edges import as_edges
 from condgrad.constraints._parameters import as_real, as_reals
@@ -13,7 +14,7 @@ from condgrad.constraints._protocol import ConstraintSet, as_array, check_positi
 from condgrad.constraints._rounding import shortfall
 from condgrad.constraints.polytopes.polytope import Polytope
 from condgrad.constraints.vertices import DenseVertex, Vertex
-from condgrad.linalg.vectors import DenseVector
+from condgrad.linalg.vectors import DenseVector, Vector
 
 
 class GraphTotalVariationBall(ConstraintSet):
@@ -45,7 +46,7 @@ class GraphTotalVariationBall(ConstraintSet):
     is_symmetric = True
     is_polytope = True
 
-    def __init__(self, edges: Any, radius: float, bound: float, weights: Any = None) -> None:
+    def __init__(self, edges: ArrayLike, radius: float, bound: float, weights: ArrayLike | None = None) -> None:
         owner = "GraphTotalVariationBall"
         self.edges = as_edges(owner, edges)
         self.radius, self.bound = as_real(owner, "radius", radius), as_real(owner, "bound", bound)
@@ -68,7 +69,7 @@ class GraphTotalVariationBall(ConstraintSet):
         about = f"<{len(self.edges)} edges, {self.n_features} features>"
         return f"GraphTotalVariationBall({about}, radius={self.radius!r}, bound={self.bound!r})"
 
-    def lmo(self, r: Any) -> DenseVertex:
+    def lmo(self, r: Vector) -> DenseVertex:
         """Return the entries w of the solution (w, t) that the simplex method finds."""
         return DenseVertex(self._program.lmo(DenseVector(self._cost_of(as_array(r)))).values[: self.n_features].copy())
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._nearest import nearest_weights
 from condgrad.constraints._parameters import as_reals
@@ -33,7 +34,7 @@ class ConvexHull(NamedTuple):
     (True, False)
     """
 
-    atoms: Any
+    atoms: ArrayLike
 
     vertex = DenseVertex
     is_polytope = True

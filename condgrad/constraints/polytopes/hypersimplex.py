@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class Hypersimplex(NamedTuple):
     (True, False)
     """
 
-    k: Any
+    k: int
     radius: float = 1.0
 
     vertex = SparseVertex

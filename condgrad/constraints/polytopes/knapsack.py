@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import check_positive, constraint_set
@@ -35,9 +36,9 @@ class Knapsack(NamedTuple):
     (True, False, False)
     """
 
-    prices: Any
+    prices: ArrayLike
     budget: float
-    upper: Any = np.inf
+    upper: ArrayLike = np.inf
 
     vertex = DenseVertex
     is_polytope = True

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._protocol import ConstraintSet, as_array
 from condgrad.constraints._rounding import shortfall
-from condgrad.constraints._rows import as_bounds, as_rows, dimension
+from condgrad.constraints._rows import Bounds, as_bounds, as_rows, dimension
 from condgrad.constraints.balls.box import Box
 from condgrad.constraints.balls.linf_ball import LinfBall
 from condgrad.constraints.oracle_set import as_constraint_set
@@ -21,8 +22,9 @@ from condgrad.constraints.sparse.k_sparse_polytope import KSparsePolytope
 from condgrad.constraints.sparse.l1_ball import L1Ball
 from condgrad.constraints.sparse.nonnegative_l1_ball import NonnegativeL1Ball
 from condgrad.constraints.sparse.weighted_l1_ball import WeightedL1Ball
-from condgrad.constraints.vertices import DenseVertex, SparseVertex
-from condgrad.linalg.vectors import DenseVector
+from condgrad.constraints.vertices import DenseVertex, SparseVertex, Vertex
+from condgrad.linalg.convert import Data
+from condgrad.linalg.vectors import DenseVector, Vector
 
 
 class LinearlyConstrained(ConstraintSet):
@@ -55,12 +57,12 @@ class LinearlyConstrained(ConstraintSet):
 
     def __init__(
         self,
-        constraint: Any,
-        A_ub: Any = None,
-        b_ub: Any = None,
-        A_eq: Any = None,
-        b_eq: Any = None,
-        bounds: Any = None,
+        constraint: object,
+        A_ub: Data | None = None,
+        b_ub: ArrayLike | None = None,
+        A_eq: Data | None = None,
+        b_eq: ArrayLike | None = None,
+        bounds: Bounds = None,
     ) -> None:
         owner = "LinearlyConstrained"
         self.constraint = as_constraint_set(constraint)
@@ -78,7 +80,7 @@ class LinearlyConstrained(ConstraintSet):
         n_ub, n_eq = (0 if A is None else A.shape[0] for A in (self.A_ub, self.A_eq))
         return f"LinearlyConstrained({self.constraint!r}, <{n_ub} inequalities, {n_eq} equations>)"
 
-    def lmo(self, r: Any) -> Any:
+    def lmo(self, r: Vector) -> Vertex:
         """Return the vertex that the simplex method finds."""
         cost = as_array(r)
         x = self._program.lmo(DenseVector(self._cost_of(cost))).values
@@ -89,7 +91,7 @@ class LinearlyConstrained(ConstraintSet):
         indices = indices if indices.size else np.zeros(1, dtype=np.int64)
         return SparseVertex(indices, w[indices])
 
-    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return <r, s> less a bound by the multipliers of the linear program, rounded up."""
         return shortfall(lambda x: -self._program.least(self._cost_of(x.astype(np.float64))), r, s)
 
@@ -141,18 +143,18 @@ class _Cut(Polytope):
 class _LinearForm(NamedTuple):
     """A set as {w : A_ub x <= b_ub, A_eq x = b_eq, low <= w <= high}, x being |w| where it is split and w elsewhere."""
 
-    low: Any
-    high: Any
+    low: np.ndarray
+    high: np.ndarray
     A_ub: Any = None
-    b_ub: Any = None
+    b_ub: ArrayLike | None = None
     A_eq: Any = None
-    b_eq: Any = None
+    b_eq: ArrayLike | None = None
     is_split: bool = False
     is_sparse: bool = True
 
 
 @functools.singledispatch
-def _linear_form(constraint: Any, d: int) -> _LinearForm:
+def _linear_form(constraint: object, d: int) -> _LinearForm:
     raise TypeError(
         "constraint of LinearlyConstrained must be an L1Ball, WeightedL1Ball, KSparsePolytope, NonnegativeL1Ball, "
         f"Simplex, Hypersimplex, Box, LinfBall or Polytope; got {type(constraint).__qualname__}."
@@ -160,52 +162,53 @@ def _linear_form(constraint: Any, d: int) -> _LinearForm:
 
 
 @_linear_form.register(L1Ball)
-def _(ball: Any, d: int) -> _LinearForm:
+def _(ball: L1Ball, d: int) -> _LinearForm:
     size = np.full(d, ball.radius)
     return _LinearForm(-size, size, np.ones((1, d)), [ball.radius], is_split=True)
 
 
 @_linear_form.register(WeightedL1Ball)
-def _(ball: Any, d: int) -> _LinearForm:
-    size = ball.radius / ball.weights
-    return _LinearForm(-size, size, ball.weights[None, :], [ball.radius], is_split=True)
+def _(ball: WeightedL1Ball, d: int) -> _LinearForm:
+    weights = np.asarray(ball.weights)
+    size = ball.radius / weights
+    return _LinearForm(-size, size, weights[None, :], [ball.radius], is_split=True)
 
 
 @_linear_form.register(KSparsePolytope)
-def _(polytope: Any, d: int) -> _LinearForm:
+def _(polytope: KSparsePolytope, d: int) -> _LinearForm:
     size = np.full(d, polytope.radius)
     return _LinearForm(-size, size, np.ones((1, d)), [polytope.k * polytope.radius], is_split=True)
 
 
 @_linear_form.register(NonnegativeL1Ball)
-def _(ball: Any, d: int) -> _LinearForm:
+def _(ball: NonnegativeL1Ball, d: int) -> _LinearForm:
     return _LinearForm(np.zeros(d), np.full(d, ball.radius), np.ones((1, d)), [ball.radius])
 
 
 @_linear_form.register(Simplex)
-def _(simplex: Any, d: int) -> _LinearForm:
+def _(simplex: Simplex, d: int) -> _LinearForm:
     size = np.full(d, simplex.radius)
     return _LinearForm(np.zeros(d), size, A_eq=np.ones((1, d)), b_eq=[simplex.radius])
 
 
 @_linear_form.register(Hypersimplex)
-def _(polytope: Any, d: int) -> _LinearForm:
+def _(polytope: Hypersimplex, d: int) -> _LinearForm:
     size = np.full(d, polytope.radius)
     return _LinearForm(np.zeros(d), size, A_eq=np.ones((1, d)), b_eq=[polytope.k * polytope.radius])
 
 
 @_linear_form.register(Box)
-def _(box: Any, d: int) -> _LinearForm:
+def _(box: Box, d: int) -> _LinearForm:
     return _LinearForm(np.broadcast_to(box.lower, d), np.broadcast_to(box.upper, d), is_sparse=False)
 
 
 @_linear_form.register(LinfBall)
-def _(ball: Any, d: int) -> _LinearForm:
+def _(ball: LinfBall, d: int) -> _LinearForm:
     return _LinearForm(np.full(d, -ball.radius), np.full(d, ball.radius), is_sparse=False)
 
 
 @_linear_form.register(Polytope)
-def _(polytope: Any, d: int) -> _LinearForm:
+def _(polytope: Polytope, d: int) -> _LinearForm:
     low, high = polytope.bounds.T
     return _LinearForm(low, high, polytope.A_ub, polytope.b_ub, polytope.A_eq, polytope.b_eq, is_sparse=False)
 

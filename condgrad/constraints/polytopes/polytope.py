@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._protocol import ConstraintSet, as_array, total_width
 from condgrad.constraints._rounding import WIDE_EPS, normalised, rounded_up, shortfall, times_power
-from condgrad.constraints._rows import as_bounds, as_rows, dimension
-from condgrad.constraints.vertices import DenseVertex
+from condgrad.constraints._rows import Bounds, as_bounds, as_rows, dimension
+from condgrad.constraints.vertices import DenseVertex, Vertex
+from condgrad.linalg.convert import Data
 from condgrad.linalg.rounding import UNIT
-from condgrad.linalg.vectors import DenseVector
+from condgrad.linalg.vectors import DenseVector, Vector
 
 # The tightest that HiGHS accepts: rows are scaled to norm 1 and the set to a size of about 1, so a vertex lies within
 # 1e-10 times the size of the set of every half-space.
@@ -53,7 +55,12 @@ class Polytope(ConstraintSet):
     _empty = "the Polytope"  # who is to blame where there is no point
 
     def __init__(
-        self, A_ub: Any = None, b_ub: Any = None, A_eq: Any = None, b_eq: Any = None, bounds: Any = None
+        self,
+        A_ub: Data | None = None,
+        b_ub: ArrayLike | None = None,
+        A_eq: Data | None = None,
+        b_eq: ArrayLike | None = None,
+        bounds: Bounds = None,
     ) -> None:
         self.A_ub, self.b_ub = as_rows("Polytope", "A_ub", A_ub, "b_ub", b_ub)
         self.A_eq, self.b_eq = as_rows("Polytope", "A_eq", A_eq, "b_eq", b_eq)
@@ -71,7 +78,7 @@ class Polytope(ConstraintSet):
         n_ub, n_eq = (0 if A is None else A.shape[0] for A in (self.A_ub, self.A_eq))
         return f"Polytope(<{n_ub} inequalities, {n_eq} equations, {self.n_features} features>)"
 
-    def lmo(self, r: Any) -> DenseVertex:
+    def lmo(self, r: Vector) -> DenseVertex:
         """Return the vertex that the simplex method finds."""
         cost = normalised(as_array(r))[0].astype(np.float64)
         solution = self._solve(cost, self.bounds)
@@ -82,11 +89,11 @@ class Polytope(ConstraintSet):
         z = self._moved_to_vertex(solution.x) if has_free_entries else solution.x
         return DenseVertex(self._scale * np.ascontiguousarray(z))
 
-    def oracle_rounding(self, r: np.ndarray, s: Any) -> float:
+    def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return <r, s> less a bound by the multipliers that the simplex method found, rounded up."""
         return shortfall(lambda x: -self.least(x.astype(np.float64)), r, s)
 
-    def least(self, cost: np.ndarray) -> Any:
+    def least(self, cost: np.ndarray) -> np.floating:
         """Return a lower bound of the smallest <cost, w> over the set, whatever HiGHS' tolerances.
 
         The largest |cost_j| lies between 1/2 and 1, as in the linear programs. For any multipliers y of the rows, at
@@ -166,7 +173,7 @@ class Polytope(ConstraintSet):
             bounds = bounds / self._scale
         return linprog(cost, self.A_ub, b_ub, self.A_eq, b_eq, bounds, method="highs-ds", options=_OPTIONS)
 
-    def _check_not_empty(self, cost: Any = 0.0) -> Any:
+    def _check_not_empty(self, cost: ArrayLike = 0.0) -> Any:
         solution = self._solve(np.broadcast_to(cost, self.n_features), self.bounds)
         if solution.status == _INFEASIBLE:
             raise ValueError(f"{self._empty} is empty: no w satisfies all of its constraints. Relax one of them.")
@@ -234,10 +241,10 @@ def _generic(n_features: int) -> np.ndarray:
     return sizes * np.random.default_rng(1).choice([-1.0, 1.0], n_features)
 
 
-def _sum_below(terms: np.ndarray) -> Any:
+def _sum_below(terms: np.ndarray) -> np.floating:
     """Return a lower bound of the sum of a few operations' wide terms."""
     return terms.sum() - 2 * (terms.size + 4) * WIDE_EPS * np.abs(terms).sum()
 
 
-def _sum_above(terms: np.ndarray) -> Any:
+def _sum_above(terms: np.ndarray) -> np.floating:
     return -_sum_below(-terms)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._blocks import FeatureGroups
 from condgrad.constraints._capped import project_capped
@@ -40,10 +41,10 @@ class GroupBall(NamedTuple):
     (True, False)
     """
 
-    groups: Any
+    groups: ArrayLike
     radius: float
-    members: Any = None
-    offsets: Any = None
+    members: np.ndarray | None = None
+    offsets: np.ndarray | None = None
 
     is_symmetric = True
     has_absolute_values = True

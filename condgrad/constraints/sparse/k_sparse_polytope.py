@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class KSparsePolytope(NamedTuple):
     (True, False)
     """
 
-    k: Any
+    k: int
     radius: float
 
     is_symmetric = True

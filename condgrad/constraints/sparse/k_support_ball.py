@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class KSupportBall(NamedTuple):
     (True, False)
     """
 
-    k: Any
+    k: int
     radius: float
 
     is_symmetric = True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._blocks import FeatureGroups
 from condgrad.constraints._groups import members_of_lists
@@ -41,9 +42,9 @@ class LatentGroupBall(NamedTuple):
     (True, False)
     """
 
-    groups: Any
+    groups: ArrayLike
     radius: float
-    offsets: Any = None
+    offsets: np.ndarray | None = None
 
     is_symmetric = True
     has_absolute_values = True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import check_positive, constraint_set
@@ -42,7 +43,7 @@ class OrderedWeightedL1Ball(NamedTuple):
     """
 
     radius: float
-    weights: Any
+    weights: ArrayLike
 
     is_symmetric = True
     vertex = SparseVertex

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.compiled import kernel
 from condgrad.constraints._groups import members_by_label
@@ -46,11 +47,11 @@ class SparseGroupBall(NamedTuple):
     (True, False)
     """
 
-    groups: Any
+    groups: ArrayLike
     radius: float
     l1_weight: float = 1.0
-    members: Any = None
-    offsets: Any = None
+    members: np.ndarray | None = None
+    offsets: np.ndarray | None = None
 
     is_symmetric = True
     has_absolute_values = True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._parameters import as_reals, shown
@@ -36,7 +37,7 @@ class WeightedL1Ball(NamedTuple):
     """
 
     radius: float
-    weights: Any
+    weights: ArrayLike
 
     is_symmetric = True
     vertex = Atom
