@@ -363,7 +363,7 @@ def test_the_default_radius_is_the_rule():
         (lambda: cg.ConstrainedLasso(tol="x").fit(R.X, R.y), "tol must be a number"),
         (lambda: cg.ConstrainedElasticNet(l2=-1).fit(R.X, R.y), "l2 must be a number of at least 0; got -1"),
         (lambda: cg.ConstrainedRegressor("sqared").fit(R.X, R.y), "Did you mean 'squared'"),
-        (lambda: cg.ConstrainedRegressor(constraint="l3").fit(R.X, R.y), "no constraint set is called 'l3'"),
+        (lambda: cg.ConstrainedRegressor(constraint="l3").fit(R.X, R.y), "there is no constraint set named 'l3'"),
         (lambda: cg.ConstrainedRegressor(solver="fww").fit(R.X, R.y), "no solver named 'fww'"),
         (lambda: cg.ConstrainedRegressor("welsch").fit(R.X, R.y), "not convex.*use fit_intercept=False"),
         (

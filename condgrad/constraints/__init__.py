@@ -49,7 +49,7 @@ from condgrad.constraints.sparse.ordered_weighted_l1_ball import OrderedWeighted
 from condgrad.constraints.sparse.sparse_group_ball import SparseGroupBall
 from condgrad.constraints.sparse.weighted_l1_ball import WeightedL1Ball
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex
-from condgrad.linalg.names import suggestion
+from condgrad.linalg.names import Registry
 
 __all__ = [
     "Atom",
@@ -105,46 +105,49 @@ __all__ = [
     "uniform_matroid",
 ]
 
-REGISTERED = {
-    "l1": L1Ball,
-    "weighted-l1": WeightedL1Ball,
-    "nonnegative-l1": NonnegativeL1Ball,
-    "simplex": Simplex,
-    "l2": L2Ball,
-    "linf": LinfBall,
-    "box": Box,
-    "lp": LpBall,
-    "k-sparse": KSparsePolytope,
-    "hypersimplex": Hypersimplex,
-    "knapsack": Knapsack,
-    "group": GroupBall,
-    "ordered-weighted-l1": OrderedWeightedL1Ball,
-    "k-support": KSupportBall,
-    "sparse-group": SparseGroupBall,
-    "latent-group": LatentGroupBall,
-    "fused": FusedBall,
-    "total-variation": TotalVariationBall,
-    "graph-total-variation": GraphTotalVariationBall,
-    "isotonic": IsotonicBox,
-    "ellipsoid": Ellipsoid,
-    "permutahedron": Permutahedron,
-    "birkhoff": Birkhoff,
-    "flow": FlowPolytope,
-    "spanning-tree": SpanningTreePolytope,
-    "matroid-base": MatroidBasePolytope,
-    "convex-hull": ConvexHull,
-    "polytope": Polytope,
-    "linearly-constrained": LinearlyConstrained,
-    "product": Product,
-    "minkowski-sum": MinkowskiSum,
-    "convex-hull-of-union": ConvexHullOfUnion,
-    "linear-image": LinearImage,
-    "nuclear": NuclearBall,
-    "weighted-nuclear": WeightedNuclearBall,
-    "spectraplex": Spectraplex,
-    "psd-trace": PSDTraceBall,
-    "fantope": Fantope,
-}
+REGISTERED = Registry(
+    "constraint set",
+    {
+        "l1": L1Ball,
+        "weighted-l1": WeightedL1Ball,
+        "nonnegative-l1": NonnegativeL1Ball,
+        "simplex": Simplex,
+        "l2": L2Ball,
+        "linf": LinfBall,
+        "box": Box,
+        "lp": LpBall,
+        "k-sparse": KSparsePolytope,
+        "hypersimplex": Hypersimplex,
+        "knapsack": Knapsack,
+        "group": GroupBall,
+        "ordered-weighted-l1": OrderedWeightedL1Ball,
+        "k-support": KSupportBall,
+        "sparse-group": SparseGroupBall,
+        "latent-group": LatentGroupBall,
+        "fused": FusedBall,
+        "total-variation": TotalVariationBall,
+        "graph-total-variation": GraphTotalVariationBall,
+        "isotonic": IsotonicBox,
+        "ellipsoid": Ellipsoid,
+        "permutahedron": Permutahedron,
+        "birkhoff": Birkhoff,
+        "flow": FlowPolytope,
+        "spanning-tree": SpanningTreePolytope,
+        "matroid-base": MatroidBasePolytope,
+        "convex-hull": ConvexHull,
+        "polytope": Polytope,
+        "linearly-constrained": LinearlyConstrained,
+        "product": Product,
+        "minkowski-sum": MinkowskiSum,
+        "convex-hull-of-union": ConvexHullOfUnion,
+        "linear-image": LinearImage,
+        "nuclear": NuclearBall,
+        "weighted-nuclear": WeightedNuclearBall,
+        "spectraplex": Spectraplex,
+        "psd-trace": PSDTraceBall,
+        "fantope": Fantope,
+    },
+)
 
 
 def by_name(name: str) -> Any:
@@ -153,7 +156,4 @@ def by_name(name: str) -> Any:
     >>> by_name("l1")(radius=2.0)
     L1Ball(radius=2.0)
     """
-    if isinstance(name, str) and name in REGISTERED:
-        return REGISTERED[name]
-    known = ", ".join(REGISTERED)
-    raise ValueError(f"no constraint set is called {name!r}; there are {known}.{suggestion(name, REGISTERED)}")
+    return REGISTERED.find(name)
