@@ -18,7 +18,6 @@ import scipy.sparse
 import condgrad as cg
 from condgrad.cli import main
 from condgrad.cli.program import make_parser
-from condgrad.models.linear import class_values
 from condgrad.run.sealed_file import pack, unpack
 
 ROOT = Path(__file__).parents[1]
@@ -772,7 +771,7 @@ def test_any_bytes_give_an_answer_or_a_sentence(capsys, data, tmp_path):
 
 def make_model(loss=None):
     loss = cg.losses.Huber(delta=0.7) if loss is None else loss
-    y = class_values(loss) or (1.0, 2.0)
+    y = loss.classes or (1.0, 2.0)
     problem = cg.Problem([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], y, loss, cg.constraints.L1Ball(1.0))
     return cg.Model.of(problem, cg.minimize(problem), feature_names="abc")
 

@@ -104,10 +104,8 @@ def _estimator(args: argparse.Namespace) -> Any:
     if radii is not None and args.cv is None:
         raise ValueError("--radii are those that --cv chooses from; use --radius, or add --cv K.")
     from condgrad.estimators import MatrixCompletion, MatrixCompletionCV
-    from condgrad.losses import Poisson
-    from condgrad.models.linear import class_values
 
-    if class_values(loss) is not None or isinstance(loss, Poisson):
+    if loss.classes is not None or loss.link != "identity":
         raise ValueError(f"complete predicts the entries themselves, and {type(loss).__name__} does not; use huber, "
                          "squared or another loss of regression.")  # fmt: skip
     settings = {

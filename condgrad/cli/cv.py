@@ -53,7 +53,6 @@ def run(args: argparse.Namespace) -> int:
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._radii import radius_grid
-    from condgrad.models.linear import class_values
 
     loss, (make_set, has_radius) = options.loss_of(args.loss), options.set_maker(args.set)
     if not has_radius:
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.n_radii < 2 or not 0.0 < args.eps < 1.0:
         raise ValueError(f"--n-radii must be at least 2, --eps between 0 and 1; got {args.n_radii} and {args.eps}.")
     solver = options.solver_of(args.solver)
-    data = read_data(args, labels=class_values(loss) is not None)
+    data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
     X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
     if not 2 <= args.folds <= y.size:

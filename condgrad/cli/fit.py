@@ -45,11 +45,10 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.out, args.plot, force=args.force or saved.is_resumed)
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
-    from condgrad.models.linear import class_values
 
     loss, constraint = options.loss_of(args.loss), options.set_maker(args.set)[0](args.radius)
     solver = options.solver_of(args.solver)
-    data = read_data(args, labels=class_values(loss) is not None)
+    data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
     problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept)
     note(args, str(data))

@@ -66,7 +66,6 @@ def run(args: argparse.Namespace) -> int:
 
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
-    from condgrad.models.linear import class_values
     from condgrad.run.sealed_file import pack, write_file
 
     radii, alphas = parse_numbers(args.radii, "--radii"), parse_numbers(args.alphas, "--alphas")
@@ -75,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"the set {args.set} has no radius to vary.")
     is_lasso = args.loss == "squared" and args.set == "l1"
     _check_lasso_only(args, is_lasso)
-    data = read_data(args, labels=class_values(loss) is not None)
+    data = read_data(args, labels=loss.classes is not None)
     y, _ = encode_targets(data.y, loss)
     note(args, str(data))
     n_points = args.n_radii if radii is None and alphas is None else (radii if alphas is None else alphas).size

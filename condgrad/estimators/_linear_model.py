@@ -172,6 +172,11 @@ class ConstrainedLinearModel(BaseEstimator):
             )
         return loss
 
+    def _link(self) -> str | None:
+        """Return the link of the loss, None where the setting is none: it is refused in ``fit``, not before."""
+        loss = losses.REGISTERED.get(self.loss) if isinstance(self.loss, str) else self.loss
+        return getattr(loss, "link", None)
+
     def _budget(self) -> Budget:
         if isinstance(self.constraint, str):
             return Budget(None, set_by_name(self.constraint), None if self.radius is None else float(self.radius))
