@@ -15,6 +15,7 @@ from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
+from condgrad.linalg.settings import as_flag
 from condgrad.problems import samples as outer
 from condgrad.problems.completion.biases import Biases, best_biases, check_biases
 from condgrad.problems.completion.oracle import Look, RankOne
@@ -87,11 +88,9 @@ class CompletionProblem:
         weight = convert.as_weights(sample_weight, self.n_samples)
         check_loss(loss)
         loss.check_targets(y)
-        if not isinstance(biases, bool | np.bool_):
-            raise TypeError(f"biases must be True or False; got {biases!r}.")
-        if biases:
+        self.has_biases = as_flag(biases, "biases")
+        if self.has_biases:
             check_biases(loss, y[weight > 0.0])
-        self.has_biases = bool(biases)
         self.loss = loss
         self.entries = Entries(rows, columns, self.shape)
         order = self.entries.sorting
