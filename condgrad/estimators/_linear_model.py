@@ -300,25 +300,17 @@ class ConstrainedLinearModel(BaseEstimator):
         level = 4  # the caller of fit
         if shortfalls:
             result, tol = max(shortfalls, key=lambda pair: (pair[0].gap + pair[0].rounding) / max(pair[1], 1e-300))
+            advice = remedy(result.status, self.max_iter, self.max_time, has_features=True)
             of_all = f" (for {len(shortfalls)} of {n_problems} problems; this is the worst)" if n_problems > 1 else ""
             warnings.warn(
                 f"the Frank-Wolfe gap {result.gap + result.rounding:.3g} is above tol times the loss of a constant "
-                f"model, {tol:.3g}{of_all}: {self._remedy(result.status)}",
+                f"model, {tol:.3g}{of_all}: {advice}",
                 ConvergenceWarning,
                 stacklevel=level,
             )
         said = next((text for text in complaints if text), None)
         if said is not None:
             warnings.warn(said, RadiusWarning, stacklevel=level)
-
-    def _remedy(self, status: Status) -> str:
-        if status is Status.MAX_EPOCHS:
-            return f"raise max_iter (now {self.max_iter:g}) or tol, try solver='auto', or standardise the features."
-        if status is Status.MAX_TIME:
-            return f"raise max_time (now {self.max_time:g} s) or tol, or go on with warm_start=True."
-        if status in (Status.STALLED, Status.ROUNDING):
-            return "rounding allows no smaller gap; raise tol, or standardise the features."
-        return str(status)
 
     def _starts(self, n_problems: int, shape: tuple[int, int]) -> Any:
         """Return the coefficients to start from, one vector per problem, or None; ``shape`` is that of coef_."""
@@ -351,6 +343,19 @@ class ConstrainedLinearModel(BaseEstimator):
 def weighted_only(weight: np.ndarray | None) -> np.ndarray | None:
     """Return the samples that count, or None for all: those without weight are left out, as if never given."""
     return None if weight is None or weight.all() else np.flatnonzero(weight)
+
+
+def remedy(status: Status, max_iter: float, max_time: float | None, *, has_features: bool) -> str:
+    """Return what to do about a run that ended so, short of its tolerance."""
+    scaling = ", or standardise the features" if has_features else ""
+    if status in (Status.MAX_EPOCHS, Status.MAX_STEPS):
+        other = ", try solver='auto'" if has_features else ""
+        return f"raise max_iter (now {max_iter:g}) or tol{other}{scaling}."
+    if status is Status.MAX_TIME:
+        return f"raise max_time (now {max_time:g} s) or tol, or go on with warm_start=True."
+    if status in (Status.STALLED, Status.ROUNDING):
+        return f"rounding allows no smaller gap; raise tol{scaling}."
+    return str(status)
 
 
 def feasible_start(constraint: Any, w: np.ndarray) -> np.ndarray | None:
