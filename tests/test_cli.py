@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import importlib
 import io
 import json
 import os
@@ -400,13 +401,13 @@ def test_path_of_another_loss_or_set(capsys, data, train):
 
 
 def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train, tmp_path):
-    from condgrad.cli.cv import _folds
+    from condgrad.paths.validation import deal_folds
 
     X, y = data
     out, plot = tmp_path / "model.npz", tmp_path / "cv.png"
     options = ["--radii", "4,0.5,1", "--folds", 4, "--tol", 1e-9]
     found, code = answer(capsys, "cv", train, *options, "--out", out, "--plot", plot)
-    fold_of = _folds(y, N, 4, 0)
+    fold_of = deal_folds(np.random.default_rng(0).permutation(N), 4, y)
     assert code == 0 and np.bincount(fold_of).tolist() == [15] * 4
     for fold in range(4):  # as many of each class as can be
         assert abs(np.sum(y[fold_of == fold] > 0) - np.sum(y > 0) / 4) < 1.0
@@ -431,7 +432,7 @@ def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train
 
 @pytest.mark.parametrize("n_solved", [2, 4])
 def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, train, tmp_path, monkeypatch, n_solved):
-    module, solved = sys.modules["condgrad.run.minimize"], []
+    module, solved = importlib.import_module("condgrad.paths.minimized"), []
     real = module.minimize
 
     def minimize(*arguments, **settings):
@@ -450,7 +451,7 @@ def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, t
 
 
 def test_the_default_grid_ends_where_the_multiplier_is_small(data):
-    from condgrad.cli._radii import radius_grid
+    from condgrad.cli.cv import radius_grid
 
     X, _ = data
     y = X @ np.r_[3.0, -2.0, np.zeros(D - 2)] + np.random.default_rng(0).standard_normal(N)

@@ -126,13 +126,11 @@ def _estimator(args: argparse.Namespace) -> Any:
 
 def _print_radii(estimator: Any) -> None:
     """Print how well each radius predicted the entries that were left out."""
-    import numpy as np
+    from condgrad.paths.validation import standard_errors
 
-    n = estimator.scores_.shape[1]
-    errors = estimator.scores_.std(axis=1, ddof=1) / np.sqrt(n)
     rows: list[tuple[str, ...]] = [
         (f"{radius:.5g}", f"{-scores.mean():.6g}", f"{error:.2g}", "<- chosen" if radius == estimator.radius_ else "")
-        for radius, scores, error in zip(estimator.radii_, estimator.scores_, errors)
+        for radius, scores, error in zip(estimator.radii_, estimator.scores_, standard_errors(estimator.scores_))
     ]
     print_table(["radius", "loss", "+-", ""], rows)
     print()
