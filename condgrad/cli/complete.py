@@ -12,11 +12,11 @@ import warnings
 from typing import Any
 
 from condgrad.cli import _options as options
-from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show
+from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot
 from condgrad.cli._saved_runs import SavedRun
 from condgrad.cli._saved_runs import add_options as add_saving
 from condgrad.cli.cv import parse_numbers
-from condgrad.cli.fit import draw_run, exit_code
+from condgrad.cli.fit import draw_run, exit_code, show_run, work_of
 
 EPILOG = """\
 A line of DATA holds the id of a row, the id of a column and a number, with commas, tabs, ::,
@@ -138,45 +138,15 @@ def _print_radii(estimator: Any) -> None:
 
 def _report(args: argparse.Namespace, model: Any, result: Any, test: dict[str, Any] | None) -> None:
     m, n = model.shape
-    numbers = {
-        "status": result.status.name,
-        "message": str(result.status),
-        "objective": result.objective,
-        "gap": result.gap,
-        "rounding": result.rounding,
-        "lower_bound": result.lower_bound,
-        "radius": model.radius,
-        "rank": model.rank,
-        "shape": model.shape,
-        "n_samples": model.n_samples,
-        "intercept": model.intercept,
-        "n_steps": result.n_steps,
-        "n_epochs": result.n_epochs,
-        "seconds": result.seconds,
-        "loss": repr(model.loss),
-        "set": model.constraint,
-        "solver": result.solver,
-        "test": test,
-        "out": args.out,
-        "plot": args.plot,
-    }
-    is_convex = result.lower_bound > -float("inf")
-    bound = f" (so F(W) - F* <= {result.gap + result.rounding:.3g})" if is_convex else " (the loss is not convex)"
-    chosen = (
-        "" if args.radius is not None else " (chosen by " + (f"{args.cv} folds)" if args.cv else "held-out entries)")
-    )
+    numbers = {"radius": model.radius, "rank": model.rank, "shape": model.shape, "intercept": model.intercept,
+               "test": test}  # fmt: skip
+    how = "" if args.radius is not None else f" (chosen by {f'{args.cv} folds' if args.cv else 'held-out entries'})"
     rows = {
-        "problem": f"{model.loss!r} over {model.constraint}",
-        "solver": result.solver,
-        "status": f"{result.status.name}: {result.status}",
-        "objective": f"{result.objective:.10g}",
-        "gap": f"{result.gap:.3g}{bound}",
-        "radius": f"{model.radius:.10g}{chosen}",
+        "radius": f"{model.radius:.10g}{how}",
         "matrix": f"{m} x {n} of rank {model.rank}, from {model.n_samples} entries",
-        "work": f"{result.n_steps} steps, {result.n_epochs:.1f} epochs, {result.seconds:.3g} s",
+        "work": work_of(result),
     }
     if test is not None:
         unseen = f", {test['n_unseen']} of them in rows or columns without any in DATA" if test["n_unseen"] else ""
         rows["test"] = f"RMSE {test['rmse']:.6g}, MAE {test['mae']:.6g} on {test['n_samples']} entries{unseen}"
-    rows |= {key: numbers[key] for key in ("out", "plot") if numbers[key]}
-    show(args, rows, numbers)
+    show_run(args, model, result, rows, numbers, point="W")

@@ -8,13 +8,11 @@ tolerance. The radius with the smallest mean loss on held-out samples is chosen,
 from __future__ import annotations
 
 import argparse
-import contextlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from condgrad.cli import _options as options
-from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show
+from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show, telling
 from condgrad.cli.fit import exit_code
 
 EPILOG = """\
@@ -155,7 +153,8 @@ def _solve_folds(
     fold_of = deal_folds(order, args.folds, y if loss.classes is not None else None)
     folds: list[Any] = []
     status = Status.CONVERGED
-    with Interrupts() as interrupts, _progress(args, radii.size) as tell:  # around all runs: what is done survives it
+    # Ctrl-C is heard around all runs: what is done survives it.
+    with Interrupts() as interrupts, telling(args, args.folds * radii.size) as tell:
         for fold in range(args.folds):
             out = fold_of == fold
             problem = Problem(X[~out], y[~out], loss, make_set(1.0), intercept=args.intercept)
@@ -171,7 +170,8 @@ def _solve_folds(
                     folds.append(scores)
                 if interrupts.heard():
                     return folds, Status.INTERRUPTED
-                tell(fold, len(scores))
+                how = f"fold {fold + 1} of {args.folds}  radius {len(scores)} of {radii.size}"
+                tell(fold * radii.size + len(scores), how, len(scores) == radii.size)
     return folds, status
 
 
@@ -183,26 +183,6 @@ def _scores_of(result: Any, loss: Any, X: Any, y: Any) -> tuple[float, float, in
 
     p = X @ result.w + result.intercept
     return float(np.mean(loss.value(p, y))), float(np.mean((p > 0.0) != (y == 1.0))), count_nonzero(result.w)
-
-
-@contextlib.contextmanager
-def _progress(args: argparse.Namespace, n_radii: int) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that tells, after each radius of a fold, how far it is; it is silent with --quiet."""
-    if args.quiet:
-        yield lambda fold, k: None
-        return
-    from condgrad.run.progress import line_writer
-
-    with line_writer() as (write, is_live):
-        began = time.perf_counter()
-
-        def tell(fold: int, k: int) -> None:
-            if is_live or k == n_radii:
-                passed, share = time.perf_counter() - began, (fold + k / n_radii) / args.folds
-                write(f"fold {fold + 1} of {args.folds}  radius {k} of {n_radii}  {passed:.1f} s  "
-                      f"{passed * (1.0 / share - 1.0):.1f} s left")  # fmt: skip
-
-        yield tell
 
 
 def _report(

@@ -51,60 +51,6 @@ from condgrad.constraints.sparse.weighted_l1_ball import WeightedL1Ball
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex
 from condgrad.linalg.names import Registry
 
-__all__ = [
-    "Atom",
-    "Birkhoff",
-    "Box",
-    "ConstraintSet",
-    "ConvexHull",
-    "ConvexHullOfUnion",
-    "DenseVertex",
-    "Ellipsoid",
-    "Fantope",
-    "FlowPolytope",
-    "FusedBall",
-    "GraphTotalVariationBall",
-    "GroupBall",
-    "Hypersimplex",
-    "IsotonicBox",
-    "KSparsePolytope",
-    "KSupportBall",
-    "Knapsack",
-    "L1Ball",
-    "L2Ball",
-    "LatentGroupBall",
-    "LinearImage",
-    "LinearlyConstrained",
-    "LinfBall",
-    "LpBall",
-    "MatroidBasePolytope",
-    "MinkowskiSum",
-    "NonnegativeL1Ball",
-    "NuclearBall",
-    "OracleSet",
-    "OrderedWeightedL1Ball",
-    "PSDTraceBall",
-    "Permutahedron",
-    "Polytope",
-    "Product",
-    "Scale",
-    "Shift",
-    "Simplex",
-    "SpanningTreePolytope",
-    "SparseGroupBall",
-    "SparseVertex",
-    "Spectraplex",
-    "TotalVariationBall",
-    "WeightedL1Ball",
-    "WeightedNuclearBall",
-    "as_constraint_set",
-    "best_vertex",
-    "by_name",
-    "constraint_set",
-    "partition_matroid",
-    "uniform_matroid",
-]
-
 REGISTERED = Registry(
     "constraint set",
     {
@@ -148,6 +94,24 @@ REGISTERED = Registry(
         "fantope": Fantope,
     },
 )
+
+__all__ = [
+    "Atom",
+    "ConstraintSet",
+    "DenseVertex",
+    "OracleSet",
+    "Scale",
+    "Shift",
+    "SparseVertex",
+    "as_constraint_set",
+    "best_vertex",
+    "by_name",
+    "constraint_set",
+    "partition_matroid",
+    "uniform_matroid",
+]
+__all__ += [cls.__name__ for cls in REGISTERED.values()]
+__all__.sort()
 
 
 def by_name(name: str) -> Any:

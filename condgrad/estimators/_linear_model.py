@@ -340,9 +340,12 @@ class ConstrainedLinearModel(BaseEstimator):
         return bundle
 
 
-def weighted_only(weight: np.ndarray | None) -> np.ndarray | None:
-    """Return the samples that count, or None for all: those without weight are left out, as if never given."""
-    return None if weight is None or weight.all() else np.flatnonzero(weight)
+def weighted_only(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, Any]:
+    """Return the samples that count: those without weight are left out, as if never given."""
+    if weight is None or weight.all():
+        return X, y, weight
+    kept = np.flatnonzero(weight)
+    return X[kept], y[kept], weight[kept]
 
 
 def remedy(status: Status, max_iter: float, max_time: float | None, *, has_features: bool) -> str:

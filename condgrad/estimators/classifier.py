@@ -147,9 +147,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         """
         X, y, weight = self._validated(X, y, sample_weight)
         check_classification_targets(y)
-        kept = weighted_only(weight)
-        if kept is not None:
-            X, y, weight = X[kept], y[kept], weight[kept]
+        X, y, weight = weighted_only(X, y, weight)
         index = self._number_classes(y)
         targets = self._targets(index)
         n_rows = self.classes_.size if self._is_joint else len(targets)

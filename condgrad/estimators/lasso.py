@@ -156,8 +156,7 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         X, y, weight = self._validated(X, y, sample_weight, y_numeric=True)
         y = y.astype(np.float64, copy=False)
         parts = validation.folds(self.cv, X, y, weight, is_classifier=False)
-        kept = weighted_only(weight)
-        whole = (X, y, weight) if kept is None else (X[kept], y[kept], weight[kept])
+        whole = weighted_only(X, y, weight)
         settings: dict[str, Any] = {"tol": self.tol, "fit_intercept": bool(self.fit_intercept)}
         grid: dict[str, Any] = {"n_radii": self.n_radii, "eps": self.eps}
         if self.radii is not None:

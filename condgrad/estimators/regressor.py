@@ -114,10 +114,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         sample_weight : array of shape (n_samples,), optional
             Samples without weight are left out, as if never given.
         """
-        X, y, weight = self._validated(X, y, sample_weight, multi_output=True, y_numeric=True)
-        kept = weighted_only(weight)
-        if kept is not None:
-            X, y, weight = X[kept], y[kept], weight[kept]
+        X, y, weight = weighted_only(*self._validated(X, y, sample_weight, multi_output=True, y_numeric=True))
         targets = [y] if y.ndim == 1 else list(y.T)
         self._solve_all(X, targets, weight, self._starts(len(targets), (len(targets), X.shape[1])))
         if y.ndim == 1:
