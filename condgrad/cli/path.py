@@ -84,11 +84,12 @@ def run(args: argparse.Namespace) -> int:
             is_worth = step % math.ceil(n_points / 10) == 0 or step == n_points
             tell(step, f"point {step} of {n_points}  {how}  nonzero {progress.n_nonzero}", is_worth)
 
+        settings["callback"] = None if args.quiet else report
         if is_lasso:
             lasso = {"alphas": alphas, "l2": args.l2, "engine": args.engine, "standardize": args.standardize}
-            _, coefs, info = cg.lasso_path(data.X, y, callback=report, **settings, **lasso)
+            _, coefs, info = cg.lasso_path(data.X, y, **settings, **lasso)
         else:
-            _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=make_set, callback=report, **settings)
+            _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=make_set, **settings)
     columns: dict[str, Any] = {name: getattr(info, name) for name in _COLUMNS}
     if args.out is not None:
         header = {"version": cg.__version__, "status": info.status.name, "feature_names": data.feature_names}

@@ -69,6 +69,33 @@ class Budget(NamedTuple):
         return problem.over(self.make(radius)), radius
 
 
+class Fit(NamedTuple):
+    """A problem of an estimator, the radius of its set where that is named, and the run that was to reach ``tol``."""
+
+    problem: Any
+    radius: float | None
+    result: Result
+    tol: float
+
+    @property
+    def excess(self) -> float:
+        """The certified gap over the tolerance."""
+        return (self.result.gap + self.result.rounding) / max(self.tol, 1e-300)
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether the tolerance is missed; a loss of nothing is the best there is, and rounding need not prove it."""
+        result, tol = self.result, self.tol
+        is_perfect = result.gap <= tol and 0.0 <= result.objective <= tol
+        return not (result.gap + result.rounding <= tol or is_perfect)
+
+    def complaint(self) -> str:
+        """Return what is wrong with a given radius, or an empty string."""
+        if self.radius is None or self.falls_short:
+            return ""
+        return complaint(self.problem, self.result, null_loss(self.problem), self.radius)
+
+
 class ConstrainedLinearModel(BaseEstimator):
     """Base of the estimators: coefficients from one problem, or from one per class or output."""
 
@@ -217,9 +244,7 @@ class ConstrainedLinearModel(BaseEstimator):
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
         random_state = as_seed(self.random_state)
-        first, results, radii, complaints, shortfalls = None, [], [], [], []
-        sets: list[str] = []
-        began = time.perf_counter()
+        first, fits, began = None, [], time.perf_counter()
         for k, y in enumerate(targets):
             # What is left of max_time, shared with the problems to come; half of it may go into the radius.
             share = self._time_left(began) / (len(targets) - k)
@@ -239,19 +264,12 @@ class ConstrainedLinearModel(BaseEstimator):
             )
             if len(targets) > 1:
                 go_on_unless_interrupted(result.status)
-            # A loss of nothing is the best there is: rounding need not prove it.
-            is_perfect = result.gap <= tol and 0.0 <= result.objective <= tol
-            if not (result.gap + result.rounding <= tol or is_perfect):
-                shortfalls.append((result, tol))
-            elif is_given and used is not None:
-                complaints.append(complaint(problem, result, null_loss(problem), used))
-            radii.append(used)
-            sets.append(repr(problem.constraint))
             # The solver's own state holds the data: an estimator that is pickled should not.
-            results.append(design.result(result, y)._replace(state=None))
-        self._fitted_to = sets, X.shape[0]
-        self._keep(results, radii)
-        self._warn(len(results), shortfalls, complaints)
+            fits.append(Fit(problem, used, result._replace(state=None), tol))
+        self._fitted_to = [repr(fit.problem.constraint) for fit in fits], X.shape[0]
+        results = [design.result(fit.result, y) for fit, y in zip(fits, targets, strict=True)]
+        self._keep(results, [fit.radius for fit in fits])
+        self._warn(fits, is_given)
 
     def _time_left(self, began: float) -> float:
         """Return the seconds that are left of max_time."""
@@ -296,19 +314,21 @@ class ConstrainedLinearModel(BaseEstimator):
         if radii[0] is not None:
             self.radius_ = radii[0] if is_single else np.array(radii)
 
-    def _warn(self, n_problems: int, shortfalls: list[tuple[Result, float]], complaints: list[str]) -> None:
+    def _warn(self, fits: list[Fit], is_given: bool) -> None:
+        """Warn of a tolerance that was missed, and of a given radius that does nothing."""
         level = 4  # the caller of fit
-        if shortfalls:
-            result, tol = max(shortfalls, key=lambda pair: (pair[0].gap + pair[0].rounding) / max(pair[1], 1e-300))
+        short = [fit for fit in fits if fit.falls_short]
+        if short:
+            _, _, result, tol = max(short, key=lambda fit: fit.excess)
             advice = remedy(result.status, self.max_iter, self.max_time, has_features=True)
-            of_all = f" (for {len(shortfalls)} of {n_problems} problems; this is the worst)" if n_problems > 1 else ""
+            of_all = f" (for {len(short)} of {len(fits)} problems; this is the worst)" if len(fits) > 1 else ""
             warnings.warn(
                 f"the Frank-Wolfe gap {result.gap + result.rounding:.3g} is above tol times the loss of a constant "
                 f"model, {tol:.3g}{of_all}: {advice}",
                 ConvergenceWarning,
                 stacklevel=level,
             )
-        said = next((text for text in complaints if text), None)
+        said = next(filter(None, (fit.complaint() for fit in fits)), None) if is_given else None
         if said is not None:
             warnings.warn(said, RadiusWarning, stacklevel=level)
 
