@@ -13,21 +13,14 @@ from condgrad.linalg.settings import check_positive
 
 # Other targets for the two classes, and the formula that makes the right ones of them.
 _RECODED = {(-1.0, 1.0): ((0.0, 1.0), "2 * y - 1"), (0.0, 1.0): ((-1.0, 1.0), "(y + 1) / 2")}
-_LARGEST_LOGARITHM = 700.0  # exp of more is not a float
+_LARGEST_LOGARITHM = 700.0  # exp of much more is not a float
+LINKS = ("identity", "log", "logit")
 
 
 def sigmoid(p: Any) -> Any:
     """Return 1 / (1 + exp(-p)), without overflow, and with all digits where it is small."""
     small = np.exp(-np.abs(p))
     return np.where(p >= 0.0, 1.0, small) / (1.0 + small)
-
-
-# What a prediction p = x'w + b says about the mean of y, by the link of the loss.
-LINKS = {
-    "identity": lambda p: p,
-    "log": lambda p: np.exp(np.minimum(p, _LARGEST_LOGARITHM)),
-    "logit": sigmoid,
-}
 
 
 class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing inherits)
@@ -82,8 +75,12 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
             check_both_classes(y, type(self).__name__)
 
     def mean(self, p: Any) -> Any:
-        """Return what predictions p say about y, by the ``link``: its mean, or the probability of the second class."""
-        return LINKS[self.link](p)
+        """Return the mean of y that p stands for: exp(p) with a log link, else p itself (for classes a score)."""
+        return np.exp(np.minimum(p, _LARGEST_LOGARITHM)) if self.link == "log" else p
+
+    def probability(self, p: Any) -> Any:
+        """Return the probability of the second class, None for losses that model none."""
+        return sigmoid(p) if self.link == "logit" else None
 
 
 def loss(cls: type) -> Any:

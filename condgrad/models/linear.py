@@ -131,4 +131,4 @@ class Model(NamedTuple):
 
     def probabilities(self, X: Any) -> np.ndarray | None:
         """Return the probability of the second class for losses that model it (logistic, sigmoid), else None."""
-        return self.loss.mean(self.decide(X)) if self.loss.link == "logit" else None
+        return self.loss.probability(self.decide(X))

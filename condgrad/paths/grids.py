@@ -8,7 +8,6 @@ import numpy as np
 
 from condgrad.linalg.convert import as_number
 
-SMALLEST = 1e-300  # of positive radii and penalties
 _SMALLEST_EPS = 1e-12  # a multiplier below this share of the first is lost in rounding
 
 
@@ -52,4 +51,7 @@ def as_grid(values: Any, name: str, low: float) -> np.ndarray:
 
 def as_radii(radii: Any) -> np.ndarray:
     """Return the radii that cross-validation is to choose from, ascending and without repetitions."""
-    return np.unique(as_grid(radii, "radii", SMALLEST))
+    grid = np.unique(np.asarray(radii, dtype=np.float64))
+    if grid.size == 0 or not (np.isfinite(grid).all() and grid[0] > 0.0):
+        raise ValueError(f"radii must be positive numbers; got {radii!r}.")
+    return grid

@@ -18,7 +18,7 @@ from condgrad.linalg.settings import as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.paths.columns import Columns, make_columns
 from condgrad.paths.engine import ExactEngine, Point
-from condgrad.paths.grids import SMALLEST, as_grid, check_grid, shares
+from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.leaps import Leaps
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import PathInfo, Solved, collect, follow
@@ -328,7 +328,7 @@ def _checked(
         float(eps),
         convert.as_number(tol, "tol", low=0.0, what="a number of at least 0"),
         None if radii is None else as_grid(radii, "radii", 0.0),
-        None if alphas is None else as_grid(alphas, "alphas", SMALLEST),
+        None if alphas is None else as_grid(alphas, "alphas", 1e-300),
         l2,
         has_intercept,
         standardize,
