@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import importlib
 import io
 import json
 import os
@@ -18,7 +19,6 @@ import scipy.sparse
 import condgrad as cg
 from condgrad.cli import main
 from condgrad.cli.program import make_parser
-from condgrad.models.linear import class_values
 from condgrad.run.sealed_file import pack, unpack
 
 ROOT = Path(__file__).parents[1]
@@ -401,13 +401,13 @@ def test_path_of_another_loss_or_set(capsys, data, train):
 
 
 def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train, tmp_path):
-    from condgrad.cli.cv import _folds
+    from condgrad.paths.validation import deal_folds
 
     X, y = data
     out, plot = tmp_path / "model.npz", tmp_path / "cv.png"
     options = ["--radii", "4,0.5,1", "--folds", 4, "--tol", 1e-9]
     found, code = answer(capsys, "cv", train, *options, "--out", out, "--plot", plot)
-    fold_of = _folds(y, N, 4, 0)
+    fold_of = deal_folds(np.random.default_rng(0).permutation(N), 4, y)
     assert code == 0 and np.bincount(fold_of).tolist() == [15] * 4
     for fold in range(4):  # as many of each class as can be
         assert abs(np.sum(y[fold_of == fold] > 0) - np.sum(y > 0) / 4) < 1.0
@@ -432,7 +432,7 @@ def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train
 
 @pytest.mark.parametrize("n_solved", [2, 4])
 def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, train, tmp_path, monkeypatch, n_solved):
-    module, solved = sys.modules["condgrad.run.minimize"], []
+    module, solved = importlib.import_module("condgrad.paths.minimized"), []
     real = module.minimize
 
     def minimize(*arguments, **settings):
@@ -451,7 +451,7 @@ def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, t
 
 
 def test_the_default_grid_ends_where_the_multiplier_is_small(data):
-    from condgrad.cli._radii import radius_grid
+    from condgrad.cli.cv import radius_grid
 
     X, _ = data
     y = X @ np.r_[3.0, -2.0, np.zeros(D - 2)] + np.random.default_rng(0).standard_normal(N)
@@ -502,7 +502,7 @@ def test_listings_come_from_the_registries(capsys, command, module):
 
 
 def test_warmup_makes_the_fits_it_is_told(capsys, monkeypatch):
-    from condgrad import warmup
+    from condgrad.cli import _warm_fits as warmup
 
     _, printed, _ = run(capsys, "warmup", "--list")
     assert printed.split() == list(warmup.common_fits())
@@ -772,7 +772,7 @@ def test_any_bytes_give_an_answer_or_a_sentence(capsys, data, tmp_path):
 
 def make_model(loss=None):
     loss = cg.losses.Huber(delta=0.7) if loss is None else loss
-    y = class_values(loss) or (1.0, 2.0)
+    y = loss.classes or (1.0, 2.0)
     problem = cg.Problem([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], y, loss, cg.constraints.L1Ball(1.0))
     return cg.Model.of(problem, cg.minimize(problem), feature_names="abc")
 
@@ -842,7 +842,7 @@ def test_what_a_model_cannot_be_is_told(tmp_path):
 
 @pytest.mark.parametrize("law", [lambda t: 1.0 / t, lambda t: np.exp(-t)])
 def test_time_left_is_extrapolated_from_the_gaps(law, monkeypatch):
-    from condgrad import progress as module
+    from condgrad.run import progress as module
 
     clock = [100.0]
     monkeypatch.setattr(module.time, "perf_counter", lambda: clock[0])

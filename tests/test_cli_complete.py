@@ -245,7 +245,7 @@ def test_ctrl_c_writes_what_is_certified(entries, ratings, tmp_path):
 
 
 def test_ctrl_c_while_a_radius_is_chosen_writes_nothing(capsys, ratings, tmp_path, monkeypatch):
-    module = sys.modules["condgrad.estimators.matrix_completion"]
+    module = sys.modules["condgrad.paths.minimized"]
     real = module.minimize
     monkeypatch.setattr(
         module, "minimize", lambda *given, **how: real(*given, **how)._replace(status=cg.Status.INTERRUPTED)

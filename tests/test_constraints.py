@@ -614,7 +614,7 @@ WRONG = {
     "columns of the map": (lambda: LinearImage([[1.0]], Box(0, [1, 1])), ValueError, "length 2"),
     "nan in a map": (lambda: LinearImage(scipy.sparse.csr_array([[np.nan]]), Simplex()), ValueError, "finite"),
     "name": (lambda: by_name("simplx"), ValueError, "Did you mean 'simplex'"),
-    "number as name": (lambda: by_name(3), ValueError, "no constraint set is called 3; there are l1, "),
+    "number as name": (lambda: by_name(3), ValueError, "there is no constraint set named 3; known: birkhoff, "),
 }
 
 

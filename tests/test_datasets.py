@@ -76,7 +76,7 @@ def test_sparse_rows_are_short_and_of_unit_length():
         ({"n_informative": True}, "n_informative must be an integer of at least 1; got True."),
         ({"correlation": 1.0}, "correlation must be a number in [0, 1); got 1.0."),
         ({"noise": -1.0}, "noise must be a number of at least 0; got -1.0."),
-        ({"random_state": "x"}, "random_state must be an integer, a numpy Generator or None; got 'x'."),
+        ({"random_state": "x"}, "random_state must be a non-negative integer, a numpy Generator or None; got 'x'."),
     ],
 )
 def test_wrong_settings_are_named(wrong, sentence):

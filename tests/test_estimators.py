@@ -282,7 +282,7 @@ def test_a_radius_that_does_nothing_is_pointed_out_once():
     [
         ("paths.radius_search", cg.ConstrainedLogisticRegression(), C.y),
         ("estimators._linear_model", cg.ConstrainedLogisticRegression(radius=1.0), THREE),
-        ("estimators.logistic_regression", cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0]), C.y),
+        ("paths.minimized", cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0]), C.y),
         ("estimators.lasso", cg.ConstrainedLassoCV(), C.y),
     ],
 )
@@ -355,7 +355,7 @@ def test_the_default_radius_is_the_rule():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: cg.radius_max(R.X, R.y, eps=2.0), "eps must lie between 0 and 1; got 2.0"),
+        (lambda: cg.radius_max(R.X, R.y, eps=2.0), "eps must be a number between 0 and 1; got 2.0"),
         (lambda: cg.radius_max(R.X, R.y, constraint="simplex"), "contains zero; 'simplex' does not"),
         (lambda: cg.radius_max(R.X, R.y, constraint="lp"), r"takes more than a radius; pass .*LpBall"),
         (lambda: cg.ConstrainedLasso(radius=-1.0).fit(R.X, R.y), "radius must be a positive number"),
@@ -363,7 +363,7 @@ def test_the_default_radius_is_the_rule():
         (lambda: cg.ConstrainedLasso(tol="x").fit(R.X, R.y), "tol must be a number"),
         (lambda: cg.ConstrainedElasticNet(l2=-1).fit(R.X, R.y), "l2 must be a number of at least 0; got -1"),
         (lambda: cg.ConstrainedRegressor("sqared").fit(R.X, R.y), "Did you mean 'squared'"),
-        (lambda: cg.ConstrainedRegressor(constraint="l3").fit(R.X, R.y), "no constraint set is called 'l3'"),
+        (lambda: cg.ConstrainedRegressor(constraint="l3").fit(R.X, R.y), "there is no constraint set named 'l3'"),
         (lambda: cg.ConstrainedRegressor(solver="fww").fit(R.X, R.y), "no solver named 'fww'"),
         (lambda: cg.ConstrainedRegressor("welsch").fit(R.X, R.y), "not convex.*use fit_intercept=False"),
         (
@@ -375,7 +375,7 @@ def test_the_default_radius_is_the_rule():
         (lambda: cg.ConstrainedLasso().fit(R.X, R.y, sample_weight=-np.ones(60)), "must not be negative; got -1"),
         (lambda: cg.ConstrainedLassoCV(selection="x").fit(R.X, R.y), "selection must be 'best' or"),
         (lambda: cg.ConstrainedLassoCV(radii=[-1.0, 2.0]).fit(R.X, R.y), "radii must be positive numbers"),
-        (lambda: cg.ConstrainedLassoCV(n_radii=0).fit(R.X, R.y), "n_radii must be an integer of at least 1"),
+        (lambda: cg.ConstrainedLassoCV(n_radii=0).fit(R.X, R.y), "n_radii must be a whole number of at least 1"),
         (lambda: cg.ConstrainedLassoCV(eps=1.5).fit(R.X, R.y), "eps must be a number between 0 and 1"),
         (
             lambda: cg.ConstrainedLogisticRegressionCV(constraint=cg.constraints.L1Ball(1.0)).fit(C.X, C.y),

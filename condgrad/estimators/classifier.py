@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 import numpy as np
-import scipy.special
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -21,10 +20,9 @@ from condgrad.problems.softmax import SoftmaxProblem
 
 def _has_probabilities(estimator: Any) -> bool:
     """Tell whether the predictions of the loss are logits."""
-    loss = estimator.loss
-    if loss in ("logistic", "sigmoid-squared") or isinstance(loss, losses.Logistic | losses.SigmoidSquared):
+    if estimator._link() == "logit":
         return True
-    raise AttributeError(f"probabilities need loss='logistic' or 'sigmoid-squared'; got {loss!r}.")
+    raise AttributeError(f"probabilities need loss='logistic' or 'sigmoid-squared'; got {estimator.loss!r}.")
 
 
 class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
@@ -149,9 +147,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         """
         X, y, weight = self._validated(X, y, sample_weight)
         check_classification_targets(y)
-        kept = weighted_only(weight)
-        if kept is not None:
-            X, y, weight = X[kept], y[kept], weight[kept]
+        X, y, weight = weighted_only(X, y, weight)
         index = self._number_classes(y)
         targets = self._targets(index)
         n_rows = self.classes_.size if self._is_joint else len(targets)
@@ -267,7 +263,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         return MULTINOMIAL if self._is_joint else REST
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return scipy.special.softmax(scores, axis=1) if self._is_joint else probabilities(scores)
+        return probabilities(scores, self._kind)
 
     def _targets(self, index: np.ndarray) -> list[np.ndarray]:
         """Return the targets of each problem: -1 and 1, 0 and 1 where the loss wants these, or all classes at once."""
@@ -291,9 +287,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
 
 
 def _lower_target(loss: Any) -> float:
-    """Return the target of the other class than 1: -1 unless the loss refuses that."""
-    try:
-        loss.check_targets(np.array([-1.0, 1.0]))
-    except ValueError:
-        return 0.0
-    return -1.0
+    """Return the target of the other class than 1, for losses of numbers too."""
+    if getattr(loss, "classes", None) is not None:
+        return loss.classes[0]
+    return 0.0 if getattr(loss, "link", None) == "log" else -1.0  # a mean of exp(p) is never negative

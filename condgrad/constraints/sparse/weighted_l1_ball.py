@@ -8,11 +8,12 @@ import numpy as np
 
 from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._parameters import as_reals, shown
-from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import WeightedScore
 from condgrad.linalg.rounding import UNIT
+from condgrad.linalg.settings import check_positive
 
 
 @constraint_set

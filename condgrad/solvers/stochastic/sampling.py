@@ -171,18 +171,6 @@ def resolve_batch_size(batch_size: Any, n: int) -> int:
     return int(batch_size)
 
 
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Return a numpy Generator for a seed, a Generator, or None."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be a non-negative integer, a numpy Generator or None; got {random_state!r}."
-        ) from None
-
-
 def alias_table(importance: np.ndarray) -> Chances:
     """Return chances proportional to ``importance`` (zeros get a small one, so that every sample is seen)."""
     n = importance.size
