@@ -32,30 +32,16 @@ from condgrad.run.result import Result, Status
 _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
 
 
-class Design:
-    """The samples of a fit: X and weights, as a problem wants them.
-
-    A subclass may add rows to X; then it says which targets these have, and what a result means for the samples.
-    """
-
-    def __init__(self, X: Any, weight: np.ndarray | None, fit_intercept: bool) -> None:
-        self.X, self.weight, self.has_intercept = X, weight, fit_intercept
-
-    def targets(self, y: np.ndarray) -> np.ndarray:
-        """Return the targets of all rows, from those of the samples."""
-        return y
-
-    def result(self, result: Result, y: np.ndarray) -> Result:
-        """Return a result for the samples, from one for all rows."""
-        return result
-
-
 class Budget(NamedTuple):
     """A set: the object itself, or a class that a radius, or the rule for it, makes one."""
 
     constraint: Any
     make: Any
     radius: float | None
+
+    def unit_set(self) -> Any:
+        """Return the set, or that of radius 1 where the radius is still to come."""
+        return self.constraint if self.make is None else self.make(1.0)
 
     def applied(self, problem: Problem, max_time: float | None = None) -> tuple[Problem, float | None]:
         """Return the problem over the set, and the radius where there is one; ``problem`` is over the unit set.
@@ -212,20 +198,16 @@ class ConstrainedLinearModel(BaseEstimator):
             )
         return Budget(as_constraint_set(self.constraint), None, None)
 
-    def _design(self, X: Any, weight: np.ndarray | None) -> Design:
-        """Return the samples as the problem sees them."""
-        return Design(X, weight, bool(self.fit_intercept))
-
-    def _problem(self, design: Design, y: np.ndarray, budget: Budget) -> Any:
+    def _problem(self, X: Any, weight: np.ndarray | None, y: np.ndarray, budget: Budget) -> Any:
         """Return the problem over the set, over the unit one where the radius is still to come."""
         return Problem(
-            design.X,
-            design.targets(y),
-            self._loss(),
-            budget.constraint if budget.make is None else budget.make(1.0),
-            sample_weight=design.weight,
-            intercept=design.has_intercept,
-        )
+            X, y, self._loss(), budget.unit_set(), sample_weight=weight, intercept=bool(self.fit_intercept),
+            l2=self._penalty(),
+        )  # fmt: skip
+
+    def _penalty(self) -> float:
+        """Return l2, of the penalty l2 ||w||^2 / 2."""
+        return 0.0
 
     def _solve_all(
         self,
@@ -239,7 +221,7 @@ class ConstrainedLinearModel(BaseEstimator):
 
         A ``radius`` that the estimator itself has chosen is used as it is; warnings speak of the user's own only.
         """
-        budget, design = self._budget(), self._design(X, weight)
+        budget = self._budget()
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
         random_state = as_seed(self.random_state)
@@ -248,7 +230,7 @@ class ConstrainedLinearModel(BaseEstimator):
             # What is left of max_time, shared with the problems to come; half of it may go into the radius.
             share = self._time_left(began) / (len(targets) - k)
             solved_by = time.perf_counter() + share
-            first = self._problem(design, y, budget) if first is None else first.with_targets(design.targets(y))
+            first = self._problem(X, weight, y, budget) if first is None else first.with_targets(y)
             problem, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
             tol = self.tol * problem.loss_scale()
             result = minimize(
@@ -266,8 +248,7 @@ class ConstrainedLinearModel(BaseEstimator):
             # The solver's own state holds the data: an estimator that is pickled should not.
             fits.append(Fit(problem, used, result._replace(state=None), tol))
         self._fitted_to = [repr(fit.problem.constraint) for fit in fits], X.shape[0]
-        results = [design.result(fit.result, y) for fit, y in zip(fits, targets, strict=True)]
-        self._keep(results, [fit.radius for fit in fits])
+        self._keep([fit.result for fit in fits], [fit.radius for fit in fits])
         self._warn(fits, is_given)
 
     def _time_left(self, began: float) -> float:
@@ -276,7 +257,7 @@ class ConstrainedLinearModel(BaseEstimator):
 
     def _go_on(self, X: Any, targets: list[np.ndarray], weight: np.ndarray | None) -> None:
         """Make one epoch over a batch for each vector of targets, from the last solutions, and keep what is known."""
-        budget, design = self._budget(), self._design(X, weight)
+        budget = self._budget()
         if budget.make is not None and budget.radius is None:
             raise ValueError("partial_fit needs a radius: the rule behind radius=None looks at all data.")
         if self.fit_intercept:
@@ -292,7 +273,7 @@ class ConstrainedLinearModel(BaseEstimator):
                 raise ValueError(f"earlier batches had {len(befores)} outputs; this one has {len(targets)}.")
             starts = self._coefficients()
         for y, w, before in zip(targets, starts, befores, strict=True):
-            problem, radius = budget.applied(self._problem(design, y, budget))
+            problem, radius = budget.applied(self._problem(X, weight, y, budget))
             start = None if w is None else feasible_start(problem.constraint, w)
             result = one_epoch(problem, self.solver, start, before, seed)
             go_on_unless_interrupted(result.status)

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from condgrad import constraints, losses
-from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, Design, weighted_only
+from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, weighted_only
 from condgrad.estimators._partial_fit import goes_on
 from condgrad.models.multi import MULTINOMIAL, REST, probabilities
 from condgrad.problems.softmax import SoftmaxProblem
@@ -246,16 +246,16 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         groups = np.tile(np.arange(self.n_features_in_), self.classes_.size)
         return Budget(None, functools.partial(constraints.GroupBall, groups), radius)
 
-    def _problem(self, design: Design, y: np.ndarray, budget: Budget) -> Any:
+    def _problem(self, X: Any, weight: np.ndarray | None, y: np.ndarray, budget: Budget) -> Any:
         if not self._is_joint:
-            return super()._problem(design, y, budget)
+            return super()._problem(X, weight, y, budget)
         return SoftmaxProblem(
-            design.X,
+            X,
             y,
-            budget.constraint if budget.make is None else budget.make(1.0),
+            budget.unit_set(),
             n_classes=self.classes_.size,
-            sample_weight=design.weight,
-            intercept=design.has_intercept,
+            sample_weight=weight,
+            intercept=bool(self.fit_intercept),
         )
 
     @property

@@ -198,7 +198,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         if self.radii is not None:
             return as_radii(self.radii)
         budget = self._budget()
-        problem = self._problem(self._design(X, weight), targets[0], budget)
+        problem = self._problem(X, weight, targets[0], budget)
         largest = max(radius_at(problem.with_targets(y), budget.make, self.eps) for y in targets)
         return (two_digits(largest) or 1.0) * shares(self.n_radii)
 
@@ -209,8 +209,8 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
             raise ValueError("a fold of cv leaves a class without samples to fit; use fewer folds, or stratified ones.")
         budget = self._budget()
         used = self._with_class_weight(index, None if weight is None else weight[train])
-        design, targets = self._design(X[train], used), self._targets(index)
-        first = self._problem(design, targets[0], budget)
+        targets = self._targets(index)
+        first = self._problem(X[train], used, targets[0], budget)
         coef = np.empty((self.radii_.size, len(targets), first.n_features))
         intercept = np.empty((self.radii_.size, len(targets), first.n_features // X.shape[1]))
         seed = as_seed(self.random_state)
