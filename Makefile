@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-generic test-cpus lint format bench docs wheel clean
+.PHONY: help demo test test-quick test-all test-generic test-cpus lint format bench docs wheel clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,8 +15,16 @@ help:  ## list these targets
 demo: $(VENV)/.demo  ## fit and certify a sparse classifier, follow its path, cross-validate, race solvers, draw
 	@$(RUN) examples/demo.py
 
-test: $(VENV)/.dev  ## run the whole test suite, doctests included
+test: $(VENV)/.dev  ## run the tests of every part, doctests included
 	@$(RUN) -m pytest -n 2
+
+test-quick: $(VENV)/.dev  ## run those that take a minute or two once their kernels are compiled
+	@$(RUN) -m pytest -n 2 -m "not slow and not campaign"
+
+test-all: $(VENV)/.dev  ## run everything: all combinations, the campaigns, other processors; an hour or more
+	@$(RUN) -m pytest -n 2 -m ""
+	@$(RUN) tests/campaigns/judge_certificates.py
+	@$(RUN) tests/machines.py
 
 test-generic: $(VENV)/.dev  ## run the tests that compare numbers with kernels for any x86-64 processor
 	@$(RUN) tests/machines.py generic

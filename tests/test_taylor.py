@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
-from condgrad import active_set, constraints, losses, rules, theory
+from condgrad import constraints, losses, rules, theory
+from condgrad.problems import active_set
 from condgrad.problems import samples as outer
 from condgrad.problems.evaluation import Wanted
 from condgrad.solvers import TUFW
