@@ -45,7 +45,7 @@ def pairwise(cases):
 
 
 def _numbered(choices):
-    """Return a whole number for each choice, equal for equal ones; those without a hash are equal to themselves only."""
+    """Return a whole number for each choice; choices without a hash are equal to themselves alone."""
     seen, numbers = {}, []
     for choice in choices:
         try:

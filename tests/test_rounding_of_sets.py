@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
-from test_constraints import METRIC, NAMES, ROWS, SETS, disc
+from tables import METRIC, ROWS, SET_NAMES, SETS, disc
 
 from condgrad.constraints import (
     Birkhoff,
@@ -436,7 +436,7 @@ NO_FORMULA = (GraphTotalVariationBall, OracleSet, LinearlyConstrained, Spectrapl
 EXACT = [pair for pair in SETS if not isinstance(pair[0], NO_FORMULA) and getattr(pair[0], "shape", None) != (1, 1)]
 EXACT += OTHERS
 with_formula = pytest.mark.parametrize(("constraint", "d"), EXACT, ids=[f"{one!r}-{d}" for one, d in EXACT])
-every_set = pytest.mark.parametrize(("constraint", "d"), SETS, ids=NAMES)
+every_set = pytest.mark.parametrize(("constraint", "d"), SETS, ids=SET_NAMES)
 
 
 def rounding_at(constraint, r):
