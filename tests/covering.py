@@ -1,4 +1,4 @@
-"""Cases in which every two choices meet, in place of all combinations.
+"""How many cases a test runs: those in which every two choices meet, in place of all combinations.
 
 Three solvers, ten losses and forty sets make 1,200 combinations, but 400 of them are enough for each loss to meet each
 set, each solver each set and each solver each loss. Most faults show where two choices meet, hardly any where only
@@ -73,3 +73,8 @@ def every_pair(names, cases, ids=None, only=lambda *case: True):
 def product_by_pairs(names, *factors, ids=None, only=lambda *case: True):
     """Parametrize a test by the product of factors, see `every_pair`."""
     return every_pair(names, itertools.product(*factors), ids, only)
+
+
+def counted(few, many):
+    """Parametrize a test by ``count``, of random cases that are all alike: few of them, and many as a campaign."""
+    return pytest.mark.parametrize("count", [few, pytest.param(many, marks=pytest.mark.campaign)])

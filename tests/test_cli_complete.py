@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import counted
 from test_cli import ROOT, answer, complaint, corrupted, run
 
 import condgrad as cg
@@ -345,22 +346,24 @@ def test_options_of_the_other_kind_of_model_are_refused(capsys, ratings, tmp_pat
     )
 
 
-def test_60_corrupted_model_files_are_refused(capsys, ratings, tmp_path):
+@counted(40, 200)
+def test_corrupted_model_files_are_refused(count, capsys, ratings, tmp_path):
     out, bad = tmp_path / "model.npz", tmp_path / "bad.npz"
     answer(capsys, "complete", ratings, *RADIUS, "--out", out)
     good, rng = out.read_bytes(), np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(count):
         bad.write_bytes(corrupted(good, rng))
         sentence = complaint(capsys, "predict", bad, ratings)
         assert "is not a model of condgrad, or it is damaged: its checksum is wrong." in sentence
 
 
-def test_60_corrupted_data_files_are_refused(capsys, entries, tmp_path):
+@counted(40, 200)
+def test_corrupted_data_files_are_refused(count, capsys, entries, tmp_path):
     rng = np.random.default_rng(1)
     cells = ["abc", "", "nan", "1e999", "1_0", "0x10", "1 2", "--1", "1,1", '"', "\x00", "inf"]
     text = lines_of(entries)
     packed = gzip.compress(text.encode())
-    for k in range(60):
+    for k in range(count):
         lines = text.splitlines()
         at = int(rng.integers(1, len(lines)))
         fields = lines[at].split(",")
@@ -380,10 +383,11 @@ def test_60_corrupted_data_files_are_refused(capsys, entries, tmp_path):
         assert sentence.startswith(f"{name}, line" if k % 3 < 2 else name), sentence
 
 
-def test_any_bytes_give_an_answer_or_a_sentence(capsys, entries, tmp_path):
+@counted(40, 200)
+def test_any_bytes_give_an_answer_or_a_sentence(count, capsys, entries, tmp_path):
     text = "\n".join(lines_of(entries, "::", None).splitlines()[:12]).encode()
     path, rng = tmp_path / "r.dat", np.random.default_rng(2)
-    for _ in range(60):
+    for _ in range(count):
         content = text
         for _ in range(int(rng.integers(1, 4))):
             content = corrupted(content, rng) if content else b"\0"

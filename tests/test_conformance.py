@@ -20,7 +20,7 @@ import condgrad as cg
 from condgrad.constraints import ConstraintSet
 from condgrad.linalg.vectors import DenseVector
 from condgrad.testing import check_solver
-from condgrad.testing.solvers import Case, certified_optimum, check_steps, tiny_data
+from condgrad.testing.solvers import Case, cases, certified_optimum, check_on, check_steps, tiny_data
 
 N, D = 12, 5
 # Sets that are tried with one loss each, in turn: their oracles differ, but not what solvers see of them.
@@ -56,7 +56,7 @@ def classes(module, is_wanted):
 
 
 def of_its_own_file(cls):
-    return cls.__module__.rsplit(".", 1)[-1] not in {"_protocol", "_stochastic", "vertices"}
+    return cls.__module__.rsplit(".", 1)[-1] not in {"_protocol", "base", "vertices"}
 
 
 LOSS_CLASSES = classes(cg.losses, of_its_own_file)
@@ -100,8 +100,8 @@ LOSSES_AND_SETS = [(loss_name, set_name) for set_name in ALL_SETS for loss_name 
 
 def all_three(solver_names, is_taken):
     """Parametrize a test by solver, loss and set; cases that a solver refuses are no places where two choices meet."""
-    cases = [(solver_name, *pair) for pair in LOSSES_AND_SETS for solver_name in solver_names]
-    return every_pair(("solver_name", "loss_name", "set_name"), cases, only=is_taken)
+    combinations = [(solver_name, *pair) for pair in LOSSES_AND_SETS for solver_name in solver_names]
+    return every_pair(("solver_name", "loss_name", "set_name"), combinations, only=is_taken)
 
 
 @functools.cache
@@ -224,7 +224,7 @@ def is_taken(solver_name, loss_name, set_name):
 
 @all_three(STEP_SOLVERS, is_taken)
 def test_step_solvers_interpreted(solver_name, loss_name, set_name):
-    """A solver may refuse a set (a method of vertices, say), but not every one of them: see the next test."""
+    """A solver may refuse a set (a method of vertices, say), but not all: see test_step_solvers_compiled."""
     case = case_of(loss_name, set_name)
     case = case._replace(constraint=Plain(case.constraint))
     if accepts_problem(solver_name, case):
@@ -241,9 +241,21 @@ def accepts_problem(solver_name, case):
     return True
 
 
-@pytest.mark.parametrize("solver_name", STEP_SOLVERS)
-def test_check_solver_on_step_solvers(solver_name):
-    check_solver(solver_named(solver_name))
+def compiled_cases():
+    """Each solver with the four problems of ``check_solver``, each a kernel of its own; two of them in every tier."""
+    for turn, solver_name in enumerate(STEP_SOLVERS):
+        first = (0, 1) if solver_name in ("sfw-away", "sfw-pairwise", "randomized") else (turn % 4, (turn + 2) % 4)
+        for k in range(4):
+            yield pytest.param(solver_name, k, marks=[] if k in first else pytest.mark.campaign)
+
+
+@pytest.mark.parametrize(("solver_name", "k"), list(compiled_cases()))
+def test_step_solvers_compiled(solver_name, k):
+    solver, case = solver_named(solver_name), cases()[k]
+    if accepts_problem(solver_name, case):
+        check_on(solver, case)
+    else:
+        assert k > 1, f"{solver_name} refuses atoms without an intercept."
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5, N, 0.5])

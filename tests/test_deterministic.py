@@ -86,10 +86,9 @@ def test_linear_solvers_reach_the_optimum(solver, loss, kind, weighted, intercep
     np.testing.assert_allclose(result.w, w_best, atol=1e-4)
 
 
-@product_by_pairs(
-    ("solver", "loss", "kind", "radius"), LINEAR, LOSSES, KINDS, [0.01, 50.0]
-)  # 50: the optimum is inside
+@product_by_pairs(("solver", "loss", "kind", "radius"), LINEAR, LOSSES, KINDS, [0.01, 50.0])
 def test_linear_solvers_at_other_radii(solver, loss, kind, radius):
+    """At a radius of 50 the optimum is inside."""
     exact, _, F_best = reference(loss, kind, radius, False, False)
     result = cg.minimize(problem_of(loss, kind, radius), LINEAR[solver](), tol=1e-10, max_epochs=20_000)
     assert result.status is cg.Status.CONVERGED

@@ -79,12 +79,6 @@ def test_every_estimator_has_a_script_in_the_readme():
     assert shown == {name for name in cg.estimators.__all__ if name.startswith(("Constrained", "MatrixCompletion"))}
 
 
-def test_readme_names_the_two_commands():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "make demo" in text
-    assert re.search(r"make test\b", text)
-
-
 @pytest.mark.parametrize("page", ["README.md", *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))])
 def test_links_lead_somewhere(page):
     path = ROOT / page
