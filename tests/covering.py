@@ -75,6 +75,19 @@ def product_by_pairs(names, *factors, ids=None, only=lambda *case: True):
     return every_pair(names, itertools.product(*factors), ids, only)
 
 
+def every_choice(names, *factors, ids=None):
+    """Parametrize a test by the product of factors; only cases in which each choice occurs once are no campaigns.
+
+    For factors that do not act on each other but make a kernel of their own together, which takes seconds to compile.
+    """
+    marked, longest = [], max(map(len, factors))
+    diagonal = {tuple(k % len(factor) for factor in factors) for k in range(longest)}
+    for places in itertools.product(*(range(len(factor)) for factor in factors)):
+        case = [factor[k] for factor, k in zip(factors, places, strict=True)]
+        marked.append(pytest.param(*case, marks=[] if places in diagonal else [pytest.mark.campaign]))
+    return pytest.mark.parametrize(names, marked, ids=ids)
+
+
 def counted(few, many):
     """Parametrize a test by ``count``, of random cases that are all alike: few of them, and many as a campaign."""
     return pytest.mark.parametrize("count", [few, pytest.param(many, marks=pytest.mark.campaign)])

@@ -315,9 +315,9 @@ def files(tmp_path):
 @pytest.mark.parametrize(
     "harm",
     [
-        lambda content: b"",
+        pytest.param(lambda content: b"", marks=pytest.mark.campaign),
         lambda content: content[: len(content) // 2],
-        lambda content: bytes(range(256)) * 20,
+        pytest.param(lambda content: bytes(range(256)) * 20, marks=pytest.mark.campaign),
         lambda content: content[:200] + bytes([content[200] ^ 1]) + content[201:],
     ],
     ids=["empty", "truncated", "random", "one bit"],

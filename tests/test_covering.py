@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from covering import pairwise, product_by_pairs
+from covering import every_choice, pairwise, product_by_pairs
 
 PRODUCTS = [(3,), (4, 1), (3, 5), (3, 3, 3), (5, 11, 40), (14, 11, 20), (2, 2, 2, 2, 2), (4, 10, 2, 2, 2)]
 
@@ -53,3 +53,9 @@ def test_the_other_cases_are_campaigns():
     assert pairs(everywhere) == {pair for pair in pairs(case.values for case in cases) if pair != (0, 1, 0, 0)}
     assert 9 <= len(everywhere) <= 13
     assert all(mark.name == "campaign" for case in cases for mark in case.marks)
+
+
+def test_every_choice_occurs_once():
+    cases = every_choice("a,b", "xyz", [1, 2]).args[1]
+    assert len(cases) == 6
+    assert [case.values for case in cases if not case.marks] == [("x", 1), ("y", 2), ("z", 1)]

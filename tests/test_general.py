@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import pytest
 from condgrad.terms import compiled_terms
+from covering import product_by_pairs
 
 import condgrad as cg
 from condgrad import constraints, losses, rules, step_sizes
@@ -242,9 +243,13 @@ def test_running_sums_are_computed_anew_from_the_points(rule, plain):
     assert run.arrays.r.along() == pytest.approx(estimate @ run.w, abs=1e-13)
 
 
-@pytest.mark.parametrize("constraint", [constraints.L1Ball(2.0), constraints.L2Ball(1.0)], ids=repr)
-@pytest.mark.parametrize("adaptive", [False, True])
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@product_by_pairs(
+    ("rule", "adaptive", "constraint"),
+    RULES,
+    [False, True],
+    [constraints.L1Ball(2.0), constraints.L2Ball(1.0)],
+    ids=str,
+)
 def test_linear_terms_give_the_run_of_problem(rule, adaptive, constraint):
     solver = TUFW(rule=rule, adaptive=adaptive)
     settings = {"max_steps": 60, "tol": 0, "max_epochs": 1e9, "random_state": 3}

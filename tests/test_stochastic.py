@@ -666,7 +666,7 @@ def larger():
     return problem, optimum
 
 
-@pytest.mark.parametrize("b", [1, 7, 2, 200, 0.01])
+@pytest.mark.parametrize("b", [1, 7, *(pytest.param(b, marks=pytest.mark.campaign) for b in (2, 200, 0.01))])
 @pytest.mark.parametrize("name", ERRORS)
 def test_batch_size_sweep(larger, name, b):
     problem, optimum = larger
@@ -817,7 +817,7 @@ def drift(name, steps, **settings):
     return run, abs(r - X.T @ run.arrays.alpha.values).max(), abs(run.arrays.r.along() - r @ run.w)
 
 
-@pytest.mark.parametrize("refresh", [100, 10**9])
+@pytest.mark.parametrize("refresh", [100, pytest.param(10**9, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", ["sfw", "saga", "lu-freund", "sfw-away", "sfw-pairwise"])
 def test_estimate_stays_the_sum_it_stands_for(monkeypatch, name, refresh):
     """After 2e6 steps, on the refresh schedule (every 5000 steps here) and without any refresh."""

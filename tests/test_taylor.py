@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from covering import product_by_pairs
+from covering import every_choice, product_by_pairs
 from tables import EXAMPLES
 
 import condgrad as cg
@@ -56,9 +56,13 @@ def brute_force_estimate(problem, points, w):
     return X.T @ (problem.samples.weight * (first + second * (now - at)))
 
 
-@pytest.mark.parametrize("loss", [losses.Logistic(), losses.SigmoidSquared()], ids=repr)  # the second has f'' < 0
-@pytest.mark.parametrize("form", ["stored", "implicit"])
-@pytest.mark.parametrize("rule", [*RULES, EveryThird()], ids=repr)
+@product_by_pairs(
+    ("rule", "form", "loss"),
+    [*RULES, EveryThird()],
+    ["stored", "implicit"],
+    [losses.Logistic(), losses.SigmoidSquared()],  # the second has f'' < 0
+    ids=str,
+)
 def test_estimate_equals_brute_force_at_every_step(rule, form, loss):
     problem = make_problem("csr", loss=loss, sample_weight=np.linspace(1.0, 2.0, N))
     run = TUFW(rule=rule, form=form).init(problem, None, 0)
@@ -161,9 +165,11 @@ def test_steps_are_as_long_as_the_papers_say():
             assert np.abs(s).sum() == pytest.approx(2.0, abs=1e-9) and np.abs(s).max() == pytest.approx(2.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
-@pytest.mark.parametrize(
-    "constraint", [constraints.L1Ball(2.0), constraints.Simplex(), constraints.L2Ball(1.0)], ids=repr
+@every_choice(
+    ("kind", "constraint"),
+    ["dense", "csr", "csc"],
+    [constraints.L1Ball(2.0), constraints.Simplex(), constraints.L2Ball(1.0)],
+    ids=str,
 )
 def test_forms_and_data_kinds_agree(kind, constraint):
     results = [
@@ -373,11 +379,13 @@ def make_large_problem(kind="csr", loss=None, constraint=None, **settings):
     return cg.Problem(X, y, loss, constraints.L1Ball(3.0) if constraint is None else constraint, **settings)
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(
-    "constraint", [constraints.L1Ball(2.0), constraints.GroupBall([0, 1, 2] * 4, 2.0), constraints.Box(-0.3, 0.5)]
+@product_by_pairs(
+    ("loss", "constraint", "intercept"),
+    [losses.Logistic(), losses.Squared()],
+    [constraints.L1Ball(2.0), constraints.GroupBall([0, 1, 2] * 4, 2.0), constraints.Box(-0.3, 0.5)],
+    [False, True],
+    ids=str,
 )
-@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Squared()], ids=repr)
 def test_corrective_on_many_samples(loss, constraint, intercept):
     problem = make_large_problem("csr", loss, constraint, intercept=intercept, sample_weight=np.linspace(1, 2, MANY))
     result = cg.minimize(problem, "corrective", tol=1e-9)
