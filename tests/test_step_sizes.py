@@ -109,6 +109,14 @@ def test_short_step_bound_holds_on_the_whole_segment(loss, form, intercept, weig
         assert gamma == pytest.approx(min(line.max_step, -line.slope / curvature), rel=1e-12)
 
 
+@pytest.mark.parametrize("form", ["C", "csr"])
+def test_curvature_of_predictions_has_the_weights_of_the_samples(form):
+    problem, point = point_of("Squared", form, weighted=True)
+    X = problem.matrix.X.toarray() if form == "csr" else problem.matrix.X
+    for line in lines(point):
+        assert line.curvature() == pytest.approx(problem.samples.weight @ (X @ line.direction()) ** 2, rel=1e-12)
+
+
 def test_curvature_of_predictions_is_the_smaller_one():
     problem, point = point_of("Logistic", "C")
     for line in lines(point):
