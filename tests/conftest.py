@@ -18,8 +18,8 @@ from hypothesis import settings
 # Tests that start a new Python would otherwise compile the bytecode of all that they import, each time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# One thread for BLAS, where nothing else is asked for: the tests run in as many processes as there are cores, and threads
-# that wait for a core that others hold make a small product a thousand times slower. Set before numpy is imported.
+# One thread for BLAS, where nothing else is asked for. The tests run in as many processes as there are cores, and a
+# thread that waits for a core which others hold can make a test ten times slower. Before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # No deadline: the first example of a test may compile a kernel.

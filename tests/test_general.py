@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import pytest
 from condgrad.terms import compiled_terms
-from covering import product_by_pairs
+from covering import every_choice, product_by_pairs
 
 import condgrad as cg
 from condgrad import constraints, losses, rules, step_sizes
@@ -209,9 +209,9 @@ def brute_force_estimate(points, w):
 CASES = [(False, constraints.L1Ball(2.0)), (True, constraints.L1Ball(2.0)), (True, constraints.L2Ball(1.0))]
 
 
-@pytest.mark.parametrize(("plain", "constraint"), CASES, ids=repr)
-@pytest.mark.parametrize("rule", RULES, ids=repr)
-def test_estimate_equals_brute_force_at_every_step(rule, constraint, plain):
+@every_choice(("rule", "case"), RULES, CASES, ids=str)
+def test_estimate_equals_brute_force_at_every_step(rule, case):
+    plain, constraint = case
     problem = general(bumps(plain), constraint)
     run = TUFW(rule=rule, adaptive=True).init(problem, None, 0)
     for t in range(30):
@@ -604,6 +604,7 @@ def test_check_terms_finds_what_is_wrong(match, terms):
         check_terms(terms, n_samples=N, n_features=D)
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the example takes long when interpreted")
 def test_example_shows_that_second_derivatives_pay(tmp_path):
     command = [sys.executable, "-W", "error", "-c", "import softmax"]  # kernels of a module can be cached
