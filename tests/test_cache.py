@@ -21,7 +21,10 @@ import pytest
 import condgrad
 from condgrad.compiled import cache, sources, store
 
-pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"),
+]
 
 MODULES = [
     found.name for found in pkgutil.walk_packages(condgrad.__path__, "condgrad.") if not found.name.endswith("__main__")

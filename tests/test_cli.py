@@ -301,6 +301,7 @@ def start_and_wait_for_checkpoint(train, out):
     return child
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGKILL")
 def test_a_killed_run_resumes_to_the_same_bits(capsys, train, tmp_path):
     whole, out = tmp_path / "whole.npz", tmp_path / "model.npz"
@@ -319,6 +320,7 @@ def test_a_killed_run_resumes_to_the_same_bits(capsys, train, tmp_path):
     assert "belongs to another problem" in other
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_writes_what_is_certified(data, train, tmp_path):
     out = tmp_path / "model.npz"

@@ -211,6 +211,7 @@ def start_and_wait_for_checkpoint(ratings, out, *options):
     return child
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGKILL")
 def test_a_killed_run_resumes_to_the_same_bits(capsys, ratings, tmp_path):
     whole, out, most = tmp_path / "whole.npz", tmp_path / "model.npz", ["--max-steps", "200"]
@@ -227,6 +228,7 @@ def test_a_killed_run_resumes_to_the_same_bits(capsys, ratings, tmp_path):
     assert "belongs to another problem" in other
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_writes_what_is_certified(entries, ratings, tmp_path):
     out = tmp_path / "model.npz"
@@ -396,6 +398,7 @@ def test_any_bytes_give_an_answer_or_a_sentence(count, capsys, entries, tmp_path
         assert code in (0, 1) or (code == 2 and err.count("\n") == 1), (content, err)
 
 
+@pytest.mark.slow
 def test_the_program_runs_as_a_process(ratings):
     command = [sys.executable, "-m", "condgrad.cli", "complete", str(ratings), "--radius", "30", "--json", "--quiet"]
     ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)

@@ -158,6 +158,7 @@ def test_evaluation_is_the_formula(loss_name, set_name):
 # Solvers of full passes ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @all_three(PASS_SOLVERS, lambda *case: True)
 def test_pass_solvers(solver_name, loss_name, set_name):
     case = case_of(loss_name, set_name)
@@ -250,6 +251,7 @@ def compiled_cases():
             yield pytest.param(solver_name, k, marks=[] if k == chosen else pytest.mark.campaign)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("solver_name", "k"), list(compiled_cases()))
 def test_step_solvers_compiled(solver_name, k):
     solver, case = solver_named(solver_name), cases()[k]

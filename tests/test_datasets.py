@@ -26,6 +26,7 @@ def as_dense(X):
     return X.toarray() if scipy.sparse.issparse(X) else X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SIMULATORS)
 def test_simulators_depend_on_the_seed_alone(kind):
     first, second, other = (SIMULATORS[kind](seed) for seed in (1, 1, 2))

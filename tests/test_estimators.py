@@ -64,6 +64,7 @@ WEIGHT = np.random.default_rng(0).uniform(0.5, 2.0, 80)
 THREE = np.argmax(C.X[:, :3] + 0.5 * np.random.default_rng(1).standard_normal((80, 3)), axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of fits take minutes when interpreted")
 @pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning")  # in data of scikit-learn's own
 @parametrize_with_checks(EACH)

@@ -47,6 +47,7 @@ def steady(text):
     return re.sub(r"\d+(\.\d+)?e-\d+", "...", text).split()
 
 
+@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize("page", PAGES)
 def test_page_runs(page, tmp_path, monkeypatch):
@@ -56,6 +57,7 @@ def test_page_runs(page, tmp_path, monkeypatch):
     run_page(page, tmp_path)
 
 
+@pytest.mark.slow
 @compiled_only
 def test_readme_shows_its_real_output(tmp_path):
     printed = run_page("README.md", tmp_path)
@@ -63,6 +65,7 @@ def test_readme_shows_its_real_output(tmp_path):
     assert steady(printed) == steady(shown)
 
 
+@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize(
     "script", blocks("README.md", "pycon"), ids=lambda script: re.findall(r"cg\.(\w+)\(", script)[0]

@@ -243,6 +243,7 @@ def test_running_sums_are_computed_anew_from_the_points(rule, plain):
     assert run.arrays.r.along() == pytest.approx(estimate @ run.w, abs=1e-13)
 
 
+@pytest.mark.slow
 @product_by_pairs(
     ("rule", "adaptive", "constraint"),
     RULES,

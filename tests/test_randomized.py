@@ -113,6 +113,7 @@ def test_recurrences_are_brute_force(interpreted, constraint, weighted, intercep
         np.testing.assert_allclose(everything.values, r, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_recurrences_stay_right_over_many_steps():
     problem = problem_of(n=40, d=60)
     *_, run = walk(problem, Randomized(sample_size=6, gradient="residuals"), 1)
@@ -143,6 +144,7 @@ def test_forms_of_data_give_the_same_run():
         np.testing.assert_allclose(other, runs[0], atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "constraint", "intercept"), [(cg.losses.Huber(0.5), "group", True), (cg.losses.Squared(), "group", False)]
 )

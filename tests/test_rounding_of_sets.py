@@ -482,6 +482,7 @@ def test_no_vertex_is_worse_than_its_rounding_says(constraint, d):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("constraint", "d"), list(search_of_set()), ids=SET_NAMES)
 def test_no_point_of_the_set_is_better_than_its_rounding_says(constraint, d):
     rng = np.random.default_rng(1)
@@ -496,6 +497,7 @@ def test_no_point_of_the_set_is_better_than_its_rounding_says(constraint, d):
         assert (values >= -rounding / scale - 1e-9 * np.abs(points).max() * np.abs(r / scale).sum()).all()
 
 
+@pytest.mark.slow
 @every_set
 def test_no_points_are_farther_apart_than_the_reach(constraint, d):
     rng = np.random.default_rng(3)
@@ -531,6 +533,7 @@ def cube_cut(scale):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scale", [1e-12, 1.0, 1e12, *(pytest.param(10.0**k, marks=pytest.mark.campaign) for k in (-9, -6, -3, 3, 6, 9))]
 )

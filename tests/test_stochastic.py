@@ -439,6 +439,7 @@ COMPILED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind", "constraint", "dtype"), COMPILED)
 def test_compiled_run_is_the_box(name, kind, constraint, dtype):
     problem, box = make(kind=kind, constraint=constraint, dtype=dtype, weighted=True)
@@ -666,6 +667,7 @@ def larger():
     return problem, optimum
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("b", [1, 7, *(pytest.param(b, marks=pytest.mark.campaign) for b in (2, 200, 0.01))])
 @pytest.mark.parametrize("name", ERRORS)
 def test_batch_size_sweep(larger, name, b):
@@ -704,6 +706,7 @@ NONCONVEX = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [cg.losses.SigmoidSquared(), cg.losses.Welsch(3.0)])
 @pytest.mark.parametrize("name", NONCONVEX)
 def test_nonconvex_losses_reach_a_stationary_point(by_hand, name, loss):
@@ -817,6 +820,7 @@ def drift(name, steps, **settings):
     return run, abs(r - X.T @ run.arrays.alpha.values).max(), abs(run.arrays.r.along() - r @ run.w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refresh", [100, pytest.param(10**9, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", ["sfw", "saga", "lu-freund", "sfw-away", "sfw-pairwise"])
 def test_estimate_stays_the_sum_it_stands_for(monkeypatch, name, refresh):

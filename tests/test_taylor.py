@@ -165,6 +165,7 @@ def test_steps_are_as_long_as_the_papers_say():
             assert np.abs(s).sum() == pytest.approx(2.0, abs=1e-9) and np.abs(s).max() == pytest.approx(2.0, abs=1e-9)
 
 
+@pytest.mark.slow
 @every_choice(
     ("kind", "constraint"),
     ["dense", "csr", "csc"],
@@ -379,6 +380,7 @@ def make_large_problem(kind="csr", loss=None, constraint=None, **settings):
     return cg.Problem(X, y, loss, constraints.L1Ball(3.0) if constraint is None else constraint, **settings)
 
 
+@pytest.mark.slow
 @product_by_pairs(
     ("loss", "constraint", "intercept"),
     [losses.Logistic(), losses.Squared()],
