@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+# Two processes; the tests of a file stay together, so that they share what they have compiled and solved.
+PYTEST := $(RUN) -m pytest -n 2 --dist loadfile
 INSTALL := $(RUN) -m pip install -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
@@ -16,13 +18,13 @@ demo: $(VENV)/.demo  ## fit and certify a sparse classifier, follow its path, cr
 	@$(RUN) examples/demo.py
 
 test: $(VENV)/.dev  ## run the tests of every part, doctests included
-	@$(RUN) -m pytest -n 2
+	@$(PYTEST)
 
 test-quick: $(VENV)/.dev  ## run those that take a minute or two once their kernels are compiled
-	@$(RUN) -m pytest -n 2 -m "not slow and not campaign"
+	@$(PYTEST) -m "not slow and not campaign"
 
 test-all: $(VENV)/.dev  ## run everything: all combinations, the campaigns, other processors; an hour or more
-	@$(RUN) -m pytest -n 2 -m ""
+	@$(PYTEST) -m ""
 	@$(RUN) tests/campaigns/judge_certificates.py
 	@$(RUN) tests/machines.py
 

@@ -278,6 +278,7 @@ def test_a_download_with_other_numbers_is_refused(cached, monkeypatch):
     assert datasets.load("duke").X.shape == (44, 7129)
 
 
+@pytest.mark.slow
 def test_the_users_folder_comes_first(cached, monkeypatch, tmp_path):
     write_duke(cached[0], monkeypatch)
     datasets.load("duke", download=True)

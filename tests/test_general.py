@@ -209,6 +209,7 @@ def brute_force_estimate(points, w):
 CASES = [(False, constraints.L1Ball(2.0)), (True, constraints.L1Ball(2.0)), (True, constraints.L2Ball(1.0))]
 
 
+@pytest.mark.slow
 @every_choice(("rule", "case"), RULES, CASES, ids=str)
 def test_estimate_equals_brute_force_at_every_step(rule, case):
     plain, constraint = case
@@ -327,6 +328,7 @@ def test_fw_with_every_step_size(step_size):
         np.testing.assert_allclose(runs[0].state.w, runs[1].state.w, rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [rules.DBD(), rules.SBD()], ids=repr)
 def test_tufw_certifies_the_optimum_of_convex_terms(rule):
     ours, theirs = linear()

@@ -290,6 +290,7 @@ def test_wrong_settings_get_a_sentence():
         cg.minimize(make_problem(intercept=True), "tufw")
 
 
+@pytest.mark.slow
 @product_by_pairs(
     ("name", "loss", "intercept"),
     ["L1Ball", "WeightedL1Ball", "Simplex", "NonnegativeL1Ball", "GroupBall", "L2Ball", "LinfBall", "Box",
