@@ -550,7 +550,12 @@ def estimate_of(run):
     return run.arrays.r.vector.vector if isinstance(run.arrays.r.vector, Scaled) else run.arrays.r.vector
 
 
-@pytest.mark.parametrize("name", NAMES)
+WITH_TREES = ["sfw", "lu-freund", "svrf", "sfw-pairwise"]  # the others' kernels with a tree are compiled in campaigns
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in WITH_TREES else pytest.mark.campaign) for name in NAMES]
+)
 def test_compiled_is_interpreted(monkeypatch, name):
     """The same text, run by numba and by Python: equal up to the order of sums."""
     problem, _ = make(kind="csr")
