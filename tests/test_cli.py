@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+from covering import counted
 
 import condgrad as cg
 from condgrad.cli import main
@@ -84,36 +85,12 @@ def answer(capsys, *command):
 
 
 def test_help_tells_the_commands_and_exit_codes(capsys):
+    commands = ["fit", "path", "cv", "complete", "predict", "theory", "solvers", "losses", "sets", "warmup", "bench"]
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    for word in (
-        "fit",
-        "path",
-        "cv",
-        "complete",
-        "predict",
-        "theory",
-        "solvers",
-        "losses",
-        "sets",
-        "warmup",
-        "bench",
-        "130  interrupted",
-    ):
+    for word in (*commands, "130  interrupted"):
         assert word in out
-    for command in (
-        "fit",
-        "path",
-        "cv",
-        "complete",
-        "predict",
-        "theory",
-        "solvers",
-        "losses",
-        "sets",
-        "warmup",
-        "bench",
-    ):
+    for command in commands:
         code, out, _ = run(capsys, command, "--help")
         assert code == 0 and "example" in out and max(map(len, out.splitlines())) <= 100
     assert run(capsys, "--version") == (0, f"condgrad {cg.__version__}\n", "")
@@ -324,6 +301,7 @@ def start_and_wait_for_checkpoint(train, out):
     return child
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGKILL")
 def test_a_killed_run_resumes_to_the_same_bits(capsys, train, tmp_path):
     whole, out = tmp_path / "whole.npz", tmp_path / "model.npz"
@@ -342,6 +320,7 @@ def test_a_killed_run_resumes_to_the_same_bits(capsys, train, tmp_path):
     assert "belongs to another problem" in other
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_writes_what_is_certified(data, train, tmp_path):
     out = tmp_path / "model.npz"
@@ -669,23 +648,25 @@ def corrupted(content, rng):
     return bytes(content)
 
 
-def test_200_corrupted_model_files_are_refused(capsys, data, train, tmp_path):
+@counted(40, 200)
+def test_corrupted_model_files_are_refused(count, capsys, data, train, tmp_path):
     out, bad = tmp_path / "model.npz", tmp_path / "bad.npz"
     answer(capsys, "fit", train, "--radius", 3, "--out", out)
     good, rng = out.read_bytes(), np.random.default_rng(0)
-    for _ in range(200):
+    for _ in range(count):
         bad.write_bytes(corrupted(good, rng))
         assert "is not a model of condgrad, or it is damaged: its checksum is wrong." in complaint(
             capsys, "predict", bad, train
         )
 
 
-def test_corrupted_checkpoints_are_refused(capsys, train, tmp_path):
+@counted(40, 200)
+def test_corrupted_checkpoints_are_refused(count, capsys, train, tmp_path):
     out, saved = tmp_path / "model.npz", tmp_path / "model.npz.checkpoint"
     options = ["--radius", 3, "--solver", "pairwise", "--tol", 0, "--max-steps", 3, "--quiet", "--out", out]
     assert run(capsys, "fit", train, *options)[0] == 1
     good, rng = saved.read_bytes(), np.random.default_rng(3)
-    for _ in range(60):
+    for _ in range(count):
         saved.write_bytes(corrupted(good, rng))
         assert "is not a checkpoint of condgrad" in complaint(capsys, "fit", train, *options, "--resume")
 
@@ -720,14 +701,15 @@ def broken_text(good, rng, separator, wrong):
     return "\n".join(lines).encode()
 
 
-def test_200_corrupted_data_files_are_refused(capsys, data, tmp_path):
+@counted(40, 200)
+def test_corrupted_data_files_are_refused(count, capsys, data, tmp_path):
     X, y = data
     X = np.where(X == 0.0, 0.5, X)  # a row without entries has no field to break
     svm, table = as_libsvm(X, y), as_csv(X, y)
     buffer = io.BytesIO()
     np.savez(buffer, X=X, y=y)
     npz, packed, rng = buffer.getvalue(), gzip.compress(svm.encode()), np.random.default_rng(1)
-    for k in range(200):
+    for k in range(count):
         kind = k % 4
         if kind == 0:
             name, content = "d.svm", broken_text(svm, rng, " ", TOKENS)
@@ -745,7 +727,8 @@ def test_200_corrupted_data_files_are_refused(capsys, data, tmp_path):
         assert sentence.startswith(f"{name}, line " if kind < 2 else name), sentence
 
 
-def test_any_bytes_give_an_answer_or_a_sentence(capsys, data, tmp_path):
+@counted(40, 200)
+def test_any_bytes_give_an_answer_or_a_sentence(count, capsys, data, tmp_path):
     X, y = data
     buffer = io.BytesIO()
     np.savez(buffer, X=X[:6], y=y[:6])
@@ -756,7 +739,7 @@ def test_any_bytes_give_an_answer_or_a_sentence(capsys, data, tmp_path):
     }
     files["d.svm.bz2"] = bz2.compress(files["d.svm"])
     rng = np.random.default_rng(2)
-    for k in range(200):
+    for k in range(count):
         name = sorted(files)[k % 4]
         path = tmp_path / name
         content = files[name]

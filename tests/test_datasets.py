@@ -26,6 +26,7 @@ def as_dense(X):
     return X.toarray() if scipy.sparse.issparse(X) else X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SIMULATORS)
 def test_simulators_depend_on_the_seed_alone(kind):
     first, second, other = (SIMULATORS[kind](seed) for seed in (1, 1, 2))
@@ -277,6 +278,7 @@ def test_a_download_with_other_numbers_is_refused(cached, monkeypatch):
     assert datasets.load("duke").X.shape == (44, 7129)
 
 
+@pytest.mark.slow
 def test_the_users_folder_comes_first(cached, monkeypatch, tmp_path):
     write_duke(cached[0], monkeypatch)
     datasets.load("duke", download=True)

@@ -23,15 +23,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import condgrad as cg
 from condgrad import datasets
 
-AS_THEY_COME = [
+EACH = [
     cg.ConstrainedClassifier(),
-    cg.ConstrainedClassifier(loss="squared-hinge", constraint="l2"),
     cg.ConstrainedClassifier(multi_class="multinomial"),
     cg.ConstrainedRegressor(),
-    cg.ConstrainedRegressor(loss="huber"),
     cg.ConstrainedLogisticRegression(),
     cg.ConstrainedLasso(),
     cg.ConstrainedElasticNet(),
+    cg.ConstrainedLogisticRegressionCV(n_radii=3),
+    cg.ConstrainedLassoCV(n_radii=3),
+]
+WITH_OTHER_PARAMETERS = [
+    cg.ConstrainedClassifier(loss="squared-hinge", constraint="l2"),
+    cg.ConstrainedRegressor(loss="huber"),
     cg.ConstrainedLogisticRegressionCV(),
     cg.ConstrainedLassoCV(),
 ]
@@ -59,10 +63,19 @@ WEIGHT = np.random.default_rng(0).uniform(0.5, 2.0, 80)
 THREE = np.argmax(C.X[:, :3] + 0.5 * np.random.default_rng(1).standard_normal((80, 3)), axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of fits take minutes when interpreted")
 @pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning")  # in data of scikit-learn's own
-@parametrize_with_checks(AS_THEY_COME)
+@parametrize_with_checks(EACH)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.campaign
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of fits take minutes when interpreted")
+@pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning")
+@parametrize_with_checks(WITH_OTHER_PARAMETERS)
+def test_scikit_learn_checks_with_other_parameters(estimator, check):
     check(estimator)
 
 

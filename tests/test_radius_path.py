@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse
+from covering import every_choice
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
@@ -20,8 +21,8 @@ def tumours():
     return np.where(np.abs(X) > 0.3, X, 0.0), np.where(y == 1, 1.0, -1.0)
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix])
+@pytest.mark.slow
+@every_choice(("kind", "fit_intercept"), [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix], [False, True])
 def test_logistic_points_are_those_of_scikit_learn(tumours, kind, fit_intercept):
     """The multiplier of a point is the penalty with the same solution."""
     X, y = tumours
