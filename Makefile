@@ -4,10 +4,12 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+# Two processes; the tests of a file stay together, so that they share what they have compiled and solved.
+PYTEST := $(RUN) -m pytest -n 2 --dist loadfile
 INSTALL := $(RUN) -m pip install -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-generic test-cpus lint format bench docs wheel clean
+.PHONY: help demo test test-quick test-all test-generic test-cpus lint format bench docs wheel clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,8 +17,16 @@ help:  ## list these targets
 demo: $(VENV)/.demo  ## fit and certify a sparse classifier, follow its path, cross-validate, race solvers, draw
 	@$(RUN) examples/demo.py
 
-test: $(VENV)/.dev  ## run the whole test suite, doctests included
-	@$(RUN) -m pytest -n 2
+test: $(VENV)/.dev  ## run the tests of every part, doctests included
+	@$(PYTEST)
+
+test-quick: $(VENV)/.dev  ## run those that take a minute or two once their kernels are compiled
+	@$(PYTEST) -m "not slow and not campaign"
+
+test-all: $(VENV)/.dev  ## run everything: all combinations, the campaigns, other processors; an hour or more
+	@$(PYTEST) -m ""
+	@$(RUN) tests/campaigns/judge_certificates.py
+	@$(RUN) tests/machines.py
 
 test-generic: $(VENV)/.dev  ## run the tests that compare numbers with kernels for any x86-64 processor
 	@$(RUN) tests/machines.py generic

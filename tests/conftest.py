@@ -6,6 +6,9 @@ any worker.
 
 Kernels: they are compiled and cached on disk as in any program, in the place that `NUMBA_CACHE_DIR` names where it is
 set. `NUMBA_DISABLE_JIT=1` runs the whole suite interpreted.
+
+Tiers: a test without a mark runs everywhere; ``slow`` ones are left out by `make test-quick`, ``campaign`` ones run in
+`make test-all` alone. tests/covering.py marks the cases of large products.
 """
 
 import os
@@ -14,6 +17,10 @@ from hypothesis import settings
 
 # Tests that start a new Python would otherwise compile the bytecode of all that they import, each time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# One thread for BLAS, where nothing else is asked for. The tests run in as many processes as there are cores, and a
+# thread that waits for a core which others hold can make a test ten times slower. Before numpy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # No deadline: the first example of a test may compile a kernel.
 settings.register_profile("condgrad", deadline=None)

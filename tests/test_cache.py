@@ -21,7 +21,10 @@ import pytest
 import condgrad
 from condgrad.compiled import cache, sources, store
 
-pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"),
+]
 
 MODULES = [
     found.name for found in pkgutil.walk_packages(condgrad.__path__, "condgrad.") if not found.name.endswith("__main__")
@@ -315,9 +318,9 @@ def files(tmp_path):
 @pytest.mark.parametrize(
     "harm",
     [
-        lambda content: b"",
-        lambda content: content[: len(content) // 2],
-        lambda content: bytes(range(256)) * 20,
+        pytest.param(lambda content: b"", marks=pytest.mark.campaign),
+        pytest.param(lambda content: content[: len(content) // 2], marks=pytest.mark.campaign),
+        pytest.param(lambda content: bytes(range(256)) * 20, marks=pytest.mark.campaign),
         lambda content: content[:200] + bytes([content[200] ^ 1]) + content[201:],
     ],
     ids=["empty", "truncated", "random", "one bit"],
@@ -331,6 +334,7 @@ def test_a_damaged_file_is_made_anew(tmp_path, run, harm):
     assert run(FIT) == ["0.5", "1"]
 
 
+@pytest.mark.campaign
 def test_a_file_of_numbers_that_mean_nothing_is_made_anew(tmp_path, run):
     """Whole, but not a kernel: as a pickle of another version might be."""
     assert run(FIT) == ["0.5", "0"]
@@ -350,6 +354,7 @@ def test_a_full_disk_means_compiling(tmp_path, run):
     assert run(FIT) == ["0.5", "0"]
 
 
+@pytest.mark.campaign
 def test_a_folder_that_cannot_be_made_means_the_next(tmp_path, run):
     """The cache folder is a file: then kernels go beside the bytecode of the package."""
     (tmp_path / "cache" / "taken").write_text("")
@@ -358,6 +363,7 @@ def test_a_folder_that_cannot_be_made_means_the_next(tmp_path, run):
     assert run(FIT, **there) == ["0.5", "1"]
 
 
+@pytest.mark.campaign
 def test_no_folder_at_all_means_compiling(tmp_path, run):
     taken = tmp_path / "cache" / "taken"
     taken.write_text("")
@@ -431,6 +437,7 @@ def test_a_kernel_of_the_wheel_is_not_used_where_the_sources_differ(tmp_path, ru
     assert run(FIT) == ["1.5", "0"]
 
 
+@pytest.mark.campaign
 @needs_baseline
 def test_a_kernel_of_the_wheel_is_not_used_on_a_lesser_processor(tmp_path, run, prebuilt):
     lesser = """
@@ -441,6 +448,7 @@ def test_a_kernel_of_the_wheel_is_not_used_on_a_lesser_processor(tmp_path, run, 
     assert run(textwrap.dedent(lesser) + textwrap.dedent(FIT)) == ["0.5", "0"]
 
 
+@pytest.mark.campaign
 @needs_baseline
 def test_a_kernel_of_the_wheel_is_not_used_where_another_processor_was_asked_for(run, prebuilt):
     assert run(FIT, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="") == ["0.5", "0"]

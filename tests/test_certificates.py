@@ -15,8 +15,9 @@ from condgrad.problems.evaluation import Evaluation, certify, vertex_rounding
 needs_long = pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
 
 
+@pytest.mark.slow
 @needs_long
-@pytest.mark.parametrize("seed", range(48))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(k, marks=pytest.mark.campaign) for k in range(10, 64))])
 def test_no_certificate_is_false(seed):
     drawn, _, wrong = judge(seed)
     assert not wrong, (drawn.description, wrong)
@@ -82,6 +83,7 @@ def test_time_stamps_take_no_more_steps_than_centred_ones(loss, solver):
     assert runs[0].objective == pytest.approx(runs[1].objective, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_predictions_of_time_stamps_use_the_intercept_of_the_columns_as_given():
     rng = np.random.default_rng(1)
     X = 1.7e9 + 1e5 * rng.standard_normal((60, 2))
@@ -124,6 +126,7 @@ def test_centred_matrices_are_the_data_less_the_shift(form, dtype):
     assert Matrix(X[:, [0]]).centred(weight).shift is None
 
 
+@pytest.mark.slow
 @needs_long
 def test_lasso_paths_are_certified_beyond_rounding():
     rng = np.random.default_rng(3)
@@ -326,6 +329,7 @@ def test_a_path_says_where_rounding_stands_in_the_way():
     assert info.status is cg.Status.ROUNDING
 
 
+@pytest.mark.slow
 def test_completion_is_certified_with_its_rounding():
     rng = np.random.default_rng(10)
     rows, columns = np.divmod(np.arange(60), 10)

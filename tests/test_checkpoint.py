@@ -26,6 +26,7 @@ def make_problem(constraint=None, loss=None, *, seed=0, intercept=False):
     return cg.Problem(X, y, cg.losses.Logistic() if loss is None else loss, constraint, intercept=intercept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(cg.solvers.REGISTERED) - {"low-rank"}))
 def test_stopping_and_going_on_changes_nothing(name, tmp_path):
     problem = make_problem()

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import importlib
 import io
 import json
 import os
@@ -14,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+from covering import counted
 
 import condgrad as cg
 from condgrad.cli import main
 from condgrad.cli.program import make_parser
-from condgrad.models.linear import class_values
 from condgrad.run.sealed_file import pack, unpack
 
 ROOT = Path(__file__).parents[1]
@@ -84,36 +85,12 @@ def answer(capsys, *command):
 
 
 def test_help_tells_the_commands_and_exit_codes(capsys):
+    commands = ["fit", "path", "cv", "complete", "predict", "theory", "solvers", "losses", "sets", "warmup", "bench"]
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    for word in (
-        "fit",
-        "path",
-        "cv",
-        "complete",
-        "predict",
-        "theory",
-        "solvers",
-        "losses",
-        "sets",
-        "warmup",
-        "bench",
-        "130  interrupted",
-    ):
+    for word in (*commands, "130  interrupted"):
         assert word in out
-    for command in (
-        "fit",
-        "path",
-        "cv",
-        "complete",
-        "predict",
-        "theory",
-        "solvers",
-        "losses",
-        "sets",
-        "warmup",
-        "bench",
-    ):
+    for command in commands:
         code, out, _ = run(capsys, command, "--help")
         assert code == 0 and "example" in out and max(map(len, out.splitlines())) <= 100
     assert run(capsys, "--version") == (0, f"condgrad {cg.__version__}\n", "")
@@ -324,6 +301,7 @@ def start_and_wait_for_checkpoint(train, out):
     return child
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGKILL")
 def test_a_killed_run_resumes_to_the_same_bits(capsys, train, tmp_path):
     whole, out = tmp_path / "whole.npz", tmp_path / "model.npz"
@@ -342,6 +320,7 @@ def test_a_killed_run_resumes_to_the_same_bits(capsys, train, tmp_path):
     assert "belongs to another problem" in other
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_writes_what_is_certified(data, train, tmp_path):
     out = tmp_path / "model.npz"
@@ -401,13 +380,13 @@ def test_path_of_another_loss_or_set(capsys, data, train):
 
 
 def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train, tmp_path):
-    from condgrad.cli.cv import _folds
+    from condgrad.paths.validation import deal_folds
 
     X, y = data
     out, plot = tmp_path / "model.npz", tmp_path / "cv.png"
     options = ["--radii", "4,0.5,1", "--folds", 4, "--tol", 1e-9]
     found, code = answer(capsys, "cv", train, *options, "--out", out, "--plot", plot)
-    fold_of = _folds(y, N, 4, 0)
+    fold_of = deal_folds(np.random.default_rng(0).permutation(N), 4, y)
     assert code == 0 and np.bincount(fold_of).tolist() == [15] * 4
     for fold in range(4):  # as many of each class as can be
         assert abs(np.sum(y[fold_of == fold] > 0) - np.sum(y > 0) / 4) < 1.0
@@ -432,7 +411,7 @@ def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train
 
 @pytest.mark.parametrize("n_solved", [2, 4])
 def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, train, tmp_path, monkeypatch, n_solved):
-    module, solved = sys.modules["condgrad.run.minimize"], []
+    module, solved = importlib.import_module("condgrad.paths.minimized"), []
     real = module.minimize
 
     def minimize(*arguments, **settings):
@@ -451,7 +430,7 @@ def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, t
 
 
 def test_the_default_grid_ends_where_the_multiplier_is_small(data):
-    from condgrad.cli._radii import radius_grid
+    from condgrad.cli.cv import radius_grid
 
     X, _ = data
     y = X @ np.r_[3.0, -2.0, np.zeros(D - 2)] + np.random.default_rng(0).standard_normal(N)
@@ -502,7 +481,7 @@ def test_listings_come_from_the_registries(capsys, command, module):
 
 
 def test_warmup_makes_the_fits_it_is_told(capsys, monkeypatch):
-    from condgrad import warmup
+    from condgrad.cli import _warm_fits as warmup
 
     _, printed, _ = run(capsys, "warmup", "--list")
     assert printed.split() == list(warmup.common_fits())
@@ -669,23 +648,25 @@ def corrupted(content, rng):
     return bytes(content)
 
 
-def test_200_corrupted_model_files_are_refused(capsys, data, train, tmp_path):
+@counted(40, 200)
+def test_corrupted_model_files_are_refused(count, capsys, data, train, tmp_path):
     out, bad = tmp_path / "model.npz", tmp_path / "bad.npz"
     answer(capsys, "fit", train, "--radius", 3, "--out", out)
     good, rng = out.read_bytes(), np.random.default_rng(0)
-    for _ in range(200):
+    for _ in range(count):
         bad.write_bytes(corrupted(good, rng))
         assert "is not a model of condgrad, or it is damaged: its checksum is wrong." in complaint(
             capsys, "predict", bad, train
         )
 
 
-def test_corrupted_checkpoints_are_refused(capsys, train, tmp_path):
+@counted(40, 200)
+def test_corrupted_checkpoints_are_refused(count, capsys, train, tmp_path):
     out, saved = tmp_path / "model.npz", tmp_path / "model.npz.checkpoint"
     options = ["--radius", 3, "--solver", "pairwise", "--tol", 0, "--max-steps", 3, "--quiet", "--out", out]
     assert run(capsys, "fit", train, *options)[0] == 1
     good, rng = saved.read_bytes(), np.random.default_rng(3)
-    for _ in range(60):
+    for _ in range(count):
         saved.write_bytes(corrupted(good, rng))
         assert "is not a checkpoint of condgrad" in complaint(capsys, "fit", train, *options, "--resume")
 
@@ -720,14 +701,15 @@ def broken_text(good, rng, separator, wrong):
     return "\n".join(lines).encode()
 
 
-def test_200_corrupted_data_files_are_refused(capsys, data, tmp_path):
+@counted(40, 200)
+def test_corrupted_data_files_are_refused(count, capsys, data, tmp_path):
     X, y = data
     X = np.where(X == 0.0, 0.5, X)  # a row without entries has no field to break
     svm, table = as_libsvm(X, y), as_csv(X, y)
     buffer = io.BytesIO()
     np.savez(buffer, X=X, y=y)
     npz, packed, rng = buffer.getvalue(), gzip.compress(svm.encode()), np.random.default_rng(1)
-    for k in range(200):
+    for k in range(count):
         kind = k % 4
         if kind == 0:
             name, content = "d.svm", broken_text(svm, rng, " ", TOKENS)
@@ -745,7 +727,8 @@ def test_200_corrupted_data_files_are_refused(capsys, data, tmp_path):
         assert sentence.startswith(f"{name}, line " if kind < 2 else name), sentence
 
 
-def test_any_bytes_give_an_answer_or_a_sentence(capsys, data, tmp_path):
+@counted(40, 200)
+def test_any_bytes_give_an_answer_or_a_sentence(count, capsys, data, tmp_path):
     X, y = data
     buffer = io.BytesIO()
     np.savez(buffer, X=X[:6], y=y[:6])
@@ -756,7 +739,7 @@ def test_any_bytes_give_an_answer_or_a_sentence(capsys, data, tmp_path):
     }
     files["d.svm.bz2"] = bz2.compress(files["d.svm"])
     rng = np.random.default_rng(2)
-    for k in range(200):
+    for k in range(count):
         name = sorted(files)[k % 4]
         path = tmp_path / name
         content = files[name]
@@ -772,7 +755,7 @@ def test_any_bytes_give_an_answer_or_a_sentence(capsys, data, tmp_path):
 
 def make_model(loss=None):
     loss = cg.losses.Huber(delta=0.7) if loss is None else loss
-    y = class_values(loss) or (1.0, 2.0)
+    y = loss.classes or (1.0, 2.0)
     problem = cg.Problem([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], y, loss, cg.constraints.L1Ball(1.0))
     return cg.Model.of(problem, cg.minimize(problem), feature_names="abc")
 
@@ -842,7 +825,7 @@ def test_what_a_model_cannot_be_is_told(tmp_path):
 
 @pytest.mark.parametrize("law", [lambda t: 1.0 / t, lambda t: np.exp(-t)])
 def test_time_left_is_extrapolated_from_the_gaps(law, monkeypatch):
-    from condgrad import progress as module
+    from condgrad.run import progress as module
 
     clock = [100.0]
     monkeypatch.setattr(module.time, "perf_counter", lambda: clock[0])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import counted
 from test_cli import ROOT, answer, complaint, corrupted, run
 
 import condgrad as cg
@@ -210,6 +211,7 @@ def start_and_wait_for_checkpoint(ratings, out, *options):
     return child
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGKILL")
 def test_a_killed_run_resumes_to_the_same_bits(capsys, ratings, tmp_path):
     whole, out, most = tmp_path / "whole.npz", tmp_path / "model.npz", ["--max-steps", "200"]
@@ -226,6 +228,7 @@ def test_a_killed_run_resumes_to_the_same_bits(capsys, ratings, tmp_path):
     assert "belongs to another problem" in other
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_writes_what_is_certified(entries, ratings, tmp_path):
     out = tmp_path / "model.npz"
@@ -245,7 +248,7 @@ def test_ctrl_c_writes_what_is_certified(entries, ratings, tmp_path):
 
 
 def test_ctrl_c_while_a_radius_is_chosen_writes_nothing(capsys, ratings, tmp_path, monkeypatch):
-    module = sys.modules["condgrad.estimators.matrix_completion"]
+    module = sys.modules["condgrad.paths.minimized"]
     real = module.minimize
     monkeypatch.setattr(
         module, "minimize", lambda *given, **how: real(*given, **how)._replace(status=cg.Status.INTERRUPTED)
@@ -345,22 +348,24 @@ def test_options_of_the_other_kind_of_model_are_refused(capsys, ratings, tmp_pat
     )
 
 
-def test_60_corrupted_model_files_are_refused(capsys, ratings, tmp_path):
+@counted(40, 200)
+def test_corrupted_model_files_are_refused(count, capsys, ratings, tmp_path):
     out, bad = tmp_path / "model.npz", tmp_path / "bad.npz"
     answer(capsys, "complete", ratings, *RADIUS, "--out", out)
     good, rng = out.read_bytes(), np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(count):
         bad.write_bytes(corrupted(good, rng))
         sentence = complaint(capsys, "predict", bad, ratings)
         assert "is not a model of condgrad, or it is damaged: its checksum is wrong." in sentence
 
 
-def test_60_corrupted_data_files_are_refused(capsys, entries, tmp_path):
+@counted(40, 200)
+def test_corrupted_data_files_are_refused(count, capsys, entries, tmp_path):
     rng = np.random.default_rng(1)
     cells = ["abc", "", "nan", "1e999", "1_0", "0x10", "1 2", "--1", "1,1", '"', "\x00", "inf"]
     text = lines_of(entries)
     packed = gzip.compress(text.encode())
-    for k in range(60):
+    for k in range(count):
         lines = text.splitlines()
         at = int(rng.integers(1, len(lines)))
         fields = lines[at].split(",")
@@ -380,10 +385,11 @@ def test_60_corrupted_data_files_are_refused(capsys, entries, tmp_path):
         assert sentence.startswith(f"{name}, line" if k % 3 < 2 else name), sentence
 
 
-def test_any_bytes_give_an_answer_or_a_sentence(capsys, entries, tmp_path):
+@counted(40, 200)
+def test_any_bytes_give_an_answer_or_a_sentence(count, capsys, entries, tmp_path):
     text = "\n".join(lines_of(entries, "::", None).splitlines()[:12]).encode()
     path, rng = tmp_path / "r.dat", np.random.default_rng(2)
-    for _ in range(60):
+    for _ in range(count):
         content = text
         for _ in range(int(rng.integers(1, 4))):
             content = corrupted(content, rng) if content else b"\0"
@@ -392,6 +398,7 @@ def test_any_bytes_give_an_answer_or_a_sentence(capsys, entries, tmp_path):
         assert code in (0, 1) or (code == 2 and err.count("\n") == 1), (content, err)
 
 
+@pytest.mark.slow
 def test_the_program_runs_as_a_process(ratings):
     command = [sys.executable, "-m", "condgrad.cli", "complete", str(ratings), "--radius", "30", "--json", "--quiet"]
     ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)

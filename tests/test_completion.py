@@ -248,6 +248,7 @@ def certified(problem, **options):
     return problem.evaluate(W)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("biases", [False, True])
 @pytest.mark.parametrize("loss", [cg.losses.Squared(), cg.losses.Huber(0.5)])
 def test_low_rank_finds_the_certified_optimum(loss, biases):
@@ -422,6 +423,7 @@ def test_steps_in_factors_are_those_on_the_dense_matrix(name, batch_size):
     np.testing.assert_allclose(b.trace.gap, a.trace.gap, rtol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STEP_SOLVERS)
 def test_steps_are_feasible_converge_and_can_be_repeated(name):
     problem = problem_of(cg.losses.Huber(0.5))

@@ -1,79 +1,28 @@
-"""Every registered loss x set x solver on tiny problems. A new one is found by itself; it needs no test of its own.
+"""Every registered loss, set and solver on tiny problems. A new one is found by itself; it needs no test of its own.
 
-Solvers of full passes run compiled over the whole product (a loss and a set are compiled once each). Solvers of single
-steps are compiled for each combination, so they run the whole product interpreted, and compiled where ``check_solver``
-takes them.
+Every solver meets every loss and every set, and every loss every set; `make test-all` runs all combinations of the
+three. Solvers of full passes run compiled (a loss and a set are compiled once each). Solvers of single steps are
+compiled for each combination, so they run interpreted here, and compiled where ``check_solver`` takes them.
 """
 
 import functools
 import inspect
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import scipy.sparse
+from covering import every_pair
+from tables import EXAMPLES, targets
 
 import condgrad as cg
 from condgrad.constraints import ConstraintSet
 from condgrad.linalg.vectors import DenseVector
 from condgrad.testing import check_solver
-from condgrad.testing.solvers import Case, certified_optimum, check_steps, tiny_data
+from condgrad.testing.solvers import Case, cases, certified_optimum, check_on, check_steps, tiny_data
 
 N, D = 12, 5
-POINTS = np.random.default_rng(3).standard_normal((8, D))
-
-# Classes that cannot be made without parameters; those that can are not listed.
-SETS = {
-    "Birkhoff": lambda: cg.constraints.Birkhoff(2),
-    "Box": lambda: cg.constraints.Box(-0.5, 0.8),
-    "ConvexHull": lambda: cg.constraints.ConvexHull(POINTS),
-    "ConvexHullOfUnion": lambda: cg.constraints.ConvexHullOfUnion(
-        [cg.constraints.L1Ball(1.0), cg.constraints.Simplex(1.5)]
-    ),
-    "Ellipsoid": lambda: cg.constraints.Ellipsoid(POINTS.T @ POINTS, center=[0.1, 0.0, 0.0, -0.1, 0.0]),
-    "Fantope": lambda: cg.constraints.Fantope(2, k=1),
-    "FlowPolytope": lambda: cg.constraints.FlowPolytope([[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]], source=0, sink=3),
-    "FusedBall": lambda: cg.constraints.FusedBall(1.5, l1_weight=0.5),
-    "GraphTotalVariationBall": lambda: cg.constraints.GraphTotalVariationBall(
-        [[0, 1], [1, 2], [2, 0], [2, 3], [3, 4]], radius=1.0, bound=0.7
-    ),
-    "GroupBall": lambda: cg.constraints.GroupBall(groups=[0, 1, 0, 2, 1], radius=1.0),
-    "Hypersimplex": lambda: cg.constraints.Hypersimplex(k=2, radius=0.7),
-    "IsotonicBox": lambda: cg.constraints.IsotonicBox(-0.5, 0.8),
-    "KSparsePolytope": lambda: cg.constraints.KSparsePolytope(k=2, radius=0.7),
-    "KSupportBall": lambda: cg.constraints.KSupportBall(k=2, radius=0.9),
-    "Knapsack": lambda: cg.constraints.Knapsack(prices=[1.0, 2.0, 0.5, 1.0, 3.0], budget=1.5, upper=0.6),
-    "L1Ball": lambda: cg.constraints.L1Ball(1.5),
-    "L2Ball": lambda: cg.constraints.L2Ball(0.9),
-    "LatentGroupBall": lambda: cg.constraints.LatentGroupBall([[0, 1, 2], [2, 3], [3, 4, 0]], radius=1.0),
-    "LinearImage": lambda: cg.constraints.LinearImage(POINTS[:5], cg.constraints.L1Ball(0.5)),
-    "LinearlyConstrained": lambda: cg.constraints.LinearlyConstrained(
-        cg.constraints.L1Ball(1.5), A_eq=np.ones((1, D)), b_eq=[0.0]
-    ),
-    "LinfBall": lambda: cg.constraints.LinfBall(0.4),
-    "LpBall": lambda: cg.constraints.LpBall(p=1.5, radius=1.2),
-    "MatroidBasePolytope": lambda: cg.constraints.MatroidBasePolytope(
-        D, cg.constraints.partition_matroid([0, 0, 1, 1, 1], capacities=[1, 2])
-    ),
-    "MinkowskiSum": lambda: cg.constraints.MinkowskiSum([cg.constraints.L1Ball(0.5), cg.constraints.LinfBall(0.2)]),
-    "NonnegativeL1Ball": lambda: cg.constraints.NonnegativeL1Ball(1.5),
-    "NuclearBall": lambda: cg.constraints.NuclearBall(1.0, shape=(3, 2)),
-    "OracleSet": lambda: cg.constraints.OracleSet(lambda r: np.where(r > 0, -0.3, 0.6), is_polytope=True),
-    "OrderedWeightedL1Ball": lambda: cg.constraints.OrderedWeightedL1Ball(1.5, weights=[2.0, 1.5, 1.0, 0.5, 0.2]),
-    "Permutahedron": lambda: cg.constraints.Permutahedron([-1.0, -0.3, 0.0, 0.4, 1.0]),
-    "PSDTraceBall": lambda: cg.constraints.PSDTraceBall(2, trace=0.8),
-    "Polytope": lambda: cg.constraints.Polytope(A_ub=np.ones((1, D)), b_ub=[1.0], bounds=(-0.3, 0.9)),
-    "Product": lambda: cg.constraints.Product([cg.constraints.L1Ball(1.0), cg.constraints.Box(0.0, 0.5)], sizes=[3, 2]),
-    "Scale": lambda: cg.constraints.Scale(cg.constraints.Simplex(), -1.5),
-    "Shift": lambda: cg.constraints.Shift(cg.constraints.L1Ball(1.0), offset=[0.2, 0.0, -0.3, 0.0, 0.0]),
-    "SpanningTreePolytope": lambda: cg.constraints.SpanningTreePolytope([[0, 1], [1, 2], [2, 0], [2, 3], [3, 0]]),
-    "SparseGroupBall": lambda: cg.constraints.SparseGroupBall([0, 1, 0, 2, 1], radius=1.5, l1_weight=0.5),
-    "Spectraplex": lambda: cg.constraints.Spectraplex(2),
-    "TotalVariationBall": lambda: cg.constraints.TotalVariationBall(1.0, bound=0.7),
-    "WeightedL1Ball": lambda: cg.constraints.WeightedL1Ball(1.0, weights=[0.5, 1.0, 2.0, 1.0, 0.7]),
-    "WeightedNuclearBall": lambda: cg.constraints.WeightedNuclearBall(0.8, [1.0, 0.5, 0.3], [1.0, 0.6]),
-}
 # Sets that are tried with one loss each, in turn: their oracles differ, but not what solvers see of them.
 ONE_LOSS = {
     "Birkhoff",
@@ -99,8 +48,6 @@ ONE_LOSS = {
     "Spectraplex",
     "TotalVariationBall",
 }
-LOSSES: dict[str, Any] = {}  # every loss has defaults
-SOLVERS: dict[str, Any] = {}  # every solver has defaults
 
 
 def classes(module, is_wanted):
@@ -109,35 +56,17 @@ def classes(module, is_wanted):
 
 
 def of_its_own_file(cls):
-    return cls.__module__.rsplit(".", 1)[-1] not in {"_protocol", "_stochastic", "vertices"}
+    return cls.__module__.rsplit(".", 1)[-1] not in {"_protocol", "base", "vertices"}
 
 
-SET_CLASSES = classes(cg.constraints, lambda cls: issubclass(cls, ConstraintSet) and of_its_own_file(cls))
 LOSS_CLASSES = classes(cg.losses, of_its_own_file)
 # Those for matrices in factors have tests of their own.
 SOLVER_CLASSES = {k: cls for k, cls in cg.solvers.REGISTERED.items() if not getattr(cls, "needs_factors", False)}
 
 
-def made(name, table, cls):
-    """Make an object of a class that may need parameters; None where nobody has said which."""
-    if name in table:
-        return table[name]()
-    try:
-        return cls()
-    except TypeError:
-        return None
-
-
-@pytest.mark.parametrize(
-    ("family", "table", "known"),
-    [("SETS", SETS, SET_CLASSES), ("LOSSES", LOSSES, LOSS_CLASSES), ("SOLVERS", SOLVERS, SOLVER_CLASSES)],
-    ids=["sets", "losses", "solvers"],
-)
-def test_every_class_can_be_made(family, table, known):
-    missing = [name for name, cls in known.items() if made(name, table, cls) is None]
-    assert not missing, f"{missing} cannot be made without parameters: add a line to {family} at the top of this file."
-    left_over = set(table) - set(known)
-    assert not left_over, f"{family} at the top of this file names {left_over}, which do not exist."
+def test_losses_and_solvers_have_defaults():
+    for cls in (*LOSS_CLASSES.values(), *SOLVER_CLASSES.values()):
+        cls()
 
 
 def test_solver_classes_are_registered():
@@ -145,25 +74,20 @@ def test_solver_classes_are_registered():
     assert exported == set(cg.solvers.REGISTERED.values())
 
 
-def names(known, table, keep=lambda obj: True):
-    objects = {name: made(name, table, cls) for name, cls in known.items()}
-    return sorted(name for name, obj in objects.items() if obj is not None and keep(obj))
-
-
 def set_named(name):
-    return made(name, SETS, SET_CLASSES[name])
+    return EXAMPLES[name][0]
 
 
 def solver_named(name):
-    return made(name, SOLVERS, SOLVER_CLASSES[name])
+    return SOLVER_CLASSES[name]()
 
 
 # WeightedNuclearBall is an image of NuclearBall, and test_completion.py solves problems over it: here, without a
 # projection, a certified optimum would take a minute.
-ALL_SETS = [name for name in names(SET_CLASSES, SETS) if name != "WeightedNuclearBall"]
-ALL_LOSSES = names(LOSS_CLASSES, LOSSES)
-PASS_SOLVERS = names(SOLVER_CLASSES, SOLVERS, lambda solver: isinstance(solver, cg.solvers.FullPassSolver))
-STEP_SOLVERS = names(SOLVER_CLASSES, SOLVERS, lambda solver: not isinstance(solver, cg.solvers.FullPassSolver))
+ALL_SETS = sorted(set(EXAMPLES) - {"WeightedNuclearBall"})
+ALL_LOSSES = sorted(LOSS_CLASSES)
+PASS_SOLVERS = sorted(name for name, cls in SOLVER_CLASSES.items() if issubclass(cls, cg.solvers.FullPassSolver))
+STEP_SOLVERS = sorted(set(SOLVER_CLASSES) - set(PASS_SOLVERS))
 
 
 def losses_of(set_name):
@@ -174,25 +98,23 @@ def losses_of(set_name):
 LOSSES_AND_SETS = [(loss_name, set_name) for set_name in ALL_SETS for loss_name in losses_of(set_name)]
 
 
+def all_three(solver_names, is_taken):
+    """Parametrize a test by solver, loss and set; cases that a solver refuses are no places where two choices meet."""
+    combinations = [(solver_name, *pair) for pair in LOSSES_AND_SETS for solver_name in solver_names]
+    return every_pair(("solver_name", "loss_name", "set_name"), combinations, only=is_taken)
+
+
 @functools.cache
 def case_of(loss_name, set_name):
     """A problem for a loss and a set; the form of the data, weights and an intercept take turns."""
-    loss = made(loss_name, LOSSES, LOSS_CLASSES[loss_name])
+    loss = LOSS_CLASSES[loss_name]()
     turn = ALL_LOSSES.index(loss_name) + ALL_SETS.index(set_name)
-    constraint = set_named(set_name)
-    X, p, weight = tiny_data(1, N, constraint.n_features or D)
-    y = next(y for y in (p, np.sign(p), (p > 0) * 1.0, np.round(abs(p))) if accepts(loss, y))
+    constraint, d = EXAMPLES[set_name]
+    X, p, weight = tiny_data(1, N, d)
+    y = targets(loss, p)
     form = [np.asarray, scipy.sparse.csr_matrix, np.asfortranarray, scipy.sparse.csc_matrix][turn % 4]
     intercept = turn % 3 == 0 and accepts_intercept(loss, y)
     return Case(form(X), y, loss, constraint, weight if turn % 2 else None, intercept)
-
-
-def accepts(loss, y):
-    try:
-        loss.check_targets(y)
-    except ValueError:
-        return False
-    return True
 
 
 def accepts_intercept(loss, y):
@@ -236,8 +158,8 @@ def test_evaluation_is_the_formula(loss_name, set_name):
 # Solvers of full passes ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("loss_name", "set_name"), LOSSES_AND_SETS)
-@pytest.mark.parametrize("solver_name", PASS_SOLVERS)
+@pytest.mark.slow
+@all_three(PASS_SOLVERS, lambda *case: True)
 def test_pass_solvers(solver_name, loss_name, set_name):
     case = case_of(loss_name, set_name)
     low, high = optimum_of(loss_name, set_name)
@@ -290,15 +212,24 @@ for _name, _value in vars(ConstraintSet).items():
         setattr(Plain, _name, _delegate(_name))
 
 
-@pytest.mark.parametrize("set_name", ALL_SETS)
-@pytest.mark.parametrize("solver_name", STEP_SOLVERS)
-def test_step_solvers_interpreted(solver_name, set_name):
-    """A solver may refuse a set (a method of vertices, say), but not every one of them: see the next test."""
-    for loss_name in losses_of(set_name):
-        case = case_of(loss_name, set_name)
-        case = case._replace(constraint=Plain(case.constraint))
-        if accepts_problem(solver_name, case):
-            check_steps(solver_named(solver_name), case, *optimum_of(loss_name, set_name), max_steps=6)
+def is_taken(solver_name, loss_name, set_name):
+    """Whether a solver is known to take a case: some need single-feature atoms, or no intercept."""
+    case = case_of(loss_name, set_name)
+    return {
+        "tufw": not case.intercept,
+        "sfw-away": case.constraint.vertex is cg.constraints.Atom,
+        "sfw-pairwise": case.constraint.vertex is cg.constraints.Atom,
+        "randomized": case.constraint.blocks(case.X.shape[1]) is not None,
+    }.get(solver_name, True)
+
+
+@all_three(STEP_SOLVERS, is_taken)
+def test_step_solvers_interpreted(solver_name, loss_name, set_name):
+    """A solver may refuse a set (a method of vertices, say), but not all: see test_step_solvers_compiled."""
+    case = case_of(loss_name, set_name)
+    case = case._replace(constraint=Plain(case.constraint))
+    if accepts_problem(solver_name, case):
+        check_steps(solver_named(solver_name), case, *optimum_of(loss_name, set_name), max_steps=6)
 
 
 def accepts_problem(solver_name, case):
@@ -311,9 +242,23 @@ def accepts_problem(solver_name, case):
     return True
 
 
-@pytest.mark.parametrize("solver_name", STEP_SOLVERS)
-def test_check_solver_on_step_solvers(solver_name):
-    check_solver(solver_named(solver_name))
+def compiled_cases():
+    """Each solver with the four problems of ``check_solver``, each a kernel of its own; one of them is no campaign."""
+    for turn, solver_name in enumerate(STEP_SOLVERS):
+        needs_atoms_or_no_intercept = solver_name in ("sfw-away", "sfw-pairwise", "randomized", "tufw")
+        chosen = turn % (2 if needs_atoms_or_no_intercept else 4)
+        for k in range(4):
+            yield pytest.param(solver_name, k, marks=[] if k == chosen else pytest.mark.campaign)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("solver_name", "k"), list(compiled_cases()))
+def test_step_solvers_compiled(solver_name, k):
+    solver, case = solver_named(solver_name), cases()[k]
+    if accepts_problem(solver_name, case):
+        check_on(solver, case)
+    else:
+        assert k > 1, f"{solver_name} refuses atoms without an intercept."
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5, N, 0.5])

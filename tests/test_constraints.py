@@ -11,6 +11,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from tables import GRAPH, SET_NAMES, SETS, disc
 
 from condgrad import constraints
 from condgrad.compiled import is_compiled
@@ -72,123 +73,7 @@ from condgrad.constraints._selection import smallest, sorted_places
 from condgrad.linalg.vectors import DenseVector
 from condgrad.testing import check_constraint_set
 
-ATOMS = np.random.default_rng(0).standard_normal((8, 4))
-ROWS = np.random.default_rng(1).standard_normal((9, 4))
-METRIC = ROWS.T @ ROWS
-DAG = [[0, 1], [0, 2], [1, 2], [1, 3], [2, 3], [2, 4], [3, 4], [0, 4]]
-GRAPH = [[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 2]]
-
-
-def disc(r):
-    size = np.abs(r).max() or 1.0
-    return -(r / size) / max(np.linalg.norm(r / size), 1e-300)
-
-
-# Sets and the dimension to check them in.
-SETS = [
-    (L1Ball(2.0), 5),
-    (L1Ball(2.0), 1),
-    (WeightedL1Ball(2.0, [1.0, 2.0, 3.0, 0.1, 5.0]), 5),
-    (WeightedL1Ball(1.0, [1e12, 2e12]), 2),
-    (NonnegativeL1Ball(3.0), 5),
-    (NonnegativeL1Ball(3.0), 1),
-    (Simplex(), 5),
-    (Simplex(2.0), 1),
-    (L2Ball(3.0), 5),
-    (L2Ball(1e-6), 1),
-    (LinfBall(2.0), 4),
-    (Box(-1.0, 1.5), 4),
-    (Box(-1, [1, 2, 3]), 3),
-    (Box([1.0], [1.0]), 1),
-    (LpBall(1.01, 2.0), 5),
-    (LpBall(3.0, 2.0), 5),
-    (LpBall(500.0, 2.0), 5),
-    (KSparsePolytope(2, 1.5), 5),
-    (KSparsePolytope(5, 1.5), 5),
-    (KSparsePolytope(1, 1.0), 1),
-    (Knapsack([1.0, 2.0, 0.5, 4.0], budget=3.0, upper=[1.0, 2.0, 2.0, 5.0]), 4),
-    (Knapsack([1.0, 2.0, 4.0], budget=3.0), 3),
-    (Knapsack([1e3], budget=2.0, upper=1e-9), 1),
-    (Hypersimplex(2), 5),
-    (Hypersimplex(5, 2.0), 5),
-    (GroupBall([7, -1, 7, -1, 3], 2.0), 5),
-    (GroupBall([0], 2.0), 1),
-    (ConvexHull(ATOMS), 4),
-    (ConvexHull([[1.0, 2.0]]), 2),
-    (Polytope(np.vstack([ROWS, -ROWS]), np.ones(18)), 4),
-    (Polytope(scipy.sparse.csr_matrix([[1.0, 1.0, 1.0]]), [2.0], [[1, -1, 0]], [0.5], bounds=(0, None)), 3),
-    (Product([Simplex(), L1Ball(2.0), L2Ball(1.0)], [2, 3, 2]), 7),
-    (Product([Simplex(), KSparsePolytope(2, 1.0)], [2, 3]), 5),
-    (Scale(L1Ball(2.0), 3.0), 4),
-    (Scale(WeightedL1Ball(2.0, [1.0, 2.0, 3.0]), -3.0), 3),
-    (Scale(Simplex(2.0), -3.0), 4),
-    (Scale(GroupBall([0, 1, 0], 2.0), -2.0), 3),
-    (Scale(Polytope(A_eq=[[1, 1, 1]], b_eq=[2], bounds=(0, 1)), -1.0), 3),
-    (Shift(Simplex(2.0), [1.0, 2.0, 3.0]), 3),
-    (Shift(Scale(Box(0.0, 1.0), -2.0), [1.0, 2.0, 3.0]), 3),
-    (Shift(Product([Simplex(), L1Ball(2.0)], [2, 2]), [1.0, 2.0, 3.0, 4.0]), 4),
-    (OrderedWeightedL1Ball(2.0, [3.0, 2.0, 1.0, 0.5, 0.0]), 5),
-    (OrderedWeightedL1Ball(2.0, [1.0]), 1),
-    (KSupportBall(2, 1.5), 5),
-    (KSupportBall(5, 1.5), 5),
-    (KSupportBall(1, 1.5), 4),
-    (SparseGroupBall([7, -1, 7, -1, 3], 2.0, 0.5), 5),
-    (SparseGroupBall([0], 2.0), 1),
-    (LatentGroupBall([[0, 1, 2], [2, 3], [3, 4, 0]], 2.0), 5),
-    (FusedBall(2.0, 0.5), 5),
-    (FusedBall(2.0, 5.0), 4),
-    (FusedBall(2.0), 1),
-    (TotalVariationBall(1.0, 2.0), 5),
-    (TotalVariationBall(9.0, 2.0), 5),
-    (TotalVariationBall(9.0, 2.0), 1),
-    (GraphTotalVariationBall(GRAPH, 1.5, 1.0), 5),
-    (GraphTotalVariationBall(GRAPH, 1.5, 1.0, [1, 2, 3, 1, 2, 3]), 5),
-    (IsotonicBox(-1.0, 2.0), 4),
-    (IsotonicBox(1.0, 1.0), 3),
-    (Ellipsoid(METRIC, [1, 2, 3, 4]), 4),
-    (Ellipsoid([[4.0]]), 1),
-    (Permutahedron([3.0, 1.0, 1.0, 7.0]), 4),
-    (Permutahedron([3.0]), 1),
-    (NuclearBall(2.0, shape=(2, 3)), 6),
-    (NuclearBall(2.0, shape=(1, 1)), 1),
-    (WeightedNuclearBall(2.0, [1.0, 0.5], [0.2, 1.0, 3.0]), 6),
-    (WeightedNuclearBall(2.0, [1.0, 0.0], [0.2, 1.0]), 4),
-    (Spectraplex(3), 9),
-    (Spectraplex(1, trace=2.0), 1),
-    (PSDTraceBall(3, trace=2.0), 9),
-    (PSDTraceBall(1), 1),
-    (Fantope(3, k=2), 9),
-    (Fantope(2, k=2), 4),
-    (Birkhoff(3), 9),
-    (Birkhoff(1), 1),
-    (FlowPolytope(DAG, 0, 4), 8),
-    (FlowPolytope([[0, 1]], 0, 1), 1),
-    (SpanningTreePolytope(GRAPH), 6),
-    (MatroidBasePolytope(5, uniform_matroid(2)), 5),
-    (MatroidBasePolytope(5, partition_matroid([0, 0, 1, 1, 1], [1, 2])), 5),
-    (LinearlyConstrained(L1Ball(2.0), ROWS[:2], [0.3, 0.2], np.ones((1, 4)), [0.0]), 4),
-    (LinearlyConstrained(WeightedL1Ball(1.0, [1, 2, 3, 4]), scipy.sparse.csr_array(ROWS[:2]), [0.1, 0.1]), 4),
-    (LinearlyConstrained(KSparsePolytope(2, 1.0), bounds=[(0.1, 1), (None, -0.1), (None, None), (0, 0)]), 4),
-    (LinearlyConstrained(NonnegativeL1Ball(2.0), ROWS[:2], [0.3, 0.2], bounds=(None, 1)), 4),
-    (LinearlyConstrained(Simplex(2.0), ROWS[:1], [0.3]), 4),
-    (LinearlyConstrained(Hypersimplex(2), ROWS[:1], [0.3]), 4),
-    (LinearlyConstrained(Box(-1.0, 1.0), ROWS[:2], [0.3, 0.2]), 4),
-    (LinearlyConstrained(LinfBall(1.0), bounds=[(0, None)] * 3), 3),
-    (LinearlyConstrained(Polytope(ROWS[:2], [0.1, 0.1], bounds=(-1, 2)), -ROWS[:2], [0.3, 0.3]), 4),
-    (MinkowskiSum([L1Ball(1.0), LinfBall(0.5)]), 3),
-    (MinkowskiSum([Simplex(), KSparsePolytope(2, 1.0)]), 3),
-    (MinkowskiSum([L2Ball(1.0), Box(0, [1, 2, 3])]), 3),
-    (ConvexHullOfUnion([L1Ball(2.0), LinfBall(0.8)]), 4),
-    (ConvexHullOfUnion([L1Ball(1.0), Simplex(2.0)]), 4),
-    (ConvexHullOfUnion([L2Ball(1.0), Simplex(2.0)]), 3),
-    (LinearImage(ROWS[:4, :3], L1Ball(1.0)), 4),
-    (LinearImage(scipy.sparse.csr_array(ROWS[:3]), Simplex()), 3),
-    (LinearImage(np.eye(3), L2Ball(1.0)), 3),
-    (OracleSet(disc), 4),
-    (OracleSet(lambda r: np.where(r > 0, -1, 1), is_polytope=True, n_features=3), 3),
-]
-NAMES = [f"{constraint!r}-{d}" for constraint, d in SETS]
-each_set = pytest.mark.parametrize(("constraint", "d"), SETS, ids=NAMES)
+each_set = pytest.mark.parametrize(("constraint", "d"), SETS, ids=SET_NAMES)
 
 
 @each_set
@@ -199,7 +84,8 @@ def test_the_set_keeps_its_promises(constraint, d):
 def test_every_set_is_in_the_table():
     no_sets = {ConstraintSet, Atom, SparseVertex, DenseVertex}
     classes = {value for value in map(constraints.__dict__.get, constraints.__all__) if inspect.isclass(value)}
-    assert classes - no_sets == {type(constraint) for constraint, _ in SETS}
+    missing = {cls.__name__ for cls in classes - no_sets - {type(constraint) for constraint, _ in SETS}}
+    assert not missing, f"give an example of {missing} in SETS of tests/tables.py."
     assert constraints.__all__ == sorted(constraints.__all__)
 
 
@@ -614,7 +500,7 @@ WRONG = {
     "columns of the map": (lambda: LinearImage([[1.0]], Box(0, [1, 1])), ValueError, "length 2"),
     "nan in a map": (lambda: LinearImage(scipy.sparse.csr_array([[np.nan]]), Simplex()), ValueError, "finite"),
     "name": (lambda: by_name("simplx"), ValueError, "Did you mean 'simplex'"),
-    "number as name": (lambda: by_name(3), ValueError, "no constraint set is called 3; there are l1, "),
+    "number as name": (lambda: by_name(3), ValueError, "there is no constraint set named 3; known: birkhoff, "),
 }
 
 

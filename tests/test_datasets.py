@@ -26,6 +26,7 @@ def as_dense(X):
     return X.toarray() if scipy.sparse.issparse(X) else X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SIMULATORS)
 def test_simulators_depend_on_the_seed_alone(kind):
     first, second, other = (SIMULATORS[kind](seed) for seed in (1, 1, 2))
@@ -76,7 +77,7 @@ def test_sparse_rows_are_short_and_of_unit_length():
         ({"n_informative": True}, "n_informative must be an integer of at least 1; got True."),
         ({"correlation": 1.0}, "correlation must be a number in [0, 1); got 1.0."),
         ({"noise": -1.0}, "noise must be a number of at least 0; got -1.0."),
-        ({"random_state": "x"}, "random_state must be an integer, a numpy Generator or None; got 'x'."),
+        ({"random_state": "x"}, "random_state must be a non-negative integer, a numpy Generator or None; got 'x'."),
     ],
 )
 def test_wrong_settings_are_named(wrong, sentence):
@@ -277,6 +278,7 @@ def test_a_download_with_other_numbers_is_refused(cached, monkeypatch):
     assert datasets.load("duke").X.shape == (44, 7129)
 
 
+@pytest.mark.slow
 def test_the_users_folder_comes_first(cached, monkeypatch, tmp_path):
     write_duke(cached[0], monkeypatch)
     datasets.load("duke", download=True)

@@ -10,7 +10,10 @@ import numba
 import pytest
 
 pytest.importorskip("matplotlib")
-pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the demonstration takes minutes when interpreted")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the demonstration takes minutes when interpreted"),
+]
 
 ROOT = Path(__file__).parents[1]
 

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 import references
-import scipy.sparse
 from condgrad.step_sizes import Backtracking, OpenLoop, ShortStep
+from covering import every_pair, product_by_pairs
+from tables import BY_RADIUS, FORMS, VERTICES
+from tables import TWO_LOSSES as LOSSES
 
 import condgrad as cg
 from condgrad.problems.segment import towards
@@ -20,30 +22,8 @@ LINEAR = {
     "bpcg": BlendedPairwise,
     "bpcg-eager": lambda step_size=None: BlendedPairwise(step_size, lazy=False),
 }
-LOSSES = {"Squared": cg.losses.Squared(), "Logistic": cg.losses.Logistic()}
-SETS = {
-    "l1": (cg.constraints.L1Ball, references.l1_vertices),
-    "simplex": (cg.constraints.Simplex, references.simplex_vertices),
-}
+KINDS = ("l1", "simplex")
 EVERY_STEP = 1e-9  # a record after each step
-
-FORMS = {
-    "C": np.ascontiguousarray,
-    "F": np.asfortranarray,
-    "C-float32": lambda X: np.ascontiguousarray(X, dtype=np.float32),
-    "F-float32": lambda X: np.asfortranarray(X, dtype=np.float32),
-    "csr": scipy.sparse.csr_matrix,
-    "csc": scipy.sparse.csc_matrix,
-    "csr-float32": lambda X: scipy.sparse.csr_matrix(X.astype(np.float32)),
-    "csc-float32": lambda X: scipy.sparse.csc_matrix(X.astype(np.float32)),
-    "csr-int64": lambda X: with_long_indices(scipy.sparse.csr_array(X)),
-    "csc-int64": lambda X: with_long_indices(scipy.sparse.csc_array(X)),
-}
-
-
-def with_long_indices(X):
-    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    return X
 
 
 @functools.cache
@@ -64,7 +44,7 @@ def data(loss, seed=0, n=24, d=6):
 def reference(loss, kind, radius, weighted, intercept):
     X, y, weight = data(loss)
     found = references.Reference(
-        X, y, loss, SETS[kind][1](X.shape[1], radius), weight=weight if weighted else None, intercept=intercept
+        X, y, loss, VERTICES[kind](X.shape[1], radius), weight=weight if weighted else None, intercept=intercept
     )
     return found, *found.optimum()
 
@@ -72,19 +52,23 @@ def reference(loss, kind, radius, weighted, intercept):
 def problem_of(loss, kind, radius, weighted=False, intercept=False, form="C"):
     X, y, weight = data(loss)
     return cg.Problem(
-        FORMS[form](X), y, LOSSES[loss], SETS[kind][0](radius),
+        FORMS[form](X), y, LOSSES[loss], BY_RADIUS[kind](radius),
         sample_weight=weight if weighted else None, intercept=intercept,
     )  # fmt: skip
 
 
-CASES = list(itertools.product(LOSSES, SETS, (False, True), (False, True)))
+CASES = list(itertools.product(LOSSES, KINDS, (False, True), (False, True)))
 
 
-@pytest.mark.parametrize(
-    ("solver", "form"),
-    [(solver, form) for solver in LINEAR for form in (FORMS if solver in ("pairwise", "bpcg") else ("C", "csr"))],
+@every_pair(
+    ("solver", "form", "loss", "kind", "weighted", "intercept"),
+    [
+        (solver, form, *case)
+        for solver in LINEAR
+        for form in (FORMS if solver in ("pairwise", "bpcg") else ("C", "csr"))
+        for case in CASES
+    ],
 )
-@pytest.mark.parametrize(("loss", "kind", "weighted", "intercept"), CASES)
 def test_linear_solvers_reach_the_optimum(solver, loss, kind, weighted, intercept, form):
     radius = 2.0
     exact, w_best, F_best = reference(loss, kind, radius, weighted, intercept)
@@ -102,10 +86,9 @@ def test_linear_solvers_reach_the_optimum(solver, loss, kind, weighted, intercep
     np.testing.assert_allclose(result.w, w_best, atol=1e-4)
 
 
-@pytest.mark.parametrize("radius", [0.01, 50.0], ids=["small", "optimum inside"])
-@pytest.mark.parametrize(("loss", "kind"), list(itertools.product(LOSSES, SETS)))
-@pytest.mark.parametrize("solver", LINEAR)
+@product_by_pairs(("solver", "loss", "kind", "radius"), LINEAR, LOSSES, KINDS, [0.01, 50.0])
 def test_linear_solvers_at_other_radii(solver, loss, kind, radius):
+    """At a radius of 50 the optimum is inside."""
     exact, _, F_best = reference(loss, kind, radius, False, False)
     result = cg.minimize(problem_of(loss, kind, radius), LINEAR[solver](), tol=1e-10, max_epochs=20_000)
     assert result.status is cg.Status.CONVERGED
@@ -113,9 +96,14 @@ def test_linear_solvers_at_other_radii(solver, loss, kind, radius):
     assert exact.is_feasible(result.w)
 
 
-@pytest.mark.parametrize("step_size", [ShortStep(), ShortStep("lipschitz"), Backtracking()], ids=repr)
-@pytest.mark.parametrize(("loss", "kind"), list(itertools.product(LOSSES, SETS)))
-@pytest.mark.parametrize("solver", LINEAR)
+@product_by_pairs(
+    ("solver", "loss", "kind", "step_size"),
+    LINEAR,
+    LOSSES,
+    KINDS,
+    [ShortStep(), ShortStep("lipschitz"), Backtracking()],
+    ids=str,
+)
 def test_linear_solvers_with_other_steps(solver, loss, kind, step_size):
     exact, _, F_best = reference(loss, kind, 2.0, True, False)
     problem = problem_of(loss, kind, 2.0, weighted=True, form="csr")
@@ -145,7 +133,7 @@ def test_open_loop_keeps_the_bound(loss, kind, weighted, intercept):
 
 
 @pytest.mark.parametrize("form", ["C", "csr"])
-@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_open_loop_is_the_textbook_loop(kind, form):
     """Twenty steps written out, with gamma_t = 2 / (t + 2) for t = 0, 1, ..."""
     exact, _, _ = reference("Logistic", kind, 2.0, True, False)
@@ -165,10 +153,16 @@ def test_open_loop_is_the_textbook_loop(kind, form):
 ALL = {"fw": FrankWolfe, **LINEAR}
 
 
-@pytest.mark.parametrize(("form", "intercept"), [("csc", False), ("F", True)])
-@pytest.mark.parametrize("step_size", [None, ShortStep(), ShortStep("lipschitz"), Backtracking()], ids=repr)
-@pytest.mark.parametrize(("loss", "kind"), list(itertools.product(LOSSES, SETS)))
-@pytest.mark.parametrize("solver", ALL)
+@product_by_pairs(
+    ("solver", "loss", "kind", "step_size", "form", "intercept"),
+    ALL,
+    LOSSES,
+    KINDS,
+    [None, ShortStep(), ShortStep("lipschitz"), Backtracking()],
+    ["csc", "F"],
+    [False, True],
+    ids=str,
+)
 def test_each_step_is_feasible_exact_and_down(solver, loss, kind, step_size, intercept, form):
     problem = problem_of(loss, kind, 2.0, intercept=intercept, form=form)
     _exact, _, F_best = reference(loss, kind, 2.0, False, intercept)
@@ -215,9 +209,9 @@ def test_the_same_run_twice(solver, form):
 # What an active set must keep true -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step_size", [None, OpenLoop(), ShortStep(), Backtracking()], ids=repr)
-@pytest.mark.parametrize("kind", SETS)
-@pytest.mark.parametrize("solver", LINEAR)
+@product_by_pairs(
+    ("solver", "kind", "step_size"), LINEAR, KINDS, [None, OpenLoop(), ShortStep(), Backtracking()], ids=str
+)
 def test_active_set_is_the_iterate(solver, kind, step_size):
     problem = problem_of("Squared", kind, 2.0, form="csc")
     rule = LINEAR[solver](step_size)
@@ -306,10 +300,7 @@ POLYTOPES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("warm", [False, True])
-@pytest.mark.parametrize("form", ["C", "csr"])
-@pytest.mark.parametrize("name", POLYTOPES)
-@pytest.mark.parametrize("solver", LINEAR)
+@product_by_pairs(("solver", "name", "form", "warm"), LINEAR, POLYTOPES, ["C", "csr"], [False, True])
 def test_polytopes(solver, name, form, warm):
     constraint, vertices = POLYTOPES[name]
     X, y, _ = data("Logistic", n=30, d=4)
@@ -333,9 +324,7 @@ ROUND = {
 }
 
 
-@pytest.mark.parametrize("form", ["C", "csr"])
-@pytest.mark.parametrize("name", ROUND)
-@pytest.mark.parametrize("solver", ALL)
+@product_by_pairs(("solver", "name", "form"), ALL, ROUND, ["C", "csr"])
 def test_round_sets(solver, name, form):
     constraint, gauge = ROUND[name]
     X, y, _ = data("Squared", n=30, d=4)

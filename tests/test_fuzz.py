@@ -10,6 +10,8 @@ import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tables import BY_RADIUS, LOSSES, targets
+from tables import FOUR_FORMS as FORMS
 
 import condgrad as cg
 
@@ -52,25 +54,6 @@ magnitudes = st.sampled_from([0.0, 1e-300, 1e-155, 1e-60, 1e-8, 1.0, 1e8, 1e59, 
 floats = st.floats(-3.0, 3.0, allow_subnormal=False)
 anything = st.floats(allow_nan=True, allow_infinity=True)
 shapes = st.tuples(st.integers(1, 6), st.integers(1, 5))
-LOSSES = {
-    "Squared": (cg.losses.Squared(), lambda y: y),
-    "Logistic": (cg.losses.Logistic(), lambda y: np.where(y > 0, 1.0, -1.0)),
-    "Huber": (cg.losses.Huber(), lambda y: y),
-    "Poisson": (cg.losses.Poisson(), abs),
-    "SigmoidSquared": (cg.losses.SigmoidSquared(), lambda y: np.where(y > 0, 1.0, 0.0)),
-}
-SETS = {
-    "l1": lambda radius: cg.constraints.L1Ball(radius),
-    "simplex": lambda radius: cg.constraints.Simplex(radius),
-    "box": lambda radius: cg.constraints.Box(-radius, radius),
-    "l2": lambda radius: cg.constraints.L2Ball(radius),
-}
-FORMS = {
-    "C": np.asarray,
-    "F": np.asfortranarray,
-    "csr": scipy.sparse.csr_matrix,
-    "csc": scipy.sparse.csc_matrix,
-}
 
 
 @st.composite
@@ -92,7 +75,7 @@ def quarters(draw):
 
 @few
 @given(
-    problems(), magnitudes, magnitudes, magnitudes, st.sampled_from(sorted(LOSSES)), st.sampled_from(sorted(SETS)),
+    problems(), magnitudes, magnitudes, magnitudes, st.sampled_from(sorted(LOSSES)), st.sampled_from(sorted(BY_RADIUS)),
     st.sampled_from(SOLVERS), st.sampled_from(sorted(FORMS)), st.booleans(), st.booleans(),
 )  # fmt: skip
 def test_every_magnitude(data, x_size, y_size, radius, loss, kind, solver, form, intercept, weighted):
@@ -100,10 +83,15 @@ def test_every_magnitude(data, x_size, y_size, radius, loss, kind, solver, form,
     X, y = data
     with np.errstate(over="ignore"):
         X, y = X * x_size, y * y_size
-    one, targets = LOSSES[loss]
     weight = np.arange(len(y)) % 3 + 1.0 if weighted else None
     found = outcome(
-        FORMS[form](X), targets(y), one, lambda: SETS[kind](radius), solver, intercept=intercept, sample_weight=weight
+        FORMS[form](X),
+        targets(LOSSES[loss], y),
+        LOSSES[loss],
+        lambda: BY_RADIUS[kind](radius),
+        solver,
+        intercept=intercept,
+        sample_weight=weight,
     )
     is_tame = x_size <= 1e59 and y_size <= 1e59 and 0.0 < radius <= 1e59
     if is_tame and not intercept:
@@ -253,17 +241,19 @@ def test_any_data_frame(values, package):
 
 
 @few
-@given(hnp.arrays(float, 3, elements=st.floats(-2.0, 2.0)), st.sampled_from(SOLVERS), st.sampled_from(sorted(SETS)))
+@given(
+    hnp.arrays(float, 3, elements=st.floats(-2.0, 2.0)), st.sampled_from(SOLVERS), st.sampled_from(sorted(BY_RADIUS))
+)
 def test_any_start(w0, solver, kind):
     """Feasible: the run starts there. Infeasible: the sentence says by how much."""
     X, y = np.random.default_rng(0).standard_normal((6, 3)), np.arange(6.0)
-    problem = cg.Problem(X, y, cg.losses.Squared(), SETS[kind](1.0))
+    problem = cg.Problem(X, y, cg.losses.Squared(), BY_RADIUS[kind](1.0))
     violation = problem.constraint.violation(w0)
     if violation > 1e-6 * (1.0 + abs(w0).sum()):
         with pytest.raises(ValueError, match=r"^w0 lies outside .* by .*; scale or project it first\.$"):
             cg.minimize(problem, solver, w0=w0)
     elif violation <= 1e-9:
-        found = outcome(X, y, cg.losses.Squared(), lambda: SETS[kind](1.0), solver, w0=w0)
+        found = outcome(X, y, cg.losses.Squared(), lambda: BY_RADIUS[kind](1.0), solver, w0=w0)
         start = found[1].trace.objective[0]
         assert start == pytest.approx(problem.objective(w0), rel=1e-6, abs=1e-9)
 

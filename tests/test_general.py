@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import pytest
 from condgrad.terms import compiled_terms
+from covering import every_choice, product_by_pairs
 
 import condgrad as cg
 from condgrad import constraints, losses, rules, step_sizes
@@ -208,9 +209,10 @@ def brute_force_estimate(points, w):
 CASES = [(False, constraints.L1Ball(2.0)), (True, constraints.L1Ball(2.0)), (True, constraints.L2Ball(1.0))]
 
 
-@pytest.mark.parametrize(("plain", "constraint"), CASES, ids=repr)
-@pytest.mark.parametrize("rule", RULES, ids=repr)
-def test_estimate_equals_brute_force_at_every_step(rule, constraint, plain):
+@pytest.mark.slow
+@every_choice(("rule", "case"), RULES, CASES, ids=str)
+def test_estimate_equals_brute_force_at_every_step(rule, case):
+    plain, constraint = case
     problem = general(bumps(plain), constraint)
     run = TUFW(rule=rule, adaptive=True).init(problem, None, 0)
     for t in range(30):
@@ -242,9 +244,14 @@ def test_running_sums_are_computed_anew_from_the_points(rule, plain):
     assert run.arrays.r.along() == pytest.approx(estimate @ run.w, abs=1e-13)
 
 
-@pytest.mark.parametrize("constraint", [constraints.L1Ball(2.0), constraints.L2Ball(1.0)], ids=repr)
-@pytest.mark.parametrize("adaptive", [False, True])
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.slow
+@product_by_pairs(
+    ("rule", "adaptive", "constraint"),
+    RULES,
+    [False, True],
+    [constraints.L1Ball(2.0), constraints.L2Ball(1.0)],
+    ids=str,
+)
 def test_linear_terms_give_the_run_of_problem(rule, adaptive, constraint):
     solver = TUFW(rule=rule, adaptive=adaptive)
     settings = {"max_steps": 60, "tol": 0, "max_epochs": 1e9, "random_state": 3}
@@ -321,6 +328,7 @@ def test_fw_with_every_step_size(step_size):
         np.testing.assert_allclose(runs[0].state.w, runs[1].state.w, rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [rules.DBD(), rules.SBD()], ids=repr)
 def test_tufw_certifies_the_optimum_of_convex_terms(rule):
     ours, theirs = linear()
@@ -599,6 +607,7 @@ def test_check_terms_finds_what_is_wrong(match, terms):
         check_terms(terms, n_samples=N, n_features=D)
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the example takes long when interpreted")
 def test_example_shows_that_second_derivatives_pay(tmp_path):
     command = [sys.executable, "-W", "error", "-c", "import softmax"]  # kernels of a module can be cached

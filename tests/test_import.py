@@ -4,6 +4,8 @@ import pkgutil
 import subprocess
 import sys
 
+import pytest
+
 import condgrad
 
 HEAVY = ["numpy", "scipy", "numba", "sklearn", "matplotlib", "rich", "pandas"]
@@ -48,6 +50,7 @@ def test_public_names_are_listed_and_resolve():
         assert getattr(condgrad, name) is not None
 
 
+@pytest.mark.slow
 def test_a_public_function_is_not_hidden_by_the_module_of_its_name():
     # Importing the submodule condgrad.run.minimize sets the attribute `minimize` of the package to the module.
     modules = [f"condgrad.{module.name}" for module in pkgutil.iter_modules(condgrad.__path__)]

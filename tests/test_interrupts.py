@@ -184,7 +184,7 @@ def test_lasso_cv_hears_it_wherever_it_comes(monkeypatch, fold):
 
 @pytest.mark.parametrize("run", [0, 3, 5])
 def test_logistic_cv_hears_it_wherever_it_comes(monkeypatch, run):
-    runs = pressed_after_run(monkeypatch, "condgrad.estimators.logistic_regression.minimize", run)
+    runs = pressed_after_run(monkeypatch, "condgrad.paths.minimized.minimize", run)
     model = cg.ConstrainedLogisticRegressionCV(radii=[0.5, 1.0], cv=3)
     with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
@@ -193,7 +193,7 @@ def test_logistic_cv_hears_it_wherever_it_comes(monkeypatch, run):
 
 def test_folds_in_other_threads_hear_it(monkeypatch):
     """The main thread waits for the folds; they end, and KeyboardInterrupt comes out of ``fit``."""
-    module = sys.modules["condgrad.estimators.logistic_regression"]
+    module = sys.modules["condgrad.paths.minimized"]
     real, started = module.minimize, threading.Event()
 
     def minimize(*given, **settings):
@@ -217,7 +217,7 @@ def test_folds_in_other_threads_hear_it(monkeypatch):
 def test_completion_hears_it_while_a_radius_is_chosen(monkeypatch, estimator):
     rng = np.random.default_rng(1)
     rows, columns = np.divmod(rng.permutation(108)[:80], 9)
-    runs = pressed_after_run(monkeypatch, "condgrad.estimators.matrix_completion.minimize", 1)
+    runs = pressed_after_run(monkeypatch, "condgrad.paths.minimized.minimize", 1)
     with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
         estimator.fit(rows, columns, rng.standard_normal(80))
     assert len(runs) == 2

@@ -257,6 +257,7 @@ def test_the_oracle_never_misses(kind, monkeypatch):
     assert len(calls) > 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["F", "csc"])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_sweeps_reach_the_same_points(kind, fit_intercept, monkeypatch):
@@ -558,6 +559,7 @@ def test_ctrl_c_keeps_the_points_that_are_done():
     assert info.relative_gap.max() <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", ["search", "point", "sweeps"])
 def test_ctrl_c_is_heard_inside_a_point_and_inside_the_search_for_the_radius(inside, monkeypatch):
     X, y = regression(60, 90, seed=15)

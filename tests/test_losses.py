@@ -146,10 +146,9 @@ def test_names():
     ("name", "hint"), [("hubber", "'huber'?"), ("Squared_Hinge", "'squared-hinge'?"), ("x", None), (3, None)]
 )
 def test_an_unknown_name_lists_the_known(name, hint):
-    with pytest.raises(ValueError, match="loss must be one of 'expectile', 'huber', ") as caught:
+    with pytest.raises(ValueError, match=f"there is no loss named {name!r}; known: expectile, huber, ") as caught:
         by_name(name)
-    assert f"got {name!r}." in str(caught.value)
-    assert str(caught.value).endswith(hint or f"got {name!r}.")
+    assert str(caught.value).endswith(hint or ", welsch.")
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
@@ -162,7 +161,7 @@ def test_an_unknown_name_lists_the_known(name, hint):
 )
 def test_wrong_parameters(name, field, value):
     rule = "between 0 and 1, both excluded" if field == "q" else "positive and finite"
-    with pytest.raises(ValueError, match=f"{field} of .* must be {rule}; got {value:g}. Use {field}="):
+    with pytest.raises(ValueError, match=f"{field} of .* must be {rule}; got {value!r}. Use {field}="):
         by_name(name, **{field: value})
 
 
@@ -232,6 +231,35 @@ def refuse(self, y):
     raise ValueError("no")
 
 
+def accept_signs(self, y):
+    if not np.isin(y, (-1.0, 1.0)).all():
+        raise ValueError("y must be -1 or 1.")
+
+
+def accept_all(self, y):
+    pass
+
+
+def test_a_loss_of_two_classes_needs_no_more_than_to_name_them():
+    own = broken(classes=(0.0, 1.0), link="logit")
+    check_loss(own)
+    with pytest.raises(ValueError, match=r"y must be 0 or 1 for Broken\d+; got values {-1, 1}. Use \(y \+ 1\) / 2."):
+        own.check_targets(np.array([1.0, -1.0]))
+    with pytest.raises(ValueError, match=r"needs both classes in y; got only {1}"):
+        own.check_intercept(np.ones(3))
+
+
+def test_predictions_follow_the_link():
+    p = np.array([-800.0, -40.0, 0.0, 1.0, 800.0])
+    assert losses.Poisson().mean(p) == pytest.approx(np.exp(np.minimum(p, 700.0)), rel=1e-15)
+    for cls in (losses.Logistic, losses.SigmoidSquared):
+        expected = [0.0, np.exp(-40.0), 0.5, 1.0 / (1.0 + np.exp(-1.0)), 1.0]
+        assert cls().probability(p) == pytest.approx(expected, rel=1e-14)
+    for cls in (losses.Squared, losses.SquaredHinge, losses.Logistic):
+        assert cls().mean(p) is p
+    assert losses.SquaredHinge().probability(p) is None and losses.Squared().classes is None
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -246,6 +274,9 @@ def refuse(self, y):
         ({"second_derivative": lambda self, p, y: 1 / (1 + np.exp(p - y))}, r"warns for arrays .* \(overflow"),
         ({"second_derivative": lambda self, p, y: 1.0}, r"elementwise: .* returned shape \(\)"),
         ({"is_quadratic": True}, "is not constant .*: set is_quadratic = False"),
+        ({"link": "probit"}, "link of .* must be one of identity, log, logit; got 'probit'"),
+        ({"check_targets": accept_signs}, r"accept the two classes alone exactly where .*; got classes = None"),
+        ({"classes": (0.0, 1.0), "check_targets": accept_all}, r"exactly where .*; got classes = \(0.0, 1.0\)"),
         ({"check_targets": refuse}, "refuses all that check_loss tries .-1 and 1, 0 and 1, "),
     ],
 )

@@ -199,6 +199,7 @@ def test_gross_errors_lead_the_squared_loss_astray_and_not_huber():
     assert error["Huber(delta=0.3)"] < 0.5 * error["squared"]
 
 
+@pytest.mark.slow
 def test_warm_start_and_weights():
     model, entries = fitted(warm_start=True)
     first = model.n_iter_

@@ -5,6 +5,7 @@ import builtins
 import numpy as np
 import pytest
 import scipy.sparse
+from covering import product_by_pairs
 
 import condgrad as cg
 from condgrad.datasets import simulate_regression
@@ -37,9 +38,12 @@ def strong_line(ax, label):
     return next(line for line in ax.get_lines() if line.get_label() == label)
 
 
-@pytest.mark.parametrize("x", ["seconds", "epoch", "gradient_evaluations"])
-@pytest.mark.parametrize("y", ["gap", "suboptimality", "objective"])
-@pytest.mark.parametrize("log_x", [True, False])
+@product_by_pairs(
+    ("x", "y", "log_x"),
+    ["seconds", "epoch", "gradient_evaluations"],
+    ["gap", "suboptimality", "objective"],
+    [True, False],
+)
 def test_axes_are_labelled_and_logarithmic(runs, x, y, log_x):
     ax = plot_convergence(runs, x=x, y=y, log_x=log_x)
     assert labels(ax) == ["fw", "away", "pairwise"]

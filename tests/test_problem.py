@@ -9,6 +9,9 @@ import polars as pl
 import pytest
 import references
 import scipy.sparse
+from covering import product_by_pairs
+from tables import FORMS
+from tables import TWO_LOSSES as LOSSES
 
 import condgrad as cg
 from condgrad.linalg import threads
@@ -24,30 +27,7 @@ def data(loss="Squared", n=18, d=5, seed=0):
     return X, y, rng.random(n) + 0.1, rng.uniform(-0.3, 0.3, d)
 
 
-def long_indices(X):
-    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    return X
-
-
-FORMS = {
-    "C": np.ascontiguousarray,
-    "F": np.asfortranarray,
-    "C32": lambda X: np.ascontiguousarray(X, np.float32),
-    "F32": lambda X: np.asfortranarray(X, np.float32),
-    "csr": scipy.sparse.csr_matrix,
-    "csc": scipy.sparse.csc_matrix,
-    "csr32": lambda X: scipy.sparse.csr_array(X, dtype=np.float32),
-    "csc32": lambda X: scipy.sparse.csc_array(X, dtype=np.float32),
-    "csr-int64": lambda X: long_indices(scipy.sparse.csr_array(X)),
-    "csc-int64": lambda X: long_indices(scipy.sparse.csc_array(X)),
-}
-LOSSES = {"Squared": cg.losses.Squared(), "Logistic": cg.losses.Logistic()}
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("loss", "weighted", "intercept"), list(itertools.product(LOSSES, (False, True), (False, True)))
-)
+@product_by_pairs(("form", "loss", "weighted", "intercept"), FORMS, LOSSES, [False, True], [False, True])
 def test_answers_against_numpy(form, loss, weighted, intercept):
     X, y, weight, w = data(loss)
     weight = weight if weighted else None
@@ -149,7 +129,7 @@ def accepts(loss, y):
 # No copies -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["C", "F", "C32", "F32"])
+@pytest.mark.parametrize("form", ["C", "F", "C-float32", "F-float32"])
 def test_dense_data_is_not_copied(form):
     X, y, _weight, _ = data()
     X = FORMS[form](X)
@@ -161,7 +141,7 @@ def test_dense_data_is_not_copied(form):
     assert np.shares_memory(problem.y, y)
 
 
-@pytest.mark.parametrize("form", ["csr", "csc", "csr32", "csc32", "csr-int64", "csc-int64"])
+@pytest.mark.parametrize("form", ["csr", "csc", "csr-float32", "csc-float32", "csr-int64", "csc-int64"])
 def test_sparse_data_is_not_copied(form):
     X, y, _, _ = data()
     X = FORMS[form](X)

@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse
+from covering import every_choice
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
@@ -20,8 +21,8 @@ def tumours():
     return np.where(np.abs(X) > 0.3, X, 0.0), np.where(y == 1, 1.0, -1.0)
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix])
+@pytest.mark.slow
+@every_choice(("kind", "fit_intercept"), [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix], [False, True])
 def test_logistic_points_are_those_of_scikit_learn(tumours, kind, fit_intercept):
     """The multiplier of a point is the penalty with the same solution."""
     X, y = tumours
@@ -171,7 +172,7 @@ def test_same_seed_same_path(tumours):
         ({"solver": "fww"}, "there is no solver named 'fww'; known: "),
         ({"constraint": "simplex"}, "Simplex does not contain zero, so it has no default grid and no radius 0; "),
         ({"constraint": "simplex", "radii": [0.0]}, "Simplex does not contain zero, so it has no default grid and "),
-        ({"loss": "logistik"}, "loss must be one of 'expectile', 'huber'"),
+        ({"loss": "logistik"}, "there is no loss named 'logistik'; known: expectile, huber, "),
         ({"callback": 3}, "callback must be callable with one argument, a Progress; got 3."),
     ],
 )

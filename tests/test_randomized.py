@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.stats
+from tables import ATOMIC
+from tables import FOUR_FORMS as FORMS
 
 import condgrad as cg
 from condgrad import sample_sizes
@@ -14,21 +16,6 @@ from condgrad.solvers import Randomized
 from condgrad.solvers.stochastic import base as stochastic
 from condgrad.testing.solvers import certified_optimum, tiny_data
 
-FORMS = {
-    "C order": np.ascontiguousarray,
-    "F order": np.asfortranarray,
-    "csr": scipy.sparse.csr_matrix,
-    "csc": scipy.sparse.csc_matrix,
-}
-SETS = {
-    "l1": lambda d: cg.constraints.L1Ball(3.0),
-    "simplex": lambda d: cg.constraints.Simplex(5.0),
-    "nonnegative l1": lambda d: cg.constraints.NonnegativeL1Ball(5.0),
-    "weighted l1": lambda d: cg.constraints.WeightedL1Ball(4.0, weights=np.linspace(0.5, 2.0, d)),
-    "group": lambda d: cg.constraints.GroupBall(groups=np.arange(d) % (d // 2), radius=3.0),
-    "scaled l1": lambda d: cg.constraints.Scale(cg.constraints.L1Ball(1.0), 3.0),
-}
-
 
 def problem_of(loss=None, constraint="l1", form="csc", n=14, d=10, weighted=False, intercept=False, dtype=float):
     X, p, weight = tiny_data(2, n, d)
@@ -36,7 +23,7 @@ def problem_of(loss=None, constraint="l1", form="csc", n=14, d=10, weighted=Fals
     y = np.sign(p) if isinstance(loss, cg.losses.Logistic) else p
     X = FORMS[form](X.astype(dtype))
     return cg.Problem(
-        X, y, loss, SETS[constraint](d), sample_weight=weight if weighted else None, intercept=intercept
+        X, y, loss, ATOMIC[constraint](d), sample_weight=weight if weighted else None, intercept=intercept
     )  # fmt: skip
 
 
@@ -81,7 +68,7 @@ class Everything:
 
 @pytest.mark.parametrize("gradient", ["residuals", "covariates"])
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("constraint", SETS)
+@pytest.mark.parametrize("constraint", ATOMIC)
 def test_a_sample_of_everything_is_frank_wolfe(interpreted, constraint, intercept, gradient):
     problem = problem_of(constraint=constraint, weighted=True, intercept=intercept)
     n_atoms = problem.constraint.blocks(problem.n_features).size()
@@ -126,6 +113,7 @@ def test_recurrences_are_brute_force(interpreted, constraint, weighted, intercep
         np.testing.assert_allclose(everything.values, r, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_recurrences_stay_right_over_many_steps():
     problem = problem_of(n=40, d=60)
     *_, run = walk(problem, Randomized(sample_size=6, gradient="residuals"), 1)
@@ -156,6 +144,7 @@ def test_forms_of_data_give_the_same_run():
         np.testing.assert_allclose(other, runs[0], atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "constraint", "intercept"), [(cg.losses.Huber(0.5), "group", True), (cg.losses.Squared(), "group", False)]
 )
@@ -174,7 +163,7 @@ def test_no_loss_is_refused(name):
 
 
 def test_float32_data():
-    problem = problem_of(form="F order", dtype=np.float32)
+    problem = problem_of(form="F", dtype=np.float32)
     double = cg.Problem(problem.matrix.X.astype(float), problem.y, problem.loss, problem.constraint)
     solver = Randomized(sample_size=4)
     np.testing.assert_allclose(iterates(problem, solver, 30), iterates(double, solver, 30), atol=1e-9)
@@ -372,7 +361,7 @@ def test_elastic_net_by_appended_rows():
 # The stopping rule -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("constraint", SETS)
+@pytest.mark.parametrize("constraint", ATOMIC)
 def test_stops_at_the_first_small_step(interpreted, constraint):
     problem = problem_of(constraint=constraint)
     step_tol = 0.02

@@ -9,12 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 import condgrad as cg
+from condgrad.linalg.settings import as_generator
 from condgrad.solvers.stochastic import sampling
 from condgrad.solvers.stochastic.sampling import (
     METHODS,
     Sampler,
     alias_table,
-    as_generator,
     check_method,
     resolve_batch_size,
 )

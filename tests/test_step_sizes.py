@@ -8,21 +8,14 @@ import pytest
 import scipy.optimize
 import scipy.sparse
 from condgrad.step_sizes import Backtracking, ExactLineSearch, OpenLoop, ShortStep, StepSize
+from covering import every_pair
+from tables import FORMS, LOSSES
 
 import condgrad as cg
 from condgrad.linalg.convert import as_number
 from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.segment import away_from, between, towards
 from condgrad.solvers import AwayStep, FrankWolfe, Pairwise
-
-LOSSES = {
-    "Squared": cg.losses.Squared(),
-    "Logistic": cg.losses.Logistic(),
-    "Huber": cg.losses.Huber(0.3),
-    "SquaredHinge": cg.losses.SquaredHinge(),
-    "Poisson": cg.losses.Poisson(),
-}
-FORMS = {"dense": np.asarray, "sparse": scipy.sparse.csr_matrix}
 
 
 def point_of(loss, form, intercept=False, weighted=False, seed=0, n=15, d=4):
@@ -49,7 +42,8 @@ def lines(point):
     yield between(point, v, point.s, float(r @ point.s.to_dense(r.size) - 3.0 * r[k]), 0.3)
 
 
-CASES = list(itertools.product(LOSSES, FORMS, (False, True), (False, True)))
+CONVEX = [name for name, loss in LOSSES.items() if loss.is_convex]
+CASES = list(itertools.product(CONVEX, ("C", "csr"), (False, True), (False, True)))
 
 
 def phi(problem, point, line):
@@ -60,8 +54,7 @@ def phi(problem, point, line):
     return lambda gamma: problem.objective(point.w + gamma * direction)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("loss", "form", "intercept", "weighted"), CASES)
+@every_pair(("loss", "form", "intercept", "weighted", "seed"), [(*case, seed) for case in CASES for seed in range(3)])
 def test_exact_line_search_is_the_minimum(loss, form, intercept, weighted, seed):
     problem, point = point_of(loss, form, intercept, weighted, seed)
     for line in lines(point):
@@ -79,7 +72,7 @@ def test_exact_line_search_is_the_minimum(loss, form, intercept, weighted, seed)
         assert gamma == pytest.approx(brute.x, abs=1e-5 * line.max_step)
 
 
-@pytest.mark.parametrize(("loss", "form", "intercept", "weighted"), CASES)
+@every_pair(("loss", "form", "intercept", "weighted"), CASES)
 def test_segment_knows_its_slope_and_length(loss, form, intercept, weighted):
     problem, point = point_of(loss, form, intercept, weighted)
     for line in lines(point):
@@ -93,8 +86,11 @@ def test_segment_knows_its_slope_and_length(loss, form, intercept, weighted):
         assert line.squared_length() == pytest.approx(direction @ direction, rel=1e-13)
 
 
-@pytest.mark.parametrize("rule", [ShortStep(), ShortStep("lipschitz")], ids=repr)
-@pytest.mark.parametrize(("loss", "form", "intercept", "weighted"), CASES)
+@every_pair(
+    ("loss", "form", "intercept", "weighted", "rule"),
+    [(*case, rule) for rule in (ShortStep(), ShortStep("lipschitz")) for case in CASES],
+    ids=str,
+)
 def test_short_step_bound_holds_on_the_whole_segment(loss, form, intercept, weighted, rule):
     """The curvature is a bound, and the step minimises the quadratic model that it gives."""
     problem, point = point_of(loss, form, intercept, weighted)
@@ -113,8 +109,16 @@ def test_short_step_bound_holds_on_the_whole_segment(loss, form, intercept, weig
         assert gamma == pytest.approx(min(line.max_step, -line.slope / curvature), rel=1e-12)
 
 
+@pytest.mark.parametrize("form", ["C", "csr"])
+def test_curvature_of_predictions_has_the_weights_of_the_samples(form):
+    problem, point = point_of("Squared", form, weighted=True)
+    X = problem.matrix.X.toarray() if form == "csr" else problem.matrix.X
+    for line in lines(point):
+        assert line.curvature() == pytest.approx(problem.samples.weight @ (X @ line.direction()) ** 2, rel=1e-12)
+
+
 def test_curvature_of_predictions_is_the_smaller_one():
-    problem, point = point_of("Logistic", "dense")
+    problem, point = point_of("Logistic", "C")
     for line in lines(point):
         assert line.curvature() <= problem.smoothness() * line.squared_length() * (1 + 1e-12)
 
@@ -130,10 +134,10 @@ def test_predictions_on_a_segment_stay_below_what_it_says():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["C", "csr"])
 def test_lipschitz_constant(form, weighted):
     problem, _ = point_of("Logistic", form, weighted=weighted)
-    X = problem.matrix.X.toarray() if form == "sparse" else problem.matrix.X
+    X = problem.matrix.X.toarray() if form == "csr" else problem.matrix.X
     gram = X.T @ (problem.samples.weight[:, None] * X)
     assert problem.smoothness() == pytest.approx(0.25 * np.linalg.eigvalsh(gram)[-1], rel=1e-10)
 
@@ -146,7 +150,7 @@ def test_lipschitz_constant_of_few_columns(d, entry):
         assert problem.smoothness() == pytest.approx(d * entry**2, rel=1e-12)
 
 
-@pytest.mark.parametrize(("loss", "form", "intercept", "weighted"), CASES)
+@every_pair(("loss", "form", "intercept", "weighted"), CASES)
 def test_backtracking_keeps_its_bound(loss, form, intercept, weighted):
     """Pedregosa et al., algorithm 2: F(w + gamma d) <= F(w) + gamma slope + gamma^2 M |d|^2 / 2, at each step."""
     problem, _ = point_of(loss, form, intercept, weighted)
@@ -178,7 +182,7 @@ def test_backtracking_keeps_its_bound(loss, form, intercept, weighted):
 
 
 def test_open_loop():
-    _, point = point_of("Squared", "dense")
+    _, point = point_of("Squared", "C")
     line = towards(point, point.s, point.gap)
     assert [OpenLoop().at(t, line) for t in range(4)] == [1.0, 2.0 / 3.0, 0.5, 0.4]
     short = between(point, cg.constraints.Atom(0, 3.0), point.s, -1.0, 0.01)
@@ -220,7 +224,7 @@ def test_step_size_of_your_own():
         def at(self, t, line):
             return 0.5 * line.max_step
 
-    problem, _ = point_of("Squared", "dense")
+    problem, _ = point_of("Squared", "C")
     result = cg.minimize(problem, FrankWolfe(Halves()), max_steps=3, tol=0.0)
     assert result.n_steps == 3
 

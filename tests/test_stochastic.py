@@ -10,8 +10,10 @@ import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import every_pair
 from references import FORMULAS, Reference, l1_vertices, simplex_vertices
 from scipy import special
+from tables import ATOMIC
 
 import condgrad as cg
 from condgrad import Status, step_sizes
@@ -347,7 +349,8 @@ def lmo_hull(r):
     return HULL[int((HULL @ r).argmin())]
 
 
-SETS = {
+# Sets, each with an oracle in plain NumPy.
+WITH_ORACLES = {
     "L1Ball": (lambda: cg.constraints.L1Ball(2.0), lmo_l1(2.0)),
     "Simplex": (lambda: cg.constraints.Simplex(1.5), lmo_simplex(1.5)),
     "L2Ball": (lambda: cg.constraints.L2Ball(1.5), lmo_l2(1.5)),
@@ -367,7 +370,7 @@ def make_data(n=14, d=6, seed=0, kind="dense-C", dtype=np.float64, loss="Logisti
 def make(kind="dense-C", dtype=np.float64, loss="Logistic", constraint="L1Ball", weighted=False, **sizes):
     X, y = make_data(kind=kind, dtype=dtype, loss=loss, **sizes)
     weight = np.random.default_rng(5).uniform(0.2, 3.0, len(y)) if weighted else None
-    new, lmo = SETS[constraint]
+    new, lmo = WITH_ORACLES[constraint]
     problem = cg.Problem(X, y, getattr(cg.losses, loss)(), new(), sample_weight=weight)
     return problem, Box(X, y, loss, lmo, weight)
 
@@ -403,12 +406,15 @@ VARIANTS = [*NAMES, "spider-nonconvex", "one-sample-nonconvex"]
 # Against the boxes -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("constraint", SETS)
-@pytest.mark.parametrize("kind", DATA)
-@pytest.mark.parametrize("name", VARIANTS)
+def takes(name, constraint):
+    return name not in ATOMIC_ONLY or constraint in ("L1Ball", "Simplex")
+
+
+@every_pair(
+    ("name", "kind", "constraint"),
+    [case for case in itertools.product(VARIANTS, DATA, WITH_ORACLES) if takes(case[0], case[2])],
+)
 def test_interpreted_run_is_the_box(by_hand, name, kind, constraint):
-    if name in ATOMIC_ONLY and constraint not in ("L1Ball", "Simplex"):
-        pytest.skip("single-feature atoms only")
     problem, box = make(kind=kind, constraint=constraint)
     solver, box_of, sizes = case(name, problem.n_samples, 50)
     check_against_box(solver, box_of, sizes, problem, box, seed=1)
@@ -433,6 +439,7 @@ COMPILED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind", "constraint", "dtype"), COMPILED)
 def test_compiled_run_is_the_box(name, kind, constraint, dtype):
     problem, box = make(kind=kind, constraint=constraint, dtype=dtype, weighted=True)
@@ -543,7 +550,12 @@ def estimate_of(run):
     return run.arrays.r.vector.vector if isinstance(run.arrays.r.vector, Scaled) else run.arrays.r.vector
 
 
-@pytest.mark.parametrize("name", NAMES)
+WITH_TREES = ["sfw", "lu-freund", "svrf", "sfw-pairwise"]  # the others' kernels with a tree are compiled in campaigns
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in WITH_TREES else pytest.mark.campaign) for name in NAMES]
+)
 def test_compiled_is_interpreted(monkeypatch, name):
     """The same text, run by numba and by Python: equal up to the order of sums."""
     problem, _ = make(kind="csr")
@@ -554,22 +566,13 @@ def test_compiled_is_interpreted(monkeypatch, name):
     np.testing.assert_allclose(list(iterates(solver, problem, 120, 0)), compiled, rtol=0, atol=1e-12)
 
 
-TREES = {
-    "L1Ball": lambda: cg.constraints.L1Ball(2.0),
-    "Simplex": lambda: cg.constraints.Simplex(1.5),
-    "NonnegativeL1Ball": lambda: cg.constraints.NonnegativeL1Ball(2.0),
-    "WeightedL1Ball": lambda: cg.constraints.WeightedL1Ball(2.0, np.linspace(0.5, 2.0, 9)),
-    "GroupBall": lambda: cg.constraints.GroupBall([0, 1, 0, 2, 1, 2, 2, 3, 0], 2.0),
-}
-
-
-@pytest.mark.parametrize("constraint", TREES)
+@pytest.mark.parametrize("constraint", ["l1", "simplex", "nonnegative l1", "weighted l1", "group"])
 @pytest.mark.parametrize("name", NAMES)
 def test_tree_is_scan(by_hand, monkeypatch, name, constraint):
-    if name in ATOMIC_ONLY and constraint == "GroupBall":
+    if name in ATOMIC_ONLY and constraint == "group":
         pytest.skip("single-feature atoms only")
     X, y = make_data(n=14, d=9, kind="csr", seed=12)
-    problem = cg.Problem(X, y, cg.losses.Logistic(), TREES[constraint]())
+    problem = cg.Problem(X, y, cg.losses.Logistic(), ATOMIC[constraint](9))
     solver = case(name, 14, 60)[0]
     ends = []
     for tree in (True, False):
@@ -669,7 +672,8 @@ def larger():
     return problem, optimum
 
 
-@pytest.mark.parametrize("b", [1, 7, 2, 200, 0.01])
+@pytest.mark.slow
+@pytest.mark.parametrize("b", [1, 7, *(pytest.param(b, marks=pytest.mark.campaign) for b in (2, 200, 0.01))])
 @pytest.mark.parametrize("name", ERRORS)
 def test_batch_size_sweep(larger, name, b):
     problem, optimum = larger
@@ -707,6 +711,7 @@ NONCONVEX = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [cg.losses.SigmoidSquared(), cg.losses.Welsch(3.0)])
 @pytest.mark.parametrize("name", NONCONVEX)
 def test_nonconvex_losses_reach_a_stationary_point(by_hand, name, loss):
@@ -820,7 +825,8 @@ def drift(name, steps, **settings):
     return run, abs(r - X.T @ run.arrays.alpha.values).max(), abs(run.arrays.r.along() - r @ run.w)
 
 
-@pytest.mark.parametrize("refresh", [100, 10**9])
+@pytest.mark.slow
+@pytest.mark.parametrize("refresh", [100, pytest.param(10**9, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", ["sfw", "saga", "lu-freund", "sfw-away", "sfw-pairwise"])
 def test_estimate_stays_the_sum_it_stands_for(monkeypatch, name, refresh):
     """After 2e6 steps, on the refresh schedule (every 5000 steps here) and without any refresh."""
@@ -956,7 +962,7 @@ def test_one_record_per_step(name):
 def test_directions_reach_small_gaps(name, constraint, b):
     """Strongly convex and small: a gap of 1e-8 for every batch size, where open loops need 1e8 steps."""
     X, y = make_data(n=40, d=6, seed=18, kind="csr")
-    new = SETS[constraint][0]
+    new = WITH_ORACLES[constraint][0]
     problem = cg.Problem(X, y, cg.losses.Logistic(), new())
     solver = cg.solvers.by_name(name)(batch_size=b)
     result = cg.minimize(problem, solver, tol=1e-8, max_epochs=4000, random_state=0)

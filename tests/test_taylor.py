@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from covering import every_choice, product_by_pairs
+from tables import EXAMPLES
 
 import condgrad as cg
 from condgrad import constraints, losses, rules, theory
@@ -52,9 +54,13 @@ def brute_force_estimate(problem, points, w):
     return X.T @ (problem.samples.weight * (first + second * (now - at)))
 
 
-@pytest.mark.parametrize("loss", [losses.Logistic(), losses.SigmoidSquared()], ids=repr)  # the second has f'' < 0
-@pytest.mark.parametrize("form", ["stored", "implicit"])
-@pytest.mark.parametrize("rule", [*RULES, EveryThird()], ids=repr)
+@product_by_pairs(
+    ("rule", "form", "loss"),
+    [*RULES, EveryThird()],
+    ["stored", "implicit"],
+    [losses.Logistic(), losses.SigmoidSquared()],  # the second has f'' < 0
+    ids=str,
+)
 def test_estimate_equals_brute_force_at_every_step(rule, form, loss):
     problem = make_problem("csr", loss=loss, sample_weight=np.linspace(1.0, 2.0, N))
     run = TUFW(rule=rule, form=form).init(problem, None, 0)
@@ -157,9 +163,12 @@ def test_steps_are_as_long_as_the_papers_say():
             assert np.abs(s).sum() == pytest.approx(2.0, abs=1e-9) and np.abs(s).max() == pytest.approx(2.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
-@pytest.mark.parametrize(
-    "constraint", [constraints.L1Ball(2.0), constraints.Simplex(), constraints.L2Ball(1.0)], ids=repr
+@pytest.mark.slow
+@every_choice(
+    ("kind", "constraint"),
+    ["dense", "csr", "csc"],
+    [constraints.L1Ball(2.0), constraints.Simplex(), constraints.L2Ball(1.0)],
+    ids=str,
 )
 def test_forms_and_data_kinds_agree(kind, constraint):
     results = [
@@ -279,27 +288,20 @@ def test_wrong_settings_get_a_sentence():
         cg.minimize(make_problem(intercept=True), "tufw")
 
 
-SETS = [
-    constraints.L1Ball(2.0),
-    constraints.WeightedL1Ball(2.0, np.linspace(0.5, 2.0, D)),
-    constraints.Simplex(1.5),
-    constraints.NonnegativeL1Ball(1.5),
-    constraints.GroupBall([0, 0, 1, 1, 2, 2, 2], 1.5),
-    constraints.L2Ball(1.0),
-    constraints.LinfBall(0.4),
-    constraints.Box(-0.3, 0.5),
-    constraints.KSparsePolytope(2, 0.7),
-    constraints.Hypersimplex(2, 0.8),
-    constraints.Polytope(np.vstack([np.eye(D), -np.ones((1, D))]), np.r_[np.ones(D), 1.0], bounds=(-1.0, 1.0)),
-]
-
-
-@pytest.mark.parametrize("constraint", SETS, ids=lambda c: type(c).__name__)
-@pytest.mark.parametrize("loss", [losses.Squared(), losses.Logistic(), losses.Huber(1.0), losses.Poisson()], ids=repr)
-@pytest.mark.parametrize("intercept", [False, True])
-def test_corrective_reaches_a_gap_of_1e_10(loss, constraint, intercept):
+@pytest.mark.slow
+@product_by_pairs(
+    ("name", "loss", "intercept"),
+    ["L1Ball", "WeightedL1Ball", "Simplex", "NonnegativeL1Ball", "GroupBall", "L2Ball", "LinfBall", "Box",
+     "KSparsePolytope", "Hypersimplex", "Polytope"],
+    [losses.Squared(), losses.Logistic(), losses.Huber(1.0), losses.Poisson()],
+    [False, True],
+    ids=str,
+)  # fmt: skip
+def test_corrective_reaches_a_gap_of_1e_10(name, loss, intercept):
+    constraint, d = EXAMPLES[name]
     X, y = make_data()
     y = np.abs(np.round(2 * y + X[:, 0])) if isinstance(loss, losses.Poisson) else y
+    X = X[:, :d]
     weight = np.linspace(1.0, 3.0, N)
     problem = cg.Problem(X, y, loss, constraint, intercept=intercept, sample_weight=weight)
     result = cg.minimize(problem, "corrective", tol=1e-10, max_steps=200)
@@ -377,9 +379,14 @@ def make_large_problem(kind="csr", loss=None, constraint=None, **settings):
     return cg.Problem(X, y, loss, constraints.L1Ball(3.0) if constraint is None else constraint, **settings)
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("constraint", [SETS[0], constraints.GroupBall([0, 1, 2] * 4, 2.0), constraints.Box(-0.3, 0.5)])
-@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Squared()], ids=repr)
+@pytest.mark.slow
+@product_by_pairs(
+    ("loss", "constraint", "intercept"),
+    [losses.Logistic(), losses.Squared()],
+    [constraints.L1Ball(2.0), constraints.GroupBall([0, 1, 2] * 4, 2.0), constraints.Box(-0.3, 0.5)],
+    [False, True],
+    ids=str,
+)
 def test_corrective_on_many_samples(loss, constraint, intercept):
     problem = make_large_problem("csr", loss, constraint, intercept=intercept, sample_weight=np.linspace(1, 2, MANY))
     result = cg.minimize(problem, "corrective", tol=1e-9)

@@ -64,10 +64,7 @@ def read_data(args: Any, *, labels: bool, model: Any = None) -> Data:
 
 def encode_targets(y: Any, loss: Any, classes: Any = None) -> tuple[np.ndarray, tuple | None]:
     """Return the targets as the loss wants them, and the labels of its two classes (None for other losses)."""
-    from condgrad.models.linear import class_values
-
-    values = class_values(loss)
-    if values is None:
+    if loss.classes is None:
         return y, None
     found = np.unique(y)
     if classes is None:
@@ -78,7 +75,7 @@ def encode_targets(y: Any, loss: Any, classes: Any = None) -> tuple[np.ndarray, 
     strange = found[~np.isin(found, np.asarray(classes))]
     if strange.size:
         raise ValueError(f"the model knows the classes {classes[0]} and {classes[1]}; got {strange[0]}.")
-    return np.where(y == classes[1], values[1], values[0]), classes
+    return np.where(y == classes[1], loss.classes[1], loss.classes[0]), classes
 
 
 def _as_label(value: Any) -> Any:

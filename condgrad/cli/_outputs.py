@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import math
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +77,28 @@ def print_table(columns: list[str], rows: list[tuple[str, ...]]) -> None:
     widths = [max(len(row[k]) for row in [tuple(columns), *rows]) for k in range(len(columns))]
     for row in [tuple(columns), *rows]:
         print("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths)))
+
+
+@contextlib.contextmanager
+def telling(args: Any, n_parts: int) -> Iterator[Callable[[int, str, bool], None]]:
+    """Yield a function that tells how many parts of the work are done, how, and how long the others may take.
+
+    Its last argument says whether that is worth a line of its own; on a terminal, one line shows all. --quiet: none.
+    """
+    if args.quiet:
+        yield lambda n_done, how, is_worth: None
+        return
+    from condgrad.run.progress import line_writer
+
+    with line_writer() as (write, is_live):
+        began = time.perf_counter()
+
+        def tell(n_done: int, how: str, is_worth: bool) -> None:
+            if is_live or is_worth:
+                passed = time.perf_counter() - began
+                write(f"{how}  {passed:.1f} s  {passed * (n_parts / n_done - 1.0):.1f} s left")
+
+        yield tell
 
 
 def _plain(value: Any) -> Any:

@@ -12,11 +12,11 @@ import warnings
 from typing import Any
 
 from condgrad.cli import _options as options
-from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show
+from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot
 from condgrad.cli._saved_runs import SavedRun
 from condgrad.cli._saved_runs import add_options as add_saving
 from condgrad.cli.cv import parse_numbers
-from condgrad.cli.fit import draw_run, exit_code
+from condgrad.cli.fit import draw_run, exit_code, show_run, work_of
 
 EPILOG = """\
 A line of DATA holds the id of a row, the id of a column and a number, with commas, tabs, ::,
@@ -104,10 +104,8 @@ def _estimator(args: argparse.Namespace) -> Any:
     if radii is not None and args.cv is None:
         raise ValueError("--radii are those that --cv chooses from; use --radius, or add --cv K.")
     from condgrad.estimators import MatrixCompletion, MatrixCompletionCV
-    from condgrad.losses import Poisson
-    from condgrad.models.linear import class_values
 
-    if class_values(loss) is not None or isinstance(loss, Poisson):
+    if loss.classes is not None or loss.link != "identity":
         raise ValueError(f"complete predicts the entries themselves, and {type(loss).__name__} does not; use huber, "
                          "squared or another loss of regression.")  # fmt: skip
     settings = {
@@ -128,13 +126,11 @@ def _estimator(args: argparse.Namespace) -> Any:
 
 def _print_radii(estimator: Any) -> None:
     """Print how well each radius predicted the entries that were left out."""
-    import numpy as np
+    from condgrad.paths.validation import standard_errors
 
-    n = estimator.scores_.shape[1]
-    errors = estimator.scores_.std(axis=1, ddof=1) / np.sqrt(n)
     rows: list[tuple[str, ...]] = [
         (f"{radius:.5g}", f"{-scores.mean():.6g}", f"{error:.2g}", "<- chosen" if radius == estimator.radius_ else "")
-        for radius, scores, error in zip(estimator.radii_, estimator.scores_, errors)
+        for radius, scores, error in zip(estimator.radii_, estimator.scores_, standard_errors(estimator.scores_))
     ]
     print_table(["radius", "loss", "+-", ""], rows)
     print()
@@ -142,45 +138,15 @@ def _print_radii(estimator: Any) -> None:
 
 def _report(args: argparse.Namespace, model: Any, result: Any, test: dict[str, Any] | None) -> None:
     m, n = model.shape
-    numbers = {
-        "status": result.status.name,
-        "message": str(result.status),
-        "objective": result.objective,
-        "gap": result.gap,
-        "rounding": result.rounding,
-        "lower_bound": result.lower_bound,
-        "radius": model.radius,
-        "rank": model.rank,
-        "shape": model.shape,
-        "n_samples": model.n_samples,
-        "intercept": model.intercept,
-        "n_steps": result.n_steps,
-        "n_epochs": result.n_epochs,
-        "seconds": result.seconds,
-        "loss": repr(model.loss),
-        "set": model.constraint,
-        "solver": result.solver,
-        "test": test,
-        "out": args.out,
-        "plot": args.plot,
-    }
-    is_convex = result.lower_bound > -float("inf")
-    bound = f" (so F(W) - F* <= {result.gap + result.rounding:.3g})" if is_convex else " (the loss is not convex)"
-    chosen = (
-        "" if args.radius is not None else " (chosen by " + (f"{args.cv} folds)" if args.cv else "held-out entries)")
-    )
+    numbers = {"radius": model.radius, "rank": model.rank, "shape": model.shape, "intercept": model.intercept,
+               "test": test}  # fmt: skip
+    how = "" if args.radius is not None else f" (chosen by {f'{args.cv} folds' if args.cv else 'held-out entries'})"
     rows = {
-        "problem": f"{model.loss!r} over {model.constraint}",
-        "solver": result.solver,
-        "status": f"{result.status.name}: {result.status}",
-        "objective": f"{result.objective:.10g}",
-        "gap": f"{result.gap:.3g}{bound}",
-        "radius": f"{model.radius:.10g}{chosen}",
+        "radius": f"{model.radius:.10g}{how}",
         "matrix": f"{m} x {n} of rank {model.rank}, from {model.n_samples} entries",
-        "work": f"{result.n_steps} steps, {result.n_epochs:.1f} epochs, {result.seconds:.3g} s",
+        "work": work_of(result),
     }
     if test is not None:
         unseen = f", {test['n_unseen']} of them in rows or columns without any in DATA" if test["n_unseen"] else ""
         rows["test"] = f"RMSE {test['rmse']:.6g}, MAE {test['mae']:.6g} on {test['n_samples']} entries{unseen}"
-    rows |= {key: numbers[key] for key in ("out", "plot") if numbers[key]}
-    show(args, rows, numbers)
+    show_run(args, model, result, rows, numbers, point="W")

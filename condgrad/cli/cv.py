@@ -8,12 +8,11 @@ tolerance. The radius with the smallest mean loss on held-out samples is chosen,
 from __future__ import annotations
 
 import argparse
-import contextlib
-import time
+from collections.abc import Callable
 from typing import Any
 
 from condgrad.cli import _options as options
-from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show
+from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show, telling
 from condgrad.cli.fit import exit_code
 
 EPILOG = """\
@@ -52,17 +51,16 @@ def run(args: argparse.Namespace) -> int:
 
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
-    from condgrad.cli._radii import radius_grid
-    from condgrad.models.linear import class_values
+    from condgrad.paths.grids import check_grid
+    from condgrad.paths.validation import BEST, ONE_STANDARD_ERROR, select
 
     loss, (make_set, has_radius) = options.loss_of(args.loss), options.set_maker(args.set)
     if not has_radius:
         raise ValueError(f"the set {args.set} has no radius to choose.")
     radii = parse_numbers(args.radii, "--radii")
-    if args.n_radii < 2 or not 0.0 < args.eps < 1.0:
-        raise ValueError(f"--n-radii must be at least 2, --eps between 0 and 1; got {args.n_radii} and {args.eps}.")
+    check_grid(args.n_radii, args.eps)
     solver = options.solver_of(args.solver)
-    data = read_data(args, labels=class_values(loss) is not None)
+    data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
     X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
     if not 2 <= args.folds <= y.size:
@@ -70,20 +68,18 @@ def run(args: argparse.Namespace) -> int:
     whole = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept)
     note(args, str(data))
     radii = radius_grid(whole, make_set, args.n_radii, args.eps) if radii is None else np.sort(radii)
-    problem_sets = [make_set(float(radius)) for radius in radii]
-    settings = {"tol": args.tol, "relative_tol": args.relative_tol, "max_epochs": args.max_epochs,
+    settings = {"solver": solver, "tol": args.tol, "relative_tol": args.relative_tol, "max_epochs": args.max_epochs,
                 "max_steps": args.max_steps, "max_time": args.max_time, "random_state": args.seed}  # fmt: skip
-    fold_of = _folds(y if classes is not None else None, y.size, args.folds, args.seed)
-    scores = _Scores(args, loss, is_classifier=classes is not None)
-    status = scores.fill(X, y, fold_of, problem_sets, solver, settings)
-    if status is cg.Status.INTERRUPTED and not scores.loss:
+    folds, status = _solve_folds(args, X, y, loss, make_set, radii, settings)
+    if not folds:
         note(args, "interrupted before the end of the first fold: nothing was written.")
         return 130
-    best = scores.best(args.one_se)
-    model = result = None
+    scores = _Scores(folds)
+    best = select(-scores.losses, ONE_STANDARD_ERROR if args.one_se else BEST)
+    model = None
     if args.out is not None and status is not cg.Status.INTERRUPTED:
-        problem = whole.over(problem_sets[best])
-        result = cg.minimize(problem, solver, verbose=not args.quiet, **settings)
+        problem = whole.over(make_set(float(radii[best])))
+        result = cg.minimize(problem, verbose=not args.quiet, **settings)
         model = cg.Model.of(problem, result, classes=classes, feature_names=data.feature_names)
         cg.save_model(args.out, model)
         status = result.status if status is cg.Status.CONVERGED else status
@@ -92,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
         ax = plot_path_scores(radii, scores.mean, scores.error, n_nonzero=scores.nonzero, best=best)
         save_plot(ax, args.plot)
-    _report(args, radii, scores, best, model, status)
+    _report(args, radii, scores, best, model, status, is_classifier=classes is not None)
     return exit_code(status)
 
 
@@ -111,118 +107,91 @@ def parse_numbers(text: str | None, option: str) -> Any:
     return numbers
 
 
-class _Scores:
-    """Loss, errors and nonzeros of every finished fold, for every radius."""
-
-    def __init__(self, args: argparse.Namespace, loss: Any, *, is_classifier: bool) -> None:
-        self.args, self.function, self.is_classifier = args, loss, is_classifier
-        self.loss: list[list[float]] = []
-        self.wrong: list[list[float]] = []
-        self.counts: list[list[int]] = []
-
-    def fill(self, X: Any, y: Any, fold_of: Any, sets: list[Any], solver: Any, settings: dict[str, Any]) -> Any:
-        """Solve every fold, and return why the first run that did not converge ended, or CONVERGED."""
-        from condgrad.run.interrupts import Interrupts
-        from condgrad.run.progress import line_writer
-        from condgrad.run.result import Status
-
-        n_folds, status, began = int(fold_of.max()) + 1, Status.CONVERGED, time.perf_counter()
-        with contextlib.ExitStack() as stack:
-            interrupts = stack.enter_context(Interrupts())  # around all runs: what is done survives it
-            write, is_live = (None, False) if self.args.quiet else stack.enter_context(line_writer())
-            for fold in range(n_folds):
-                run = self._fold(X, y, fold_of == fold, sets, solver, settings)
-                for k, ended in enumerate(run):
-                    if ended is Status.INTERRUPTED or interrupts.heard():
-                        return Status.INTERRUPTED
-                    status = ended if status is Status.CONVERGED else status
-                    if write is not None and (is_live or k + 1 == len(sets)):
-                        share = (fold * len(sets) + k + 1) / (n_folds * len(sets))
-                        passed = time.perf_counter() - began
-                        write(f"fold {fold + 1} of {n_folds}  radius {k + 1} of {len(sets)}  {passed:.1f} s  "
-                              f"{passed * (1.0 / share - 1.0):.1f} s left")  # fmt: skip
-        return status
-
-    def _fold(self, X: Any, y: Any, held_out: Any, sets: list[Any], solver: Any, settings: dict[str, Any]) -> Any:
-        import numpy as np
-
-        from condgrad.problems.linear import Problem
-        from condgrad.run.minimize import minimize
-        from condgrad.run.result import Status
-        from condgrad.run.trace import count_nonzero
-
-        problem = Problem(X[~held_out], y[~held_out], self.function, sets[0], intercept=self.args.intercept)
-        X_out, y_out, w = X[held_out], y[held_out], None
-        losses, wrong, counts = [], [], []
-        for constraint in sets:
-            w = None if w is None or not constraint.contains(w) else w
-            result = minimize(problem.over(constraint), solver, w0=w, **settings)
-            if result.status is Status.INTERRUPTED:
-                yield result.status
-                return
-            w, p = result.w, X_out @ result.w + result.intercept
-            losses.append(float(np.mean(self.function.value(p, y_out))))
-            wrong.append(float(np.mean((p > 0.0) != (y_out == 1.0))))
-            counts.append(count_nonzero(w))
-            if len(losses) == len(sets):
-                self.loss.append(losses)
-                self.wrong.append(wrong)
-                self.counts.append(counts)
-            yield result.status
-
-    @property
-    def mean(self) -> Any:
-        """The mean loss over the folds, for every radius."""
-        import numpy as np
-
-        return np.mean(self.loss, axis=0)
-
-    @property
-    def error(self) -> Any:
-        """The standard error of the mean loss, 0 where a single fold was finished."""
-        import numpy as np
-
-        n = len(self.loss)
-        return np.std(self.loss, axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(len(self.loss[0]))
-
-    @property
-    def error_rate(self) -> Any:
-        """The mean share of errors over the folds, for every radius."""
-        import numpy as np
-
-        return np.mean(self.wrong, axis=0)
-
-    @property
-    def nonzero(self) -> Any:
-        """The mean number of nonzeros over the folds, for every radius."""
-        import numpy as np
-
-        return np.mean(self.counts, axis=0)
-
-    def best(self, one_se: bool) -> int:
-        """Return the place of the chosen radius."""
-        mean = self.mean
-        lowest = int(mean.argmin())
-        return int((mean <= mean[lowest] + self.error[lowest]).argmax()) if one_se else lowest
-
-
-def _folds(classes: Any, n: int, n_folds: int, seed: int) -> Any:
-    """Return the fold of every sample: of equal sizes, and with equal shares of the classes where there are any."""
+def radius_grid(problem: Any, make_set: Callable[[float], Any], n_radii: int, eps: float) -> Any:
+    """Return the default grid for a problem over the set of radius 1."""
     import numpy as np
 
-    order = np.random.default_rng(seed).permutation(n)
-    if classes is not None:
-        order = order[np.argsort(classes[order], kind="stable")]
-    fold_of = np.empty(n, dtype=np.int64)
-    fold_of[order] = np.arange(n) % n_folds
-    return fold_of
+    from condgrad.paths.grids import shares
+    from condgrad.paths.radius_search import radius_at
+
+    if not problem.constraint.contains(np.zeros(problem.n_features)):
+        name = type(problem.constraint).__name__
+        raise ValueError(f"there is no default grid for {name}, which does not hold 0; use --radii.")
+    largest = radius_at(problem, make_set, eps)
+    if largest == 0.0:
+        raise ValueError("the gradient at w = 0 is zero: no radius gives another model than 0.")
+    return largest * shares(n_radii)
 
 
-def _report(args: argparse.Namespace, radii: Any, scores: _Scores, best: int, model: Any, status: Any) -> None:
+class _Scores:
+    """What each radius scored on the samples that were held out, over the folds that were finished."""
+
+    def __init__(self, folds: list[Any]) -> None:
+        import numpy as np
+
+        from condgrad.paths.validation import standard_errors
+
+        table = np.array(folds)  # folds, radii, and the three numbers of _scores_of
+        self.n_folds, self.losses = len(folds), table[:, :, 0].T
+        self.mean, self.error_rate, self.nonzero = table.mean(axis=0).T
+        self.error = standard_errors(self.losses)
+
+
+def _solve_folds(
+    args: argparse.Namespace, X: Any, y: Any, loss: Any, make_set: Any, radii: Any, settings: dict[str, Any]
+) -> tuple[list[Any], Any]:
+    """Return the scores of all radii on every fold that was finished, and why the first run ended that fell short."""
+    import numpy as np
+
+    from condgrad.paths.minimized import Walk
+    from condgrad.paths.validation import deal_folds
+    from condgrad.problems.linear import Problem
+    from condgrad.run.interrupts import Interrupts
+    from condgrad.run.result import Status
+
+    order = np.random.default_rng(args.seed).permutation(y.size)
+    fold_of = deal_folds(order, args.folds, y if loss.classes is not None else None)
+    folds: list[Any] = []
+    status = Status.CONVERGED
+    # Ctrl-C is heard around all runs: what is done survives it.
+    with Interrupts() as interrupts, telling(args, args.folds * radii.size) as tell:
+        for fold in range(args.folds):
+            out = fold_of == fold
+            problem = Problem(X[~out], y[~out], loss, make_set(1.0), intercept=args.intercept)
+            walk, scores = Walk(problem, make_set, **settings), []
+            for radius in radii.tolist():
+                try:
+                    result = walk.to(radius)
+                except KeyboardInterrupt:
+                    return folds, Status.INTERRUPTED
+                status = result.status if status is Status.CONVERGED else status
+                scores.append(_scores_of(result, loss, X[out], y[out]))
+                if len(scores) == radii.size:
+                    folds.append(scores)
+                if interrupts.heard():
+                    return folds, Status.INTERRUPTED
+                how = f"fold {fold + 1} of {args.folds}  radius {len(scores)} of {radii.size}"
+                tell(fold * radii.size + len(scores), how, len(scores) == radii.size)
+    return folds, status
+
+
+def _scores_of(result: Any, loss: Any, X: Any, y: Any) -> tuple[float, float, int]:
+    """Return the mean loss and the share of errors on some samples, and the number of nonzeros."""
+    import numpy as np
+
+    from condgrad.run.trace import count_nonzero
+
+    p = X @ result.w + result.intercept
+    return float(np.mean(loss.value(p, y))), float(np.mean((p > 0.0) != (y == 1.0))), count_nonzero(result.w)
+
+
+def _report(
+    args: argparse.Namespace, radii: Any, scores: _Scores, best: int, model: Any, status: Any, *, is_classifier: bool
+) -> None:
     numbers: dict[str, Any] = {
         "status": status.name,
         "message": str(status),
-        "folds": len(scores.loss),
+        "folds": scores.n_folds,
         "best_radius": float(radii[best]),
         "radii": radii,
         "mean_loss": scores.mean,
@@ -231,13 +200,13 @@ def _report(args: argparse.Namespace, radii: Any, scores: _Scores, best: int, mo
         "out": args.out if model is not None else None,
         "plot": args.plot,
     }
-    if scores.is_classifier:
+    if is_classifier:
         numbers["error_rate"] = scores.error_rate
     if not args.json:
-        columns = ["radius", "loss", "+-", *(["errors"] if scores.is_classifier else []), "nonzero", ""]
+        columns = ["radius", "loss", "+-", *(["errors"] if is_classifier else []), "nonzero", ""]
         shown = zip(radii, scores.mean, scores.error, scores.error_rate, scores.nonzero)
         rows = [
-            (f"{radius:.4g}", f"{mean:.6g}", f"{error:.2g}", *([f"{rate:.4f}"] if scores.is_classifier else []),
+            (f"{radius:.4g}", f"{mean:.6g}", f"{error:.2g}", *([f"{rate:.4f}"] if is_classifier else []),
              f"{count:.1f}", "<- chosen" if k == best else "")
             for k, (radius, mean, error, rate, count) in enumerate(shown)
         ]  # fmt: skip

@@ -45,11 +45,10 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.out, args.plot, force=args.force or saved.is_resumed)
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
-    from condgrad.models.linear import class_values
 
     loss, constraint = options.loss_of(args.loss), options.set_maker(args.set)[0](args.radius)
     solver = options.solver_of(args.solver)
-    data = read_data(args, labels=class_values(loss) is not None)
+    data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
     problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept)
     note(args, str(data))
@@ -96,41 +95,43 @@ def draw_run(result: Any) -> Any:
 def _report(args: argparse.Namespace, model: Any, result: Any) -> None:
     import numpy as np
 
-    numbers = {
+    n_nonzero = int(np.count_nonzero(model.w))
+    numbers = {"intercept": result.intercept, "n_nonzero": n_nonzero, "n_features": model.w.size,
+               "classes": model.classes}  # fmt: skip
+    rows = {"nonzero": f"{n_nonzero} of {model.w.size}", "work": work_of(result)}
+    rows |= {"intercept": f"{result.intercept:.6g}"} if args.intercept else {}
+    show_run(args, model, result, rows, numbers)
+
+
+def work_of(result: Any) -> str:
+    """Return what a run took, in words."""
+    return f"{result.n_steps} steps, {result.n_epochs:.1f} epochs, {result.seconds:.3g} s"
+
+
+def show_run(
+    args: argparse.Namespace, model: Any, result: Any, rows: dict[str, str], numbers: dict[str, Any], point: str = "w"
+) -> None:
+    """Print a run and its certificate at ``point``, and what ``rows`` and ``numbers`` say of its model."""
+    of_run = ("objective", "gap", "rounding", "lower_bound", "n_steps", "n_epochs", "seconds", "solver")
+    data = {
         "status": result.status.name,
         "message": str(result.status),
-        "objective": result.objective,
-        "gap": result.gap,
-        "rounding": result.rounding,
-        "lower_bound": result.lower_bound,
-        "intercept": result.intercept,
-        "n_nonzero": int(np.count_nonzero(model.w)),
-        "n_features": model.w.size,
-        "n_samples": model.n_samples,
-        "n_steps": result.n_steps,
-        "n_epochs": result.n_epochs,
-        "seconds": result.seconds,
         "loss": repr(model.loss),
         "set": model.constraint,
-        "solver": result.solver,
-        "classes": model.classes,
+        "n_samples": model.n_samples,
+        **{name: getattr(result, name) for name in of_run},
+        **numbers,
         "out": args.out,
         "plot": args.plot,
     }
-    bound = (
-        f" (so F(w) - F* <= {result.gap + result.rounding:.3g})"
-        if result.lower_bound > -np.inf
-        else " (the loss is not convex)"
-    )
-    rows = {
+    is_convex = result.lower_bound > -float("inf")
+    bound = f"so F({point}) - F* <= {result.gap + result.rounding:.3g}" if is_convex else "the loss is not convex"
+    shown = {
         "problem": f"{model.loss!r} over {model.constraint}",
         "solver": result.solver,
         "status": f"{result.status.name}: {result.status}",
         "objective": f"{result.objective:.10g}",
-        "gap": f"{result.gap:.3g}{bound}",
-        "nonzero": f"{numbers['n_nonzero']} of {model.w.size}",
-        "work": f"{result.n_steps} steps, {result.n_epochs:.1f} epochs, {result.seconds:.3g} s",
+        "gap": f"{result.gap:.3g} ({bound})",
+        **rows,
     }
-    rows |= {"intercept": f"{result.intercept:.6g}"} if args.intercept else {}
-    rows |= {key: numbers[key] for key in ("out", "plot") if numbers[key]}
-    show(args, rows, numbers)
+    show(args, shown | {key: data[key] for key in ("out", "plot") if data[key]}, data)

@@ -8,14 +8,11 @@ reported with radius, multiplier (for the l1 ball the penalty of the same soluti
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
-import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from condgrad.cli import _options as options
-from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show
+from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show, telling
 from condgrad.cli.cv import parse_numbers
 from condgrad.cli.fit import exit_code
 
@@ -66,7 +63,6 @@ def run(args: argparse.Namespace) -> int:
 
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
-    from condgrad.models.linear import class_values
     from condgrad.run.sealed_file import pack, write_file
 
     radii, alphas = parse_numbers(args.radii, "--radii"), parse_numbers(args.alphas, "--alphas")
@@ -75,18 +71,25 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"the set {args.set} has no radius to vary.")
     is_lasso = args.loss == "squared" and args.set == "l1"
     _check_lasso_only(args, is_lasso)
-    data = read_data(args, labels=class_values(loss) is not None)
+    data = read_data(args, labels=loss.classes is not None)
     y, _ = encode_targets(data.y, loss)
     note(args, str(data))
     n_points = args.n_radii if radii is None and alphas is None else (radii if alphas is None else alphas).size
     settings = {"n_radii": args.n_radii, "eps": args.eps, "tol": args.tol, "radii": radii,
                 "fit_intercept": args.intercept, "random_state": args.seed}  # fmt: skip
-    with _points(args, n_points) as report:
+    with telling(args, n_points) as tell:
+
+        def report(progress: Any) -> None:
+            step, how = progress.step, f"objective {progress.objective:.6g}  gap {progress.gap:.3g}"
+            is_worth = step % math.ceil(n_points / 10) == 0 or step == n_points
+            tell(step, f"point {step} of {n_points}  {how}  nonzero {progress.n_nonzero}", is_worth)
+
+        settings["callback"] = None if args.quiet else report
         if is_lasso:
             lasso = {"alphas": alphas, "l2": args.l2, "engine": args.engine, "standardize": args.standardize}
-            _, coefs, info = cg.lasso_path(data.X, y, callback=report, **settings, **lasso)
+            _, coefs, info = cg.lasso_path(data.X, y, **settings, **lasso)
         else:
-            _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=make_set, callback=report, **settings)
+            _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=make_set, **settings)
     columns: dict[str, Any] = {name: getattr(info, name) for name in _COLUMNS}
     if args.out is not None:
         header = {"version": cg.__version__, "status": info.status.name, "feature_names": data.feature_names}
@@ -118,27 +121,6 @@ def _check_lasso_only(args: argparse.Namespace, is_lasso: bool) -> None:
             raise ValueError(
                 f"{option} is for the Lasso (--loss squared --set l1); got --loss {args.loss} --set {args.set}."
             )
-
-
-@contextlib.contextmanager
-def _points(args: argparse.Namespace, n_points: int) -> Iterator[Callable[[Any], None] | None]:
-    """Yield a listener that tells how far the path is (ten times, or live on a terminal), None with --quiet."""
-    if args.quiet:
-        yield None
-        return
-    from condgrad.run.progress import line_writer
-
-    with line_writer() as (write, is_live):
-        began = time.perf_counter()
-
-        def report(progress: Any) -> None:
-            if is_live or progress.step % math.ceil(n_points / 10) == 0 or progress.step == n_points:
-                passed = time.perf_counter() - began
-                left = passed * (n_points / progress.step - 1.0)
-                how = f"objective {progress.objective:.6g}  gap {progress.gap:.3g}  nonzero {progress.n_nonzero}"
-                write(f"point {progress.step} of {n_points}  {how}  {passed:.1f} s  {left:.1f} s left")
-
-        yield report
 
 
 def _print(columns: dict[str, Any]) -> None:

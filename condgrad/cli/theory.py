@@ -40,10 +40,9 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--tol must be a positive number; got {args.tol}.")
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
-    from condgrad.models.linear import class_values
 
     loss, constraint = options.loss_of(args.loss), options.set_maker(args.set)[0](args.radius)
-    data = read_data(args, labels=class_values(loss) is not None)
+    data = read_data(args, labels=loss.classes is not None)
     problem = cg.Problem(data.X, encode_targets(data.y, loss)[0], loss, constraint)
     note(args, str(data))
     D, n = cg.theory.diameters(problem.matrix, constraint), problem.n_samples

@@ -49,54 +49,60 @@ from condgrad.constraints.sparse.ordered_weighted_l1_ball import OrderedWeighted
 from condgrad.constraints.sparse.sparse_group_ball import SparseGroupBall
 from condgrad.constraints.sparse.weighted_l1_ball import WeightedL1Ball
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex
-from condgrad.linalg.names import suggestion
+from condgrad.linalg.names import Registry
+
+REGISTERED = Registry(
+    "constraint set",
+    {
+        "l1": L1Ball,
+        "weighted-l1": WeightedL1Ball,
+        "nonnegative-l1": NonnegativeL1Ball,
+        "simplex": Simplex,
+        "l2": L2Ball,
+        "linf": LinfBall,
+        "box": Box,
+        "lp": LpBall,
+        "k-sparse": KSparsePolytope,
+        "hypersimplex": Hypersimplex,
+        "knapsack": Knapsack,
+        "group": GroupBall,
+        "ordered-weighted-l1": OrderedWeightedL1Ball,
+        "k-support": KSupportBall,
+        "sparse-group": SparseGroupBall,
+        "latent-group": LatentGroupBall,
+        "fused": FusedBall,
+        "total-variation": TotalVariationBall,
+        "graph-total-variation": GraphTotalVariationBall,
+        "isotonic": IsotonicBox,
+        "ellipsoid": Ellipsoid,
+        "permutahedron": Permutahedron,
+        "birkhoff": Birkhoff,
+        "flow": FlowPolytope,
+        "spanning-tree": SpanningTreePolytope,
+        "matroid-base": MatroidBasePolytope,
+        "convex-hull": ConvexHull,
+        "polytope": Polytope,
+        "linearly-constrained": LinearlyConstrained,
+        "product": Product,
+        "minkowski-sum": MinkowskiSum,
+        "convex-hull-of-union": ConvexHullOfUnion,
+        "linear-image": LinearImage,
+        "nuclear": NuclearBall,
+        "weighted-nuclear": WeightedNuclearBall,
+        "spectraplex": Spectraplex,
+        "psd-trace": PSDTraceBall,
+        "fantope": Fantope,
+    },
+)
 
 __all__ = [
     "Atom",
-    "Birkhoff",
-    "Box",
     "ConstraintSet",
-    "ConvexHull",
-    "ConvexHullOfUnion",
     "DenseVertex",
-    "Ellipsoid",
-    "Fantope",
-    "FlowPolytope",
-    "FusedBall",
-    "GraphTotalVariationBall",
-    "GroupBall",
-    "Hypersimplex",
-    "IsotonicBox",
-    "KSparsePolytope",
-    "KSupportBall",
-    "Knapsack",
-    "L1Ball",
-    "L2Ball",
-    "LatentGroupBall",
-    "LinearImage",
-    "LinearlyConstrained",
-    "LinfBall",
-    "LpBall",
-    "MatroidBasePolytope",
-    "MinkowskiSum",
-    "NonnegativeL1Ball",
-    "NuclearBall",
     "OracleSet",
-    "OrderedWeightedL1Ball",
-    "PSDTraceBall",
-    "Permutahedron",
-    "Polytope",
-    "Product",
     "Scale",
     "Shift",
-    "Simplex",
-    "SpanningTreePolytope",
-    "SparseGroupBall",
     "SparseVertex",
-    "Spectraplex",
-    "TotalVariationBall",
-    "WeightedL1Ball",
-    "WeightedNuclearBall",
     "as_constraint_set",
     "best_vertex",
     "by_name",
@@ -104,47 +110,8 @@ __all__ = [
     "partition_matroid",
     "uniform_matroid",
 ]
-
-REGISTERED = {
-    "l1": L1Ball,
-    "weighted-l1": WeightedL1Ball,
-    "nonnegative-l1": NonnegativeL1Ball,
-    "simplex": Simplex,
-    "l2": L2Ball,
-    "linf": LinfBall,
-    "box": Box,
-    "lp": LpBall,
-    "k-sparse": KSparsePolytope,
-    "hypersimplex": Hypersimplex,
-    "knapsack": Knapsack,
-    "group": GroupBall,
-    "ordered-weighted-l1": OrderedWeightedL1Ball,
-    "k-support": KSupportBall,
-    "sparse-group": SparseGroupBall,
-    "latent-group": LatentGroupBall,
-    "fused": FusedBall,
-    "total-variation": TotalVariationBall,
-    "graph-total-variation": GraphTotalVariationBall,
-    "isotonic": IsotonicBox,
-    "ellipsoid": Ellipsoid,
-    "permutahedron": Permutahedron,
-    "birkhoff": Birkhoff,
-    "flow": FlowPolytope,
-    "spanning-tree": SpanningTreePolytope,
-    "matroid-base": MatroidBasePolytope,
-    "convex-hull": ConvexHull,
-    "polytope": Polytope,
-    "linearly-constrained": LinearlyConstrained,
-    "product": Product,
-    "minkowski-sum": MinkowskiSum,
-    "convex-hull-of-union": ConvexHullOfUnion,
-    "linear-image": LinearImage,
-    "nuclear": NuclearBall,
-    "weighted-nuclear": WeightedNuclearBall,
-    "spectraplex": Spectraplex,
-    "psd-trace": PSDTraceBall,
-    "fantope": Fantope,
-}
+__all__ += [cls.__name__ for cls in REGISTERED.values()]
+__all__.sort()
 
 
 def by_name(name: str) -> Any:
@@ -153,7 +120,4 @@ def by_name(name: str) -> Any:
     >>> by_name("l1")(radius=2.0)
     L1Ball(radius=2.0)
     """
-    if isinstance(name, str) and name in REGISTERED:
-        return REGISTERED[name]
-    known = ", ".join(REGISTERED)
-    raise ValueError(f"no constraint set is called {name!r}; there are {known}.{suggestion(name, REGISTERED)}")
+    return REGISTERED.find(name)

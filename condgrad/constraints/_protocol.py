@@ -214,12 +214,6 @@ def as_array(r: Vector) -> np.ndarray:
     return r.values if isinstance(r, DenseVector) else np.array([r.at(j) for j in range(r.size())])
 
 
-def check_positive(owner: str, name: str, value: float) -> None:
-    """Raise ValueError unless ``value`` is positive and finite."""
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} of {owner} must be positive and finite; got {value!r}.")
-
-
 @kernel
 def _lmo(constraint, r):
     return constraint.lmo(r)

@@ -23,14 +23,6 @@ def labels(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return y
 
 
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Return a numpy Generator."""
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(f"random_state must be an integer, a numpy Generator or None; got {random_state!r}.") from None
-
-
 def as_count(value: Any, name: str, most: float = math.inf) -> int:
     """Return an integer of at least 1."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgrad.datasets._drawing import as_count, as_generator, as_positive
+from condgrad.datasets._drawing import as_count, as_positive
 from condgrad.linalg.convert import as_number
+from condgrad.linalg.settings import as_generator
 
 
 class LowRankEntries(NamedTuple):

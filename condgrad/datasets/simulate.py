@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from condgrad.datasets._drawing import as_count, as_generator, as_positive, coefficients, labels
+from condgrad.datasets._drawing import as_count, as_positive, coefficients, labels
 from condgrad.datasets.dataset import Dataset
 from condgrad.linalg.convert import as_number
+from condgrad.linalg.settings import as_generator
 
 
 def simulate_regression(

@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.compiled import kernel
-from condgrad.datasets._drawing import as_count, as_generator, as_positive, coefficients, labels
+from condgrad.datasets._drawing import as_count, as_positive, coefficients, labels
 from condgrad.datasets.dataset import Dataset
 from condgrad.linalg.convert import as_number
+from condgrad.linalg.settings import as_generator
 
 _NUMBERS = 4_000_000  # random ones that are drawn at a time
 _PATIENCE = 20  # draws per wanted word, after which the rest of a document is drawn evenly

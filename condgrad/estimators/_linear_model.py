@@ -24,7 +24,6 @@ from condgrad.models.files import save_model
 from condgrad.models.linear import Model
 from condgrad.models.multi import OUTPUTS, MultiModel
 from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
-from condgrad.paths.scale import loss_scale, null_loss
 from condgrad.problems.linear import Problem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
@@ -33,30 +32,16 @@ from condgrad.run.result import Result, Status
 _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
 
 
-class Design:
-    """The samples of a fit: X and weights, as a problem wants them.
-
-    A subclass may add rows to X; then it says which targets these have, and what a result means for the samples.
-    """
-
-    def __init__(self, X: Any, weight: np.ndarray | None, fit_intercept: bool) -> None:
-        self.X, self.weight, self.has_intercept = X, weight, fit_intercept
-
-    def targets(self, y: np.ndarray) -> np.ndarray:
-        """Return the targets of all rows, from those of the samples."""
-        return y
-
-    def result(self, result: Result, y: np.ndarray) -> Result:
-        """Return a result for the samples, from one for all rows."""
-        return result
-
-
 class Budget(NamedTuple):
     """A set: the object itself, or a class that a radius, or the rule for it, makes one."""
 
     constraint: Any
     make: Any
     radius: float | None
+
+    def unit_set(self) -> Any:
+        """Return the set, or that of radius 1 where the radius is still to come."""
+        return self.constraint if self.make is None else self.make(1.0)
 
     def applied(self, problem: Problem, max_time: float | None = None) -> tuple[Problem, float | None]:
         """Return the problem over the set, and the radius where there is one; ``problem`` is over the unit set.
@@ -67,6 +52,33 @@ class Budget(NamedTuple):
             return problem, None
         radius = default_radius(problem, self.make, max_time) if self.radius is None else self.radius
         return problem.over(self.make(radius)), radius
+
+
+class Fit(NamedTuple):
+    """A problem of an estimator, the radius of its set where that is named, and the run that was to reach ``tol``."""
+
+    problem: Any
+    radius: float | None
+    result: Result
+    tol: float
+
+    @property
+    def excess(self) -> float:
+        """The certified gap over the tolerance."""
+        return (self.result.gap + self.result.rounding) / max(self.tol, 1e-300)
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether the tolerance is missed; a loss of nothing is the best there is, and rounding need not prove it."""
+        result, tol = self.result, self.tol
+        is_perfect = result.gap <= tol and 0.0 <= result.objective <= tol
+        return not (result.gap + result.rounding <= tol or is_perfect)
+
+    def complaint(self) -> str:
+        """Return what is wrong with a given radius, or an empty string."""
+        if self.radius is None or self.falls_short:
+            return ""
+        return complaint(self.problem, self.result, self.problem.null_objective(), self.radius)
 
 
 class ConstrainedLinearModel(BaseEstimator):
@@ -172,6 +184,11 @@ class ConstrainedLinearModel(BaseEstimator):
             )
         return loss
 
+    def _link(self) -> str | None:
+        """Return the link of the loss, None where the setting is none: it is refused in ``fit``, not before."""
+        loss = losses.REGISTERED.get(self.loss) if isinstance(self.loss, str) else self.loss
+        return getattr(loss, "link", None)
+
     def _budget(self) -> Budget:
         if isinstance(self.constraint, str):
             return Budget(None, set_by_name(self.constraint), None if self.radius is None else float(self.radius))
@@ -181,20 +198,16 @@ class ConstrainedLinearModel(BaseEstimator):
             )
         return Budget(as_constraint_set(self.constraint), None, None)
 
-    def _design(self, X: Any, weight: np.ndarray | None) -> Design:
-        """Return the samples as the problem sees them."""
-        return Design(X, weight, bool(self.fit_intercept))
-
-    def _problem(self, design: Design, y: np.ndarray, budget: Budget) -> Any:
+    def _problem(self, X: Any, weight: np.ndarray | None, y: np.ndarray, budget: Budget) -> Any:
         """Return the problem over the set, over the unit one where the radius is still to come."""
         return Problem(
-            design.X,
-            design.targets(y),
-            self._loss(),
-            budget.constraint if budget.make is None else budget.make(1.0),
-            sample_weight=design.weight,
-            intercept=design.has_intercept,
-        )
+            X, y, self._loss(), budget.unit_set(), sample_weight=weight, intercept=bool(self.fit_intercept),
+            l2=self._penalty(),
+        )  # fmt: skip
+
+    def _penalty(self) -> float:
+        """Return l2, of the penalty l2 ||w||^2 / 2."""
+        return 0.0
 
     def _solve_all(
         self,
@@ -208,20 +221,18 @@ class ConstrainedLinearModel(BaseEstimator):
 
         A ``radius`` that the estimator itself has chosen is used as it is; warnings speak of the user's own only.
         """
-        budget, design = self._budget(), self._design(X, weight)
+        budget = self._budget()
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
         random_state = as_seed(self.random_state)
-        first, results, radii, complaints, shortfalls = None, [], [], [], []
-        sets: list[str] = []
-        began = time.perf_counter()
+        first, fits, began = None, [], time.perf_counter()
         for k, y in enumerate(targets):
             # What is left of max_time, shared with the problems to come; half of it may go into the radius.
             share = self._time_left(began) / (len(targets) - k)
             solved_by = time.perf_counter() + share
-            first = self._problem(design, y, budget) if first is None else first.with_targets(design.targets(y))
+            first = self._problem(X, weight, y, budget) if first is None else first.with_targets(y)
             problem, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
-            tol = self.tol * loss_scale(problem)
+            tol = self.tol * problem.loss_scale()
             result = minimize(
                 problem,
                 self.solver,
@@ -234,19 +245,11 @@ class ConstrainedLinearModel(BaseEstimator):
             )
             if len(targets) > 1:
                 go_on_unless_interrupted(result.status)
-            # A loss of nothing is the best there is: rounding need not prove it.
-            is_perfect = result.gap <= tol and 0.0 <= result.objective <= tol
-            if not (result.gap + result.rounding <= tol or is_perfect):
-                shortfalls.append((result, tol))
-            elif is_given and used is not None:
-                complaints.append(complaint(problem, result, null_loss(problem), used))
-            radii.append(used)
-            sets.append(repr(problem.constraint))
             # The solver's own state holds the data: an estimator that is pickled should not.
-            results.append(design.result(result, y)._replace(state=None))
-        self._fitted_to = sets, X.shape[0]
-        self._keep(results, radii)
-        self._warn(len(results), shortfalls, complaints)
+            fits.append(Fit(problem, used, result._replace(state=None), tol))
+        self._fitted_to = [repr(fit.problem.constraint) for fit in fits], X.shape[0]
+        self._keep([fit.result for fit in fits], [fit.radius for fit in fits])
+        self._warn(fits, is_given)
 
     def _time_left(self, began: float) -> float:
         """Return the seconds that are left of max_time."""
@@ -254,7 +257,7 @@ class ConstrainedLinearModel(BaseEstimator):
 
     def _go_on(self, X: Any, targets: list[np.ndarray], weight: np.ndarray | None) -> None:
         """Make one epoch over a batch for each vector of targets, from the last solutions, and keep what is known."""
-        budget, design = self._budget(), self._design(X, weight)
+        budget = self._budget()
         if budget.make is not None and budget.radius is None:
             raise ValueError("partial_fit needs a radius: the rule behind radius=None looks at all data.")
         if self.fit_intercept:
@@ -270,7 +273,7 @@ class ConstrainedLinearModel(BaseEstimator):
                 raise ValueError(f"earlier batches had {len(befores)} outputs; this one has {len(targets)}.")
             starts = self._coefficients()
         for y, w, before in zip(targets, starts, befores, strict=True):
-            problem, radius = budget.applied(self._problem(design, y, budget))
+            problem, radius = budget.applied(self._problem(X, weight, y, budget))
             start = None if w is None else feasible_start(problem.constraint, w)
             result = one_epoch(problem, self.solver, start, before, seed)
             go_on_unless_interrupted(result.status)
@@ -291,29 +294,23 @@ class ConstrainedLinearModel(BaseEstimator):
         if radii[0] is not None:
             self.radius_ = radii[0] if is_single else np.array(radii)
 
-    def _warn(self, n_problems: int, shortfalls: list[tuple[Result, float]], complaints: list[str]) -> None:
+    def _warn(self, fits: list[Fit], is_given: bool) -> None:
+        """Warn of a tolerance that was missed, and of a given radius that does nothing."""
         level = 4  # the caller of fit
-        if shortfalls:
-            result, tol = max(shortfalls, key=lambda pair: (pair[0].gap + pair[0].rounding) / max(pair[1], 1e-300))
-            of_all = f" (for {len(shortfalls)} of {n_problems} problems; this is the worst)" if n_problems > 1 else ""
+        short = [fit for fit in fits if fit.falls_short]
+        if short:
+            _, _, result, tol = max(short, key=lambda fit: fit.excess)
+            advice = remedy(result.status, self.max_iter, self.max_time, has_features=True)
+            of_all = f" (for {len(short)} of {len(fits)} problems; this is the worst)" if len(fits) > 1 else ""
             warnings.warn(
                 f"the Frank-Wolfe gap {result.gap + result.rounding:.3g} is above tol times the loss of a constant "
-                f"model, {tol:.3g}{of_all}: {self._remedy(result.status)}",
+                f"model, {tol:.3g}{of_all}: {advice}",
                 ConvergenceWarning,
                 stacklevel=level,
             )
-        said = next((text for text in complaints if text), None)
+        said = next(filter(None, (fit.complaint() for fit in fits)), None) if is_given else None
         if said is not None:
             warnings.warn(said, RadiusWarning, stacklevel=level)
-
-    def _remedy(self, status: Status) -> str:
-        if status is Status.MAX_EPOCHS:
-            return f"raise max_iter (now {self.max_iter:g}) or tol, try solver='auto', or standardise the features."
-        if status is Status.MAX_TIME:
-            return f"raise max_time (now {self.max_time:g} s) or tol, or go on with warm_start=True."
-        if status in (Status.STALLED, Status.ROUNDING):
-            return "rounding allows no smaller gap; raise tol, or standardise the features."
-        return str(status)
 
     def _starts(self, n_problems: int, shape: tuple[int, int]) -> Any:
         """Return the coefficients to start from, one vector per problem, or None; ``shape`` is that of coef_."""
@@ -343,9 +340,25 @@ class ConstrainedLinearModel(BaseEstimator):
         return bundle
 
 
-def weighted_only(weight: np.ndarray | None) -> np.ndarray | None:
-    """Return the samples that count, or None for all: those without weight are left out, as if never given."""
-    return None if weight is None or weight.all() else np.flatnonzero(weight)
+def weighted_only(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, Any]:
+    """Return the samples that count: those without weight are left out, as if never given."""
+    if weight is None or weight.all():
+        return X, y, weight
+    kept = np.flatnonzero(weight)
+    return X[kept], y[kept], weight[kept]
+
+
+def remedy(status: Status, max_iter: float, max_time: float | None, *, has_features: bool) -> str:
+    """Return what to do about a run that ended so, short of its tolerance."""
+    scaling = ", or standardise the features" if has_features else ""
+    if status in (Status.MAX_EPOCHS, Status.MAX_STEPS):
+        other = ", try solver='auto'" if has_features else ""
+        return f"raise max_iter (now {max_iter:g}) or tol{other}{scaling}."
+    if status is Status.MAX_TIME:
+        return f"raise max_time (now {max_time:g} s) or tol, or go on with warm_start=True."
+    if status in (Status.STALLED, Status.ROUNDING):
+        return f"rounding allows no smaller gap; raise tol{scaling}."
+    return str(status)
 
 
 def feasible_start(constraint: Any, w: np.ndarray) -> np.ndarray | None:

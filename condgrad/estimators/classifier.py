@@ -6,14 +6,13 @@ import functools
 from typing import Any
 
 import numpy as np
-import scipy.special
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from condgrad import constraints, losses
-from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, Design, weighted_only
+from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, weighted_only
 from condgrad.estimators._partial_fit import goes_on
 from condgrad.models.multi import MULTINOMIAL, REST, probabilities
 from condgrad.problems.softmax import SoftmaxProblem
@@ -21,10 +20,9 @@ from condgrad.problems.softmax import SoftmaxProblem
 
 def _has_probabilities(estimator: Any) -> bool:
     """Tell whether the predictions of the loss are logits."""
-    loss = estimator.loss
-    if loss in ("logistic", "sigmoid-squared") or isinstance(loss, losses.Logistic | losses.SigmoidSquared):
+    if estimator._link() == "logit":
         return True
-    raise AttributeError(f"probabilities need loss='logistic' or 'sigmoid-squared'; got {loss!r}.")
+    raise AttributeError(f"probabilities need loss='logistic' or 'sigmoid-squared'; got {estimator.loss!r}.")
 
 
 class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
@@ -149,9 +147,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         """
         X, y, weight = self._validated(X, y, sample_weight)
         check_classification_targets(y)
-        kept = weighted_only(weight)
-        if kept is not None:
-            X, y, weight = X[kept], y[kept], weight[kept]
+        X, y, weight = weighted_only(X, y, weight)
         index = self._number_classes(y)
         targets = self._targets(index)
         n_rows = self.classes_.size if self._is_joint else len(targets)
@@ -250,16 +246,16 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         groups = np.tile(np.arange(self.n_features_in_), self.classes_.size)
         return Budget(None, functools.partial(constraints.GroupBall, groups), radius)
 
-    def _problem(self, design: Design, y: np.ndarray, budget: Budget) -> Any:
+    def _problem(self, X: Any, weight: np.ndarray | None, y: np.ndarray, budget: Budget) -> Any:
         if not self._is_joint:
-            return super()._problem(design, y, budget)
+            return super()._problem(X, weight, y, budget)
         return SoftmaxProblem(
-            design.X,
+            X,
             y,
-            budget.constraint if budget.make is None else budget.make(1.0),
+            budget.unit_set(),
             n_classes=self.classes_.size,
-            sample_weight=design.weight,
-            intercept=design.has_intercept,
+            sample_weight=weight,
+            intercept=bool(self.fit_intercept),
         )
 
     @property
@@ -267,7 +263,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         return MULTINOMIAL if self._is_joint else REST
 
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return scipy.special.softmax(scores, axis=1) if self._is_joint else probabilities(scores)
+        return probabilities(scores, self._kind)
 
     def _targets(self, index: np.ndarray) -> list[np.ndarray]:
         """Return the targets of each problem: -1 and 1, 0 and 1 where the loss wants these, or all classes at once."""
@@ -291,9 +287,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
 
 
 def _lower_target(loss: Any) -> float:
-    """Return the target of the other class than 1: -1 unless the loss refuses that."""
-    try:
-        loss.check_targets(np.array([-1.0, 1.0]))
-    except ValueError:
-        return 0.0
-    return -1.0
+    """Return the target of the other class than 1, for losses of numbers too."""
+    if getattr(loss, "classes", None) is not None:
+        return loss.classes[0]
+    return 0.0 if getattr(loss, "link", None) == "log" else -1.0  # a mean of exp(p) is never negative

@@ -10,7 +10,9 @@ from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import weighted_only
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.paths import lasso_path
+from condgrad.paths.grids import as_radii, check_grid
 from condgrad.paths.radius_search import go_on_unless_interrupted
+from condgrad.paths.validation import check_selection, select
 
 
 class ConstrainedLasso(ConstrainedRegressor):
@@ -154,12 +156,11 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         X, y, weight = self._validated(X, y, sample_weight, y_numeric=True)
         y = y.astype(np.float64, copy=False)
         parts = validation.folds(self.cv, X, y, weight, is_classifier=False)
-        kept = weighted_only(weight)
-        whole = (X, y, weight) if kept is None else (X[kept], y[kept], weight[kept])
+        whole = weighted_only(X, y, weight)
         settings: dict[str, Any] = {"tol": self.tol, "fit_intercept": bool(self.fit_intercept)}
         grid: dict[str, Any] = {"n_radii": self.n_radii, "eps": self.eps}
         if self.radii is not None:
-            grid = {"radii": validation.as_radii(self.radii)}
+            grid = {"radii": as_radii(self.radii)}
         radii, coefs, info = lasso_path(whole[0], whole[1], sample_weight=whole[2], **grid, **settings)
         go_on_unless_interrupted(info.status)
         if radii[-1] == 0.0:  # y is constant: zero is the answer to any radius
@@ -167,15 +168,15 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         tasks = ((_errors, X, y, weight, train, test, radii, settings) for train, test in parts)
         errors = validation.on_threads(tasks, self.n_jobs)
         self.radii_, self.coef_path_, self.mse_path_ = radii, coefs, np.column_stack(errors)
-        k = validation.select(-self.mse_path_, self.selection)
+        k = select(-self.mse_path_, self.selection)
         self._solve_all(whole[0], [whole[1]], whole[2], [coefs[:, [k]].toarray()[:, 0]], radius=float(radii[k]))
         self._flatten()
         return self
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        validation.check_selection(self.selection)
-        validation.check_grid(self.n_radii, self.eps)
+        check_selection(self.selection)
+        check_grid(self.n_radii, self.eps)
 
 
 def _errors(X: Any, y: Any, weight: Any, train: Any, test: Any, radii: Any, settings: dict[str, Any]) -> np.ndarray:

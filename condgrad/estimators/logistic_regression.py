@@ -12,9 +12,10 @@ from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import as_seed, weighted_only
 from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.estimators.radius import two_digits
-from condgrad.paths.radius_search import go_on_unless_interrupted, radius_at
-from condgrad.paths.scale import loss_scale
-from condgrad.run.minimize import minimize
+from condgrad.paths.grids import as_radii, check_grid, shares
+from condgrad.paths.minimized import Walk
+from condgrad.paths.radius_search import radius_at
+from condgrad.paths.validation import check_selection, select
 
 
 class ConstrainedLogisticRegression(ConstrainedClassifier):
@@ -175,15 +176,14 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         X, y, weight = self._validated(X, y, sample_weight)
         check_classification_targets(y)
         parts = validation.folds(self.cv, X, y, weight, is_classifier=True)
-        kept = weighted_only(weight)
-        whole = (X, y, weight) if kept is None else (X[kept], y[kept], weight[kept])
+        whole = weighted_only(X, y, weight)
         index = self._number_classes(whole[1])
         targets, used = self._targets(index), self._with_class_weight(index, whole[2])
         self.radii_ = self._grid(whole[0], targets, used)
         tasks = ((self._fold_scores, X, y, weight, train, test) for train, test in parts)
         scores = validation.on_threads(tasks, self.n_jobs)
         self.score_path_ = np.column_stack(scores)
-        radius = float(self.radii_[validation.select(self.score_path_, self.selection)])
+        radius = float(self.radii_[select(self.score_path_, self.selection)])
         self._solve_all(whole[0], targets, used, radius=radius)
         self.radius_ = radius
         return self
@@ -196,11 +196,11 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
 
     def _grid(self, X: Any, targets: list[np.ndarray], weight: np.ndarray | None) -> np.ndarray:
         if self.radii is not None:
-            return validation.as_radii(self.radii)
+            return as_radii(self.radii)
         budget = self._budget()
-        problem = self._problem(self._design(X, weight), targets[0], budget)
+        problem = self._problem(X, weight, targets[0], budget)
         largest = max(radius_at(problem.with_targets(y), budget.make, self.eps) for y in targets)
-        return np.geomspace(0.01, 1.0, self.n_radii) * (two_digits(largest) or 1.0)
+        return (two_digits(largest) or 1.0) * shares(self.n_radii)
 
     def _fold_scores(self, X: Any, y: Any, weight: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
         """Return the scores on the samples of ``test`` of the models of all radii fitted on those of ``train``."""
@@ -209,20 +209,18 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
             raise ValueError("a fold of cv leaves a class without samples to fit; use fewer folds, or stratified ones.")
         budget = self._budget()
         used = self._with_class_weight(index, None if weight is None else weight[train])
-        design, targets = self._design(X[train], used), self._targets(index)
-        first = self._problem(design, targets[0], budget)
+        targets = self._targets(index)
+        first = self._problem(X[train], used, targets[0], budget)
         coef = np.empty((self.radii_.size, len(targets), first.n_features))
         intercept = np.empty((self.radii_.size, len(targets), first.n_features // X.shape[1]))
         seed = as_seed(self.random_state)
         for c, target in enumerate(targets):
-            problem, w = first.with_targets(target), None
-            tol = self.tol * loss_scale(problem)
+            problem = first.with_targets(target)
+            tol = self.tol * problem.loss_scale()
+            walk = Walk(problem, budget.make, self.solver, tol=tol, max_epochs=self.max_iter, random_state=seed)
             for k, radius in enumerate(self.radii_):
-                part = problem.over(budget.make(radius))
-                result = minimize(part, self.solver, w0=w, tol=tol, max_epochs=self.max_iter, random_state=seed)
-                go_on_unless_interrupted(result.status)
+                result = walk.to(radius)
                 coef[k, c], intercept[k, c] = result.w, result.intercept
-                w = result.w
         coef = coef.reshape(self.radii_.size, -1, X.shape[1])
         intercept = intercept.reshape(coef.shape[:2])
         held_out = X[test], y[test], None if weight is None else weight[test]
@@ -239,8 +237,8 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        validation.check_selection(self.selection)
-        validation.check_grid(self.n_radii, self.eps)
+        check_selection(self.selection)
+        check_grid(self.n_radii, self.eps)
         if not isinstance(self.constraint, str):
             raise ValueError(f"constraint must be the name of a set with a radius here; got {self.constraint!r}.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 import warnings
@@ -15,17 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from condgrad import losses
 from condgrad.constraints import NuclearBall, WeightedNuclearBall
-from condgrad.estimators._cross_validation import as_radii, check_selection, select
-from condgrad.estimators._linear_model import as_seed
+from condgrad.estimators._linear_model import as_seed, remedy
 from condgrad.linalg import convert
 from condgrad.linalg.factored import Factored
+from condgrad.linalg.settings import as_generator
 from condgrad.models.completion import CompletionModel, as_places, warn_of_unseen
 from condgrad.models.files import save_model
 from condgrad.models.ids import learn
-from condgrad.paths.scale import SMALLEST_SCALE
+from condgrad.paths.grids import as_radii
+from condgrad.paths.minimized import Walk
+from condgrad.paths.validation import check_selection, deal_folds, select
 from condgrad.problems.completion import CompletionProblem
 from condgrad.run.minimize import minimize
-from condgrad.run.result import Result, Status
+from condgrad.run.result import Result
 
 _FIRST, _GROWTH, _MOST_RADII = 0.1, math.sqrt(2.0), 24  # of the radii that are tried: from a tenth of the natural one
 _PATIENCE = 2  # radii in a row that predict worse before the search ends
@@ -207,28 +210,15 @@ class MatrixCompletion(BaseEstimator):
             return NuclearBall(radius)
         return WeightedNuclearBall.of_entries(radius, problem.entries.rows, problem.entries.columns, problem.shape)
 
-    def _solve(
-        self, problem: CompletionProblem, tol: float, start: Factored | None, deadline: float, checkpoint: Any = None
-    ) -> tuple[Result, float]:
-        """Return the solution and the tolerance that was meant for it; ``tol`` is relative."""
-        zeros = np.zeros(problem.n_samples)
-        null = problem.predict(zeros, problem.best_biases(zeros))
-        samples = problem.samples
-        plain, of_biases = (float(samples.weight @ np.abs(samples.loss.value(p, samples.y))) for p in (zeros, null))
-        tol *= max(of_biases, SMALLEST_SCALE * plain)  # biases may explain everything, up to rounding
-        result = minimize(
-            problem,
-            self.solver,
-            w0=start,
-            tol=tol,
-            max_steps=self.max_iter,
-            max_epochs=np.inf,
-            max_time=None if deadline == math.inf else max(0.0, deadline - time.perf_counter()),
-            checkpoint=checkpoint,
-            random_state=as_seed(self.random_state),
-            verbose=bool(self.verbose),
-        )
-        return result, tol
+    def _run_settings(self, problem: CompletionProblem, tol: float) -> dict[str, Any]:
+        """Return what ``minimize`` is told about every run on the entries of ``problem``; ``tol`` is relative."""
+        return {
+            "tol": tol * problem.loss_scale(),
+            "max_steps": self.max_iter,
+            "max_epochs": np.inf,
+            "random_state": as_seed(self.random_state),
+            "verbose": bool(self.verbose),
+        }
 
     def _deadline(self, began: float, share: float = 1.0) -> float:
         """Return when a share of max_time is over that began at ``began``."""
@@ -239,11 +229,14 @@ class MatrixCompletion(BaseEstimator):
     ) -> None:
         """Solve the problem over the ball of the given radius, and set the fitted attributes."""
         problem = problem.over(self._ball(problem, radius))
-        result, tol = self._solve(problem, self.tol, self._start(problem, ids), deadline, checkpoint)
-        if not result.gap + result.rounding <= tol:
+        settings, start = self._run_settings(problem, self.tol), self._start(problem, ids)
+        result = minimize(
+            problem, self.solver, w0=start, max_time=_seconds_left(deadline), checkpoint=checkpoint, **settings
+        )
+        if not result.gap + result.rounding <= settings["tol"]:
             warnings.warn(
                 f"the Frank-Wolfe gap {result.gap + result.rounding:.3g} is above tol times the loss of the biases, "
-                f"{tol:.3g}: {_remedy(result.status, self.max_iter, self.max_time)}",
+                f"{settings['tol']:.3g}: {remedy(result.status, self.max_iter, self.max_time, has_features=False)}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -271,43 +264,30 @@ class MatrixCompletion(BaseEstimator):
 
         After the deadline no other radius is tried; the first one always is.
         """
-        entries, samples = problem.entries, problem.samples
-        parts, starts = [], []
-        for held in splits:
-            if not (samples.weight[held].any() and samples.weight[~held].any()):
-                raise ValueError(
-                    "a fold has no entries with a positive sample_weight; use fewer folds, or give a radius."
-                )
-            train = CompletionProblem(
-                entries.rows[~held], entries.columns[~held], samples.y[~held], problem.loss, NuclearBall(1.0),
-                shape=problem.shape, sample_weight=samples.weight[~held], biases=problem.has_biases,
-            )  # fmt: skip
-            parts.append((train, held))
-            starts.append(Factored.zero(problem.shape))
+        walks = [self._walk(problem, held) for held in splits]
         grid = self._grid(problem) if radii is None else radii
-        tried: list[float] = []
         scores: list[list[float]] = []
-        for radius in grid:
-            if tried and time.perf_counter() >= deadline:
+        for radius in grid.tolist():
+            if scores and time.perf_counter() >= deadline:
                 break
-            row = []
-            for k, (train, held) in enumerate(parts):
-                over = train.over(self._ball(train, float(radius)))
-                result, _ = self._solve(over, _ROUGH * self.tol, starts[k], deadline)
-                if result.status is Status.INTERRUPTED:
-                    raise KeyboardInterrupt
-                starts[k] = result.w
-                p = result.w.at(entries.rows[held], entries.columns[held])
-                if result.intercept is not None:
-                    p = p + result.intercept.rows[entries.rows[held]] + result.intercept.columns[entries.columns[held]]
-                weight = samples.weight[held]
-                row.append(-float(weight @ samples.loss.value(p, samples.y[held]) / weight.sum()))
-            tried.append(float(radius))
-            scores.append(row)
-            mean = np.mean(scores, axis=1)
-            if radii is None and len(tried) - 1 - int(mean.argmax()) >= _PATIENCE:
+            results = [walk.to(radius, max_time=_seconds_left(deadline)) for walk in walks]
+            scores.append([_score(problem, held, result) for held, result in zip(splits, results, strict=True)])
+            best = int(np.mean(scores, axis=1).argmax())
+            if radii is None and len(scores) - 1 - best >= _PATIENCE:
                 break
-        return np.array(tried), np.array(scores)
+        return grid[: len(scores)], np.array(scores)
+
+    def _walk(self, problem: CompletionProblem, held: np.ndarray) -> Walk:
+        """Return the walk over radii of the problem without the entries that are held out."""
+        entries, samples = problem.entries, problem.samples
+        if not (samples.weight[held].any() and samples.weight[~held].any()):
+            raise ValueError("a fold has no entries with a positive sample_weight; use fewer folds, or give a radius.")
+        train = CompletionProblem(
+            entries.rows[~held], entries.columns[~held], samples.y[~held], problem.loss, NuclearBall(1.0),
+            shape=problem.shape, sample_weight=samples.weight[~held], biases=problem.has_biases,
+        )  # fmt: skip
+        settings = self._run_settings(train, _ROUGH * self.tol)
+        return Walk(train, functools.partial(self._ball, train), self.solver, w=Factored.zero(train.shape), **settings)
 
     def _grid(self, problem: CompletionProblem) -> np.ndarray:
         """Return radii that grow from a tenth of the norm that noise of the size of the values would have."""
@@ -423,13 +403,20 @@ def _held_out(n: int, folds: int, random_state: Any) -> list[np.ndarray]:
     """Return for each fold which of n entries are left out."""
     if n < folds:
         raise ValueError(f"{n} entries are too few for {folds} folds; give a radius.")
-    fold = np.random.default_rng(as_seed(random_state)).permutation(n) % folds
-    return [fold == k for k in range(folds)]
+    order = np.argsort(as_generator(as_seed(random_state)).permutation(n))
+    fold_of = deal_folds(order, folds)
+    return [fold_of == k for k in range(folds)]
 
 
-def _remedy(status: Status, max_iter: int, max_time: float | None) -> str:
-    if status is Status.MAX_STEPS:
-        return f"raise max_iter (now {max_iter}) or tol."
-    if status is Status.MAX_TIME:
-        return f"raise max_time (now {max_time:g} s) or tol, or go on with warm_start=True."
-    return str(status)
+def _score(problem: CompletionProblem, held: np.ndarray, result: Result) -> float:
+    """Return minus the mean loss of a solution at the entries that are held out."""
+    rows, columns = problem.entries.rows[held], problem.entries.columns[held]
+    p = result.w.at(rows, columns)
+    if result.intercept is not None:
+        p = p + result.intercept.rows[rows] + result.intercept.columns[columns]
+    loss, y, weight = problem.samples
+    return -float(weight[held] @ loss.value(p, y[held]) / weight[held].sum())
+
+
+def _seconds_left(deadline: float) -> float | None:
+    return None if deadline == math.inf else max(0.0, deadline - time.perf_counter())

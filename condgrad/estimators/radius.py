@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from condgrad import losses
+from condgrad.paths.grids import check_eps
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
 from condgrad.problems.evaluation import gap_at
 from condgrad.problems.linear import Problem
@@ -75,8 +76,7 @@ def radius_max(
     >>> cg.radius_max(X, y, fit_intercept=False) < 4.0
     True
     """
-    if not 0.0 < eps < 1.0:
-        raise ValueError(f"eps must lie between 0 and 1; got {eps!r}.")
+    check_eps(eps)
     make = set_by_name(constraint)
     if not contains_zero(make(1.0)):
         raise ValueError(f"radius_max needs a set that contains zero; {constraint!r} does not. Give a radius yourself.")

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from condgrad import losses
 from condgrad.estimators._linear_model import ConstrainedLinearModel, weighted_only
 from condgrad.estimators._partial_fit import goes_on
 
@@ -102,7 +101,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.target_tags.positive_only = self._is_poisson()
+        tags.target_tags.positive_only = self._link() == "log"
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -115,10 +114,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         sample_weight : array of shape (n_samples,), optional
             Samples without weight are left out, as if never given.
         """
-        X, y, weight = self._validated(X, y, sample_weight, multi_output=True, y_numeric=True)
-        kept = weighted_only(weight)
-        if kept is not None:
-            X, y, weight = X[kept], y[kept], weight[kept]
+        X, y, weight = weighted_only(*self._validated(X, y, sample_weight, multi_output=True, y_numeric=True))
         targets = [y] if y.ndim == 1 else list(y.T)
         self._solve_all(X, targets, weight, self._starts(len(targets), (len(targets), X.shape[1])))
         if y.ndim == 1:
@@ -150,10 +146,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         """Return the prediction for each sample: x'w + b, or its exponential for the Poisson loss."""
         scores = self._scores(X)
         p = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
-        return np.exp(p) if self._is_poisson() else p
+        return self._loss().mean(p)
 
     def _flatten(self) -> None:
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
-
-    def _is_poisson(self) -> bool:
-        return self.loss == "poisson" or isinstance(self.loss, losses.Poisson)

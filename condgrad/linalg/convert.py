@@ -26,7 +26,6 @@ class SparseLike(Protocol):
 
 
 Data: TypeAlias = ArrayLike | SparseLike  # what users give for X
-RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None  # what users give for a seed
 
 
 def as_data(X: Data) -> Any:

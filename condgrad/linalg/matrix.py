@@ -130,9 +130,7 @@ class Matrix:
         The products of the ``first`` so many columns with each other are left at 0: they are known.
         """
         if not self.is_sparse:
-            X = self.X.take(features, axis=1) if rows is None else self.X[rows[:, None], features]
-            X = X if self.shift is None else X - self.shift[features]
-            return weighted_gram(X * values, d, first)
+            return self._dense_gram(features, values, d, rows, first)
         place = np.full(self.shape[1], -1, dtype=np.int32)
         place[features] = np.arange(features.size)
         if (place[features] != np.arange(features.size)).any():  # a feature with atoms on both sides of zero
@@ -148,6 +146,19 @@ class Matrix:
         work = max(0.0, 4.0 * self.n_stored * (d.size / self.shape[0]) - 4.0 * features.size**2)
         H = functools.reduce(np.add, threads.run(add_rows, threads.cut(d.size, work)))
         _mirror(H)
+        return H
+
+    def _dense_gram(
+        self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None, first: int
+    ) -> np.ndarray:
+        """Return the same for dense data, a block of rows at a time: the chosen columns are copied, and may be many."""
+        H = np.zeros((features.size, features.size))
+        height = max(1, _ENTRIES // max(1, features.size))
+        for start in range(0, d.size, height):
+            part = slice(start, min(start + height, d.size))
+            X = self.X[part].take(features, axis=1) if rows is None else self.X[rows[part, None], features]
+            X = X if self.shift is None else X - self.shift[features]
+            H += weighted_gram(X * values, d[part], first)
         return H
 
     def _gram_with_twins(

@@ -1,9 +1,30 @@
-"""Names that users mistype."""
+"""Names that users write, and mistype."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
+
+
+class Registry(dict[str, Any]):
+    """Classes by their names; ``kind`` says in a word what they are.
+
+    >>> Registry("letter", {"alpha": 1, "beta": 2}).find("alfa")
+    Traceback (most recent call last):
+    ValueError: there is no letter named 'alfa'; known: alpha, beta. Did you mean 'alpha'?
+    """
+
+    def __init__(self, kind: str, classes: dict[str, Any]) -> None:
+        super().__init__(classes)
+        self.kind = kind
+
+    def find(self, name: object) -> Any:
+        """Return the class of that name, or raise ValueError with the names that there are."""
+        if isinstance(name, str) and name in self:
+            return self[name]
+        known = ", ".join(sorted(self))
+        raise ValueError(f"there is no {self.kind} named {name!r}; known: {known}.{suggestion(name, self)}")
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from condgrad.linalg.names import suggestion
+from condgrad.linalg.names import Registry
 from condgrad.losses._protocol import Loss, loss
 from condgrad.losses.expectile import Expectile
 from condgrad.losses.huber import Huber
@@ -30,7 +30,8 @@ CLASSES: tuple[Any, ...] = (
     SquaredHinge,
     Welsch,
 )
-REGISTERED = {re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower(): cls for cls in CLASSES}  # "squared-hinge", say
+# The name of SquaredHinge is "squared-hinge".
+REGISTERED = Registry("loss", {re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower(): cls for cls in CLASSES})
 __all__ = ["Loss", "by_name", "loss"]
 __all__ += [cls.__name__ for cls in CLASSES]
 __all__.sort()
@@ -51,7 +52,4 @@ def by_name(name: str, **parameters: float) -> Loss:
     >>> by_name("huber", delta=2)
     Huber(delta=2.0)
     """
-    if isinstance(name, str) and name in REGISTERED:
-        return REGISTERED[name](**parameters)
-    known = ", ".join(map(repr, REGISTERED))
-    raise ValueError(f"loss must be one of {known}; got {name!r}.{suggestion(name, REGISTERED)}")
+    return REGISTERED.find(name)(**parameters)

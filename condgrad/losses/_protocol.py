@@ -9,8 +9,21 @@ from typing import TypeVar
 import numpy as np
 
 from condgrad.compiled import compiled, fill_in
+from condgrad.linalg.settings import check_positive
+
+# Other targets for the two classes, and the formula that makes the right ones of them.
+_RECODED = {(-1.0, 1.0): ((0.0, 1.0), "2 * y - 1"), (0.0, 1.0): ((-1.0, 1.0), "(y + 1) / 2")}
+_LARGEST_LOGARITHM = 700.0  # exp of much more is not a float
+LINKS = ("identity", "log", "logit")
+
 
 T = TypeVar("T", float, np.ndarray)  # the same formula for one number and for many
+
+
+def sigmoid(p: np.ndarray) -> np.ndarray:
+    """Return 1 / (1 + exp(-p)), without overflow, and with all digits where it is small."""
+    small = np.exp(-np.abs(p))
+    return np.where(p >= 0.0, 1.0, small) / (1.0 + small)
 
 
 class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing inherits)
@@ -25,6 +38,10 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
     # Whether the formula of the derivative is right to a few units in its last place for every p and y, as one is that
     # begins with p - y or 1 - y p and goes on with products: then certificates know rounding more closely.
     rounds_relatively = False
+    # How the loss predicts: the two targets of a loss for classification, the negative class first (None: numbers), and
+    # what p is: the mean of y ("identity"), its logarithm ("log"), or the logit of the second class ("logit").
+    classes: tuple[float, float] | None = None
+    link = "identity"
 
     def value(self, p: T, y: T) -> T:
         """Return f(p, y)."""
@@ -52,9 +69,21 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
 
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError, in one sentence, where ``y`` holds values that the loss is not defined for."""
+        if self.classes is not None:
+            check_classes(y, self.classes, type(self).__name__)
 
     def check_intercept(self, y: np.ndarray) -> None:
-        """Raise ValueError where no finite intercept minimises the loss on ``y``."""
+        """Raise ValueError where no single finite intercept is best on ``y``, as with one of two classes alone."""
+        if self.classes is not None:
+            check_both_classes(y, type(self).__name__)
+
+    def mean(self, p: np.ndarray) -> np.ndarray:
+        """Return the mean of y that p stands for: exp(p) with a log link, else p itself (for classes a score)."""
+        return np.exp(np.minimum(p, _LARGEST_LOGARITHM)) if self.link == "log" else p
+
+    def probability(self, p: np.ndarray) -> np.ndarray | None:
+        """Return the probability of the second class, None for losses that model none."""
+        return sigmoid(p) if self.link == "logit" else None
 
 
 def loss(cls: type) -> type:
@@ -64,28 +93,21 @@ def loss(cls: type) -> type:
     return cls
 
 
-def check_binary(y: np.ndarray, name: str) -> None:
-    """Raise unless every target is -1 or 1."""
+def check_classes(y: np.ndarray, classes: tuple[float, float], name: str) -> None:
+    """Raise unless every target is one of the two classes."""
     found = np.unique(y)
-    if not np.isin(found, (-1.0, 1.0)).all():
-        raise ValueError(f"y must be -1 or 1 for {name}; got values {_shown(found)}.{_remedy(found)}")
+    if not np.isin(found, classes).all():
+        low, high = classes
+        raise ValueError(
+            f"y must be {low:g} or {high:g} for {name}; got values {_shown(found)}.{_remedy(found, classes)}"
+        )
 
 
-def check_zero_one(y: np.ndarray, name: str) -> None:
-    """Raise unless every target is 0 or 1."""
-    found = np.unique(y)
-    if not np.isin(found, (0.0, 1.0)).all():
-        is_signed = np.isin(found, (-1.0, 1.0)).all()
-        remedy = " Use (y + 1) / 2." if is_signed else _two_values(found, "1, 0")
-        raise ValueError(f"y must be 0 or 1 for {name}; got values {_shown(found)}.{remedy}")
-
-
-def check_positive(value: float, parameter: str, name: str) -> None:
-    """Raise unless the parameter of a loss is positive and finite."""
-    if not 0.0 < value < math.inf:
-        raise ValueError(f"{parameter} of {name} must be positive and finite; got {value:g}. Use {parameter}=1.0.")
+def check_size(owner: str, parameter: str, value: float) -> None:
+    """Raise unless the parameter of a loss is positive, and neither huge nor tiny."""
+    check_positive(owner, parameter, value, f" Use {parameter}=1.0.")
     if not 1e-60 <= value <= 1e60:  # its square, and that of a prediction divided by it, must be a number
-        raise ValueError(f"{parameter} of {name} must lie between 1e-60 and 1e60; got {value:g}. Scale y instead.")
+        raise ValueError(f"{parameter} of {owner} must lie between 1e-60 and 1e60; got {value:g}. Scale y instead.")
 
 
 def check_both_classes(y: np.ndarray, name: str) -> None:
@@ -110,11 +132,8 @@ def _shown(found: np.ndarray) -> str:
     return "{" + shown + (", ..." if found.size > 5 else "") + "}"
 
 
-def _remedy(found: np.ndarray) -> str:
-    if found.size <= 2 and np.isin(found, (0.0, 1.0)).all():
-        return " Use 2 * y - 1."
-    return _two_values(found, "1, -1")
-
-
-def _two_values(found: np.ndarray, classes: str) -> str:
-    return f" Use np.where(y == {found[-1]:g}, {classes})." if found.size == 2 else ""
+def _remedy(found: np.ndarray, classes: tuple[float, float]) -> str:
+    others, formula = _RECODED.get(classes, ((), ""))
+    if np.isin(found, others).all():
+        return f" Use {formula}."
+    return f" Use np.where(y == {found[-1]:g}, {classes[1]:g}, {classes[0]:g})." if found.size == 2 else ""

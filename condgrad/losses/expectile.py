@@ -54,4 +54,4 @@ class Expectile(NamedTuple):
     def check(self):
         """Raise unless q is between 0 and 1."""
         if not 0.0 < self.q < 1.0:
-            raise ValueError(f"q of Expectile must be between 0 and 1, both excluded; got {self.q:g}. Use q=0.5.")
+            raise ValueError(f"q of Expectile must be between 0 and 1, both excluded; got {self.q!r}. Use q=0.5.")

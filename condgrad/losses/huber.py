@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from condgrad.compiled import where
-from condgrad.losses._protocol import check_positive, loss
+from condgrad.losses._protocol import check_size, loss
 
 
 @loss
@@ -49,4 +49,4 @@ class Huber(NamedTuple):
 
     def check(self):
         """Raise unless delta is positive and finite."""
-        check_positive(self.delta, "delta", "Huber")
+        check_size("Huber", "delta", self.delta)

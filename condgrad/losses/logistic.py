@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from condgrad.compiled import where
 from condgrad.compiled.elementary import exp, log1p_of_fraction
-from condgrad.losses._protocol import check_binary, check_both_classes, loss
+from condgrad.losses._protocol import loss
 
 
 @loss
@@ -21,6 +21,8 @@ class Logistic(NamedTuple):
     """
 
     rounds_relatively = True
+    classes = (-1.0, 1.0)
+    link = "logit"
 
     def value(self, p, y):
         """Return log(1 + exp(-y p)), without overflow."""
@@ -45,11 +47,3 @@ class Logistic(NamedTuple):
     def curvature_smoothness(self):
         """Return L-hat = 1 / (6 sqrt 3)."""
         return 1.0 / (6.0 * math.sqrt(3.0))
-
-    def check_targets(self, y):
-        """Raise unless every target is -1 or 1."""
-        check_binary(y, "Logistic")
-
-    def check_intercept(self, y):
-        """Raise unless both classes are there."""
-        check_both_classes(y, "Logistic")

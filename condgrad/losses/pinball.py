@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from condgrad.compiled import where
-from condgrad.losses._protocol import check_positive, loss
+from condgrad.losses._protocol import check_size, loss
 
 
 @loss
@@ -57,5 +57,5 @@ class Pinball(NamedTuple):
     def check(self):
         """Raise unless q is between 0 and 1, and width is positive and finite."""
         if not 0.0 < self.q < 1.0:
-            raise ValueError(f"q of Pinball must be between 0 and 1, both excluded; got {self.q:g}. Use q=0.5.")
-        check_positive(self.width, "width", "Pinball")
+            raise ValueError(f"q of Pinball must be between 0 and 1, both excluded; got {self.q!r}. Use q=0.5.")
+        check_size("Pinball", "width", self.width)

@@ -33,6 +33,8 @@ class Poisson(NamedTuple):
     -2.0
     """
 
+    link = "log"
+
     def value(self, p, y):
         """Return exp(p) - y p, with the exponential continued beyond 30."""
         beyond = where(p > P_EXACT, p - P_EXACT, 0.0)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.losses._protocol import check_positive, loss
+from condgrad.losses._protocol import check_size, loss
 
 
 @loss
@@ -60,4 +60,4 @@ class PseudoHuber(NamedTuple):
 
     def check(self):
         """Raise unless delta is positive and finite."""
-        check_positive(self.delta, "delta", "PseudoHuber")
+        check_size("PseudoHuber", "delta", self.delta)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from condgrad.compiled import where
 from condgrad.compiled.elementary import exp
-from condgrad.losses._protocol import check_zero_one, loss, refuse_intercept
+from condgrad.losses._protocol import loss, refuse_intercept
 
 
 @loss
@@ -36,6 +36,8 @@ class SigmoidSquared(NamedTuple):
     """
 
     is_convex = False
+    classes = (0.0, 1.0)
+    link = "logit"
 
     def value(self, p, y):
         """Return s^2, where s = abs(y - sigmoid(p)) = sigmoid(z) for z = (1 - 2 y) p."""
@@ -66,10 +68,6 @@ class SigmoidSquared(NamedTuple):
         """Return L-hat, about 0.20202."""
         s = 0.6 + math.sqrt(39.0) / 15.0 * math.sin(math.asin(21.0 / (13.0 * math.sqrt(39.0))) / 3.0)
         return 2.0 * s * s * (1.0 - s) * (15.0 * s - 12.0 * s * s - 4.0)
-
-    def check_targets(self, y):
-        """Raise unless every target is 0 or 1."""
-        check_zero_one(y, "SigmoidSquared")
 
     def check_intercept(self, y):
         """Raise: the loss is not convex."""

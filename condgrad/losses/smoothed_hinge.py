@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from condgrad.compiled import where
-from condgrad.losses._protocol import check_binary, check_both_classes, check_positive, loss
+from condgrad.losses._protocol import check_size, loss
 
 
 @loss
@@ -28,6 +28,7 @@ class SmoothedHinge(NamedTuple):
     width: float = 1.0
 
     rounds_relatively = True
+    classes = (-1.0, 1.0)
 
     def value(self, p, y):
         """Return c (z - c / 2) / width, where z = max(0, 1 - y p) and c = min(z, width)."""
@@ -52,12 +53,4 @@ class SmoothedHinge(NamedTuple):
 
     def check(self):
         """Raise unless width is positive and finite."""
-        check_positive(self.width, "width", "SmoothedHinge")
-
-    def check_targets(self, y):
-        """Raise unless every target is -1 or 1."""
-        check_binary(y, "SmoothedHinge")
-
-    def check_intercept(self, y):
-        """Raise unless both classes are there: with one, every intercept that is large enough is best."""
-        check_both_classes(y, "SmoothedHinge")
+        check_size("SmoothedHinge", "width", self.width)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from condgrad.compiled import where
-from condgrad.losses._protocol import check_binary, check_both_classes, loss
+from condgrad.losses._protocol import loss
 
 
 @loss
@@ -20,6 +20,7 @@ class SquaredHinge(NamedTuple):
     """
 
     rounds_relatively = True
+    classes = (-1.0, 1.0)
 
     def value(self, p, y):
         """Return max(0, 1 - y p)^2 / 2."""
@@ -39,11 +40,3 @@ class SquaredHinge(NamedTuple):
     def smoothness(self):
         """Return L = 1."""
         return 1.0
-
-    def check_targets(self, y):
-        """Raise unless every target is -1 or 1."""
-        check_binary(y, "SquaredHinge")
-
-    def check_intercept(self, y):
-        """Raise unless both classes are there: with one, every intercept that is large enough is best."""
-        check_both_classes(y, "SquaredHinge")

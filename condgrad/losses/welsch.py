@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.compiled.elementary import exp
-from condgrad.losses._protocol import check_positive, loss, refuse_intercept
+from condgrad.losses._protocol import check_size, loss, refuse_intercept
 
 
 @loss
@@ -60,7 +60,7 @@ class Welsch(NamedTuple):
 
     def check(self):
         """Raise unless scale is positive and finite."""
-        check_positive(self.scale, "scale", "Welsch")
+        check_size("Welsch", "scale", self.scale)
 
     def check_intercept(self, y):
         """Raise: the loss is not convex."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from condgrad.linalg import convert
-from condgrad.losses import Logistic, Loss, Poisson, SigmoidSquared
 from condgrad.problems.linear import Problem
 from condgrad.run.result import Result, Status
 
@@ -74,7 +72,7 @@ class Model(NamedTuple):
         """
         from condgrad import __version__
 
-        values = class_values(problem.loss)
+        values = problem.loss.classes
         if values is None and classes is not None:
             raise ValueError(f"{type(problem.loss).__name__} is no loss of two classes; leave out classes.")
         classes = values if classes is None else tuple(classes)
@@ -129,31 +127,8 @@ class Model(NamedTuple):
         p = self.decide(X)
         if self.classes is not None:
             return np.asarray(self.classes)[(p > 0.0).astype(int)]
-        return np.exp(np.minimum(p, 700.0)) if isinstance(self.loss, Poisson) else p
+        return self.loss.mean(p)
 
     def probabilities(self, X: Any) -> np.ndarray | None:
         """Return the probability of the second class for losses that model it (logistic, sigmoid), else None."""
-        if not isinstance(self.loss, Logistic | SigmoidSquared):
-            return None
-        return 0.5 * (1.0 + np.tanh(0.5 * self.decide(X)))
-
-
-def class_values(loss: Loss) -> tuple[float, float] | None:
-    """Return the two targets of a loss for classification, the negative class first, or None for other losses.
-
-    >>> from condgrad import losses
-    >>> class_values(losses.Logistic()), class_values(losses.Squared())
-    ((-1.0, 1.0), None)
-    """
-    for values in ((-1.0, 1.0), (0.0, 1.0)):
-        if _accepts(loss, values) and not _accepts(loss, (0.5, math.pi)):
-            return values
-    return None
-
-
-def _accepts(loss: Loss, targets: tuple[float, float]) -> bool:
-    try:
-        loss.check_targets(np.array(targets))
-    except ValueError:
-        return False
-    return True
+        return self.loss.probability(self.decide(X))

@@ -9,7 +9,7 @@ import scipy.sparse
 import scipy.special
 
 from condgrad.linalg import convert
-from condgrad.losses import Logistic, Poisson, SigmoidSquared
+from condgrad.losses._protocol import sigmoid
 from condgrad.run.result import Status
 
 OUTPUTS, REST, MULTINOMIAL = "outputs", "one-against-the-rest", "multinomial"
@@ -94,20 +94,20 @@ class MultiModel(NamedTuple):
         p = self.decide(X)
         if self.classes is not None:
             return np.asarray(self.classes)[p.argmax(axis=1)]
-        return np.exp(np.minimum(p, 700.0)) if isinstance(self.loss, Poisson) else p
+        return self.loss.mean(p)
 
     def probabilities(self, X: Any) -> np.ndarray | None:
         """Return the probability of each class for losses that model it (logistic, sigmoid), else None."""
-        if self.classes is None or not isinstance(self.loss, Logistic | SigmoidSquared):
+        if self.classes is None or self.loss.link != "logit":
             return None
-        scores = self.decide(X)
-        return scipy.special.softmax(scores, axis=1) if self.kind == MULTINOMIAL else probabilities(scores)
+        return probabilities(self.decide(X), self.kind)
 
 
-def probabilities(scores: np.ndarray) -> np.ndarray:
-    """Return the probabilities of all classes, from logits of one against the rest."""
-    small = np.exp(-np.abs(scores))
-    p = np.where(scores >= 0.0, 1.0, small) / (1.0 + small)
+def probabilities(scores: np.ndarray, kind: str) -> np.ndarray:
+    """Return the probabilities of all classes, from their logits: together, or of one against the rest."""
+    if kind == MULTINOMIAL:
+        return scipy.special.softmax(scores, axis=1)
+    p = sigmoid(scores)
     if p.shape[1] == 1:
         return np.hstack([1.0 - p, p])
     total = p.sum(axis=1, keepdims=True)

@@ -10,10 +10,11 @@ import scipy.sparse
 
 from condgrad import losses, solvers
 from condgrad.linalg import convert
-from condgrad.paths.minimized import MinimizedPath
-from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, as_grid, collect, follow, shares
+from condgrad.linalg.settings import as_flag, as_generator
+from condgrad.paths.grids import as_grid, check_grid, shares
+from condgrad.paths.minimized import MinimizedPath, Walk
+from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, collect, follow
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
-from condgrad.paths.scale import loss_scale
 from condgrad.problems.linear import Problem
 from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
@@ -90,15 +91,11 @@ def radius_path(
     array([[ 0.25,  0.5 ],
            [-0.25, -0.5 ]])
     """
-    if not isinstance(fit_intercept, bool | np.bool_):
-        raise TypeError(f"fit_intercept must be True or False; got {fit_intercept!r}.")
+    has_intercept = as_flag(fit_intercept, "fit_intercept")
     make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
     if not callable(make):
         raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
-    if not float(convert.as_number(n_radii, "n_radii", low=1, what="a whole number of at least 1")).is_integer():
-        raise ValueError(f"n_radii must be a whole number of at least 1; got {n_radii!r}.")
-    if not 0.0 < convert.as_number(eps, "eps", low=0.0, what="a number between 0 and 1") < 1.0:
-        raise ValueError(f"eps must be a number between 0 and 1; got {eps!r}.")
+    check_grid(n_radii, eps)
     tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
     given = None if radii is None else as_grid(radii, "radii", 0.0)
     check_callback(callback)
@@ -106,25 +103,17 @@ def radius_path(
     if isinstance(solver, str) and solver != "auto":
         solvers.by_name(solver)  # tells at once where there is none
     loss = losses.by_name(loss) if isinstance(loss, str) else loss
-    problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, intercept=bool(fit_intercept))
+    problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, intercept=has_intercept)
     unit = problem.constraint
     if not contains_zero(unit) and (given is None or not given.all()):
         name = type(unit).__name__
         raise ValueError(
             f"{name} does not contain zero, so it has no default grid and no radius 0; give positive radii."
         )
-    path = MinimizedPath(
-        problem,
-        make,
-        lambda radius: solver,
-        lambda w, radius: w if contains_zero(unit) else None,
-        tol=tol,
-        scale=loss_scale(problem),
-        max_epochs=max_epochs,
-        random_state=random_state,
-    )
+    walk = Walk(problem, make, solver, max_epochs=max_epochs, random_state=as_generator(random_state))
+    path = MinimizedPath(walk, tol=tol, scale=problem.loss_scale())
 
-    def walk() -> Iterator[tuple[int, float, Solved]]:
+    def points() -> Iterator[tuple[int, float, Solved]]:
         try:
             grid = radius_at(problem, make, eps) * shares(int(n_radii)) if given is None else given
         except KeyboardInterrupt:
@@ -132,4 +121,4 @@ def radius_path(
         yield from follow(path, grid, interrupts)
 
     with Interrupts() as interrupts, show(callback, verbose) as report:
-        return collect(path, walk(), report if callback is not None or verbose else None)
+        return collect(path, points(), report if callback is not None or verbose else None)

@@ -14,13 +14,16 @@ from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
 from condgrad.linalg import convert
 from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.settings import as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.paths.columns import Columns, make_columns
 from condgrad.paths.engine import ExactEngine, Point
+from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.leaps import Leaps
-from condgrad.paths.minimized import MinimizedPath
-from condgrad.paths.points import PathInfo, Solved, as_grid, collect, follow, shares
-from condgrad.problems.linear import Problem
+from condgrad.paths.minimized import MinimizedPath, Walk
+from condgrad.paths.points import PathInfo, Solved, collect, follow
+from condgrad.problems.linear import Problem, as_loss
+from condgrad.problems.samples import Samples, mean_size
 from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
@@ -169,7 +172,7 @@ class _Data:
         self.has_intercept, self.l2 = settings.fit_intercept, settings.l2
         self.y_mean = float(self.weight @ self.y) if settings.fit_intercept else 0.0
         self.target = self.y - self.y_mean
-        self.scale = 0.5 * float((self.weight * self.target) @ self.target)
+        self.scale = mean_size(Samples(as_loss(Squared()), self.y, self.weight), self.y_mean)  # type: ignore[call-arg]
         self.columns: Columns = make_columns(self.matrix, self.weight, settings.fit_intercept, settings.standardize)
 
     def intercept(self, features: np.ndarray, w: np.ndarray) -> float:
@@ -261,28 +264,25 @@ class _ExactPath:
         return self.columns_seen + self.engine.oracle.n_looked, self.n_looks + self.engine.n_looks
 
 
+class _RandomizedWalk(Walk):
+    """The walk of the randomized solver, each point from the last one scaled to the border."""
+
+    def solver_at(self, radius: float) -> Any:
+        """Return the solver given, or one whose smallest step goes with the radius."""
+        return solvers.by_name("randomized")(step_tol=_STEP * radius) if self.solver == "randomized" else self.solver
+
+    def start_at(self, radius: float) -> np.ndarray:
+        """Return the last solution, scaled."""
+        norm = float(np.abs(self.w).sum())
+        return self.w * (radius / norm) if norm > 0.0 else self.w
+
+
 def _randomized_path(data: _Data, settings: _Settings, engine: Any, random_state: Any) -> MinimizedPath:
-    """Return the path of the randomized solver, each point from the last one scaled to the border."""
-
-    def solver_at(radius: float) -> Any:
-        return solvers.by_name("randomized")(step_tol=_STEP * radius) if engine == "randomized" else engine
-
-    def start_at(w: np.ndarray, radius: float) -> np.ndarray:
-        norm = float(np.abs(w).sum())
-        return w * (radius / norm) if norm > 0.0 else w
-
+    """Return the path of the randomized solver."""
     loss, ball = Squared(), L1Ball(1.0)  # type: ignore[call-arg]
     problem = Problem(data.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
-    return MinimizedPath(
-        problem,
-        L1Ball,
-        solver_at,
-        start_at,
-        tol=settings.tol,
-        scale=data.scale,
-        max_epochs=_MOST_EPOCHS,
-        random_state=random_state,
-    )
+    walk = _RandomizedWalk(problem, L1Ball, engine, max_epochs=_MOST_EPOCHS, random_state=as_generator(random_state))
+    return MinimizedPath(walk, tol=settings.tol, scale=data.scale)
 
 
 def _walk(path: Any, data: _Data, settings: _Settings, interrupts: Interrupts) -> Iterator[tuple[int, float, Solved]]:
@@ -312,9 +312,7 @@ def _checked(
     is_named = isinstance(engine, str) and engine in _ENGINES
     if not (is_named or isinstance(engine, solvers.Randomized)):
         raise ValueError(f"engine must be 'exact', 'randomized' or a solver Randomized(...); got {engine!r}.")
-    for name, value in (("fit_intercept", fit_intercept), ("standardize", standardize)):
-        if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{name} must be True or False; got {value!r}.")
+    has_intercept, standardize = as_flag(fit_intercept, "fit_intercept"), as_flag(standardize, "standardize")
     if radii is not None and alphas is not None:
         raise ValueError("give radii or alphas, not both: each radius has its alpha, which info reports.")
     if not math.isfinite(l2 := convert.as_number(l2, "l2", low=0.0, what="a number of at least 0")):
@@ -323,21 +321,14 @@ def _checked(
         raise ValueError("engine='randomized' takes radii of features as they are, without l2; use engine='exact'.")
     if n_radii is None and radii is None and engine != "exact":
         raise ValueError("n_radii=None needs engine='exact': the randomized engine certifies no lines.")
-    if n_radii is not None:
-        wanted = "a whole number of at least 1, or None"
-        if not float(convert.as_number(n_radii, "n_radii", low=1, what=wanted)).is_integer():
-            raise ValueError(f"n_radii must be {wanted}; got {n_radii!r}.")
-        n_radii = int(n_radii)
-    eps = convert.as_number(eps, "eps", low=1e-12, what="a number between 0 and 1")
-    if eps >= 1.0:
-        raise ValueError(f"eps must be a number between 0 and 1; got {eps!r}.")
+    check_grid(n_radii, eps, may_be_none=True)
     return _Settings(
-        n_radii,
-        eps,
+        None if n_radii is None else int(n_radii),
+        float(eps),
         convert.as_number(tol, "tol", low=0.0, what="a number of at least 0"),
         None if radii is None else as_grid(radii, "radii", 0.0),
         None if alphas is None else as_grid(alphas, "alphas", 1e-300),
         l2,
-        bool(fit_intercept),
-        bool(standardize),
+        has_intercept,
+        standardize,
     )

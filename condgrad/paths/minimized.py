@@ -1,4 +1,4 @@
-"""MinimizedPath: the points of a path by any solver, each from the last one."""
+"""Walk: one problem over the sets of many radii, each solved from the last solution; MinimizedPath: a path of that."""
 
 from __future__ import annotations
 
@@ -9,43 +9,65 @@ import numpy as np
 
 from condgrad.compiled import Stopwatch
 from condgrad.paths.points import InterruptedPathError, Solved
-from condgrad.paths.radius_search import multiplier
+from condgrad.paths.radius_search import contains_zero, go_on_unless_interrupted, multiplier
 from condgrad.problems.evaluation import Evaluation
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
 
 
-class MinimizedPath:
-    """Points over sets ``make(radius)``; ``solver_at`` and ``start_at`` give solver and start for a radius.
+class Walk:
+    """One problem over the sets ``make(radius)`` of ascending radii, each solved from the last solution.
 
-    ``start_at`` is called with the last solution (zero at first) and the radius; None leaves the start to the solver.
-    ``tol`` is relative to ``scale``.
+    Parameters
+    ----------
+    problem : any problem that has ``over``
+    make : callable
+        Makes the set of a radius.
+    solver : str or solver object
+    w : array or Factored, optional
+        Where to start.
+    **settings
+        Those of :func:`condgrad.minimize`.
     """
+
+    def __init__(
+        self, problem: Any, make: Callable[..., Any], solver: Any = "auto", *, w: Any = None, **settings: Any
+    ) -> None:
+        self.problem, self.make, self.solver, self.settings = problem, make, solver, settings
+        self.w = w
+        self.is_nested = contains_zero(problem.over(make(1.0)).constraint)  # every set contains the smaller ones
+
+    def to(self, radius: float, **settings: Any) -> Result:
+        """Return the solution over the set of that radius; KeyboardInterrupt tells of Ctrl-C."""
+        self.problem = self.problem.over(self.make(radius))
+        result = minimize(self.problem, self.solver_at(radius), w0=self.start_at(radius), **(self.settings | settings))
+        go_on_unless_interrupted(result.status)
+        self.w = result.w
+        return result
+
+    def solver_at(self, radius: float) -> Any:
+        """Return the solver for a radius."""
+        return self.solver
+
+    def start_at(self, radius: float) -> Any:
+        """Return where to start for a radius, None to leave it to the solver."""
+        return self.w if self.is_nested else None
+
+
+class MinimizedPath:
+    """The points of a walk from zero as those of a path; ``tol`` is relative to ``scale``."""
 
     is_penalised = False
     falls_short = False
 
-    def __init__(
-        self,
-        problem: Any,
-        make: Callable[..., Any],
-        solver_at: Callable[[float], Any],
-        start_at: Callable[[np.ndarray, float], np.ndarray | None],
-        *,
-        tol: float,
-        scale: float,
-        max_epochs: float,
-        random_state: Any,
-    ) -> None:
-        self.make, self.unit = make, make(1.0)
-        self.problem = problem.over(self.unit)
-        self.solver_at, self.start_at = solver_at, start_at
-        self.tol, self.scale, self.max_epochs = tol, scale, max_epochs
-        self.random = np.random.default_rng(random_state)
-        self.n_features = problem.n_features
-        self.w = np.zeros(problem.n_features)
+    def __init__(self, walk: Walk, *, tol: float, scale: float) -> None:
+        self.walk, self.unit = walk, walk.make(1.0)
+        self.tol, self.scale = tol, scale
+        self.n_features = walk.problem.n_features
+        walk.w = np.zeros(self.n_features)
+        walk.settings["tol"] = tol * scale
         self.shortfall = Status.STALLED
-        self.gap_bounds_objective = problem.loss.is_convex
+        self.gap_bounds_objective = walk.problem.loss.is_convex
         self.epochs = 0.0
         self.n_lmo = 0
 
@@ -57,33 +79,24 @@ class MinimizedPath:
 
     def _solve(self, radius: float) -> Solved:
         if radius == 0.0:
-            zero = self.problem.evaluate(self.w)
+            zero = self.walk.problem.evaluate(self.walk.w)
             zero = zero._replace(gap=0.0, rounding=0.0)  # the only point of its ball
             return self._solved(radius, zero, zero.gradient)
-        problem = self.problem.over(self.make(radius))
-        result = minimize(
-            problem,
-            self.solver_at(radius),
-            w0=self.start_at(self.w, radius),
-            tol=self.tol * self.scale,
-            max_epochs=self.max_epochs,
-            random_state=self.random,
-        )
-        if result.status is Status.INTERRUPTED:
-            raise InterruptedPathError
+        try:
+            result = self.walk.to(radius)
+        except KeyboardInterrupt:
+            raise InterruptedPathError from None
         if result.gap + result.rounding > self.tol * self.scale:
             self.shortfall = result.status
-        self.w = result.w
         self.epochs += result.n_epochs
         self.n_lmo += result.n_lmo
-        r = problem.gradient(result.w)
-        return self._solved(radius, result, r)
+        return self._solved(radius, result, self.walk.problem.gradient(result.w))
 
     def _solved(self, radius: float, found: Evaluation | Result, r: np.ndarray) -> Solved:
-        features = np.flatnonzero(self.w)
+        features = np.flatnonzero(self.walk.w)
         return Solved(
             features=features,
-            w=self.w[features],
+            w=self.walk.w[features],
             radius=radius,
             alpha=multiplier(self.unit, r),
             gap=found.gap,

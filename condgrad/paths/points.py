@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -149,28 +149,6 @@ def collect(
         status = Status.ROUNDING if is_rounding else path.shortfall
     info = _info(points, status, path)
     return info.radius.copy(), _matrix(points, path.n_features), info
-
-
-def shares(n_radii: int) -> np.ndarray:
-    """Return the radii of a default grid over the last one: evenly spaced in their logarithm, from a hundredth on."""
-    return 100.0 ** np.linspace(-1.0, 0.0, n_radii) if n_radii > 1 else np.ones(1)
-
-
-def as_grid(values: Any, name: str, low: float) -> np.ndarray:
-    """Return radii or penalties that a user gave as an array."""
-    try:
-        if np.iscomplexobj(values):
-            raise TypeError
-        grid = np.array(values, dtype=np.float64, ndmin=1)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a sequence of numbers; got {values!r}.") from None
-    wanted = "positive" if low > 0.0 else "at least 0"
-    if grid.ndim != 1 or grid.size == 0:
-        raise ValueError(f"{name} must be a sequence of numbers; got shape {grid.shape}.")
-    if not (np.isfinite(grid).all() and (grid >= low).all()):
-        bad = grid[~(np.isfinite(grid) & (grid >= low))][0]
-        raise ValueError(f"{name} must be finite and {wanted}; got {bad:g}.")
-    return grid
 
 
 def _progress(step: int, solved: dict[int, Solved], k: int, path: Path) -> Progress:

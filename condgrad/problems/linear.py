@@ -20,6 +20,7 @@ from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.matrix import Matrix, weighted_gram
 from condgrad.linalg.rounding import UNIT, Bounds, bounds, gamma, prediction_error
+from condgrad.linalg.settings import as_flag
 from condgrad.linalg.slices import Slices
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import inner
@@ -97,8 +98,7 @@ class Problem(BaseProblem):
         weight = convert.as_weights(sample_weight, self.n_samples)
         self.loss = as_loss(loss)
         self.loss.check_targets(y)
-        if not isinstance(intercept, bool | np.bool_):
-            raise TypeError(f"intercept must be True or False; got {intercept!r}.")
+        intercept = as_flag(intercept, "intercept")
         if intercept:
             self.loss.check_intercept(y[weight > 0.0])
         self.l2 = convert.as_number(l2, "l2", low=0.0, what="a number of at least 0")
@@ -384,6 +384,19 @@ class Problem(BaseProblem):
         data = (X.data, X.indices, X.indptr) if self.matrix.is_sparse else (X,)
         penalty = (self.l2,) if self.l2 > 0.0 else ()  # a checkpoint without one is as it was before there were any
         return fingerprint_of((X.shape, *data, self.samples, self.constraint, self.has_intercept, *penalty))
+
+    def null_objective(self) -> float:
+        """Return the objective at w = 0, without a pass over X."""
+        return outer.value(self.samples, self._null_predictions(), 0.0)
+
+    def loss_scale(self) -> float:
+        """Return the mean size of the loss at w = 0, which tolerances of estimators and paths are relative to."""
+        return outer.loss_scale(self.samples, self._null_predictions())
+
+    def _null_predictions(self) -> np.ndarray:
+        """Return the predictions of w = 0: those of the free intercept alone."""
+        zeros = np.zeros(self.n_samples)
+        return zeros + outer.best_intercept(self.samples, zeros, 0.0) if self.has_intercept else zeros
 
     def slope_size(self, s: Vertex) -> float:
         """Return how large the slope of F at w = 0 towards the vertex s could be if nothing cancelled."""

@@ -23,6 +23,9 @@ _STEEP = 0.05  # of L: where derivatives are that large, curvatures are about L
 _WORK_PER_SAMPLE = 20  # a loss with an exponential costs about as much as twenty multiply-adds
 
 
+_SMALLEST_SCALE = 1e-9  # of the loss of predicting zero, for targets that a constant predicts up to rounding
+
+
 @compiled
 class Samples(NamedTuple):
     """A loss with the targets and weights of all samples; the weights sum to one."""
@@ -61,6 +64,16 @@ def curvatures(samples: Samples, p: np.ndarray, b: float) -> np.ndarray:
     out = np.empty_like(p)
     threads.run(functools.partial(_curvatures, samples, p, b, out), _borders(p))
     return out
+
+
+def mean_size(samples: Samples, p: np.ndarray | float) -> float:
+    """Return the weighted mean of |f(p_i, y_i)|."""
+    return float(samples.weight @ np.abs(samples.loss.value(np.asarray(p), samples.y)))
+
+
+def loss_scale(samples: Samples, p: np.ndarray) -> float:
+    """Return the mean size of the loss for the predictions p of w = 0; never next to nothing."""
+    return max(mean_size(samples, p), _SMALLEST_SCALE * mean_size(samples, 0.0))
 
 
 class Expansion(NamedTuple):

@@ -20,6 +20,7 @@ from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import FORMULA, UNIT, Sizes, bounds, gamma, prediction_error
+from condgrad.linalg.settings import as_flag
 from condgrad.problems.active_set import AtomStack, Stack, as_stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
@@ -28,6 +29,7 @@ from condgrad.problems.samples import sample_by_curvature
 
 _BLOCK_ENTRIES = 4_000_000  # of the dense rows that the curvature is summed from, at a time
 _MOST_NEWTON_STEPS = 100
+_SMALLEST_SCALE = 1e-9  # of the loss of equal chances, for classes of which one has all the weight
 _LONGEST_STEP = 5.0  # of an intercept: far out, where all chances are 0 or 1, a Newton step can be astronomic
 
 
@@ -86,9 +88,7 @@ class SoftmaxProblem(BaseProblem):
         self.y, self.n_classes = _as_classes(y, self.n_samples, n_classes)
         self.n_features = self.n_classes * self.n_columns
         self.weight = convert.as_weights(sample_weight, self.n_samples)
-        if not isinstance(intercept, bool | np.bool_):
-            raise TypeError(f"intercept must be True or False; got {intercept!r}.")
-        self.has_intercept = bool(intercept)
+        self.has_intercept = as_flag(intercept, "intercept")
         self._check_classes()
         self.X, self.shift = X, None
         if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
@@ -244,6 +244,14 @@ class SoftmaxProblem(BaseProblem):
             return None
         part.weight = weight / weight.sum()
         return part if part._has_all_classes() or not self.has_intercept else None
+
+    def null_objective(self) -> float:
+        """Return the objective at W = 0."""
+        return self.objective(np.zeros(self.n_features))
+
+    def loss_scale(self) -> float:
+        """Return the loss at W = 0, which tolerances of estimators and paths are relative to."""
+        return max(self.null_objective(), _SMALLEST_SCALE * math.log(self.n_classes))
 
     def slope_size(self, s: Vertex) -> float:
         """Return how large the slope of F at W = 0 towards the vertex s could be if nothing cancelled."""

@@ -12,8 +12,8 @@ import numpy as np
 from condgrad import solvers
 from condgrad.compiled import Stopwatch
 from condgrad.linalg import convert
-from condgrad.linalg.convert import RandomState
 from condgrad.linalg.factored import Iterate, IterateLike, from_arrays, sizes, to_arrays
+from condgrad.linalg.settings import RandomState
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.run.checkpoint import Checkpoint

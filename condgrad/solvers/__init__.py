@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from condgrad.linalg.names import suggestion
+from condgrad.linalg.names import Registry
 from condgrad.solvers.full_pass.away_step import AwayStep
 from condgrad.solvers.full_pass.base import FullPassSolver, PassSolver
 from condgrad.solvers.full_pass.blended_pairwise import BlendedPairwise
@@ -28,28 +28,31 @@ from condgrad.solvers.stochastic.substitute import Substitute
 from condgrad.solvers.stochastic.svrf import SVRF
 from condgrad.solvers.stochastic.tufw import TUFW
 
-REGISTERED: dict[str, Any] = {
-    "fw": FrankWolfe,
-    "lazy": LazyFrankWolfe,
-    "away": AwayStep,
-    "pairwise": Pairwise,
-    "bpcg": BlendedPairwise,
-    "corrective": Corrective,
-    "tufw": TUFW,
-    "sfw": SFW,
-    "mokhtari": Momentum,
-    "lu-freund": Substitute,
-    "saga": SAGA,
-    "svrf": SVRF,
-    "growing-batch": GrowingBatch,
-    "spider": Spider,
-    "caspiderg": CurvatureAided,
-    "one-sample": OneSample,
-    "sfw-away": SFWAway,
-    "sfw-pairwise": SFWPairwise,
-    "randomized": Randomized,
-    "low-rank": LowRank,
-}
+REGISTERED = Registry(
+    "solver",
+    {
+        "fw": FrankWolfe,
+        "lazy": LazyFrankWolfe,
+        "away": AwayStep,
+        "pairwise": Pairwise,
+        "bpcg": BlendedPairwise,
+        "corrective": Corrective,
+        "tufw": TUFW,
+        "sfw": SFW,
+        "mokhtari": Momentum,
+        "lu-freund": Substitute,
+        "saga": SAGA,
+        "svrf": SVRF,
+        "growing-batch": GrowingBatch,
+        "spider": Spider,
+        "caspiderg": CurvatureAided,
+        "one-sample": OneSample,
+        "sfw-away": SFWAway,
+        "sfw-pairwise": SFWPairwise,
+        "randomized": Randomized,
+        "low-rank": LowRank,
+    },
+)
 
 __all__ = [
     "AwayStep",
@@ -87,7 +90,4 @@ def by_name(name: str) -> Any:
     >>> by_name("pairwise").__name__
     'Pairwise'
     """
-    if name in REGISTERED:
-        return REGISTERED[name]
-    known = ", ".join(sorted(REGISTERED))
-    raise ValueError(f"there is no solver named {name!r}; known: {known}.{suggestion(name, REGISTERED)}")
+    return REGISTERED.find(name)

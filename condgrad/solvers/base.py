@@ -6,8 +6,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from condgrad.linalg.convert import RandomState
 from condgrad.linalg.factored import Iterate
+from condgrad.linalg.settings import RandomState
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 

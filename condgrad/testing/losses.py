@@ -11,6 +11,7 @@ import numpy as np
 
 from condgrad.compiled import is_compiled, kernel
 from condgrad.losses import Loss
+from condgrad.losses._protocol import LINKS
 
 METHODS = ("value", "derivative", "second_derivative")
 P_MAX = 1e8
@@ -38,7 +39,8 @@ def check_loss(loss: Any, y: Any = None) -> None:
     * a loss with ``is_convex`` is convex, and one with ``is_quadratic`` has a constant second derivative;
     * no difference quotient exceeds ``smoothness`` (L), ``smoothness_on`` or ``curvature_smoothness`` (L-hat); a
       constant that is too large passes;
-    * compiled code gives the same numbers.
+    * compiled code gives the same numbers;
+    * ``classes`` are the targets that ``check_targets`` accepts, where these are two, and ``link`` is a known one.
 
     Parameters
     ----------
@@ -57,6 +59,7 @@ def check_loss(loss: Any, y: Any = None) -> None:
         not isinstance(loss, type) and isinstance(loss, Loss) and is_compiled(loss),
         f"check_loss needs an instance of a class marked @loss; got {loss!r}.",
     )
+    _check_prediction(loss)
     for target in _targets(loss, y):
         p = _grid(target)
         _check_numbers(loss, p, target)
@@ -89,6 +92,19 @@ def _accepts(loss: Any, y: np.ndarray) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _check_prediction(loss: Any) -> None:
+    """What the loss says of how it predicts fits its targets."""
+    _require(loss.link in LINKS, f"link of {loss!r} must be one of {', '.join(LINKS)}; got {loss.link!r}.")
+    takes_numbers = _accepts(loss, np.array([0.5, math.pi]))
+    for classes in (loss.classes,) if loss.classes is not None else ((-1.0, 1.0), (0.0, 1.0)):
+        is_for_them = _accepts(loss, np.array(classes)) and not takes_numbers
+        _require(
+            is_for_them == (loss.classes is not None),
+            f"check_targets of {loss!r} must accept the two classes alone exactly where classes names them; "
+            f"got classes = {loss.classes}.",
+        )
 
 
 def _grid(y: float) -> np.ndarray:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.constraints._protocol import check_positive, constraint_set, known_features
+from condgrad.constraints._protocol import constraint_set, known_features
 from condgrad.constraints._rounding import norm, shortfall
 from condgrad.constraints.vertices import DenseVertex
+from condgrad.linalg.settings import check_positive
 from condgrad.linalg.vectors import inner
 
 

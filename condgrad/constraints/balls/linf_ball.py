@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.constraints._protocol import check_positive, constraint_set, known_features
+from condgrad.constraints._protocol import constraint_set, known_features
 from condgrad.constraints.vertices import DenseVertex
+from condgrad.linalg.settings import check_positive
 
 
 @constraint_set

@@ -6,10 +6,11 @@ import numpy as np
 
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._matrices import MatrixSet
-from condgrad.constraints._protocol import check_positive, known_features
+from condgrad.constraints._protocol import known_features
 from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.vertices import DenseVertex, Vertex
 from condgrad.linalg.factored import Factored, Iterate
+from condgrad.linalg.settings import check_positive
 from condgrad.linalg.vectors import Vector
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._matrices import SymmetricSet
-from condgrad.constraints._protocol import check_positive
 from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.vertices import DenseVertex, Vertex
+from condgrad.linalg.settings import check_positive
 from condgrad.linalg.vectors import Vector
 
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.compiled import kernel
-from condgrad.constraints._protocol import check_positive, constraint_set, known_features
+from condgrad.constraints._protocol import constraint_set, known_features
 from condgrad.constraints._rounding import WIDE_EPS, inner_with_error, shortfall
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.settings import check_positive
 
 
 @constraint_set

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from condgrad.constraints._edges import as_edges
 from condgrad.constraints._parameters import as_real, as_reals
-from condgrad.constraints._protocol import ConstraintSet, as_array, check_positive
+from condgrad.constraints._protocol import ConstraintSet, as_array
 from condgrad.constraints._rounding import shortfall
 from condgrad.constraints.polytopes.polytope import Polytope
 from condgrad.constraints.vertices import DenseVertex, Vertex
+from condgrad.linalg.settings import check_positive
 from condgrad.linalg.vectors import DenseVector, Vector
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals, shown
-from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._rounding import WIDE_EPS, shortfall
 from condgrad.constraints.vertices import DenseVertex
+from condgrad.linalg.settings import check_positive
 
 
 @constraint_set

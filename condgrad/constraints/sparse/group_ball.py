@@ -11,11 +11,12 @@ from condgrad.constraints._blocks import FeatureGroups
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._groups import members_by_label
 from condgrad.constraints._parameters import as_labels, shown
-from condgrad.constraints._protocol import best_vertex, check_positive, constraint_set
+from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import shortfall
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.max_tree import GroupScore
+from condgrad.linalg.settings import check_positive
 
 
 @constraint_set

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.constraints._blocks import SingleFeatures
-from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import AbsScore
+from condgrad.linalg.settings import check_positive
 
 
 @constraint_set

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from condgrad.constraints._blocks import FeatureGroups
 from condgrad.constraints._groups import members_of_lists
-from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._rounding import shortfall
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.settings import check_positive
 
 
 @constraint_set

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals, shown
-from condgrad.constraints._protocol import check_positive, constraint_set
+from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._rounding import shortfall
 from condgrad.constraints._selection import sorted_places
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.settings import check_positive
 
 
 @constraint_set

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from condgrad.compiled import kernel
 from condgrad.constraints._groups import members_by_label
 from condgrad.constraints._parameters import as_labels, shown
-from condgrad.constraints._protocol import best_vertex, check_positive, constraint_set
+from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import WIDE_EPS, inner_with_error, norm, shortfall
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.settings import check_positive
 from condgrad.linalg.vectors import inner
 
 

@@ -18,6 +18,7 @@ from condgrad.linalg.factored import Factored, IterateLike, RankOne
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
+from condgrad.linalg.settings import as_flag
 from condgrad.linalg.support import support_of
 from condgrad.problems import samples as outer
 from condgrad.problems.base import BaseProblem, Feature
@@ -97,11 +98,9 @@ class CompletionProblem(BaseProblem):
         weight = convert.as_weights(sample_weight, self.n_samples)
         self.loss = as_loss(loss)
         self.loss.check_targets(y)
-        if not isinstance(biases, bool | np.bool_):
-            raise TypeError(f"biases must be True or False; got {biases!r}.")
-        if biases:
+        self.has_biases = as_flag(biases, "biases")
+        if self.has_biases:
             check_biases(self.loss, y[weight > 0.0])
-        self.has_biases = bool(biases)
         self.offers = frozenset({Feature.LOOK, Feature.POINT, Feature.FACTORS})
         if not self.has_biases:
             self.offers |= {Feature.PREDICTIONS}
@@ -239,6 +238,11 @@ class CompletionProblem(BaseProblem):
     def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
         """Return the gradient in the coordinates of the steps: the derivatives themselves."""
         return alpha.copy()
+
+    def loss_scale(self) -> float:
+        """Return the mean size of the loss at W = 0 with its biases, which tolerances of estimators are relative to."""
+        zeros = np.zeros(self.n_samples)
+        return outer.loss_scale(self.samples, self.predict(zeros, self.best_biases(zeros)))
 
     def curvatures(self, p: np.ndarray) -> np.ndarray:
         """Return the second derivatives weight_i f''(p_i, y_i) for predictions p."""

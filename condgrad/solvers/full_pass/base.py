@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from condgrad.linalg.convert import RandomState
 from condgrad.linalg.factored import Iterate
+from condgrad.linalg.settings import RandomState
 from condgrad.problems.active_set import ActiveSet
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from condgrad.constraints import Atom
-from condgrad.linalg.convert import RandomState
+from condgrad.linalg.settings import RandomState
 from condgrad.problems.active_set import ActiveSet
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.point import Point

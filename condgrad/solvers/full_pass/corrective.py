@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.linalg.convert import RandomState
+from condgrad.linalg.settings import RandomState
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation

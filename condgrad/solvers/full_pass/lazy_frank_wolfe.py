@@ -9,7 +9,8 @@ import numpy as np
 
 from condgrad.constraints import Atom
 from condgrad.constraints.vertices import Vertex
-from condgrad.linalg.convert import RandomState, as_number
+from condgrad.linalg.convert import as_number
+from condgrad.linalg.settings import RandomState
 from condgrad.problems.active_set import AtomStack, Stack, VertexStack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.point import Point

@@ -10,14 +10,14 @@ import numpy as np
 
 from condgrad.compiled import compiled, fill_in, kernel
 from condgrad.linalg.arrays import ArrayVector
-from condgrad.linalg.convert import RandomState
+from condgrad.linalg.settings import RandomState, as_generator
 from condgrad.problems.base import Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear import Problem
 from condgrad.solvers.base import State
 from condgrad.solvers.step_sizes import EstimateRule
 from condgrad.solvers.stochastic._parts import Parts
-from condgrad.solvers.stochastic.sampling import Sampler, as_generator, check_method, resolve_batch_size
+from condgrad.solvers.stochastic.sampling import Sampler, check_method, resolve_batch_size
 
 _BLOCK_SECONDS = 0.05  # kernels come back this often, for Ctrl-C and time limits
 _SAVED = ("gradient_evaluations", "_next_pick", "_t", "_since_refresh", "_next_certificate")  # by a checkpoint

@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.compiled import compiled
 from condgrad.linalg.convert import as_number
 from condgrad.linalg.index_set import IndexSet
+from condgrad.linalg.settings import as_generator
 from condgrad.linalg.vectors import Vector
 from condgrad.problems.base import Feature
 from condgrad.problems.coordinates import PartialGradient, QuadraticCoordinates, SmoothCoordinates
@@ -16,7 +17,6 @@ from condgrad.solvers.step_sizes import EstimateRule, ExactLineSearch, ShortStep
 from condgrad.solvers.stochastic._columns import ColumnRun
 from condgrad.solvers.stochastic.atom_counts import TopShare, resolve
 from condgrad.solvers.stochastic.base import StepSolver, step_solver
-from condgrad.solvers.stochastic.sampling import as_generator
 
 _GRADIENTS = ("auto", "residuals", "covariates")
 _NONE = 1e-9  # where the best vertex of a sample is the one that w has just moved towards, rounding leaves such a step
@@ -139,9 +139,9 @@ class Randomized(NamedTuple):
     step_size: EstimateRule = ExactLineSearch()
     step_tol: float = 0.0
     patience: float = 3.0
+    gradient: str = "auto"
 
     requires = StepSolver.requires | {Feature.COLUMNS}
-    gradient: str = "auto"
 
     def check(self):
         """Raise where a parameter is wrong."""

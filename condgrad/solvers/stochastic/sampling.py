@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
-from condgrad.linalg.convert import RandomState
 
 METHODS = ("replacement", "batch", "epoch", "blocks", "cyclic", "importance")
 
@@ -171,18 +170,6 @@ def resolve_batch_size(batch_size: float | str, n: int) -> int:
     if batch_size > n:
         raise ValueError(f"batch_size is {batch_size}, but there are only {n} samples; use at most {n}.")
     return int(batch_size)
-
-
-def as_generator(random_state: RandomState) -> np.random.Generator:
-    """Return a numpy Generator for a seed, a Generator, or None."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be a non-negative integer, a numpy Generator or None; got {random_state!r}."
-        ) from None
 
 
 def alias_table(importance: np.ndarray) -> Chances:
