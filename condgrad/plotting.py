@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad.run.result import Result
 from condgrad.run.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Runs: TypeAlias = Result | Trace | Sequence[Result | Trace] | Mapping[str, Result | Trace]
 
 __all__ = ["plot_coefficient_path", "plot_comparison", "plot_convergence", "plot_path_scores"]
 
@@ -30,8 +36,14 @@ _MOST_NAMED = 12  # features that a legend can name
 
 
 def plot_convergence(
-    runs: Any, x: str = "seconds", y: str = "gap", ax: Any = None, *, log_x: bool = True, slopes: Iterable[float] = ()
-) -> Any:
+    runs: Runs,
+    x: str = "seconds",
+    y: str = "gap",
+    ax: Axes | None = None,
+    *,
+    log_x: bool = True,
+    slopes: Iterable[float] = (),
+) -> Axes:
     """Draw how runs converged, one line each, and return the matplotlib axes.
 
     The strong line is the best value so far, which is what a run returns when it stops there; the faint one is that of
@@ -94,7 +106,9 @@ def plot_convergence(
     return ax
 
 
-def plot_comparison(runs: Any, goals: Iterable[float] = (1e-2, 1e-4, 1e-6), x: str = "seconds", ax: Any = None) -> Any:
+def plot_comparison(
+    runs: Runs, goals: Iterable[float] = (1e-2, 1e-4, 1e-6), x: str = "seconds", ax: Axes | None = None
+) -> Axes:
     """Draw what several runs needed to reach certain gaps, a bar each, and return the matplotlib axes.
 
     A run that did not reach a gap has no bar there but a cross.
@@ -142,7 +156,9 @@ def plot_comparison(runs: Any, goals: Iterable[float] = (1e-2, 1e-4, 1e-6), x: s
     return ax
 
 
-def plot_coefficient_path(radii: Any, coefs: Any, names: Any = None, ax: Any = None) -> Any:
+def plot_coefficient_path(
+    radii: ArrayLike, coefs: ArrayLike, names: Sequence[str] | np.ndarray | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw how coefficients grow with the radius, a line each, and return the matplotlib axes.
 
     Parameters
@@ -170,7 +186,7 @@ def plot_coefficient_path(radii: Any, coefs: Any, names: Any = None, ax: Any = N
     ax = _new_axes() if ax is None else ax
     order, ends = np.argsort(radii), rows[:, [int(radii.argmax())]].toarray()[:, 0]
     largest = set(np.argsort(-np.abs(ends), kind="stable")[:_MOST_NAMED].tolist())
-    for k, j in enumerate(np.flatnonzero(np.diff(rows.indptr))):
+    for k, j in enumerate(np.flatnonzero(np.diff(rows.indptr)).tolist()):
         label = str(names[j]) if names is not None and j in largest and ends[j] != 0.0 else None
         line = rows[[j], :].toarray()[0, order]
         style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
@@ -184,8 +200,14 @@ def plot_coefficient_path(radii: Any, coefs: Any, names: Any = None, ax: Any = N
 
 
 def plot_path_scores(
-    radii: Any, error: Any, spread: Any = None, *, n_nonzero: Any = None, best: int | None = None, ax: Any = None
-) -> Any:
+    radii: ArrayLike,
+    error: ArrayLike,
+    spread: ArrayLike | None = None,
+    *,
+    n_nonzero: ArrayLike | None = None,
+    best: int | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw an error along a path, and how sparse its points are, and return the matplotlib axes of the error.
 
     Parameters
@@ -235,7 +257,7 @@ def plot_path_scores(
     return ax
 
 
-def _tidy(ax: Any) -> None:
+def _tidy(ax: Axes) -> None:
     """Give axes a light grid and no box."""
     ax.grid(True, which="major", color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
@@ -243,7 +265,7 @@ def _tidy(ax: Any) -> None:
         ax.spines[side].set_visible(False)
 
 
-def _points(radii: Any) -> np.ndarray:
+def _points(radii: ArrayLike) -> np.ndarray:
     radii = np.asarray(radii, dtype=np.float64)
     if radii.ndim != 1 or radii.size == 0:
         raise ValueError(f"radii must be a list of at least one number; got shape {radii.shape}.")
@@ -257,7 +279,7 @@ def _rates(slopes: Iterable[float], log_x: bool) -> list[float]:
     return rates
 
 
-def _draw_slopes(ax: Any, across: np.ndarray, first: float, rates: list[float]) -> None:
+def _draw_slopes(ax: Axes, across: np.ndarray, first: float, rates: list[float]) -> None:
     ends = np.array([across[0], across[-1]])
     for p in rates:
         ax.plot(ends, first * (ends / ends[0]) ** -p, color="0.5", linewidth=0.8, linestyle=":", label=_rate_name(p))
@@ -267,7 +289,7 @@ def _rate_name(p: float) -> str:
     return "1/t" if p == 1.0 else f"1/t^{p:g}"
 
 
-def _new_axes() -> Any:
+def _new_axes() -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -276,7 +298,7 @@ def _new_axes() -> Any:
     return ax
 
 
-def _named(runs: Any) -> dict[str, Any]:
+def _named(runs: Runs) -> dict[str, Result | Trace]:
     """Return the runs by label: given, or the name of the solver, in full where two would be the same."""
     if isinstance(runs, Mapping):
         named = {str(label): run for label, run in runs.items()}
@@ -297,24 +319,24 @@ def _named(runs: Any) -> dict[str, Any]:
     return named
 
 
-def _listed(runs: Any) -> list[Any]:
+def _listed(runs: Runs) -> list[Result | Trace]:
     if not isinstance(runs, Iterable):
         raise TypeError(f"runs must be a Result or a Trace, or several of them; got {runs!r}.")
     return list(runs)
 
 
-def _full_label(run: Any, k: int) -> str:
+def _full_label(run: Result | Trace, k: int) -> str:
     return run.solver if isinstance(run, Result) else f"run {k + 1}"
 
 
-def _trace_of(run: Any) -> Trace:
+def _trace_of(run: Result | Trace) -> Trace:
     trace = run.trace if isinstance(run, Result) else run
     if not isinstance(trace, Trace):
         raise TypeError(f"runs must be a Result or a Trace, or several of them; got {run!r}.")
     return trace
 
 
-def _lower_bound(runs: Iterable[Any]) -> float:
+def _lower_bound(runs: Iterable[Result | Trace]) -> float:
     """Return the largest F(w) - gap(w) of all records: no point has a lower objective."""
     bounds = []
     for run in runs:
@@ -325,6 +347,6 @@ def _lower_bound(runs: Iterable[Any]) -> float:
     return max(bounds)
 
 
-def _check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+def _check_choice(name: str, value: str, choices: Iterable[str]) -> None:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")

@@ -14,13 +14,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad import constraints as sets
+from condgrad.constraints._protocol import ConstraintSet
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
+from condgrad.linalg.convert import Data
 from condgrad.linalg.matrix import Matrix
 from condgrad.problems import samples as outer
 from condgrad.problems.linear import Problem
@@ -56,7 +60,7 @@ class Diameters(NamedTuple):
     is_exact: bool
 
 
-def kappa(X: Any, constraint: Any) -> float:
+def kappa(X: Data | Matrix, constraint: object) -> float:
     r"""Return kappa = D_1 / D_inf, between 1 and n, the number that takes the place of n in the rate of SFW.
 
     For the l1 ball it is max_j sum_i abs(X_ij) / max_ij abs(X_ij) whatever the radius (equation 34). It is small where
@@ -83,7 +87,7 @@ def kappa(X: Any, constraint: Any) -> float:
     return D.D_1 / D.D_inf
 
 
-def diameters(X: Any, constraint: Any, *, max_work: float = 1e9) -> Diameters:
+def diameters(X: Data | Matrix, constraint: object, *, max_work: float = 1e9) -> Diameters:
     r"""Return D_1, D_2 and D_inf, where D_p is the largest ||X(u - v)||_p over u, v in C (equation 8).
 
     A convex function is largest at vertices, which gives closed forms, X_j being the columns of X:
@@ -123,7 +127,9 @@ def diameters(X: Any, constraint: Any, *, max_work: float = 1e9) -> Diameters:
     return _diameters(X, constraint, convert.as_number(max_work, "max_work", low=0.0, what="a number of at least 0"))
 
 
-def frank_wolfe_bound(problem: Problem, t: Any, *, unit: str = "gradient_calls", D: Diameters | None = None) -> Any:
+def frank_wolfe_bound(
+    problem: Problem, t: ArrayLike, *, unit: str = "gradient_calls", D: Diameters | None = None
+) -> Any:
     r"""Return the right-hand side 2 L D_2^2 / t of equation 10, for Frank-Wolfe with the open loop step.
 
     In equation 10, t counts derivatives of single samples, n for each iteration. After k iterations it therefore is
@@ -170,7 +176,7 @@ def frank_wolfe_bound(problem: Problem, t: Any, *, unit: str = "gradient_calls",
     return _like(t, np.where(calls >= n, bound, np.inf))
 
 
-def randomized_bound(problem: Problem, t: Any, share: float, *, D: Diameters | None = None) -> Any:
+def randomized_bound(problem: Problem, t: ArrayLike, share: float, *, D: Diameters | None = None) -> Any:
     r"""Return 4 C_f / (share t + 2), a bound of E[F(w_t)] - F* for randomized Frank-Wolfe with exact line search.
 
     ``share`` is the chance that an atom is in the sample of a step, kappa / p. The curvature constant (15) of Frandi et
@@ -211,9 +217,9 @@ def randomized_bound(problem: Problem, t: Any, share: float, *, D: Diameters | N
 
 def sfw_bound(
     problem: Problem,
-    t: Any,
+    t: ArrayLike,
     *,
-    w0: Any = None,
+    w0: ArrayLike | None = None,
     eps_0: float | None = None,
     H_0: float | None = None,
     batch_size: int = 1,
@@ -281,9 +287,9 @@ def sfw_bound(
 
 def gap_estimate_bound(
     problem: Problem,
-    t: Any,
+    t: ArrayLike,
     *,
-    w0: Any = None,
+    w0: ArrayLike | None = None,
     H_0: float | None = None,
     batch_size: int = 1,
     D: Diameters | None = None,
@@ -328,7 +334,7 @@ def gap_estimate_bound(
     return _like(t, D.D_inf * error)
 
 
-def _diameters(X: Any, constraint: Any, max_work: float) -> Diameters:
+def _diameters(X: Any, constraint: object, max_work: float) -> Diameters:
     if isinstance(constraint, sets.Shift):
         return _diameters(X, constraint.constraint, max_work)
     if isinstance(constraint, sets.Scale):
@@ -350,7 +356,7 @@ def _diameters(X: Any, constraint: Any, max_work: float) -> Diameters:
     return Diameters(D_1, D_2, D_inf, is_exact)
 
 
-def _by_vertices(X: Any, constraint: Any, order: int, max_work: float) -> tuple[float, bool]:
+def _by_vertices(X: Any, constraint: object, order: int, max_work: float) -> tuple[float, bool]:
     """Return D_1 or D_2 as the vertices give it (inf where there are too many), and whether it is exact."""
     if isinstance(constraint, sets.L1Ball):
         return 2.0 * constraint.radius * float(_column_norms(X, order).max()), True
@@ -365,7 +371,7 @@ def _by_vertices(X: Any, constraint: Any, order: int, max_work: float) -> tuple[
     return math.inf, False
 
 
-def _ranges(X: Any, constraint: Any) -> tuple[np.ndarray, np.ndarray]:
+def _ranges(X: Any, constraint: object) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest prediction x_i'w over C, for each sample."""
     if isinstance(constraint, sets.L1Ball):
         high = constraint.radius * _largest_absolute(X)
@@ -389,10 +395,10 @@ def _ranges(X: Any, constraint: Any) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(constraint, sets.Product):
         ends = [_ranges(part, block) for part, block in _blocks(X, constraint)]
         return np.sum([low for low, _ in ends], axis=0), np.sum([high for _, high in ends], axis=0)
-    return _ranges_by_oracle(X, constraint)
+    return _ranges_by_oracle(X, cast("ConstraintSet", constraint))
 
 
-def _ranges_by_oracle(X: Any, constraint: Any) -> tuple[np.ndarray, np.ndarray]:
+def _ranges_by_oracle(X: Any, constraint: ConstraintSet) -> tuple[np.ndarray, np.ndarray]:
     rows = X.tocsr() if scipy.sparse.issparse(X) else X
     n, d = X.shape
     low, high = np.empty(n), np.empty(n)
@@ -512,7 +518,7 @@ def _divide_columns(X: Any, by: np.ndarray) -> Any:
     return type(X)((X.data / by[columns], X.indices, X.indptr), shape=X.shape)
 
 
-def _blocks(X: Any, product: Any) -> list[tuple[Any, Any]]:
+def _blocks(X: Any, product: sets.Product) -> list[tuple[Any, Any]]:
     ends = np.cumsum(product.sizes)
     X = X.tocsc() if scipy.sparse.issparse(X) else X
     return [(X[:, end - size : end], block) for block, size, end in zip(product.sets, product.sizes, ends)]
@@ -527,7 +533,7 @@ def _row(rows: Any, i: int, d: int) -> np.ndarray:
     return r
 
 
-def _inner(s: Any, r: np.ndarray) -> float:
+def _inner(s: Vertex, r: np.ndarray) -> float:
     indices, values = s.support()
     return float(values @ (r if indices is None else r[indices]))
 
@@ -546,7 +552,7 @@ def _smoothness(problem: Problem) -> float:
     return problem.loss.smoothness_on(float(np.maximum(-low, high).max()))
 
 
-def _check_setting(problem: Any, result: str, *, needs_convexity: bool, allows_intercept: bool = False) -> None:
+def _check_setting(problem: Problem, result: str, *, needs_convexity: bool, allows_intercept: bool = False) -> None:
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a condgrad.Problem; got {type(problem).__name__}.")
     if needs_convexity and not problem.is_convex:
@@ -560,29 +566,29 @@ def _check_setting(problem: Any, result: str, *, needs_convexity: bool, allows_i
         raise ValueError(f"{result} is proved for equal sample weights; got different ones.")
 
 
-def _times(t: Any, low: float) -> np.ndarray:
+def _times(t: ArrayLike, low: float) -> np.ndarray:
     times = np.asarray(t)
     if times.dtype.kind not in "iuf" or not np.all(times >= low):
         raise ValueError(f"t must hold numbers of at least {low:g}; got {t!r}.")
     return times.astype(np.float64)
 
 
-def _like(t: Any, bound: np.ndarray) -> Any:
+def _like(t: ArrayLike, bound: np.ndarray) -> Any:
     return float(bound) if np.ndim(t) == 0 else bound
 
 
-def _at_least_zero(value: Any, name: str) -> float:
+def _at_least_zero(value: object, name: str) -> float:
     return convert.as_number(value, name, low=0.0, what="a number of at least 0")
 
 
-def _batch(problem: Problem, batch_size: Any) -> int:
+def _batch(problem: Problem, batch_size: float) -> int:
     n = problem.n_samples
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or not 1 <= batch_size <= n:
         raise ValueError(f"batch_size must be an integer from 1 to n_samples = {n}; got {batch_size!r}.")
     return int(batch_size)
 
 
-def _start(problem: Problem, w0: Any) -> np.ndarray:
+def _start(problem: Problem, w0: ArrayLike | None) -> np.ndarray:
     if w0 is None:
         return problem.constraint.start(problem.n_features).to_dense(problem.n_features)
     w0 = convert.as_point(w0, problem.n_features, "w0")
@@ -591,7 +597,7 @@ def _start(problem: Problem, w0: Any) -> np.ndarray:
     return w0
 
 
-def _first_error(problem: Problem, w0: Any) -> float:
+def _first_error(problem: Problem, w0: ArrayLike | None) -> float:
     """Return H_0 = ||grad f(X w_0)||_1, the error of alpha_0 = 0."""
     p = problem.matrix.dot(_start(problem, w0))
     return float(np.abs(outer.derivatives(problem.samples, p, 0.0)).sum())

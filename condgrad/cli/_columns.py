@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from condgrad.datasets.delimited import find_column
+
+if TYPE_CHECKING:
+    from condgrad.models.linear import Model
+    from condgrad.models.multi import MultiModel
 
 
 class Wanted(NamedTuple):
@@ -13,7 +17,7 @@ class Wanted(NamedTuple):
     target: str | None
     header: str
     labels: bool
-    model: Any
+    model: Model | MultiModel | None
 
     def columns(self, names: list[str] | None, width: int, file: str) -> tuple[list[int], int | None]:
         """Return the places of the features and of the target, None where there is none."""
@@ -29,6 +33,7 @@ class Wanted(NamedTuple):
         return self._of_model(names, width, file)
 
     def _of_model(self, names: list[str] | None, width: int, file: str) -> tuple[list[int], int | None]:
+        assert self.model is not None
         known, d = self.model.feature_names, self.model.n_features
         target = None if self.target is None else find_column(self.target, names, width, file, "--target")
         if names is not None and known is not None:

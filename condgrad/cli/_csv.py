@@ -10,7 +10,9 @@ from condgrad.cli._columns import Wanted
 from condgrad.datasets.delimited import decode, is_number, rows_of
 
 
-def parse_csv(content: bytes, name: str, delimiter: str, wanted: Wanted) -> tuple[Any, Any, Any]:
+def parse_csv(
+    content: bytes, name: str, delimiter: str, wanted: Wanted
+) -> tuple[Any, np.ndarray | None, tuple[str, ...] | None]:
     """Return X, y and the names of the features of a CSV text."""
     text = decode(content, name)
     first = next(rows_of(text, delimiter, name), None)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from condgrad.cli._columns import Wanted
 from condgrad.datasets.libsvm import parse_libsvm, read_bytes
+
+if TYPE_CHECKING:
+    import argparse
+
+    from condgrad.losses import Loss
+    from condgrad.models.linear import Model
+    from condgrad.models.multi import MultiModel
 
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz"}
 _PACKED = (".bz2", ".gz", ".xz")
@@ -28,7 +35,7 @@ class Data(NamedTuple):
         return f"{self.name}: {self.X.shape[0]} samples, {self.X.shape[1]} features, {kind}"
 
 
-def read_data(args: Any, *, labels: bool, model: Any = None) -> Data:
+def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiModel | None = None) -> Data:
     """Return the data that the options of ``args`` describe.
 
     With ``labels`` targets may be words. With a ``model`` the features are those that it knows, by name where both
@@ -62,7 +69,9 @@ def read_data(args: Any, *, labels: bool, model: Any = None) -> Data:
     return Data(*parse_npz(content, name, wanted), name)
 
 
-def encode_targets(y: Any, loss: Any, classes: Any = None) -> tuple[np.ndarray, tuple | None]:
+def encode_targets(
+    y: Any, loss: Loss, classes: tuple[Any, ...] | None = None
+) -> tuple[np.ndarray, tuple[Any, ...] | None]:
     """Return the targets as the loss wants them, and the labels of its two classes (None for other losses)."""
     if loss.classes is None:
         return y, None
@@ -78,7 +87,7 @@ def encode_targets(y: Any, loss: Any, classes: Any = None) -> tuple[np.ndarray, 
     return np.where(y == classes[1], loss.classes[1], loss.classes[0]), classes
 
 
-def _as_label(value: Any) -> Any:
+def _as_label(value: object) -> object:
     """Return a label as people write it: 1 and not 1.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from condgrad.datasets.libsvm import read_bytes
 from condgrad.datasets.ratings import Ratings, parse_ratings
 
+if TYPE_CHECKING:
+    import argparse
 
-def read_entries(args: Any, file: str, model: Any = None) -> Ratings:
+    from condgrad.models.completion import CompletionModel
+
+
+def read_entries(args: argparse.Namespace, file: str, model: CompletionModel | None = None) -> Ratings:
     """Return the entries of a file, or of standard input for "-"; with a ``model`` values may be missing."""
     name = "standard input" if file == "-" else Path(file).name
     content = sys.stdin.buffer.read() if file == "-" else read_bytes(Path(file))
@@ -27,11 +32,12 @@ def read_entries(args: Any, file: str, model: Any = None) -> Ratings:
     return parse_ratings(content, name, columns=args.columns, header=args.header, needs_values=False, is_known=is_known)
 
 
-def predict_entries(model: Any, entries: Ratings) -> tuple[np.ndarray, dict[str, Any]]:
+def predict_entries(model: CompletionModel, entries: Ratings) -> tuple[np.ndarray, dict[str, object]]:
     """Return the predictions at the places of a file, and in numbers how many there are, unseen ones, and errors."""
-    rows, columns = model.rows_of(entries.row_labels)[entries.rows], model.columns_of(entries.col_labels)[entries.cols]
+    rows, columns = model.rows_of(entries.row_labels or ()), model.columns_of(entries.col_labels or ())
+    rows, columns = rows[entries.rows], columns[entries.cols]
     p, is_seen = model.predict_and_tell(rows, columns)
-    numbers: dict[str, Any] = {"n_samples": p.size, "n_unseen": int(np.count_nonzero(~is_seen))}
+    numbers: dict[str, object] = {"n_samples": p.size, "n_unseen": int(np.count_nonzero(~is_seen))}
     if entries.values is not None:
         error = p - entries.values
         numbers |= {"rmse": float(np.sqrt(np.mean(error**2))), "mae": float(np.mean(np.abs(error)))}

@@ -12,7 +12,7 @@ from condgrad.cli._columns import Wanted
 _SPARSE = {"format", "shape", "data"}  # members of every file of scipy.sparse
 
 
-def parse_npz(content: bytes, name: str, wanted: Wanted) -> tuple[Any, Any, Any]:
+def parse_npz(content: bytes, name: str, wanted: Wanted) -> tuple[Any, np.ndarray | None, tuple[str, ...] | None]:
     """Return X, y and the names of the features of the bytes of an ``.npz`` file."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from condgrad.constraints import ConstraintSet
+    from condgrad.losses import Loss
 
 FORMATS = ("libsvm", "csv", "parquet", "npz")
 FILLED_IN = {
@@ -20,7 +24,7 @@ FILLED_IN = {
 _SPEC = "NAME[:KEY=VALUE,...]"
 
 
-def add_data(parser: argparse.ArgumentParser) -> Any:
+def add_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the data file and how to read it, and return their group of options."""
     parser.add_argument("data", metavar="DATA", help="file with the data, or - for standard input")
     group = parser.add_argument_group("data")
@@ -42,18 +46,20 @@ def add_entries(parser: argparse.ArgumentParser) -> None:
     _add_header(group)
 
 
-def add_columns(group: Any, which: str) -> None:
+def add_columns(group: argparse._ArgumentGroup, which: str) -> None:
     """Add the columns of a file with entries of a matrix."""
     group.add_argument("--columns", metavar="ROW,COLUMN,VALUE", help="names of the columns with row id, column id and "
                        f"value, or numbers from 1 where they have no names ({which})")  # fmt: skip
 
 
-def _add_header(group: Any) -> None:
+def _add_header(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="whether the first line of CSV "
                        "names the columns (default: auto, yes where no field of it is a number)")  # fmt: skip
 
 
-def add_problem(parser: argparse.ArgumentParser, *, has_radius: bool = True, loss: str = "logistic") -> Any:
+def add_problem(
+    parser: argparse.ArgumentParser, *, has_radius: bool = True, loss: str = "logistic"
+) -> argparse._ArgumentGroup:
     """Add loss, set and radius, and return their group of options."""
     group = parser.add_argument_group("problem")
     group.add_argument("--loss", default=loss, metavar=_SPEC, help="loss, such as huber:delta=2; "
@@ -65,7 +71,7 @@ def add_problem(parser: argparse.ArgumentParser, *, has_radius: bool = True, los
     return group
 
 
-def add_run(parser: argparse.ArgumentParser) -> Any:
+def add_run(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add solver, tolerances and limits, and return their group of options."""
     group = parser.add_argument_group("solver")
     group.add_argument("--solver", default="auto", metavar=_SPEC, help="solver, such as sfw:batch_size=32; "
@@ -82,7 +88,7 @@ def add_run(parser: argparse.ArgumentParser) -> Any:
     return group
 
 
-def add_outputs(parser: argparse.ArgumentParser, out: str | None, plot: str | None = None) -> Any:
+def add_outputs(parser: argparse.ArgumentParser, out: str | None, plot: str | None = None) -> argparse._ArgumentGroup:
     """Add what is written where, and return the group of options; ``out`` and ``plot`` say what they hold."""
     group = parser.add_argument_group("output")
     if out:
@@ -96,7 +102,7 @@ def add_outputs(parser: argparse.ArgumentParser, out: str | None, plot: str | No
     return group
 
 
-def loss_of(text: str) -> Any:
+def loss_of(text: str) -> Loss:
     """Return the loss that an option names."""
     from condgrad import losses
 
@@ -106,7 +112,7 @@ def loss_of(text: str) -> Any:
     return kind(**parameters)
 
 
-def set_maker(text: str) -> tuple[Callable[[float | None], Any], bool]:
+def set_maker(text: str) -> tuple[Callable[[float | None], ConstraintSet], bool]:
     """Return a function of the radius that makes the set an option names, and whether the set has a radius."""
     from condgrad import constraints
 
@@ -115,7 +121,7 @@ def set_maker(text: str) -> tuple[Callable[[float | None], Any], bool]:
     known = {key: part for key, part in inspect.signature(kind).parameters.items() if key not in FILLED_IN}
     _check_names(name, parameters, known)
 
-    def make(radius: float | None) -> Any:
+    def make(radius: float | None) -> ConstraintSet:
         given = dict(parameters)
         if radius is not None:
             if "radius" not in known:
@@ -131,7 +137,7 @@ def set_maker(text: str) -> tuple[Callable[[float | None], Any], bool]:
     return make, "radius" in known
 
 
-def solver_of(text: str) -> Any:
+def solver_of(text: str) -> object:
     """Return the solver that an option names."""
     from condgrad import solvers
 
@@ -144,7 +150,7 @@ def solver_of(text: str) -> Any:
     return kind(**parameters)
 
 
-def _split(text: str, option: str) -> tuple[str, dict[str, Any]]:
+def _split(text: str, option: str) -> tuple[str, dict[str, object]]:
     """Return name and parameters of NAME:KEY=VALUE,KEY=VALUE."""
     name, _, rest = text.partition(":")
     parameters = {}
@@ -177,7 +183,7 @@ def _value(text: str, option: str) -> Any:
     return text
 
 
-def _check_names(name: str, given: dict[str, Any], known: Any) -> None:
+def _check_names(name: str, given: dict[str, object], known: Iterable[str]) -> None:
     for key in given:
         if key not in known:
             there = f"it has {', '.join(known)}" if known else "it has none"

@@ -8,9 +8,16 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import argparse
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 _PICTURES = (".png", ".pdf", ".svg")
 
@@ -44,25 +51,26 @@ def check_plot(file: str | None) -> None:
     matplotlib.use("agg")
 
 
-def save_plot(ax: Any, file: str) -> None:
+def save_plot(ax: Axes, file: str) -> None:
     """Write the figure of ``ax`` and close it."""
     import matplotlib.pyplot as plt
 
     from condgrad.run.sealed_file import write_file
 
     buffer = io.BytesIO()
-    ax.figure.savefig(buffer, format=Path(file).suffix[1:].lower(), dpi=150)
-    plt.close(ax.figure)
+    figure = cast("Figure", ax.figure)
+    figure.savefig(buffer, format=Path(file).suffix[1:].lower(), dpi=150)
+    plt.close(figure)
     write_file(file, buffer.getbuffer())
 
 
-def note(args: Any, text: str) -> None:
+def note(args: argparse.Namespace, text: str) -> None:
     """Say something beside the results, unless --quiet."""
     if not args.quiet:
         print(text, file=sys.stderr, flush=True)
 
 
-def show(args: Any, rows: dict[str, Any], data: dict[str, Any]) -> None:
+def show(args: argparse.Namespace, rows: Mapping[str, object], data: dict[str, object]) -> None:
     """Print results: ``rows`` of words for people, or ``data`` with --json."""
     if args.json:
         print(json.dumps(_plain(data), allow_nan=False))
@@ -80,7 +88,7 @@ def print_table(columns: list[str], rows: list[tuple[str, ...]]) -> None:
 
 
 @contextlib.contextmanager
-def telling(args: Any, n_parts: int) -> Iterator[Callable[[int, str, bool], None]]:
+def telling(args: argparse.Namespace, n_parts: int) -> Iterator[Callable[[int, str, bool], None]]:
     """Yield a function that tells how many parts of the work are done, how, and how long the others may take.
 
     Its last argument says whether that is worth a line of its own; on a terminal, one line shows all. --quiet: none.

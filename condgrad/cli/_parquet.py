@@ -10,7 +10,7 @@ import numpy as np
 from condgrad.cli._columns import Wanted
 
 
-def parse_parquet(content: bytes, name: str, wanted: Wanted) -> tuple[Any, Any, Any]:
+def parse_parquet(content: bytes, name: str, wanted: Wanted) -> tuple[Any, np.ndarray | None, tuple[str, ...] | None]:
     """Return X, y and the names of the features of the bytes of a Parquet file."""
     try:
         import pyarrow.parquet

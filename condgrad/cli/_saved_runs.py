@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from condgrad.cli._outputs import note
 
+if TYPE_CHECKING:
+    from condgrad.run.checkpoint import Checkpoint
+    from condgrad.run.result import Status
 
-def add_options(output: Any) -> None:
+
+def add_options(output: argparse._ArgumentGroup) -> None:
     """Add the options to a group."""
     output.add_argument("--checkpoint", metavar="FILE", help="where the run is saved (default: OUT.checkpoint)")
     output.add_argument("--checkpoint-every", type=float, default=30.0, metavar="S", help="seconds between two saves "
@@ -30,7 +34,7 @@ class SavedRun:
             raise ValueError(f"{name!r} holds an unfinished run; use --resume to go on, or --force to start afresh.")
         self.is_resumed = args.resume and self.path is not None and self.path.exists()
 
-    def begin(self) -> Any:
+    def begin(self) -> Checkpoint | None:
         """Return the Checkpoint for the run, None for none; an old one that is not gone on from is deleted."""
         if self.args.resume:
             note(self.args, f"going on from {self.path}." if self.is_resumed else "there is no checkpoint: starting "
@@ -43,7 +47,7 @@ class SavedRun:
             self.path.unlink(missing_ok=True)
         return Checkpoint(self.path, every=self.args.checkpoint_every)
 
-    def end(self, status: Any) -> None:
+    def end(self, status: Status) -> None:
         """Delete the checkpoint of a run that has converged."""
         if self.path is not None and status.name == "CONVERGED":
             self.path.unlink(missing_ok=True)

@@ -63,7 +63,7 @@ def _classes(X: Any, k: int = 2) -> np.ndarray:
     return np.searchsorted(np.quantile(y, np.arange(1, k) / k), y)
 
 
-def _fit(estimator: Any, X: Any, y: Any) -> Any:
+def _fit(estimator: Any, X: Any, y: np.ndarray) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tiny data may not converge, or end at the largest radius
         return estimator.fit(X, y)

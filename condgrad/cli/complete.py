@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
 from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot
@@ -17,6 +17,11 @@ from condgrad.cli._saved_runs import SavedRun
 from condgrad.cli._saved_runs import add_options as add_saving
 from condgrad.cli.cv import parse_numbers
 from condgrad.cli.fit import draw_run, exit_code, show_run, work_of
+
+if TYPE_CHECKING:
+    from condgrad.estimators.matrix_completion import MatrixCompletion, MatrixCompletionCV
+    from condgrad.models.completion import CompletionModel
+    from condgrad.run.result import Result
 
 EPILOG = """\
 A line of DATA holds the id of a row, the id of a column and a number, with commas, tabs, ::,
@@ -95,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(result.status)
 
 
-def _estimator(args: argparse.Namespace) -> Any:
+def _estimator(args: argparse.Namespace) -> MatrixCompletion | MatrixCompletionCV:
     """Return the estimator that the options describe."""
     loss, solver = options.loss_of(args.loss), options.solver_of(args.solver)
     radii = parse_numbers(args.radii, "--radii")
@@ -124,7 +129,7 @@ def _estimator(args: argparse.Namespace) -> Any:
     return MatrixCompletion(args.radius, **settings)
 
 
-def _print_radii(estimator: Any) -> None:
+def _print_radii(estimator: MatrixCompletionCV) -> None:
     """Print how well each radius predicted the entries that were left out."""
     from condgrad.paths.validation import standard_errors
 
@@ -136,7 +141,7 @@ def _print_radii(estimator: Any) -> None:
     print()
 
 
-def _report(args: argparse.Namespace, model: Any, result: Any, test: dict[str, Any] | None) -> None:
+def _report(args: argparse.Namespace, model: CompletionModel, result: Result, test: dict[str, object] | None) -> None:
     m, n = model.shape
     numbers = {"radius": model.radius, "rank": model.rank, "shape": model.shape, "intercept": model.intercept,
                "test": test}  # fmt: skip

@@ -9,11 +9,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from condgrad.cli import _options as options
 from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show, telling
 from condgrad.cli.fit import exit_code
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from condgrad.constraints import ConstraintSet
+    from condgrad.linalg.convert import Checked
+    from condgrad.losses import Loss
+    from condgrad.models.linear import Model
+    from condgrad.problems.linear import Problem
+    from condgrad.run.result import Result, Status
 
 EPILOG = """\
 Without --radii the grid is evenly spaced in its logarithm, up to the radius (to some 2%)
@@ -92,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(status)
 
 
-def parse_numbers(text: str | None, option: str) -> Any:
+def parse_numbers(text: str | None, option: str) -> np.ndarray | None:
     """Return the positive numbers of a list with commas as an array, None where the option is not given."""
     if text is None:
         return None
@@ -107,7 +117,7 @@ def parse_numbers(text: str | None, option: str) -> Any:
     return numbers
 
 
-def radius_grid(problem: Any, make_set: Callable[[float], Any], n_radii: int, eps: float) -> Any:
+def radius_grid(problem: Problem, make_set: Callable[[float], ConstraintSet], n_radii: int, eps: float) -> np.ndarray:
     """Return the default grid for a problem over the set of radius 1."""
     import numpy as np
 
@@ -126,7 +136,7 @@ def radius_grid(problem: Any, make_set: Callable[[float], Any], n_radii: int, ep
 class _Scores:
     """What each radius scored on the samples that were held out, over the folds that were finished."""
 
-    def __init__(self, folds: list[Any]) -> None:
+    def __init__(self, folds: list[list[tuple[float, float, int]]]) -> None:
         import numpy as np
 
         from condgrad.paths.validation import standard_errors
@@ -138,8 +148,14 @@ class _Scores:
 
 
 def _solve_folds(
-    args: argparse.Namespace, X: Any, y: Any, loss: Any, make_set: Any, radii: Any, settings: dict[str, Any]
-) -> tuple[list[Any], Any]:
+    args: argparse.Namespace,
+    X: Checked,
+    y: np.ndarray,
+    loss: Loss,
+    make_set: Callable[[float], ConstraintSet],
+    radii: np.ndarray,
+    settings: dict[str, Any],
+) -> tuple[list[list[tuple[float, float, int]]], Status]:
     """Return the scores of all radii on every fold that was finished, and why the first run ended that fell short."""
     import numpy as np
 
@@ -151,7 +167,7 @@ def _solve_folds(
 
     order = np.random.default_rng(args.seed).permutation(y.size)
     fold_of = deal_folds(order, args.folds, y if loss.classes is not None else None)
-    folds: list[Any] = []
+    folds: list[list[tuple[float, float, int]]] = []
     status = Status.CONVERGED
     # Ctrl-C is heard around all runs: what is done survives it.
     with Interrupts() as interrupts, telling(args, args.folds * radii.size) as tell:
@@ -175,7 +191,7 @@ def _solve_folds(
     return folds, status
 
 
-def _scores_of(result: Any, loss: Any, X: Any, y: Any) -> tuple[float, float, int]:
+def _scores_of(result: Result, loss: Loss, X: Checked, y: np.ndarray) -> tuple[float, float, int]:
     """Return the mean loss and the share of errors on some samples, and the number of nonzeros."""
     import numpy as np
 
@@ -186,9 +202,16 @@ def _scores_of(result: Any, loss: Any, X: Any, y: Any) -> tuple[float, float, in
 
 
 def _report(
-    args: argparse.Namespace, radii: Any, scores: _Scores, best: int, model: Any, status: Any, *, is_classifier: bool
+    args: argparse.Namespace,
+    radii: np.ndarray,
+    scores: _Scores,
+    best: int,
+    model: Model | None,
+    status: Status,
+    *,
+    is_classifier: bool,
 ) -> None:
-    numbers: dict[str, Any] = {
+    numbers: dict[str, object] = {
         "status": status.name,
         "message": str(status),
         "folds": scores.n_folds,

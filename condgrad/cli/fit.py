@@ -7,12 +7,19 @@ Frank-Wolfe gap is at most --tol. For a convex loss no w of the set is better by
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
 from condgrad.cli._outputs import check_outputs, check_plot, note, save_plot, show
 from condgrad.cli._saved_runs import SavedRun
 from condgrad.cli._saved_runs import add_options as add_saving
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from condgrad.models.completion import CompletionModel
+    from condgrad.models.linear import Model
+    from condgrad.run.result import Result, Status
 
 EPILOG = """\
 A run with --out saves itself now and then in FILE.checkpoint. After kill -9 or a power cut the
@@ -74,12 +81,12 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(result.status)
 
 
-def exit_code(status: Any) -> int:
+def exit_code(status: Status) -> int:
     """Return the exit code of a run that ended so."""
     return {"CONVERGED": 0, "INTERRUPTED": 130}.get(status.name, 1)
 
 
-def draw_run(result: Any) -> Any:
+def draw_run(result: Result) -> Axes:
     """Return axes with the gap against epochs; beside it, in the same figure, the objective against time."""
     import matplotlib.pyplot as plt
 
@@ -92,7 +99,7 @@ def draw_run(result: Any) -> Any:
     return left
 
 
-def _report(args: argparse.Namespace, model: Any, result: Any) -> None:
+def _report(args: argparse.Namespace, model: Model, result: Result) -> None:
     import numpy as np
 
     n_nonzero = int(np.count_nonzero(model.w))
@@ -103,13 +110,18 @@ def _report(args: argparse.Namespace, model: Any, result: Any) -> None:
     show_run(args, model, result, rows, numbers)
 
 
-def work_of(result: Any) -> str:
+def work_of(result: Result) -> str:
     """Return what a run took, in words."""
     return f"{result.n_steps} steps, {result.n_epochs:.1f} epochs, {result.seconds:.3g} s"
 
 
 def show_run(
-    args: argparse.Namespace, model: Any, result: Any, rows: dict[str, str], numbers: dict[str, Any], point: str = "w"
+    args: argparse.Namespace,
+    model: Model | CompletionModel,
+    result: Result,
+    rows: dict[str, str],
+    numbers: dict[str, object],
+    point: str = "w",
 ) -> None:
     """Print a run and its certificate at ``point``, and what ``rows`` and ``numbers`` say of its model."""
     of_run = ("objective", "gap", "rounding", "lower_bound", "n_steps", "n_epochs", "seconds", "solver")

@@ -7,7 +7,6 @@ import importlib
 import inspect
 import shutil
 import textwrap
-from typing import Any
 
 from condgrad.cli._options import FILLED_IN
 from condgrad.cli._outputs import show
@@ -43,7 +42,7 @@ LOSSES = Listing("losses", "losses", "--loss", "condgrad.losses", "huber")
 SETS = Listing("sets", "constraint sets", "--set", "condgrad.constraints", "lp")
 
 
-def _print(args: argparse.Namespace, registered: dict[str, Any]) -> int:
+def _print(args: argparse.Namespace, registered: dict[str, type]) -> int:
     if args.name is not None:
         print(f"{registered[args.name].__name__}\n\n{inspect.getdoc(registered[args.name])}")
         return 0

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
 from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show, telling
 from condgrad.cli.cv import parse_numbers
 from condgrad.cli.fit import exit_code
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from condgrad.run.trace import Progress
 
 EPILOG = """\
 The file holds the coefficients as scipy.sparse.load_npz reads them, one column per point, and
@@ -74,12 +79,13 @@ def run(args: argparse.Namespace) -> int:
     data = read_data(args, labels=loss.classes is not None)
     y, _ = encode_targets(data.y, loss)
     note(args, str(data))
-    n_points = args.n_radii if radii is None and alphas is None else (radii if alphas is None else alphas).size
+    points = radii if alphas is None else alphas
+    n_points = args.n_radii if points is None else points.size
     settings = {"n_radii": args.n_radii, "eps": args.eps, "tol": args.tol, "radii": radii,
                 "fit_intercept": args.intercept, "random_state": args.seed}  # fmt: skip
     with telling(args, n_points) as tell:
 
-        def report(progress: Any) -> None:
+        def report(progress: Progress) -> None:
             step, how = progress.step, f"objective {progress.objective:.6g}  gap {progress.gap:.3g}"
             is_worth = step % math.ceil(n_points / 10) == 0 or step == n_points
             tell(step, f"point {step} of {n_points}  {how}  nonzero {progress.n_nonzero}", is_worth)
@@ -90,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
             _, coefs, info = cg.lasso_path(data.X, y, **settings, **lasso)
         else:
             _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=make_set, **settings)
-    columns: dict[str, Any] = {name: getattr(info, name) for name in _COLUMNS}
+    columns: dict[str, np.ndarray] = {name: getattr(info, name) for name in _COLUMNS}
     if args.out is not None:
         header = {"version": cg.__version__, "status": info.status.name, "feature_names": data.feature_names}
         sparse = {"format": np.bytes_(coefs.format), "shape": np.array(coefs.shape), "data": coefs.data,
@@ -123,7 +129,7 @@ def _check_lasso_only(args: argparse.Namespace, is_lasso: bool) -> None:
             )
 
 
-def _print(columns: dict[str, Any]) -> None:
+def _print(columns: dict[str, np.ndarray]) -> None:
     """Print some of the points, evenly spread and with both ends."""
     import numpy as np
 

@@ -15,10 +15,19 @@ import argparse
 import csv
 import io
 import sys
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
 from condgrad.cli._outputs import check_outputs, note, show
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from condgrad.linalg.convert import Checked
+    from condgrad.models.completion import CompletionModel
+    from condgrad.models.linear import Model
+    from condgrad.models.multi import MultiModel
 
 EPILOG = """\
 Columns of a CSV or Parquet file are found by name where the model has names, in any order; one
@@ -59,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if args.columns is not None:
         raise ValueError("--columns is for completed matrices; this model is a linear one.")
     data = read_data(args, labels=model.classes is not None, model=model)
-    columns: dict[str, Any] = _named("prediction", model.predict(data.X), None)
+    columns: dict[str, np.ndarray] = _named("prediction", model.predict(data.X), None)
     if model.classes is not None:
         columns |= _named("score", model.decide(data.X), model.classes)
         if (probability := model.probabilities(data.X)) is not None:
@@ -69,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     write_file(args.out, text.encode())
-    numbers: dict[str, Any] = {"n_samples": data.X.shape[0], "out": args.out}
+    numbers: dict[str, object] = {"n_samples": data.X.shape[0], "out": args.out}
     if isinstance(model, MultiModel):
         if data.y is not None and model.classes is not None:
             numbers["error_rate"] = float((model.predict(data.X) != data.y).mean())
@@ -79,14 +88,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _named(name: str, values: Any, classes: Any) -> dict[str, Any]:
+def _named(name: str, values: np.ndarray, classes: Sequence[object] | None) -> dict[str, np.ndarray]:
     """Return one column, or one for each class or output, with names."""
     if values.ndim == 1:
         return {name: values}
     return {f"{name} {label}": values[:, k] for k, label in enumerate(classes or range(values.shape[1]))}
 
 
-def _predict_entries(args: argparse.Namespace, model: Any) -> int:
+def _predict_entries(args: argparse.Namespace, model: CompletionModel) -> int:
     """Predict places of a completed matrix, write, report."""
     from condgrad.cli._entries import predict_entries, read_entries
     from condgrad.run.sealed_file import write_file
@@ -100,7 +109,7 @@ def _predict_entries(args: argparse.Namespace, model: Any) -> int:
         )
     entries = read_entries(args, args.data, model)
     p, numbers = predict_entries(model, entries)
-    ids: list[tuple[Any, Any]] = [(entries.row_labels, entries.rows), (entries.col_labels, entries.cols)]
+    ids = [(entries.row_labels or (), entries.rows), (entries.col_labels or (), entries.cols)]
     rows, columns = ([labels[k] for k in places.tolist()] for labels, places in ids)
     text = _as_csv({"row": rows, "column": columns, "prediction": p.tolist()})
     if args.out is None:
@@ -113,7 +122,7 @@ def _predict_entries(args: argparse.Namespace, model: Any) -> int:
     return 0
 
 
-def _report(args: argparse.Namespace, numbers: dict[str, Any]) -> None:
+def _report(args: argparse.Namespace, numbers: dict[str, object]) -> None:
     names = {"n_samples": "samples", "n_unseen": "unseen", "mean_loss": "mean loss", "error_rate": "errors"}
     rows = {
         names.get(key, key): f"{value:.6g}" if isinstance(value, float) else value for key, value in numbers.items()
@@ -121,7 +130,7 @@ def _report(args: argparse.Namespace, numbers: dict[str, Any]) -> None:
     show(args, rows, numbers)
 
 
-def score(model: Any, X: Any, y: Any) -> dict[str, float]:
+def score(model: Model | MultiModel, X: Checked, y: np.ndarray) -> dict[str, float]:
     """Return the mean loss, and the share of errors of a classifier or else the root mean squared error."""
     import numpy as np
 
@@ -132,7 +141,7 @@ def score(model: Any, X: Any, y: Any) -> dict[str, float]:
     return scores | {"rmse": float(np.sqrt(np.mean((model.predict(X) - y) ** 2)))}
 
 
-def _as_csv(columns: dict[str, Any]) -> str:
+def _as_csv(columns: Mapping[str, Sequence[object]]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from typing import Any
 
 from condgrad.cli import _options as options
 from condgrad.cli._outputs import note, show
@@ -47,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     note(args, str(data))
     D, n = cg.theory.diameters(problem.matrix, constraint), problem.n_samples
     kappa = D.D_1 / D.D_inf if D.D_inf > 0.0 else None
-    numbers: dict[str, Any] = {
+    numbers: dict[str, object] = {
         "n_samples": n, "n_features": problem.n_features, "loss": repr(loss), "set": repr(constraint),
         "kappa": kappa, "kappa_over_n": None if kappa is None else kappa / n,
         "D_1": D.D_1, "D_2": D.D_2, "D_inf": D.D_inf, "is_exact": D.is_exact,

@@ -44,7 +44,7 @@ MACHINE = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platfo
 class KernelCache:
     """What a dispatcher of numba asks for a kernel before it compiles, and hands a compiled one to."""
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
 
     @property
@@ -88,7 +88,7 @@ class KernelCache:
         if (baseline := _baseline(codegen)) is not None and (name := self._name(sig, baseline)) is not None:
             yield store.PREBUILT, name
 
-    def _name(self, sig: Any, target: tuple) -> str | None:
+    def _name(self, sig: Any, target: tuple[object, ...]) -> str | None:
         """Return the name under which the kernel is kept; None where another process could not trust it."""
         function, found = self._function, list(classes(sig))
         if function.__closure__ or "<locals>" in function.__qualname__ or not all(map(_can_find, found)):
@@ -139,19 +139,19 @@ def _can_find(cls: type) -> bool:
 
 
 @functools.cache
-def _versions() -> tuple:
+def _versions() -> tuple[object, ...]:
     """Return what machine code depends on beside sources, types and processor."""
     settings = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)
     python = (sys.implementation.cache_tag, getattr(sys, "abiflags", ""))
     return python, numba.__version__, llvmlite.__version__, np.__version__.partition(".")[0], settings
 
 
-def _target(codegen: Any) -> tuple:
+def _target(codegen: Any) -> tuple[object, ...]:
     """Return the processor that this process compiles for, and whether it may call Intel's vector functions."""
     return (*codegen.magic_tuple(), bool(config.USING_SVML))
 
 
-def _baseline(codegen: Any) -> tuple | None:
+def _baseline(codegen: Any) -> tuple[object, ...] | None:
     """Return the processor of the wheel's kernels as a target; None where they must not run, or were not asked for."""
     if config.CPU_NAME is not None or config.CPU_FEATURES is not None or MACHINE not in BASELINES:
         return None
@@ -170,7 +170,7 @@ def _host_features() -> dict[str, bool]:
         return {}
 
 
-def _reduced(result: Any) -> tuple:
+def _reduced(result: Any) -> tuple[object, ...]:
     """Return a compiled kernel as numba pickles it, without the text of its types, which nobody reads."""
     library, *rest = result._reduce()
     rest[5] = ""

@@ -45,18 +45,20 @@ def kernel(function: F) -> F:
 class _Kernel(CPUDispatcher):
     """A kernel as Python calls it; within other kernels its twin stands for it, which Python cannot call."""
 
-    def __init__(self, py_func: Callable, locals: Any = None, targetoptions: Any = None, **rest: Any) -> None:
+    def __init__(
+        self, py_func: Callable[..., object], locals: object = None, targetoptions: object = None, **rest: object
+    ) -> None:
         super().__init__(py_func, locals or {}, targetoptions or {}, **rest)
         self._cache = KernelCache(py_func)
         self._twin = inner(py_func)
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:
+    def get_call_template(self, args: object, kws: object) -> object:
         return self._twin.get_call_template(args, kws)
 
-    def get_overload(self, sig: Any) -> Any:
+    def get_overload(self, sig: object) -> object:
         return self._twin.get_overload(sig)
 
-    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+    def _compile_for_args(self, *args: object, **kws: object) -> object:
         with compiling(), _without_collecting():
             return super()._compile_for_args(*args, **kws)
 
@@ -89,13 +91,13 @@ class _Announcer(event.Listener):
 event.register("numba:compile", _Announcer())
 
 
-def inner(function: Callable, **options: Any) -> Any:
+def inner(function: Callable[..., object], **options: object) -> Any:
     """Return a dispatcher of numba for a function that only other kernels call."""
     return njit(pipeline_class=_InnerCompiler, **options, **WITHOUT_WRAPPERS, **OPTIONS)(function)
 
 
 class _InnerCompiler(Compiler):
-    def define_pipelines(self) -> list:
+    def define_pipelines(self) -> list[Any]:
         pipelines = super().define_pipelines()
         if CAN_LEAVE_OUT:
             for pipeline in pipelines:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ def labels(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return y
 
 
-def as_count(value: Any, name: str, most: float = math.inf) -> int:
+def as_count(value: object, name: str, most: float = math.inf) -> int:
     """Return an integer of at least 1."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
@@ -32,7 +31,7 @@ def as_count(value: Any, name: str, most: float = math.inf) -> int:
     return int(value)
 
 
-def as_positive(value: Any, name: str) -> float:
+def as_positive(value: object, name: str) -> float:
     """Return a positive, finite number."""
     number = as_number(value, name, low=math.ulp(0.0), what="a positive, finite number")
     if number == math.inf:

@@ -20,7 +20,7 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LINE = re.compile(rf"{_NUMBER}(?:\s+\d+:{_NUMBER})*")
 
 
-def read_libsvm(path: str | os.PathLike, n_features: int | None = None) -> tuple[Any, np.ndarray]:
+def read_libsvm(path: str | os.PathLike[str], n_features: int | None = None) -> tuple[Any, np.ndarray]:
     """Return the CSR matrix and the targets of a LIBSVM file, plain or compressed (.bz2, .gz, .xz).
 
     Indices start at 1 in this format, whatever the first line looks like, and ``n_features`` fixes the width: two

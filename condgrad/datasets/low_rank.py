@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.datasets._drawing import as_count, as_positive
 from condgrad.linalg.convert import as_number
-from condgrad.linalg.settings import as_generator
+from condgrad.linalg.settings import RandomState, as_generator
 
 
 class LowRankEntries(NamedTuple):
@@ -48,7 +48,7 @@ def simulate_low_rank(
     noise: float = 0.1,
     outliers: float = 0.0,
     outlier_size: float = 10.0,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> LowRankEntries:
     """Return noisy entries of a random matrix of low rank, at places drawn without replacement.
 

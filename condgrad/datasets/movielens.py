@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pathlib
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -81,11 +82,11 @@ def _find(name: str, entry: _Entry) -> pathlib.Path:
 def _read_text(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ratings = read_ratings(path, header="no")
     assert ratings.values is not None
-    users, films = (_numbers(labels, path.name) for labels in (ratings.row_labels, ratings.col_labels))
+    users, films = (_numbers(labels or (), path.name) for labels in (ratings.row_labels, ratings.col_labels))
     return users[ratings.rows] - 1, films[ratings.cols] - 1, ratings.values
 
 
-def _numbers(labels: Any, name: str) -> np.ndarray:
+def _numbers(labels: Sequence[str], name: str) -> np.ndarray:
     strange = [label for label in labels if not (label.isascii() and label.isdigit() and len(label) < 10)]
     if strange:
         raise ValueError(f"{name} should number users and films; got {strange[0]!r}.")

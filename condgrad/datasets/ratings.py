@@ -49,7 +49,7 @@ class Ratings(NamedTuple):
         return f"{self.name}: {self.rows.size} entries of a {self.shape[0]} x {self.shape[1]} matrix"
 
 
-def read_ratings(path: str | os.PathLike, columns: str | None = None, header: str = "auto") -> Ratings:
+def read_ratings(path: str | os.PathLike[str], columns: str | None = None, header: str = "auto") -> Ratings:
     """Return the entries of a matrix in a text file, plain or compressed (.bz2, .gz, .xz).
 
     A line holds the name of a row, the name of a column and a number; further fields are passed over. Names are any

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -11,7 +10,7 @@ import scipy.sparse
 from condgrad.datasets._drawing import as_count, as_positive, coefficients, labels
 from condgrad.datasets.dataset import Dataset
 from condgrad.linalg.convert import as_number
-from condgrad.linalg.settings import as_generator
+from condgrad.linalg.settings import RandomState, as_generator
 
 
 def simulate_regression(
@@ -21,7 +20,7 @@ def simulate_regression(
     n_informative: int = 10,
     noise: float = 0.1,
     correlation: float = 0.0,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Dataset:
     """Return dense Gaussian data with y = Xw + noise, where w has ``n_informative`` nonzeros.
 
@@ -55,7 +54,7 @@ def simulate_classification(
     n_informative: int = 10,
     margin: float = 3.0,
     correlation: float = 0.0,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Dataset:
     """Return dense Gaussian data with labels -1 and 1 drawn from a logistic model with sparse coefficients w.
 
@@ -91,7 +90,7 @@ def simulate_sparse(
     n_informative: int = 50,
     margin: float = 3.0,
     skew: float = 1.0,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Dataset:
     """Return CSR data like that of text, with labels -1 and 1 from a logistic model with sparse coefficients w.
 
@@ -140,7 +139,7 @@ def simulate_sparse(
 
 
 def _dense(
-    n_samples: int, n_features: int, n_informative: int, correlation: float, random_state: Any
+    n_samples: int, n_features: int, n_informative: int, correlation: float, random_state: RandomState
 ) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
     rng = as_generator(random_state)
     n_samples, n_features = as_count(n_samples, "n_samples"), as_count(n_features, "n_features")

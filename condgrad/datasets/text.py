@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import DTypeLike
 
 from condgrad.compiled import kernel
 from condgrad.datasets._drawing import as_count, as_positive, coefficients, labels
 from condgrad.datasets.dataset import Dataset
 from condgrad.linalg.convert import as_number
-from condgrad.linalg.settings import as_generator
+from condgrad.linalg.settings import RandomState, as_generator
 
 _NUMBERS = 4_000_000  # random ones that are drawn at a time
 _PATIENCE = 20  # draws per wanted word, after which the rest of a document is drawn evenly
@@ -27,8 +28,8 @@ def simulate_text(
     margin: float = 3.0,
     noise: float = 0.5,
     skew: float = 1.0,
-    dtype: Any = np.float64,
-    random_state: Any = None,
+    dtype: DTypeLike = np.float64,
+    random_state: RandomState = None,
 ) -> Dataset:
     """Return CSR data like the log-transformed counts of words, with targets from a sparse linear model.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -11,12 +11,17 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from condgrad.linalg import threads
+from condgrad.linalg.convert import Checked
 from condgrad.run.interrupts import Interrupts
 
 _DEFAULT_FOLDS = 5
 
+T = TypeVar("T")
 
-def folds(cv: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, *, is_classifier: bool) -> list[Any]:
+
+def folds(
+    cv: object, X: Checked, y: np.ndarray, weight: np.ndarray | None, *, is_classifier: bool
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the folds as pairs of index arrays, without the samples that have no weight.
 
     None means five, or as many as the largest class has samples where these are fewer.
@@ -32,7 +37,7 @@ def folds(cv: Any, X: Any, y: np.ndarray, weight: np.ndarray | None, *, is_class
     return kept
 
 
-def on_threads(tasks: Iterable[tuple[Any, ...]], n_jobs: int | None) -> list[Any]:
+def on_threads(tasks: Iterable[tuple[object, ...]], n_jobs: int | None) -> list[Any]:
     """Return the answers of tasks (function, arguments), ``n_jobs`` at a time.
 
     Ctrl-C reaches those in other threads too. Tasks side by side share the threads that passes over the data may use.
@@ -42,6 +47,6 @@ def on_threads(tasks: Iterable[tuple[Any, ...]], n_jobs: int | None) -> list[Any
         return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(_run)(share, *task) for task in tasks)
 
 
-def _run(share: int, function: Any, *given: Any) -> Any:
+def _run(share: int, function: Callable[..., T], *given: object) -> T:
     with threads.at_most(share):
         return function(*given)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
@@ -20,11 +23,15 @@ from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._report import report
 from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
+from condgrad.linalg.convert import Checked, Data
+from condgrad.linalg.settings import RandomState
+from condgrad.losses import Loss
 from condgrad.models.files import save_model
 from condgrad.models.linear import Model
 from condgrad.models.multi import OUTPUTS, MultiModel
 from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
 from condgrad.problems.linear import Problem
+from condgrad.problems.softmax import SoftmaxProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
 
@@ -35,15 +42,17 @@ _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
 class Budget(NamedTuple):
     """A set: the object itself, or a class that a radius, or the rule for it, makes one."""
 
-    constraint: Any
+    constraint: object
     make: Any
     radius: float | None
 
-    def unit_set(self) -> Any:
+    def unit_set(self) -> object:
         """Return the set, or that of radius 1 where the radius is still to come."""
         return self.constraint if self.make is None else self.make(1.0)
 
-    def applied(self, problem: Problem, max_time: float | None = None) -> tuple[Problem, float | None]:
+    def applied(
+        self, problem: Problem | SoftmaxProblem, max_time: float | None = None
+    ) -> tuple[Problem | SoftmaxProblem, float | None]:
         """Return the problem over the set, and the radius where there is one; ``problem`` is over the unit set.
 
         The rule for a radius takes ``max_time`` seconds at most.
@@ -57,7 +66,7 @@ class Budget(NamedTuple):
 class Fit(NamedTuple):
     """A problem of an estimator, the radius of its set where that is named, and the run that was to reach ``tol``."""
 
-    problem: Any
+    problem: Problem | SoftmaxProblem
     radius: float | None
     result: Result
     tol: float
@@ -85,17 +94,17 @@ class ConstrainedLinearModel(BaseEstimator):
     """Base of the estimators: coefficients from one problem, or from one per class or output."""
 
     # Those that an estimator does not offer as parameters.
-    loss: Any = "squared"
-    constraint: Any = "l1"
-    radius: Any = None
-    solver: Any = "auto"
+    loss: object = "squared"
+    constraint: object = "l1"
+    radius: float | None = None
+    solver: object = "auto"
     fit_intercept: bool = True
     tol: float = 1e-6
     max_iter: float = 1000
     max_time: float | None = None
     warm_start: bool = False
-    random_state: Any = None
-    verbose: Any = False
+    random_state: RandomState = None
+    verbose: bool = False
 
     learns_in_batches = True  # whether a stochastic solver can go on with more samples: see partial_fit
 
@@ -107,13 +116,13 @@ class ConstrainedLinearModel(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def sparsify(self) -> Any:
+    def sparsify(self) -> Self:
         """Turn ``coef_`` into a CSR matrix, which saves memory and time where most coefficients are zero."""
         check_is_fitted(self)
         self.coef_ = scipy.sparse.csr_matrix(self.coef_)
         return self
 
-    def densify(self) -> Any:
+    def densify(self) -> Self:
         """Turn ``coef_`` back into an array."""
         check_is_fitted(self)
         if scipy.sparse.issparse(self.coef_):
@@ -152,11 +161,13 @@ class ConstrainedLinearModel(BaseEstimator):
         """What the rows of ``coef_`` are where there are several."""
         return OUTPUTS
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, without pickle; :func:`condgrad.load_model` returns what ``model_`` is."""
         save_model(path, self)
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, **settings: Any) -> tuple[Any, np.ndarray, Any]:
+    def _validated(
+        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, **settings: object
+    ) -> tuple[Checked, np.ndarray, np.ndarray | None]:
         """Return X, y and the weights (None: all equal) as arrays."""
         self._check_settings()
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **settings)
@@ -175,14 +186,14 @@ class ConstrainedLinearModel(BaseEstimator):
         if self.radius is not None:
             convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
 
-    def _loss(self) -> Any:
+    def _loss(self) -> Loss:
         loss = losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss
         if self.fit_intercept and not getattr(loss, "is_convex", True):
             raise ValueError(
                 f"{loss!r} is not convex, so that its best intercept cannot be certified; use fit_intercept=False, "
                 "with a constant column in X if you need one."
             )
-        return loss
+        return cast("Loss", loss)
 
     def _link(self) -> str | None:
         """Return the link of the loss, None where the setting is none: it is refused in ``fit``, not before."""
@@ -198,7 +209,9 @@ class ConstrainedLinearModel(BaseEstimator):
             )
         return Budget(as_constraint_set(self.constraint), None, None)
 
-    def _problem(self, X: Any, weight: np.ndarray | None, y: np.ndarray, budget: Budget) -> Any:
+    def _problem(
+        self, X: Checked, weight: np.ndarray | None, y: np.ndarray, budget: Budget
+    ) -> Problem | SoftmaxProblem:
         """Return the problem over the set, over the unit one where the radius is still to come."""
         return Problem(
             X, y, self._loss(), budget.unit_set(), sample_weight=weight, intercept=bool(self.fit_intercept),
@@ -211,10 +224,10 @@ class ConstrainedLinearModel(BaseEstimator):
 
     def _solve_all(
         self,
-        X: Any,
+        X: Checked,
         targets: list[np.ndarray],
         weight: np.ndarray | None,
-        starts: Any = None,
+        starts: Sequence[np.ndarray] | np.ndarray | None = None,
         radius: float | None = None,
     ) -> None:
         """Solve one problem per vector of targets, keep what is known of the solutions, and warn where needed.
@@ -255,7 +268,7 @@ class ConstrainedLinearModel(BaseEstimator):
         """Return the seconds that are left of max_time."""
         return math.inf if self.max_time is None else max(0.0, self.max_time - (time.perf_counter() - began))
 
-    def _go_on(self, X: Any, targets: list[np.ndarray], weight: np.ndarray | None) -> None:
+    def _go_on(self, X: Checked, targets: list[np.ndarray], weight: np.ndarray | None) -> None:
         """Make one epoch over a batch for each vector of targets, from the last solutions, and keep what is known."""
         budget = self._budget()
         if budget.make is not None and budget.radius is None:
@@ -266,7 +279,7 @@ class ConstrainedLinearModel(BaseEstimator):
                 "Put a constant column into X where you need one."
             )
         seed, results, starts = as_seed(self.random_state), [], [None] * len(targets)
-        befores: list[Any] = [None] * len(targets)
+        befores: Sequence[Result | None] = [None] * len(targets)
         if hasattr(self, "coef_"):
             befores = self.result_ if isinstance(self.result_, list) else [self.result_]
             if len(befores) != len(targets):
@@ -312,7 +325,7 @@ class ConstrainedLinearModel(BaseEstimator):
         if said is not None:
             warnings.warn(said, RadiusWarning, stacklevel=level)
 
-    def _starts(self, n_problems: int, shape: tuple[int, int]) -> Any:
+    def _starts(self, n_problems: int, shape: tuple[int, int]) -> np.ndarray | None:
         """Return the coefficients to start from, one vector per problem, or None; ``shape`` is that of coef_."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return None
@@ -323,7 +336,7 @@ class ConstrainedLinearModel(BaseEstimator):
         """Return ``coef_`` as an array with two dimensions."""
         return self.coef_.toarray() if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Data) -> np.ndarray:
         """Return X coef' + intercept, of shape (n_samples, n_problems)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
@@ -333,14 +346,16 @@ class ConstrainedLinearModel(BaseEstimator):
     def _repr_html_inner(self) -> str:
         return super()._repr_html_inner() + report(self)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         bundle = super()._repr_mimebundle_(**kwargs)
         if "text/html" in bundle:
             bundle["text/html"] += report(self)
         return bundle
 
 
-def weighted_only(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, Any]:
+def weighted_only(
+    X: Checked, y: np.ndarray, weight: np.ndarray | None
+) -> tuple[Checked, np.ndarray, np.ndarray | None]:
     """Return the samples that count: those without weight are left out, as if never given."""
     if weight is None or weight.all():
         return X, y, weight
@@ -370,7 +385,7 @@ def feasible_start(constraint: Any, w: np.ndarray) -> np.ndarray | None:
     return w if violation <= 1e-9 * np.abs(w).sum() else None
 
 
-def as_seed(random_state: Any) -> Any:
+def as_seed(random_state: RandomState) -> int | np.random.Generator | None:
     """Return what ``minimize`` takes, from what scikit-learn does: a RandomState gives the seed."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))

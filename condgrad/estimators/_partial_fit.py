@@ -8,10 +8,11 @@ import numpy as np
 
 from condgrad import solvers
 from condgrad.compiled import compiled
+from condgrad.linalg.settings import RandomState
 from condgrad.problems.base import BaseProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result
-from condgrad.solvers.step_sizes import StepSize
+from condgrad.solvers.step_sizes import KernelRule, StepSize
 
 
 class Continued(StepSize):
@@ -23,14 +24,14 @@ class Continued(StepSize):
     def __init__(self, rule: StepSize, n_steps: int) -> None:
         self.rule, self.n_steps = rule, n_steps
 
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> Any:
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the same for kernels."""
         return _ContinuedInKernel(self.rule.on_estimates(problem, batch_size), float(self.n_steps))
 
 
 @compiled
 class _ContinuedInKernel(NamedTuple):
-    rule: Any
+    rule: KernelRule
     n_steps: float
 
     def at(self, t, estimate):
@@ -53,7 +54,7 @@ def goes_on(estimator: Any) -> bool:
 
 
 def one_epoch(
-    problem: BaseProblem, solver: Any, w: np.ndarray | None, before: Result | None, random_state: Any
+    problem: BaseProblem, solver: object, w: np.ndarray | None, before: Result | None, random_state: RandomState
 ) -> Result:
     """Return the result of one epoch over the samples of ``problem``, from ``w`` on.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -14,11 +15,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from condgrad import constraints, losses
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, weighted_only
 from condgrad.estimators._partial_fit import goes_on
+from condgrad.linalg.convert import Checked, Data
+from condgrad.linalg.settings import RandomState
+from condgrad.losses import Loss
 from condgrad.models.multi import MULTINOMIAL, REST, probabilities
+from condgrad.problems.linear import Problem
 from condgrad.problems.softmax import SoftmaxProblem
 
 
-def _has_probabilities(estimator: Any) -> bool:
+def _has_probabilities(estimator: ConstrainedClassifier) -> bool:
     """Tell whether the predictions of the loss are logits."""
     if estimator._link() == "logit":
         return True
@@ -98,26 +103,26 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     True
     """
 
-    loss: Any = "logistic"
+    loss: object = "logistic"
     multi_class: str = "ovr"
-    class_weight: Any = None
+    class_weight: object = None
     classes_: np.ndarray
 
     def __init__(
         self,
-        loss: Any = "logistic",
+        loss: object = "logistic",
         *,
-        constraint: Any = "l1",
+        constraint: object = "l1",
         radius: float | None = None,
-        solver: Any = "auto",
+        solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
         max_time: float | None = None,
         multi_class: str = "ovr",
-        class_weight: Any = None,
+        class_weight: object = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -134,7 +139,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -156,7 +161,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         return self
 
     @available_if(goes_on)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(
+        self, X: Data, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
 
         For ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of theirs, with a given
@@ -193,23 +200,23 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self._go_on(X, self._targets(index), self._with_class_weight(index, weight))
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Data) -> np.ndarray:
         """Return x'w + b: for two classes one number per sample, else one per sample and class."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """Return the class of each sample."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Data) -> np.ndarray:
         """Return the probability of each class: the multinomial one, or those of one against the rest, normalised."""
         return self._probabilities(self._scores(X))
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Data) -> np.ndarray:
         """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -246,7 +253,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         groups = np.tile(np.arange(self.n_features_in_), self.classes_.size)
         return Budget(None, functools.partial(constraints.GroupBall, groups), radius)
 
-    def _problem(self, X: Any, weight: np.ndarray | None, y: np.ndarray, budget: Budget) -> Any:
+    def _problem(
+        self, X: Checked, weight: np.ndarray | None, y: np.ndarray, budget: Budget
+    ) -> Problem | SoftmaxProblem:
         if not self._is_joint:
             return super()._problem(X, weight, y, budget)
         return SoftmaxProblem(
@@ -286,8 +295,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         return per_class[index] if weight is None else per_class[index] * weight
 
 
-def _lower_target(loss: Any) -> float:
+def _lower_target(loss: Loss) -> float:
     """Return the target of the other class than 1, for losses of numbers too."""
-    if getattr(loss, "classes", None) is not None:
-        return loss.classes[0]
+    classes = getattr(loss, "classes", None)
+    if classes is not None:
+        return float(classes[0])
     return 0.0 if getattr(loss, "link", None) == "log" else -1.0  # a mean of exp(p) is never negative

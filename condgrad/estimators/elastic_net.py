@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.linalg import convert
+from condgrad.linalg.settings import RandomState
 
 
 class ConstrainedElasticNet(ConstrainedRegressor):
@@ -46,13 +45,13 @@ class ConstrainedElasticNet(ConstrainedRegressor):
         radius: float | None = None,
         *,
         l2: float = 0.1,
-        solver: Any = "auto",
+        solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
         max_time: float | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.radius = radius

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import weighted_only
 from condgrad.estimators.regressor import ConstrainedRegressor
+from condgrad.linalg.convert import Checked, Data
+from condgrad.linalg.settings import RandomState
 from condgrad.paths import lasso_path
 from condgrad.paths.grids import as_radii, check_grid
 from condgrad.paths.radius_search import go_on_unless_interrupted
@@ -47,13 +50,13 @@ class ConstrainedLasso(ConstrainedRegressor):
         self,
         radius: float | None = None,
         *,
-        solver: Any = "auto",
+        solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
         max_time: float | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.radius = radius
@@ -116,10 +119,10 @@ class ConstrainedLassoCV(ConstrainedRegressor):
     def __init__(
         self,
         *,
-        radii: Any = None,
+        radii: ArrayLike | None = None,
         n_radii: int = 100,
         eps: float = 1e-2,
-        cv: Any = None,
+        cv: object = None,
         selection: str = "best",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -143,7 +146,7 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         tags.target_tags.multi_output = False
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the radius and fit the model.
 
         Parameters
@@ -179,7 +182,15 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         check_grid(self.n_radii, self.eps)
 
 
-def _errors(X: Any, y: Any, weight: Any, train: Any, test: Any, radii: Any, settings: dict[str, Any]) -> np.ndarray:
+def _errors(
+    X: Checked,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    train: np.ndarray,
+    test: np.ndarray,
+    radii: np.ndarray,
+    settings: dict[str, Any],
+) -> np.ndarray:
     """Return the mean squared errors on the samples of ``test`` of the path fitted on those of ``train``."""
     _, coefs, info = lasso_path(
         X[train], y[train], radii=radii, sample_weight=None if weight is None else weight[train], **settings

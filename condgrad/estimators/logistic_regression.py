@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import get_scorer
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -12,6 +13,8 @@ from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import as_seed, weighted_only
 from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.estimators.radius import two_digits
+from condgrad.linalg.convert import Checked, Data
+from condgrad.linalg.settings import RandomState
 from condgrad.paths.grids import as_radii, check_grid, shares
 from condgrad.paths.minimized import Walk
 from condgrad.paths.radius_search import radius_at
@@ -52,16 +55,16 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self,
         radius: float | None = None,
         *,
-        constraint: Any = "l1",
-        solver: Any = "auto",
+        constraint: object = "l1",
+        solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
         max_time: float | None = None,
         multi_class: str = "ovr",
-        class_weight: Any = None,
+        class_weight: object = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.radius = radius
@@ -128,21 +131,21 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
     def __init__(
         self,
         *,
-        radii: Any = None,
+        radii: ArrayLike | None = None,
         n_radii: int = 20,
         eps: float = 1e-2,
         constraint: str = "l1",
-        cv: Any = None,
-        scoring: Any = None,
+        cv: object = None,
+        scoring: object = None,
         selection: str = "best",
-        solver: Any = "auto",
+        solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
         multi_class: str = "ovr",
-        class_weight: Any = None,
+        class_weight: object = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.radii = radii
@@ -162,7 +165,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the radius and fit the model.
 
         Parameters
@@ -188,13 +191,13 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         self.radius_ = radius
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the score of ``scoring``, or the accuracy where that is None."""
         if self.scoring is None:
             return super().score(X, y, sample_weight)
         return float(get_scorer(self.scoring)(self, X, y, **_as_keyword(sample_weight)))
 
-    def _grid(self, X: Any, targets: list[np.ndarray], weight: np.ndarray | None) -> np.ndarray:
+    def _grid(self, X: Checked, targets: list[np.ndarray], weight: np.ndarray | None) -> np.ndarray:
         if self.radii is not None:
             return as_radii(self.radii)
         budget = self._budget()
@@ -202,7 +205,9 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         largest = max(radius_at(problem.with_targets(y), budget.make, self.eps) for y in targets)
         return (two_digits(largest) or 1.0) * shares(self.n_radii)
 
-    def _fold_scores(self, X: Any, y: Any, weight: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+    def _fold_scores(
+        self, X: Checked, y: np.ndarray, weight: np.ndarray | None, train: np.ndarray, test: np.ndarray
+    ) -> np.ndarray:
         """Return the scores on the samples of ``test`` of the models of all radii fitted on those of ``train``."""
         index = np.searchsorted(self.classes_, y[train])
         if np.unique(index).size < self.classes_.size:
@@ -226,7 +231,9 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         held_out = X[test], y[test], None if weight is None else weight[test]
         return np.array([self._score_of(coef[k], intercept[k], *held_out) for k in range(self.radii_.size)])
 
-    def _score_of(self, coef: np.ndarray, intercept: np.ndarray, X: Any, y: np.ndarray, weight: Any) -> float:
+    def _score_of(
+        self, coef: np.ndarray, intercept: np.ndarray, X: Checked, y: np.ndarray, weight: np.ndarray | None
+    ) -> float:
         if self.scoring is None:
             p = self._probabilities(X @ coef.T + intercept)[np.arange(y.size), np.searchsorted(self.classes_, y)]
             return float(np.average(np.log(np.maximum(p, np.finfo(float).tiny)), weights=weight))
@@ -243,5 +250,5 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
             raise ValueError(f"constraint must be the name of a set with a radius here; got {self.constraint!r}.")
 
 
-def _as_keyword(weight: Any) -> dict[str, Any]:
+def _as_keyword(weight: ArrayLike | None) -> dict[str, Any]:
     return {} if weight is None else {"sample_weight": weight}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import time
 import warnings
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -19,14 +22,15 @@ from condgrad.constraints import NuclearBall, WeightedNuclearBall
 from condgrad.estimators._linear_model import as_seed, remedy
 from condgrad.linalg import convert
 from condgrad.linalg.factored import Factored
-from condgrad.linalg.settings import as_generator
+from condgrad.linalg.settings import RandomState, as_generator
 from condgrad.models.completion import CompletionModel, as_places, warn_of_unseen
 from condgrad.models.files import save_model
-from condgrad.models.ids import learn
+from condgrad.models.ids import Ids, learn
 from condgrad.paths.grids import as_radii
 from condgrad.paths.minimized import Walk
 from condgrad.paths.validation import check_selection, deal_folds, select
 from condgrad.problems.completion import CompletionProblem
+from condgrad.run.checkpoint import Checkpoint
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result
 
@@ -95,16 +99,16 @@ class MatrixCompletion(BaseEstimator):
     def __init__(
         self,
         radius: float | None = None,
-        loss: Any = "huber",
+        loss: object = "huber",
         *,
         biases: bool = True,
         weighted: bool = False,
-        solver: Any = "auto",
+        solver: object = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
         max_time: float | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.radius = radius
@@ -121,14 +125,14 @@ class MatrixCompletion(BaseEstimator):
 
     def fit(
         self,
-        rows: Any,
-        columns: Any = None,
-        values: Any = None,
+        rows: object,
+        columns: object = None,
+        values: ArrayLike | None = None,
         *,
-        shape: Any = None,
-        sample_weight: Any = None,
-        checkpoint: Any = None,
-    ) -> Any:
+        shape: tuple[int, int] | None = None,
+        sample_weight: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    ) -> Self:
         """Fit to the entries at (rows[t], columns[t]) with the given values.
 
         Parameters
@@ -156,7 +160,7 @@ class MatrixCompletion(BaseEstimator):
         self._fit_to(problem, ids, float(radius), self._deadline(began), checkpoint)
         return self
 
-    def predict(self, rows: Any, columns: Any) -> np.ndarray:
+    def predict(self, rows: object, columns: object) -> np.ndarray:
         """Return the predictions at the given places: whole numbers from 0 on, or ids where the fit had ids.
 
         A row or column without entries in the fit is predicted by the biases alone, with a warning.
@@ -169,7 +173,13 @@ class MatrixCompletion(BaseEstimator):
         warn_of_unseen(is_seen)
         return p
 
-    def save(self, path: Any, *, row_labels: Any = None, column_labels: Any = None) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        row_labels: Iterable[object] | None = None,
+        column_labels: Iterable[object] | None = None,
+    ) -> None:
         """Write the fitted model to a file, without pickle; :func:`condgrad.load_model` returns a CompletionModel.
 
         Parameters
@@ -181,24 +191,29 @@ class MatrixCompletion(BaseEstimator):
         """
         check_is_fitted(self)
         named = self.model_.labelled(row_labels, column_labels)
-        learned = dict(zip(("row_labels", "column_labels"), self.ids_, strict=True))
+        learned: dict[str, Any] = dict(zip(("row_labels", "column_labels"), self.ids_, strict=True))
         save_model(path, named._replace(**{name: ids for name, ids in learned.items() if getattr(named, name) is None}))
 
-    def score(self, rows: Any, columns: Any, values: Any) -> float:
+    def score(self, rows: object, columns: object, values: ArrayLike) -> float:
         """Return the coefficient of determination R^2 of the predictions."""
-        values = np.asarray(values, dtype=np.float64)
-        error = self.predict(rows, columns) - values
-        return float(1.0 - (error @ error) / ((values - values.mean()) ** 2).sum())
+        true = np.asarray(values, dtype=np.float64)
+        error = self.predict(rows, columns) - true
+        return float(1.0 - (error @ error) / ((true - true.mean()) ** 2).sum())
 
     def _problem(
-        self, rows: Any, columns: Any, values: Any, shape: Any, sample_weight: Any
-    ) -> tuple[CompletionProblem, tuple[Any, Any]]:
+        self,
+        rows: object,
+        columns: object,
+        values: ArrayLike,
+        shape: tuple[int, int] | None,
+        sample_weight: ArrayLike | None,
+    ) -> tuple[CompletionProblem, tuple[Ids, Ids]]:
         """Return the problem over the unit ball, and the ids of its rows and columns (None: they are numbered)."""
         convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
         loss = losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss
-        (rows, row_ids), (columns, column_ids) = learn(rows, "rows"), learn(columns, "columns")
+        (i, row_ids), (j, column_ids) = learn(rows, "rows"), learn(columns, "columns")
         problem = CompletionProblem(
-            rows, columns, values, loss, NuclearBall(1.0), shape=shape, sample_weight=sample_weight, biases=self.biases
+            i, j, values, loss, NuclearBall(1.0), shape=shape, sample_weight=sample_weight, biases=self.biases
         )
         for name, ids, size in zip(("row", "column"), (row_ids, column_ids), problem.shape, strict=True):
             if ids is not None and len(ids) != size:
@@ -225,7 +240,12 @@ class MatrixCompletion(BaseEstimator):
         return math.inf if self.max_time is None else began + share * self.max_time
 
     def _fit_to(
-        self, problem: CompletionProblem, ids: tuple[Any, Any], radius: float, deadline: float, checkpoint: Any
+        self,
+        problem: CompletionProblem,
+        ids: tuple[Ids, Ids],
+        radius: float,
+        deadline: float,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None,
     ) -> None:
         """Solve the problem over the ball of the given radius, and set the fitted attributes."""
         problem = problem.over(self._ball(problem, radius))
@@ -249,7 +269,7 @@ class MatrixCompletion(BaseEstimator):
         self.trace_, self.n_iter_ = result.trace, max(1, result.n_steps)
         self.result_ = result._replace(state=None)  # which holds the data
 
-    def _start(self, problem: CompletionProblem, ids: tuple[Any, Any]) -> Factored | None:
+    def _start(self, problem: CompletionProblem, ids: tuple[Ids, Ids]) -> Factored | None:
         """Return the matrix of the last fit, scaled into the ball, where its rows and columns are the same."""
         if not (self.warm_start and hasattr(self, "factors_") and self.shape_ == problem.shape and self.ids_ == ids):
             return None
@@ -334,19 +354,19 @@ class MatrixCompletionCV(MatrixCompletion):
 
     def __init__(
         self,
-        radii: Any = None,
-        loss: Any = "huber",
+        radii: ArrayLike | None = None,
+        loss: object = "huber",
         *,
         cv: int = 5,
         selection: str = "best",
         biases: bool = True,
         weighted: bool = False,
-        solver: Any = "auto",
+        solver: object = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
         max_time: float | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.radii = radii
@@ -365,14 +385,14 @@ class MatrixCompletionCV(MatrixCompletion):
 
     def fit(
         self,
-        rows: Any,
-        columns: Any = None,
-        values: Any = None,
+        rows: object,
+        columns: object = None,
+        values: ArrayLike | None = None,
         *,
-        shape: Any = None,
-        sample_weight: Any = None,
-        checkpoint: Any = None,
-    ) -> Any:
+        shape: tuple[int, int] | None = None,
+        sample_weight: ArrayLike | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    ) -> Self:
         """Choose the radius over the folds, then fit all entries; the arguments are those of MatrixCompletion."""
         check_selection(self.selection)
         radii = None if self.radii is None else as_radii(self.radii)
@@ -387,7 +407,9 @@ class MatrixCompletionCV(MatrixCompletion):
         return self
 
 
-def _as_entries(rows: Any, columns: Any, values: Any, shape: Any) -> tuple[Any, Any, Any, Any]:
+def _as_entries(
+    rows: object, columns: object, values: ArrayLike | None, shape: tuple[int, int] | None
+) -> tuple[object, object, ArrayLike, tuple[int, int] | None]:
     """Return rows, columns, values and shape, from arrays or from the stored entries of a sparse matrix."""
     if not scipy.sparse.issparse(rows):
         if columns is None or values is None:
@@ -399,7 +421,7 @@ def _as_entries(rows: Any, columns: Any, values: Any, shape: Any) -> tuple[Any, 
     return matrix.row, matrix.col, matrix.data, matrix.shape if shape is None else shape
 
 
-def _held_out(n: int, folds: int, random_state: Any) -> list[np.ndarray]:
+def _held_out(n: int, folds: int, random_state: RandomState) -> list[np.ndarray]:
     """Return for each fold which of n entries are left out."""
     if n < folds:
         raise ValueError(f"{n} entries are too few for {folds} folds; give a radius.")

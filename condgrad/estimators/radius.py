@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad import losses
+from condgrad.constraints._protocol import ConstraintSet
+from condgrad.linalg.convert import Data
 from condgrad.paths.grids import check_eps
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
 from condgrad.problems.evaluation import gap_at
 from condgrad.problems.linear import Problem
+from condgrad.problems.softmax import SoftmaxProblem
 from condgrad.run.result import Result
 
 DEFAULT_SHARE = 0.1  # radius=None: where the multiplier has fallen to a tenth
@@ -24,14 +27,14 @@ class RadiusWarning(UserWarning):
 
 
 def radius_max(
-    X: Any,
-    y: Any,
+    X: Data,
+    y: ArrayLike,
     *,
-    loss: Any = "squared",
+    loss: object = "squared",
     constraint: str = "l1",
     eps: float = 1e-2,
     fit_intercept: bool = True,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return the radius beyond which little can be gained: where a grid of radii should end.
 
@@ -85,7 +88,9 @@ def radius_max(
     return radius_at(problem, make, eps)
 
 
-def default_radius(problem: Problem, make: Callable[[float], Any], max_time: float | None = None) -> float:
+def default_radius(
+    problem: Problem | SoftmaxProblem, make: Callable[[float], ConstraintSet], max_time: float | None = None
+) -> float:
     """Return what radius=None stands for: ``radius_at`` a tenth, or 1 where that is no answer.
 
     Two digits of it: it is not known better, and dense and sparse data, weights and repetitions then agree on it.
@@ -100,7 +105,7 @@ def two_digits(radius: float) -> float:
     return float(f"{radius:.1e}")
 
 
-def complaint(problem: Problem, result: Result, null_loss: float, radius: float) -> str:
+def complaint(problem: Problem | SoftmaxProblem, result: Result, null_loss: float, radius: float) -> str:
     """Return what is wrong with a given radius at the solution over the named set, or an empty string.
 
     A solution strictly inside, with a gap of at most tol, has a multiplier of at most tol / (_INSIDE radius): the
@@ -123,13 +128,13 @@ def complaint(problem: Problem, result: Result, null_loss: float, radius: float)
     return ""
 
 
-def _has_hardly_begun(problem: Problem, w: np.ndarray) -> bool:
+def _has_hardly_begun(problem: Problem | SoftmaxProblem, w: np.ndarray) -> bool:
     """Tell whether the objective falls at w about as fast as it did from zero: a larger radius would help."""
     zero = np.zeros(problem.n_features)
     at_w, at_zero = (-_support(problem, problem.gradient(point)) for point in (w, zero))
     return at_zero > 1e-14 * problem.derivative_size() and at_w > 0.5 * at_zero
 
 
-def _support(problem: Problem, r: np.ndarray) -> float:
+def _support(problem: Problem | SoftmaxProblem, r: np.ndarray) -> float:
     """Return the smallest <r, s> over the set."""
     return -gap_at(r, np.zeros(problem.n_features), problem.lmo(r))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from condgrad.estimators._linear_model import ConstrainedLinearModel, weighted_only
 from condgrad.estimators._partial_fit import goes_on
+from condgrad.linalg.convert import Data
+from condgrad.linalg.settings import RandomState
 
 
 class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
@@ -73,17 +76,17 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
 
     def __init__(
         self,
-        loss: Any = "squared",
+        loss: object = "squared",
         *,
-        constraint: Any = "l1",
+        constraint: object = "l1",
         radius: float | None = None,
-        solver: Any = "auto",
+        solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
         max_time: float | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -104,7 +107,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         tags.target_tags.positive_only = self._link() == "log"
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -122,7 +125,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         return self
 
     @available_if(goes_on)
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
 
         For ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of theirs, with a given
@@ -142,7 +145,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
             self._flatten()
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """Return the prediction for each sample: x'w + b, or its exponential for the Poisson loss."""
         scores = self._scores(X)
         p = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores

@@ -21,11 +21,22 @@ _LARGEST = 1e60
 class SparseLike(Protocol):
     """A sparse matrix or array of scipy."""
 
-    def tocsr(self) -> object:
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+
+    def __getitem__(self, part: object) -> SparseLike:
+        """Return a part of it."""
+
+    def __matmul__(self, w: np.ndarray) -> np.ndarray:
+        """Return the product with a vector or an array."""
+
+    def tocsr(self) -> SparseLike:
         """Return it in CSR format."""
 
 
 Data: TypeAlias = ArrayLike | SparseLike  # what users give for X
+Checked: TypeAlias = np.ndarray | SparseLike  # what becomes of it at the door
 
 
 def as_data(X: Data) -> Any:
@@ -166,7 +177,7 @@ def _check_not_empty(X: Any) -> None:
         raise ValueError(f"X must have at least one sample and one feature; got shape {X.shape}.")
 
 
-def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tuple] | None = None) -> None:
+def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tuple[int, ...]] | None = None) -> None:
     """Raise where an entry is not finite, or too large; ``position`` tells where the k-th of them belongs."""
     if values.size == 0:
         return

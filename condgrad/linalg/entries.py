@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse
 
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
+
+T = TypeVar("T")
 
 
 @compiled
@@ -126,7 +128,7 @@ class Entries:
         """Return the sum of the values of each column."""
         return self.transpose_dot(values, np.ones(self.shape[0]))
 
-    def _over_rows(self, task: Callable[[int, int], np.ndarray | None], work_per_entry: int) -> list:
+    def _over_rows(self, task: Callable[[int, int], T], work_per_entry: int) -> list[T]:
         borders = threads.cut(self.shape[0], float(work_per_entry) * self.size, self.by_row.indptr)
         return threads.run(task, borders)
 

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import config
@@ -23,6 +23,8 @@ _MIN_WORK = 300_000  # multiply-adds a thread should have before handing work to
 
 _pool: concurrent.futures.ThreadPoolExecutor | None = None
 _own = threading.local()  # .most: threads that the work of this thread may use
+
+T = TypeVar("T")
 
 
 def n_threads() -> int:
@@ -81,7 +83,7 @@ def cut(n: int, work: float, offsets: np.ndarray | None = None) -> np.ndarray:
     return np.concatenate(([0], np.searchsorted(offsets, wanted), [n])).astype(np.int64)
 
 
-def run(task: Callable, borders: np.ndarray) -> list:
+def run(task: Callable[[int, int], T], borders: np.ndarray) -> list[T]:
     """Return ``[task(start, stop), ...]`` over the ranges, run side by side."""
     if len(borders) == 2:
         return [task(int(borders[0]), int(borders[1]))]

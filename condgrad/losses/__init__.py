@@ -4,18 +4,19 @@ import re
 from typing import Any
 
 from condgrad.linalg.names import Registry
-from condgrad.losses._protocol import Loss, loss
-from condgrad.losses.expectile import Expectile
-from condgrad.losses.huber import Huber
-from condgrad.losses.logistic import Logistic
-from condgrad.losses.pinball import Pinball
-from condgrad.losses.poisson import Poisson
-from condgrad.losses.pseudo_huber import PseudoHuber
-from condgrad.losses.sigmoid_squared import SigmoidSquared
-from condgrad.losses.smoothed_hinge import SmoothedHinge
-from condgrad.losses.squared import Squared
-from condgrad.losses.squared_hinge import SquaredHinge
-from condgrad.losses.welsch import Welsch
+from condgrad.losses._protocol import Loss as Loss
+from condgrad.losses._protocol import loss as loss
+from condgrad.losses.expectile import Expectile as Expectile
+from condgrad.losses.huber import Huber as Huber
+from condgrad.losses.logistic import Logistic as Logistic
+from condgrad.losses.pinball import Pinball as Pinball
+from condgrad.losses.poisson import Poisson as Poisson
+from condgrad.losses.pseudo_huber import PseudoHuber as PseudoHuber
+from condgrad.losses.sigmoid_squared import SigmoidSquared as SigmoidSquared
+from condgrad.losses.smoothed_hinge import SmoothedHinge as SmoothedHinge
+from condgrad.losses.squared import Squared as Squared
+from condgrad.losses.squared_hinge import SquaredHinge as SquaredHinge
+from condgrad.losses.welsch import Welsch as Welsch
 
 CLASSES: tuple[Any, ...] = (
     Expectile,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from condgrad.models.ids import as_ids, places_of
+from condgrad.losses import Loss
+from condgrad.models.ids import Ids, as_ids, places_of
 from condgrad.problems.completion import Biases, CompletionProblem
 from condgrad.run.result import Result, Status
 
@@ -59,9 +62,9 @@ class CompletionModel(NamedTuple):
     column_bias: np.ndarray
     is_row_seen: np.ndarray
     is_column_seen: np.ndarray
-    row_labels: tuple[Any, ...] | None
-    column_labels: tuple[Any, ...] | None
-    loss: Any
+    row_labels: Ids
+    column_labels: Ids
+    loss: Loss
     constraint: str
     radius: float
     objective: float
@@ -121,25 +124,25 @@ class CompletionModel(NamedTuple):
             f"objective={self.objective:.6g}, gap={self.gap:.3g}, {self.status.name})"
         )
 
-    def labelled(self, row_labels: Any, column_labels: Any) -> CompletionModel:
+    def labelled(self, row_labels: Iterable[object] | None, column_labels: Iterable[object] | None) -> CompletionModel:
         """Return the model with names of its rows and columns, which it then predicts by; None for no names."""
         return self._replace(
             row_labels=_as_labels(row_labels, self.shape[0], "row"),
             column_labels=_as_labels(column_labels, self.shape[1], "column"),
         )
 
-    def rows_of(self, labels: Any) -> np.ndarray:
+    def rows_of(self, labels: Sequence[str]) -> np.ndarray:
         """Return the rows that words name, as in a file; one that is unknown is answered by the number of rows.
 
         Ids that are no words go by how they print. A model without names takes the digits of whole numbers from 0 on.
         """
         return _places(labels, self.row_labels, self.shape[0], "row")
 
-    def columns_of(self, labels: Any) -> np.ndarray:
+    def columns_of(self, labels: Sequence[str]) -> np.ndarray:
         """Return the columns that labels name, as :meth:`rows_of` does for rows."""
         return _places(labels, self.column_labels, self.shape[1], "column")
 
-    def predict(self, rows: Any, columns: Any) -> np.ndarray:
+    def predict(self, rows: ArrayLike, columns: ArrayLike) -> np.ndarray:
         """Return the predictions at the given places: whole numbers from 0 on, or the names of rows and columns.
 
         Whole numbers are places unless they are among the names. Words are never taken for places.
@@ -149,7 +152,7 @@ class CompletionModel(NamedTuple):
         warn_of_unseen(is_seen)
         return p
 
-    def predict_and_tell(self, rows: Any, columns: Any) -> tuple[np.ndarray, np.ndarray]:
+    def predict_and_tell(self, rows: ArrayLike, columns: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the predictions, and which of them lie in a row and in a column that had entries in the fit."""
         return self.at(as_places(rows, self.row_labels, "row"), as_places(columns, self.column_labels, "column"))
 
@@ -181,7 +184,9 @@ def warn_of_unseen(is_seen: np.ndarray) -> None:
         )
 
 
-def _centred(biases: Biases | None, counts: Any, shape: tuple[int, int]) -> tuple[float, np.ndarray, np.ndarray]:
+def _centred(
+    biases: Biases | None, counts: tuple[np.ndarray, np.ndarray], shape: tuple[int, int]
+) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the mean of the biases over the entries, and what rows and columns differ from it by."""
     if biases is None:
         return 0.0, np.zeros(shape[0]), np.zeros(shape[1])
@@ -190,18 +195,18 @@ def _centred(biases: Biases | None, counts: Any, shape: tuple[int, int]) -> tupl
     return sum(means), centred[0], centred[1]
 
 
-def _as_labels(labels: Any, size: int, side: str) -> tuple[str, ...] | None:
+def _as_labels(labels: Iterable[object] | None, size: int, side: str) -> tuple[str, ...] | None:
     if labels is None:
         return None
-    labels = tuple(map(str, labels))
-    if len(labels) != size:
-        raise ValueError(f"there must be {size} {side} labels, one per {side}; got {len(labels)}.")
-    if len(set(labels)) != size:
-        raise ValueError(f"{side} labels must differ from each other; got {size - len(set(labels))} repeats.")
-    return labels
+    words = tuple(map(str, labels))
+    if len(words) != size:
+        raise ValueError(f"there must be {size} {side} labels, one per {side}; got {len(words)}.")
+    if len(set(words)) != size:
+        raise ValueError(f"{side} labels must differ from each other; got {size - len(set(words))} repeats.")
+    return words
 
 
-def as_places(given: Any, known: tuple[Any, ...] | None, side: str, *, has_numbers: bool | None = None) -> np.ndarray:
+def as_places(given: object, known: Ids, side: str, *, has_numbers: bool | None = None) -> np.ndarray:
     """Return the places of names; whole numbers are places, unless there are names and ``has_numbers`` among them."""
     ids = as_ids(given)
     if has_numbers is None:
@@ -218,7 +223,7 @@ def as_places(given: Any, known: tuple[Any, ...] | None, side: str, *, has_numbe
     return places_of(ids, known)
 
 
-def _places(labels: Any, known: tuple[Any, ...] | None, size: int, side: str) -> np.ndarray:
+def _places(labels: Sequence[str], known: Ids, size: int, side: str) -> np.ndarray:
     if known is not None:
         return places_of(labels, [str(label) for label in known])
     strange = [label for label in labels if not (label.isascii() and label.isdigit())]

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from condgrad import losses
+from condgrad.losses import Loss
 from condgrad.models.completion import CompletionModel
+from condgrad.models.ids import Ids
 from condgrad.models.linear import Model
 from condgrad.models.multi import MultiModel
 from condgrad.run.result import Status
@@ -32,7 +34,7 @@ _OF_COMPLETION = ("row_labels", "column_labels")
 _ARRAYS = ("row_bias", "column_bias", "is_row_seen", "is_column_seen")
 
 
-def save_model(path: str | os.PathLike, model: Any) -> None:
+def save_model(path: str | os.PathLike[str], model: object) -> None:
     """Write a model to a file, in one step; an existing file is replaced.
 
     Parameters
@@ -71,7 +73,7 @@ def save_model(path: str | os.PathLike, model: Any) -> None:
         write_file(path, pack(*_LINEAR, header, {"indices": indices, "values": model.w[indices]}))
 
 
-def load_model(path: str | os.PathLike) -> Any:
+def load_model(path: str | os.PathLike[str]) -> Any:
     """Return the Model, MultiModel or CompletionModel in a file; what is foreign, damaged or newer is refused."""
     header, arrays = unpack(path, _LINEAR, _MULTI, _COMPLETION)
     if header["format"] == f"condgrad {_MULTI[0]}":
@@ -85,7 +87,7 @@ def load_model(path: str | os.PathLike) -> Any:
     return Model(w=w, **_fields(header, _OF_LINEAR))
 
 
-def _model_of(model: Any) -> Any:
+def _model_of(model: Any) -> Model | MultiModel | CompletionModel:
     """Return the model of an estimator, or the model itself."""
     if isinstance(model, Model | MultiModel | CompletionModel):
         return model
@@ -109,7 +111,7 @@ def _check_ids(ids: Any) -> None:
             )
 
 
-def _as_ids(ids: Any) -> Any:
+def _as_ids(ids: list[Any] | None) -> Ids:
     """Return ids as they were before JSON made lists of tuples."""
     return tuple(map(_as_ids, ids)) if isinstance(ids, list) else ids
 
@@ -145,7 +147,7 @@ def _fields(header: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
     return fields | {"loss": loss, "status": Status[header["status"]]}
 
 
-def _describe(loss: Any) -> dict[str, Any]:
+def _describe(loss: Loss) -> dict[str, Any]:
     for name, kind in losses.REGISTERED.items():
         if type(loss) is kind:
             parameters = inspect.get_annotations(kind)  # a loss without any has a field that is none

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import TypeAlias, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+Ids: TypeAlias = tuple[Hashable, ...] | None  # in the order of the places that they stand for; None: there are none
 
 
-def as_ids(given: Any) -> list[Any] | None:
+def as_ids(given: object) -> list[Hashable] | None:
     """Return ids as a list, or None where ``given`` are whole numbers, which are places themselves.
 
     >>> as_ids(["ann", 3]), as_ids([("ann", 1)]), as_ids([0, 1])
@@ -27,11 +30,11 @@ def as_ids(given: Any) -> list[Any] | None:
     return None if all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in ids) else ids
 
 
-def learn(given: Any, name: str) -> tuple[Any, tuple[Any, ...] | None]:
+def learn(given: object, name: str) -> tuple[ArrayLike, Ids]:
     """Return places, and the ids that they stand for in the order of the places (None: places were given)."""
     ids = as_ids(given)
     if ids is None:
-        return given, None
+        return cast("ArrayLike", given), None
     try:
         known = list(dict.fromkeys(ids))
     except TypeError:
@@ -39,11 +42,11 @@ def learn(given: Any, name: str) -> tuple[Any, tuple[Any, ...] | None]:
     if any(x != x for x in known):  # it would not be found again
         raise ValueError(f"{name} must not hold nan, which is no id.")
     with contextlib.suppress(TypeError):  # ids of several kinds stay in the order in which they came
-        known.sort()
+        known.sort()  # type: ignore[call-arg]
     return places_of(ids, known), tuple(known)
 
 
-def places_of(ids: Sequence[Any], known: Sequence[Any]) -> np.ndarray:
+def places_of(ids: Sequence[Hashable], known: Sequence[Hashable]) -> np.ndarray:
     """Return the places of ids among those that are known; an unknown one has the place after the last."""
     place = {label: k for k, label in enumerate(known)}
     return np.array([place.get(label, len(known)) for label in ids], dtype=np.int64)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from condgrad.linalg import convert
+from condgrad.linalg.convert import Data
+from condgrad.losses import Loss
 from condgrad.problems.linear import Problem
 from condgrad.run.result import Result, Status
 
@@ -48,7 +51,7 @@ class Model(NamedTuple):
 
     w: np.ndarray
     intercept: float
-    loss: Any
+    loss: Loss
     constraint: str
     radius: float | None
     objective: float
@@ -59,12 +62,19 @@ class Model(NamedTuple):
     solver: str
     n_steps: int
     n_samples: int
-    classes: tuple | None
+    classes: tuple[Any, ...] | None
     feature_names: tuple[str, ...] | None
     version: str
 
     @classmethod
-    def of(cls, problem: Problem, result: Result, *, classes: Any = None, feature_names: Any = None) -> Model:
+    def of(
+        cls,
+        problem: Problem,
+        result: Result,
+        *,
+        classes: Sequence[object] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> Model:
         """Return the model that a run on ``problem`` found.
 
         ``classes`` are the labels that the two targets of the loss stand for, the negative one first; by default
@@ -113,7 +123,7 @@ class Model(NamedTuple):
             f"objective={self.objective:.6g}, gap={self.gap:.3g}, {self.status.name})"
         )
 
-    def decide(self, X: Any) -> np.ndarray:
+    def decide(self, X: Data) -> np.ndarray:
         """Return the linear predictions x_i'w + b."""
         X = convert.as_data(X)
         if X.shape[1] != self.w.size:
@@ -122,13 +132,13 @@ class Model(NamedTuple):
         p = p.toarray()[:, 0] if scipy.sparse.issparse(p) else p
         return p + self.intercept
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """Return what is predicted for y: labels for a loss of two classes, means for Poisson, else x_i'w + b."""
         p = self.decide(X)
         if self.classes is not None:
             return np.asarray(self.classes)[(p > 0.0).astype(int)]
         return self.loss.mean(p)
 
-    def probabilities(self, X: Any) -> np.ndarray | None:
+    def probabilities(self, X: Data) -> np.ndarray | None:
         """Return the probability of the second class for losses that model it (logistic, sigmoid), else None."""
         return self.loss.probability(self.decide(X))

@@ -9,6 +9,8 @@ import scipy.sparse
 import scipy.special
 
 from condgrad.linalg import convert
+from condgrad.linalg.convert import Data
+from condgrad.losses import Loss
 from condgrad.losses._protocol import sigmoid
 from condgrad.run.result import Status
 
@@ -54,8 +56,8 @@ class MultiModel(NamedTuple):
     coef: np.ndarray
     intercept: np.ndarray
     kind: str
-    classes: tuple | None
-    loss: Any
+    classes: tuple[Any, ...] | None
+    loss: Loss
     constraint: tuple[str, ...]
     radius: tuple[float | None, ...]
     objective: tuple[float, ...]
@@ -81,7 +83,7 @@ class MultiModel(NamedTuple):
             f"{self.coef.shape[0]} x {self.n_features}, gap={self.gap[worst]:.3g}, {self.status[worst].name})"
         )
 
-    def decide(self, X: Any) -> np.ndarray:
+    def decide(self, X: Data) -> np.ndarray:
         """Return the linear predictions x_i'w_k + b_k, of shape (n_samples, n_rows)."""
         X = convert.as_data(X)
         if X.shape[1] != self.n_features:
@@ -89,14 +91,14 @@ class MultiModel(NamedTuple):
         p = X @ (scipy.sparse.csr_array(self.coef).T if scipy.sparse.issparse(X) else self.coef.T)
         return (p.toarray() if scipy.sparse.issparse(p) else p) + self.intercept
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Data) -> np.ndarray:
         """Return what is predicted for y: the label with the largest score, or all outputs (means for Poisson)."""
         p = self.decide(X)
         if self.classes is not None:
             return np.asarray(self.classes)[p.argmax(axis=1)]
         return self.loss.mean(p)
 
-    def probabilities(self, X: Any) -> np.ndarray | None:
+    def probabilities(self, X: Data) -> np.ndarray | None:
         """Return the probability of each class for losses that model it (logistic, sigmoid), else None."""
         if self.classes is None or self.loss.link != "logit":
             return None

@@ -8,7 +8,7 @@ matrix is small and is solved exactly.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,9 +30,9 @@ class Clusters(NamedTuple):
     row, block b from ``offsets_b`` on.
     """
 
-    starts: Any
-    gram: Any
-    offsets: Any
+    starts: np.ndarray
+    gram: np.ndarray
+    offsets: np.ndarray
 
     def labels(self):
         """Return the number of its block for every feature."""
@@ -74,9 +74,9 @@ class Clusters(NamedTuple):
 class Factors(NamedTuple):
     """Cholesky factors of the blocks, laid out as the blocks of :class:`Clusters` are: a preconditioner."""
 
-    starts: Any
-    factors: Any
-    offsets: Any
+    starts: np.ndarray
+    factors: np.ndarray
+    offsets: np.ndarray
 
     def solve(self, v, out):
         """Fill ``out`` with the solution of (block-diagonal matrix) out = v."""
@@ -158,9 +158,9 @@ def shorten(blocks, x, d):
 class Entries(NamedTuple):
     """A list that takes what is added to a vector: the samples, and what each would get."""
 
-    samples: Any
-    values: Any
-    count: Any
+    samples: np.ndarray
+    values: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
 
     def add_at(self, i, delta):
         """Append the pair."""

@@ -9,14 +9,14 @@ intercept takes up.
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.slices import SparseSlices
+from condgrad.linalg.slices import Slices, SparseSlices
 from condgrad.linalg.vectors import DenseVector
 
 _CONSTANT = 1e-12  # a feature whose deviation from its mean is below this times its size is constant up to rounding
@@ -26,11 +26,11 @@ _CONSTANT = 1e-12  # a feature whose deviation from its mean is below this times
 class Columns(NamedTuple):
     """The scaled and centred features; ``slices`` are the columns of X, ``norm_j`` is ||z_j||."""
 
-    slices: Any
-    weight: Any
-    mean: Any
-    scale: Any
-    norm: Any
+    slices: Slices
+    weight: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+    norm: np.ndarray
 
     def correlation(self, j, a, mu):
         """Return <z_j, R> for weighted residuals a_i = v_i R_i with sum mu."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad import losses, solvers
 from condgrad.linalg import convert
-from condgrad.linalg.settings import as_flag, as_generator
+from condgrad.linalg.convert import Data
+from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, collect, follow
@@ -24,21 +25,21 @@ _REMEDY = "give a function of the radius, lambda radius: condgrad.constraints.{n
 
 
 def radius_path(
-    X: Any,
-    y: Any,
+    X: Data,
+    y: ArrayLike,
     *,
-    loss: Any = "logistic",
-    constraint: Any = "l1",
+    loss: object = "logistic",
+    constraint: object = "l1",
     n_radii: int = 50,
     eps: float = 1e-2,
     tol: float = 1e-6,
-    radii: Any = None,
-    solver: Any = "auto",
+    radii: ArrayLike | None = None,
+    solver: object = "auto",
     max_epochs: float = 10_000,
     fit_intercept: bool = False,
-    sample_weight: Any = None,
-    random_state: Any = None,
-    callback: Callable[[Progress], Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = None,
+    callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
 ) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
     r"""Minimise one loss over sets of many radii and certify every solution.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.linalg.convert import as_number
 
@@ -16,7 +15,7 @@ def shares(n_radii: int) -> np.ndarray:
     return 100.0 ** np.linspace(-1.0, 0.0, n_radii) if n_radii > 1 else np.ones(1)
 
 
-def check_grid(n_radii: Any, eps: Any, *, may_be_none: bool = False) -> None:
+def check_grid(n_radii: object, eps: object, *, may_be_none: bool = False) -> None:
     """Raise unless the size and the end of a default grid make sense."""
     wanted = "a whole number of at least 1" + (", or None" if may_be_none else "")
     is_none = may_be_none and n_radii is None
@@ -25,14 +24,14 @@ def check_grid(n_radii: Any, eps: Any, *, may_be_none: bool = False) -> None:
     check_eps(eps)
 
 
-def check_eps(eps: Any) -> None:
+def check_eps(eps: object) -> None:
     """Raise unless the share of the first multiplier at which a grid ends makes sense."""
     wanted = "a number between 0 and 1"
     if not as_number(eps, "eps", low=_SMALLEST_EPS, what=wanted) < 1.0:
         raise ValueError(f"eps must be {wanted}; got {eps!r}.")
 
 
-def as_grid(values: Any, name: str, low: float) -> np.ndarray:
+def as_grid(values: ArrayLike, name: str, low: float) -> np.ndarray:
     """Return radii or penalties that a user gave as an array."""
     try:
         if np.iscomplexobj(values):
@@ -49,7 +48,7 @@ def as_grid(values: Any, name: str, low: float) -> np.ndarray:
     return grid
 
 
-def as_radii(radii: Any) -> np.ndarray:
+def as_radii(radii: ArrayLike) -> np.ndarray:
     """Return the radii that cross-validation is to choose from, ascending and without repetitions."""
     grid = np.unique(np.asarray(radii, dtype=np.float64))
     if grid.size == 0 or not (np.isfinite(grid).all() and grid[0] > 0.0):

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad import solvers
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
 from condgrad.linalg import convert
+from condgrad.linalg.convert import Data
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.settings import as_flag, as_generator
+from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.paths.columns import Columns, make_columns
 from condgrad.paths.engine import ExactEngine, Point
@@ -37,21 +39,21 @@ _WALK_TOL = 1e-4  # relative gap at the end of that walk, or tol where it is sma
 
 
 def lasso_path(
-    X: Any,
-    y: Any,
+    X: Data,
+    y: ArrayLike,
     *,
     n_radii: int | None = 100,
     eps: float = 1e-2,
     tol: float = 1e-6,
-    radii: Any = None,
-    alphas: Any = None,
+    radii: ArrayLike | None = None,
+    alphas: ArrayLike | None = None,
     l2: float = 0.0,
     engine: str = "exact",
     fit_intercept: bool = False,
     standardize: bool = False,
-    sample_weight: Any = None,
-    random_state: Any = None,
-    callback: Callable[[Progress], Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = None,
+    callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
 ) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
     r"""Solve the Lasso for many radii and certify every solution.
@@ -161,7 +163,7 @@ class _Settings(NamedTuple):
 class _Data:
     """X, y and weights, checked, and the features as the path sees them."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, settings: _Settings) -> None:
+    def __init__(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, settings: _Settings) -> None:
         self.X = convert.as_data(X)
         self.matrix = Matrix(self.X)
         self.n_samples, self.n_features = self.matrix.shape
@@ -267,7 +269,7 @@ class _ExactPath:
 class _RandomizedWalk(Walk):
     """The walk of the randomized solver, each point from the last one scaled to the border."""
 
-    def solver_at(self, radius: float) -> Any:
+    def solver_at(self, radius: float) -> object:
         """Return the solver given, or one whose smallest step goes with the radius."""
         return solvers.by_name("randomized")(step_tol=_STEP * radius) if self.solver == "randomized" else self.solver
 
@@ -277,7 +279,7 @@ class _RandomizedWalk(Walk):
         return self.w * (radius / norm) if norm > 0.0 else self.w
 
 
-def _randomized_path(data: _Data, settings: _Settings, engine: Any, random_state: Any) -> MinimizedPath:
+def _randomized_path(data: _Data, settings: _Settings, engine: Any, random_state: RandomState) -> MinimizedPath:
     """Return the path of the randomized solver."""
     loss, ball = Squared(), L1Ball(1.0)  # type: ignore[call-arg]
     problem = Problem(data.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
@@ -299,15 +301,15 @@ def _walk(path: Any, data: _Data, settings: _Settings, interrupts: Interrupts) -
 
 
 def _checked(
-    n_radii: Any,
-    eps: Any,
-    tol: Any,
-    radii: Any,
-    alphas: Any,
-    l2: Any,
+    n_radii: int | None,
+    eps: float,
+    tol: object,
+    radii: ArrayLike | None,
+    alphas: ArrayLike | None,
+    l2: object,
     engine: Any,
-    fit_intercept: Any,
-    standardize: Any,
+    fit_intercept: object,
+    standardize: object,
 ) -> _Settings:
     is_named = isinstance(engine, str) and engine in _ENGINES
     if not (is_named or isinstance(engine, solvers.Randomized)):

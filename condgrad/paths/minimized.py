@@ -10,7 +10,10 @@ import numpy as np
 from condgrad.compiled import Stopwatch
 from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import contains_zero, go_on_unless_interrupted, multiplier
+from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.evaluation import Evaluation
+from condgrad.problems.linear import Problem
+from condgrad.problems.softmax import SoftmaxProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
 
@@ -31,7 +34,13 @@ class Walk:
     """
 
     def __init__(
-        self, problem: Any, make: Callable[..., Any], solver: Any = "auto", *, w: Any = None, **settings: Any
+        self,
+        problem: Problem | SoftmaxProblem | CompletionProblem,
+        make: Callable[..., Any],
+        solver: object = "auto",
+        *,
+        w: Any = None,
+        **settings: Any,
     ) -> None:
         self.problem, self.make, self.solver, self.settings = problem, make, solver, settings
         self.w = w
@@ -45,7 +54,7 @@ class Walk:
         self.w = result.w
         return result
 
-    def solver_at(self, radius: float) -> Any:
+    def solver_at(self, radius: float) -> object:
         """Return the solver for a radius."""
         return self.solver
 
@@ -67,7 +76,7 @@ class MinimizedPath:
         walk.w = np.zeros(self.n_features)
         walk.settings["tol"] = tol * scale
         self.shortfall = Status.STALLED
-        self.gap_bounds_objective = walk.problem.loss.is_convex
+        self.gap_bounds_objective = walk.problem.is_convex
         self.epochs = 0.0
         self.n_lmo = 0
 

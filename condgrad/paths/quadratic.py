@@ -12,7 +12,7 @@ coefficient of the support reaches zero, and that one makes room.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,14 +28,14 @@ SOLVED, GAVE_UP = 0, 1
 class Model(NamedTuple):
     """A working set of atoms, all arrays with room for more; ``U`` is the factor of G_SS = U'U in the order of S."""
 
-    G: Any
-    c: Any
-    x: Any
-    correlation: Any
-    support: Any  # places of the atoms in S, in the order of U
-    is_in: Any  # whether an atom is in S
-    U: Any
-    sizes: Any  # number of atoms, number in S
+    G: np.ndarray
+    c: np.ndarray
+    x: np.ndarray
+    correlation: np.ndarray
+    support: np.ndarray  # places of the atoms in S, in the order of U
+    is_in: np.ndarray  # whether an atom is in S
+    U: np.ndarray
+    sizes: np.ndarray  # number of atoms, number in S
 
     def enter(self, k):
         """Append atom k to the support; return False where it depends linearly on it."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from condgrad import constraints
 from condgrad.constraints import best_vertex
+from condgrad.constraints._protocol import ConstraintSet
 from condgrad.problems.evaluation import gap_at
+from condgrad.problems.linear import Problem
+from condgrad.problems.softmax import SoftmaxProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Status
 
@@ -22,7 +24,12 @@ _MOST_SOLVES = 40
 _REMEDY = "pass the set itself, condgrad.constraints.{name}(...), and leave radius at None"
 
 
-def radius_at(problem: Any, make: Callable[[float], Any], share: float, max_time: float | None = None) -> float:
+def radius_at(
+    problem: Problem | SoftmaxProblem,
+    make: Callable[[float], ConstraintSet],
+    share: float,
+    max_time: float | None = None,
+) -> float:
     """Return the radius whose multiplier is ``share`` of that at zero; ``problem`` is over the unit set.
 
     The multiplier is close to linear in the radius (piecewise so for the Lasso), so the radius is found by secants
@@ -66,12 +73,12 @@ def radius_at(problem: Any, make: Callable[[float], Any], share: float, max_time
     return radius
 
 
-def multiplier(unit: Any, r: np.ndarray) -> float:
+def multiplier(unit: ConstraintSet, r: np.ndarray) -> float:
     """Return max over s in the set of radius 1 of <-r, s>: the rate at which F falls as the radius grows."""
     return gap_at(r, np.zeros(r.size), best_vertex(unit, r))
 
 
-def set_by_name(name: str, remedy: str = _REMEDY) -> Callable[[float], Any]:
+def set_by_name(name: str, remedy: str = _REMEDY) -> Callable[[float], ConstraintSet]:
     """Return the class of a set that a radius alone defines; ``remedy`` says what to do about others."""
     made = constraints.by_name(name)
     if getattr(made, "_fields", ()) != ("radius",):
@@ -95,6 +102,6 @@ def _next(low: tuple[float, float], high: tuple[float, float], target: float, sl
     return min(max(wanted, low[0] + 0.1 * width), high[0] - 0.1 * width)
 
 
-def contains_zero(constraint: Any) -> bool:
+def contains_zero(constraint: ConstraintSet) -> bool:
     """Tell whether sets of this kind contain zero, whatever their radius."""
     return constraint.is_symmetric or isinstance(constraint, constraints.NonnegativeL1Ball)

@@ -6,7 +6,7 @@ A sweep minimises ||R||^2/2 + alpha ||x||_1 over one coefficient after the other
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from condgrad.paths.columns import Columns
 class WeightedVector(NamedTuple):
     """A vector that takes v_i times what is added to entry i."""
 
-    values: Any
-    weight: Any
+    values: np.ndarray
+    weight: np.ndarray
 
     def add_at(self, i, delta):
         """Add weight_i delta to entry i."""

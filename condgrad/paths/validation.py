@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 SELECTIONS = BEST, ONE_STANDARD_ERROR = "best", "one-standard-error"
 
 
-def check_selection(selection: Any) -> None:
+def check_selection(selection: object) -> None:
     """Raise unless the rule is known."""
     if selection not in SELECTIONS:
         raise ValueError(f"selection must be 'best' or 'one-standard-error'; got {selection!r}.")

@@ -5,28 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from condgrad.linalg.names import Registry
-from condgrad.solvers.full_pass.away_step import AwayStep
-from condgrad.solvers.full_pass.base import FullPassSolver, PassSolver
-from condgrad.solvers.full_pass.blended_pairwise import BlendedPairwise
-from condgrad.solvers.full_pass.corrective import Corrective
-from condgrad.solvers.full_pass.frank_wolfe import FrankWolfe
-from condgrad.solvers.full_pass.lazy_frank_wolfe import LazyFrankWolfe
-from condgrad.solvers.full_pass.low_rank import LowRank
-from condgrad.solvers.full_pass.pairwise import Pairwise
-from condgrad.solvers.stochastic.base import StepSolver, step_solver
-from condgrad.solvers.stochastic.curvature_aided import CurvatureAided
-from condgrad.solvers.stochastic.growing_batch import GrowingBatch
-from condgrad.solvers.stochastic.momentum import Momentum
-from condgrad.solvers.stochastic.one_sample import OneSample
-from condgrad.solvers.stochastic.randomized import Randomized
-from condgrad.solvers.stochastic.saga import SAGA
-from condgrad.solvers.stochastic.sfw import SFW
-from condgrad.solvers.stochastic.sfw_away import SFWAway
-from condgrad.solvers.stochastic.sfw_pairwise import SFWPairwise
-from condgrad.solvers.stochastic.spider import Spider
-from condgrad.solvers.stochastic.substitute import Substitute
-from condgrad.solvers.stochastic.svrf import SVRF
-from condgrad.solvers.stochastic.tufw import TUFW
+from condgrad.solvers.full_pass.away_step import AwayStep as AwayStep
+from condgrad.solvers.full_pass.base import FullPassSolver as FullPassSolver
+from condgrad.solvers.full_pass.base import PassSolver as PassSolver
+from condgrad.solvers.full_pass.blended_pairwise import BlendedPairwise as BlendedPairwise
+from condgrad.solvers.full_pass.corrective import Corrective as Corrective
+from condgrad.solvers.full_pass.frank_wolfe import FrankWolfe as FrankWolfe
+from condgrad.solvers.full_pass.lazy_frank_wolfe import LazyFrankWolfe as LazyFrankWolfe
+from condgrad.solvers.full_pass.low_rank import LowRank as LowRank
+from condgrad.solvers.full_pass.pairwise import Pairwise as Pairwise
+from condgrad.solvers.stochastic.base import StepSolver as StepSolver
+from condgrad.solvers.stochastic.base import step_solver as step_solver
+from condgrad.solvers.stochastic.curvature_aided import CurvatureAided as CurvatureAided
+from condgrad.solvers.stochastic.growing_batch import GrowingBatch as GrowingBatch
+from condgrad.solvers.stochastic.momentum import Momentum as Momentum
+from condgrad.solvers.stochastic.one_sample import OneSample as OneSample
+from condgrad.solvers.stochastic.randomized import Randomized as Randomized
+from condgrad.solvers.stochastic.saga import SAGA as SAGA
+from condgrad.solvers.stochastic.sfw import SFW as SFW
+from condgrad.solvers.stochastic.sfw_away import SFWAway as SFWAway
+from condgrad.solvers.stochastic.sfw_pairwise import SFWPairwise as SFWPairwise
+from condgrad.solvers.stochastic.spider import Spider as Spider
+from condgrad.solvers.stochastic.substitute import Substitute as Substitute
+from condgrad.solvers.stochastic.svrf import SVRF as SVRF
+from condgrad.solvers.stochastic.tufw import TUFW as TUFW
 
 REGISTERED = Registry(
     "solver",
@@ -54,34 +56,9 @@ REGISTERED = Registry(
     },
 )
 
-__all__ = [
-    "AwayStep",
-    "BlendedPairwise",
-    "Corrective",
-    "CurvatureAided",
-    "FrankWolfe",
-    "FullPassSolver",
-    "GrowingBatch",
-    "LazyFrankWolfe",
-    "LowRank",
-    "Momentum",
-    "OneSample",
-    "Pairwise",
-    "PassSolver",
-    "REGISTERED",
-    "Randomized",
-    "SAGA",
-    "SFW",
-    "SFWAway",
-    "SFWPairwise",
-    "SVRF",
-    "Spider",
-    "StepSolver",
-    "Substitute",
-    "TUFW",
-    "by_name",
-    "step_solver",
-]
+__all__ = ["REGISTERED", "FullPassSolver", "PassSolver", "StepSolver", "by_name", "step_solver"]
+__all__ += [cls.__name__ for cls in REGISTERED.values()]
+__all__.sort()
 
 
 def by_name(name: str) -> Any:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from condgrad.compiled import is_compiled
 from condgrad.constraints import as_constraint_set, best_vertex
+from condgrad.constraints._protocol import ConstraintSet
 from condgrad.linalg.max_tree import max_tree
 from condgrad.linalg.vectors import DenseVector
 
 _TOL = 1e-9
 
 
-def check_constraint_set(constraint: Any, n_features: int, random_state: int = 0) -> None:
+def check_constraint_set(constraint: object, n_features: int, random_state: int = 0) -> None:
     """Check that a constraint set does what solvers rely on; raise AssertionError in one sentence where it does not.
 
     In many directions r (random, with ties, sparse, zero, of size 1e300 and 1e-300): the oracle's vertex is finite,
@@ -62,7 +61,7 @@ def _directions(n_features: int, rng: np.random.Generator) -> np.ndarray:
     return np.vstack([np.zeros(n_features), plain, 1e300 * plain[::3], 1e-300 * plain[::3]])
 
 
-def _check_vertex(constraint: Any, r: np.ndarray) -> np.ndarray:
+def _check_vertex(constraint: ConstraintSet, r: np.ndarray) -> np.ndarray:
     """Return the dense vertex at ``r`` after a look at its form."""
     given = r.copy()
     s = best_vertex(constraint, r)
@@ -93,7 +92,7 @@ def _points_between(vertices: np.ndarray, rng: np.random.Generator) -> np.ndarra
     return np.vstack([vertices, few, all_of_them, vertices.mean(axis=0)])
 
 
-def _check_outside(constraint: Any, directions: np.ndarray, vertices: np.ndarray) -> float:
+def _check_outside(constraint: ConstraintSet, directions: np.ndarray, vertices: np.ndarray) -> float:
     """Check that points beyond the boundary are outside; return the largest violation: the unit of the others."""
     centre = vertices.mean(axis=0)
     spread = max(float(np.ptp(vertices, axis=0).max()), float(np.abs(vertices).max()), np.finfo(float).tiny)
@@ -109,7 +108,7 @@ def _check_outside(constraint: Any, directions: np.ndarray, vertices: np.ndarray
     return float(max(violations))
 
 
-def _check_inside(constraint: Any, points: np.ndarray, unit: float) -> None:
+def _check_inside(constraint: ConstraintSet, points: np.ndarray, unit: float) -> None:
     for w in points:
         violation = constraint.violation(w)
         assert violation <= _TOL * unit, (
@@ -119,11 +118,11 @@ def _check_inside(constraint: Any, points: np.ndarray, unit: float) -> None:
         assert constraint.contains(w, _TOL * unit), f"contains of {constraint!r} must be True at {w}, inside it."
 
 
-def _is_inside(constraint: Any, w: np.ndarray, unit: float) -> bool:
+def _is_inside(constraint: ConstraintSet, w: np.ndarray, unit: float) -> bool:
     return bool(constraint.violation(w) <= _TOL * unit)
 
 
-def _check_best(constraint: Any, directions: np.ndarray, vertices: np.ndarray, points: np.ndarray) -> None:
+def _check_best(constraint: ConstraintSet, directions: np.ndarray, vertices: np.ndarray, points: np.ndarray) -> None:
     size = np.abs(points).max()
     for r, s in zip(directions, vertices):
         scaled = _normalised(r)
@@ -135,7 +134,7 @@ def _check_best(constraint: Any, directions: np.ndarray, vertices: np.ndarray, p
         )
 
 
-def _check_score(constraint: Any, directions: np.ndarray, vertices: np.ndarray) -> None:
+def _check_score(constraint: ConstraintSet, directions: np.ndarray, vertices: np.ndarray) -> None:
     score = constraint.score()
     if score is None:
         return
@@ -147,7 +146,7 @@ def _check_score(constraint: Any, directions: np.ndarray, vertices: np.ndarray) 
             )
 
 
-def _check_diameters(constraint: Any, vertices: np.ndarray) -> None:
+def _check_diameters(constraint: ConstraintSet, vertices: np.ndarray) -> None:
     for order in (1, 2, np.inf):
         diameter = constraint.diameter(order, vertices.shape[1])
         found = max(np.linalg.norm(vertices - s, order, axis=1).max() for s in vertices)
@@ -157,7 +156,7 @@ def _check_diameters(constraint: Any, vertices: np.ndarray) -> None:
         )
 
 
-def _check_rounding(constraint: Any, directions: np.ndarray, vertices: np.ndarray) -> None:
+def _check_rounding(constraint: ConstraintSet, directions: np.ndarray, vertices: np.ndarray) -> None:
     size = np.abs(vertices).max()
     for r in directions:
         rounding = constraint.oracle_rounding(r, best_vertex(constraint, r))
@@ -169,10 +168,10 @@ def _check_rounding(constraint: Any, directions: np.ndarray, vertices: np.ndarra
         )
 
 
-def _check_reach(constraint: Any, vertices: np.ndarray, rng: np.random.Generator) -> None:
+def _check_reach(constraint: ConstraintSet, vertices: np.ndarray, rng: np.random.Generator) -> None:
     d = vertices.shape[1]
     for c in (np.ones(d), rng.uniform(0.0, 1.0, d), 10.0 ** rng.uniform(-6.0, 6.0, d), np.zeros(d)):
-        reach = constraint.reach(c)
+        reach = constraint.reach(np.asarray(c))
         found = max(float(np.max(np.abs(vertices - s) @ c)) for s in vertices)
         assert found <= reach * (1.0 + _TOL) + _TOL * np.abs(vertices).max() * np.max(c), (
             f"reach of {constraint!r} must bound sum_j c_j |w_j - v_j| for c = {c}; "
@@ -180,7 +179,7 @@ def _check_reach(constraint: Any, vertices: np.ndarray, rng: np.random.Generator
         )
 
 
-def _check_decompositions(constraint: Any, points: np.ndarray, unit: float) -> None:
+def _check_decompositions(constraint: ConstraintSet, points: np.ndarray, unit: float) -> None:
     n_features = points.shape[1]
     for w in points:
         parts = constraint.decompose(w)
@@ -196,7 +195,7 @@ def _check_decompositions(constraint: Any, points: np.ndarray, unit: float) -> N
             assert _is_inside(constraint, s, unit), f"{about} must use points of the set; got {s}."
 
 
-def _check_projections(constraint: Any, vertices: np.ndarray, unit: float, rng: np.random.Generator) -> None:
+def _check_projections(constraint: ConstraintSet, vertices: np.ndarray, unit: float, rng: np.random.Generator) -> None:
     size = np.abs(vertices).max()
     for scale in (0.1, 1.0, 10.0):
         w = scale * size * rng.standard_normal(vertices.shape[1])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condgrad.compiled import is_compiled, kernel
 from condgrad.losses import Loss
@@ -27,7 +28,7 @@ TARGETS = {
 EPS = float(np.finfo(float).eps)
 
 
-def check_loss(loss: Any, y: Any = None) -> None:
+def check_loss(loss: Any, y: ArrayLike | None = None) -> None:
     """Raise AssertionError, with one sentence that says why, where a loss is not what it claims to be.
 
     For each target and for predictions over abs(p) <= 1e8 it is checked that
@@ -69,12 +70,12 @@ def check_loss(loss: Any, y: Any = None) -> None:
         _check_scalars(loss, p[::25], target)
 
 
-def _require(condition: Any, sentence: str) -> None:
+def _require(condition: object, sentence: str) -> None:
     if not condition:
         raise AssertionError(sentence)
 
 
-def _targets(loss: Any, y: Any) -> np.ndarray:
+def _targets(loss: Loss, y: ArrayLike | None) -> np.ndarray:
     if y is not None:
         return np.unique(np.asarray(y, dtype=float))
     accepted = [values for values in TARGETS.values() if _accepts(loss, np.array(values))]
@@ -86,7 +87,7 @@ def _targets(loss: Any, y: Any) -> np.ndarray:
     return np.unique(np.concatenate(accepted))
 
 
-def _accepts(loss: Any, y: np.ndarray) -> bool:
+def _accepts(loss: Loss, y: np.ndarray) -> bool:
     try:
         loss.check_targets(y)
     except ValueError:
@@ -94,7 +95,7 @@ def _accepts(loss: Any, y: np.ndarray) -> bool:
     return True
 
 
-def _check_prediction(loss: Any) -> None:
+def _check_prediction(loss: Loss) -> None:
     """What the loss says of how it predicts fits its targets."""
     _require(loss.link in LINKS, f"link of {loss!r} must be one of {', '.join(LINKS)}; got {loss.link!r}.")
     takes_numbers = _accepts(loss, np.array([0.5, math.pi]))
@@ -116,11 +117,11 @@ def _grid(y: float) -> np.ndarray:
     return p[np.append(True, np.diff(p) > 1e-5 * (1.0 + abs(p[1:])))]
 
 
-def _call(loss: Any, method: str, y: float) -> Callable[[np.ndarray], np.ndarray]:
+def _call(loss: Loss, method: str, y: float) -> Callable[[np.ndarray], np.ndarray]:
     return lambda p: getattr(loss, method)(p, np.full_like(p, y))
 
 
-def _check_numbers(loss: Any, p: np.ndarray, y: float) -> None:
+def _check_numbers(loss: Loss, p: np.ndarray, y: float) -> None:
     """Results are finite, elementwise and without warnings."""
     for method in METHODS:
         with np.errstate(all="ignore"):
@@ -143,7 +144,7 @@ def _check_numbers(loss: Any, p: np.ndarray, y: float) -> None:
             ) from error
 
 
-def _check_slopes(loss: Any, p: np.ndarray, y: float) -> None:
+def _check_slopes(loss: Loss, p: np.ndarray, y: float) -> None:
     """Each method is the slope of the one before, over intervals that cover all, and over short ones."""
     short = np.random.default_rng(0).choice(p[:-1], 500, replace=False)
     low = np.concatenate([p[:-1], short])
@@ -158,7 +159,9 @@ def _check_slopes(loss: Any, p: np.ndarray, y: float) -> None:
             )
 
 
-def _disagreement(f: Callable, slope: Callable, low: np.ndarray, high: np.ndarray) -> tuple | None:
+def _disagreement(
+    f: Callable[[np.ndarray], np.ndarray], slope: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray
+) -> tuple[float, ...] | None:
     """Return (place, mean slope of f, slope) for a short interval where the mean is not among the slopes."""
     while low.size:
         slopes = slope(low + (high - low) * np.linspace(0.0, 1.0, 9)[:, None])
@@ -176,12 +179,12 @@ def _disagreement(f: Callable, slope: Callable, low: np.ndarray, high: np.ndarra
     return None
 
 
-def _rounding(f: Callable, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _rounding(f: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Bound what rounding of f contributes to the difference quotient over [a, b]."""
     return 64.0 * EPS * (1.0 + abs(f(a)) + abs(f(b))) / abs(b - a)
 
 
-def _check_shape(loss: Any, p: np.ndarray, y: float) -> None:
+def _check_shape(loss: Loss, p: np.ndarray, y: float) -> None:
     """Convexity by curvature and by chords; quadratics by a constant curvature."""
     value, curvature = _call(loss, "value", y), _call(loss, "second_derivative", y)(p)
     if loss.is_quadratic:
@@ -211,7 +214,7 @@ def _random_pairs(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return a[a != b], b[a != b]
 
 
-def _check_constants(loss: Any, p: np.ndarray, y: float) -> None:
+def _check_constants(loss: Loss, p: np.ndarray, y: float) -> None:
     """L, L-hat and the local L bound all difference quotients."""
     for constant, method in (("smoothness", "derivative"), ("curvature_smoothness", "second_derivative")):
         bound = getattr(loss, constant)()
@@ -222,7 +225,7 @@ def _check_constants(loss: Any, p: np.ndarray, y: float) -> None:
         _check_lipschitz(f"smoothness_on({p_max:g})", loss.smoothness_on(p_max), loss, "derivative", inside, y)
 
 
-def _check_lipschitz(constant: str, bound: float, loss: Any, method: str, p: np.ndarray, y: float) -> None:
+def _check_lipschitz(constant: str, bound: float, loss: Loss, method: str, p: np.ndarray, y: float) -> None:
     if bound == math.inf:
         return
     f = _call(loss, method, y)
@@ -236,7 +239,7 @@ def _check_lipschitz(constant: str, bound: float, loss: Any, method: str, p: np.
         )
 
 
-def _steepest_piece(f: Callable, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _steepest_piece(f: Callable[[np.ndarray], np.ndarray], p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Zoom in on where f is steepest, and return the ends of the intervals there."""
     while True:
         a, b = p[:-1], p[1:]
@@ -246,7 +249,7 @@ def _steepest_piece(f: Callable, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         p = np.linspace(p[max(k - 1, 0)], p[min(k + 2, p.size - 1)], 61)
 
 
-def _check_scalars(loss: Any, p: np.ndarray, y: float) -> None:
+def _check_scalars(loss: Loss, p: np.ndarray, y: float) -> None:
     """Numbers one by one, interpreted and compiled, are those of the arrays."""
     found = [[float(getattr(loss, method)(float(one), float(y))) for one in p] for method in METHODS]
     _check_same(loss, p, y, np.array(found), "for single numbers")
@@ -258,7 +261,7 @@ def _check_scalars(loss: Any, p: np.ndarray, y: float) -> None:
     _check_same(loss, p, y, found, "when compiled")
 
 
-def _check_same(loss: Any, p: np.ndarray, y: float, found: np.ndarray, kind: str) -> None:
+def _check_same(loss: Loss, p: np.ndarray, y: float, found: np.ndarray, kind: str) -> None:
     expected = np.array([_call(loss, method, y)(p) for method in METHODS])
     wrong = np.argwhere(~np.isclose(found, expected, rtol=1e-9, atol=1e-12))
     if wrong.size:

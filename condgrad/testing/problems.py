@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -197,6 +197,6 @@ def _close(a: float, b: float, sentence: str, slack: float = 0.0) -> None:
     _require(abs(a - b) <= slack + _SAME * (abs(a) + abs(b)), f"{sentence}: {a!r} and {b!r}.")
 
 
-def _require(condition: Any, sentence: str) -> None:
+def _require(condition: object, sentence: str) -> None:
     if not condition:
         raise AssertionError(sentence)

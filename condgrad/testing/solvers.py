@@ -18,7 +18,7 @@ EVERY_STEP = 1e-9  # epochs between two records
 ROUNDING = 1e-9
 
 
-def check_solver(solver: Any, *, max_epochs: float = 300, reduction: float = 0.2, random_state: int = 0) -> None:
+def check_solver(solver: object, *, max_epochs: float = 300, reduction: float = 0.2, random_state: int = 0) -> None:
     """Raise AssertionError, with one sentence that says why, where a solver is not what minimize relies on.
 
     On tiny problems (several losses, sets and forms of data, with and without weights and intercept; those that the
@@ -69,8 +69,8 @@ class Case(NamedTuple):
 
     X: Any
     y: np.ndarray
-    loss: Any
-    constraint: Any
+    loss: object
+    constraint: object
     sample_weight: np.ndarray | None = None
     intercept: bool = False
 
@@ -108,7 +108,9 @@ def tiny_data(seed: int, n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.nda
     return X, X @ rng.uniform(-2.0, 2.0, d) + 0.3 * rng.standard_normal(n), rng.uniform(0.5, 2.0, n)
 
 
-def check_on(solver: Any, case: Case, max_epochs: float = 300, reduction: float = 0.2, random_state: int = 0) -> None:
+def check_on(
+    solver: object, case: Case, max_epochs: float = 300, reduction: float = 0.2, random_state: int = 0
+) -> None:
     """Raise AssertionError where the solver does something wrong on one problem that it accepts."""
     about = f"{solver!r} on {case!r}"
     low, high = certified_optimum(case.problem())
@@ -134,7 +136,7 @@ def check_on(solver: Any, case: Case, max_epochs: float = 300, reduction: float 
 
 
 def check_steps(
-    solver: Any, case: Case, low: float = -np.inf, high: float = np.inf, random_state: int = 0, max_steps: int = 40
+    solver: object, case: Case, low: float = -np.inf, high: float = np.inf, random_state: int = 0, max_steps: int = 40
 ) -> Result:
     """Raise AssertionError where one of the first steps is wrong; return the run."""
     about = f"{solver!r} on {case!r}"
@@ -186,7 +188,7 @@ def certified_optimum(problem: Problem) -> tuple[float, float]:
     return result.lower_bound, result.objective
 
 
-def _runner(solver: Any, case: Case, random_state: int) -> Callable[..., Result]:
+def _runner(solver: object, case: Case, random_state: int) -> Callable[..., Result]:
     def run(**limits: Any) -> Result:
         return minimize(case.problem(), solver, tol=limits.pop("tol", 0.0), random_state=random_state, **limits)
 
@@ -228,6 +230,6 @@ def _arrays(case: Case) -> Iterator[np.ndarray]:
         yield case.sample_weight
 
 
-def _require(condition: Any, sentence: str) -> None:
+def _require(condition: object, sentence: str) -> None:
     if not condition:
         raise AssertionError(sentence)

@@ -9,6 +9,7 @@ import numpy as np
 
 from condgrad.compiled import is_compiled, kernel
 from condgrad.problems import terms as passes
+from condgrad.problems.terms import Terms
 
 _TOL = 1e-6  # of a difference quotient, relative to the size of what it is a quotient of
 _ROUNDING = 1e-9
@@ -73,12 +74,12 @@ def check_terms(
     _check_convex(terms, n, points)
 
 
-def _require(condition: Any, sentence: str) -> None:
+def _require(condition: object, sentence: str) -> None:
     if not condition:
         raise AssertionError(sentence)
 
 
-def _check_answers(terms: Any, i: int, w: np.ndarray) -> None:
+def _check_answers(terms: Terms, i: int, w: np.ndarray) -> None:
     """Answers are finite, of the right shape, and w stays as it was."""
     before = w.copy()
     answers: dict[str, Any] = {}
@@ -111,7 +112,7 @@ def _slope(function: Callable[[float], Any], h: float) -> tuple[Any, Any]:
     return (4.0 * narrow - wide) / 3.0, np.abs(narrow - wide).max()
 
 
-def _check_gradient(terms: Any, i: int, w: np.ndarray, directions: np.ndarray, radius: float) -> None:
+def _check_gradient(terms: Terms, i: int, w: np.ndarray, directions: np.ndarray, radius: float) -> None:
     for v in directions:
         found, doubt = _slope(lambda h, v=v: terms.value(i, w + h * v), 1e-4 * radius)
         told = terms.gradient(i, w) @ v
@@ -123,7 +124,7 @@ def _check_gradient(terms: Any, i: int, w: np.ndarray, directions: np.ndarray, r
         )
 
 
-def _check_hessian(terms: Any, i: int, w: np.ndarray, directions: np.ndarray, radius: float) -> None:
+def _check_hessian(terms: Terms, i: int, w: np.ndarray, directions: np.ndarray, radius: float) -> None:
     H = np.zeros((w.size, w.size))
     terms.add_hessian(i, w, 1.0, H)
     u = directions[0]
@@ -153,7 +154,7 @@ def _check_hessian(terms: Any, i: int, w: np.ndarray, directions: np.ndarray, ra
         )
 
 
-def _check_smoothness(terms: Any, i: int, points: list[np.ndarray]) -> None:
+def _check_smoothness(terms: Terms, i: int, points: list[np.ndarray]) -> None:
     L = terms.smoothness()
     for a in points:
         for b in points:
@@ -178,7 +179,7 @@ def _check_compiled(terms: Any, i: int, w: np.ndarray, v: np.ndarray) -> None:
         )
 
 
-def _check_means(terms: Any, n: int, points: list[np.ndarray]) -> None:
+def _check_means(terms: Terms, n: int, points: list[np.ndarray]) -> None:
     each = {
         "mean_value": lambda w: sum(terms.value(i, w) for i in range(n)) / n,
         "mean_gradient": lambda w: sum(terms.gradient(i, w) for i in range(n)) / n,
@@ -195,14 +196,14 @@ def _check_means(terms: Any, n: int, points: list[np.ndarray]) -> None:
             )
 
 
-def _hessian_sum(terms: Any, n: int, w: np.ndarray) -> np.ndarray:
+def _hessian_sum(terms: Terms, n: int, w: np.ndarray) -> np.ndarray:
     H = np.zeros((w.size, w.size))
     for i in range(n):
         terms.add_hessian(i, w, 1.0, H)
     return H
 
 
-def _check_convex(terms: Any, n: int, points: list[np.ndarray]) -> None:
+def _check_convex(terms: Terms, n: int, points: list[np.ndarray]) -> None:
     if not terms.is_convex:
         return
     if hasattr(terms, "hessian_product"):

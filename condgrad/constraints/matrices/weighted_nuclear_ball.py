@@ -83,7 +83,7 @@ class WeightedNuclearBall(NuclearBall):
 
     def project(self, w: np.ndarray) -> np.ndarray:
         """Raise: the nearest point has no closed form here."""
-        return ConstraintSet.project(self, w)  # type: ignore[arg-type]
+        return ConstraintSet.project(self, w)
 
 
 def _as_weights(name: str, value: ArrayLike) -> np.ndarray:
