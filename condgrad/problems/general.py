@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class GeneralProblem(BaseProblem):
     >>> cg.minimize(problem, "pairwise").w
     array([0., 1.])
     """
+
+    remedies: ClassVar = {Feature.SECOND_DERIVATIVES: "give the terms a method hessian_product(i, w, v)"}
 
     def __init__(
         self, terms: Any, constraint: Any, *, n_samples: int | None = None, n_features: int | None = None

@@ -167,10 +167,6 @@ def of_predictions(parts: Any, form: str) -> tuple[Any, Any]:
 
 def of_terms(parts: Any, form: str, renews_all: bool) -> tuple[Any, Any]:
     """Return the points of a general problem, and H, which is always stored."""
-    if not parts.problem.has_second_derivatives:
-        raise ValueError(
-            "tufw needs second derivatives: give the terms a method hessian_product(i, w, v), or use solver='fw'."
-        )
     if form == "implicit":
         raise ValueError("form='implicit' needs predictions x_i'w, which a GeneralProblem does not have; use 'stored'.")
     H = StoredCurvature(np.zeros((parts.d, parts.d)))
