@@ -19,6 +19,7 @@ from tables import EXAMPLES, targets
 import condgrad as cg
 from condgrad.constraints import ConstraintSet
 from condgrad.linalg.vectors import DenseVector
+from condgrad.problems.base import Feature
 from condgrad.testing import check_solver
 from condgrad.testing.solvers import Case, cases, certified_optimum, check_on, check_steps, tiny_data
 
@@ -61,7 +62,7 @@ def of_its_own_file(cls):
 
 LOSS_CLASSES = classes(cg.losses, of_its_own_file)
 # Those for matrices in factors have tests of their own.
-SOLVER_CLASSES = {k: cls for k, cls in cg.solvers.REGISTERED.items() if not getattr(cls, "needs_factors", False)}
+SOLVER_CLASSES = {k: cls for k, cls in cg.solvers.REGISTERED.items() if Feature.FACTORS not in cls.requires}
 
 
 def test_losses_and_solvers_have_defaults():

@@ -1,5 +1,6 @@
 """The code of the documentation runs as it stands there."""
 
+import ast
 import contextlib
 import doctest
 import importlib
@@ -138,6 +139,23 @@ def test_the_architecture_names_every_folder_from_the_ground_up():
         path = name.strip("`")
         places = (ROOT / path, ROOT / "condgrad" / path)
         assert any(place.exists() for place in places) or path == "utils.py", f"architecture.md names {path}."
+
+
+def test_the_walks_of_the_architecture_name_what_is_there():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walks = text.split("## Seven fits, from the call to the answer")[1].split("\n## ")[0]
+    lines = re.findall(r"^([a-z_/]+\.py) +((?:[A-Za-z_.]+, )*[A-Za-z_.]+)", walks, flags=re.MULTILINE)
+    assert len(lines) > 50
+    for file, names in lines:
+        tree = ast.parse((ROOT / "condgrad" / file).read_text(encoding="utf-8"))
+        known = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+        known |= {
+            f"{node.name}.{own.name}"
+            for node in tree.body if isinstance(node, ast.ClassDef)
+            for own in node.body if isinstance(own, ast.FunctionDef)
+        }  # fmt: skip
+        for name in names.split(", "):
+            assert name in known, f"docs/architecture.md names {name} in {file}, which is not there."
 
 
 def test_the_page_of_sets_names_every_set():

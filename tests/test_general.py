@@ -511,7 +511,7 @@ def test_wrong_input_gets_a_sentence():
         with pytest.raises(error, match=match):
             make()
     first_order = Wrong(finite=False)
-    with pytest.raises(ValueError, match="tufw needs second derivatives"):
+    with pytest.raises(TypeError, match="requires second derivatives"):
         cg.minimize(cg.GeneralProblem(first_order, ball, n_samples=N, n_features=D), "tufw")
 
 

@@ -249,6 +249,6 @@ def test_settings_get_a_sentence(make, sentence):
 
 def test_step_size_must_be_a_rule():
     with pytest.raises(
-        TypeError, match=r"^step_size must be a rule of condgrad.solvers.step_sizes such as OpenLoop\(\); got 0.1\.$"
+        TypeError, match=r"^step_size must be a rule of condgrad.step_sizes such as OpenLoop\(\); got 0.1\.$"
     ):
         FrankWolfe(step_size=0.1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from condgrad.compiled import is_compiled
@@ -49,6 +51,8 @@ class GeneralProblem(BaseProblem):
     >>> cg.minimize(problem, "pairwise").w
     array([0., 1.])
     """
+
+    remedies: ClassVar = {Feature.SECOND_DERIVATIVES: "give the terms a method hessian_product(i, w, v)"}
 
     def __init__(
         self, terms: object, constraint: object, *, n_samples: int | None = None, n_features: int | None = None

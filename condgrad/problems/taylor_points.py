@@ -203,10 +203,6 @@ def of_predictions(parts: Parts, form: str) -> Expansions:
 
 def of_terms(parts: Parts, form: str, renews_all: bool) -> Expansions:
     """Return the points of a general problem, and H, which is always stored."""
-    if not parts.problem.has_second_derivatives:
-        raise ValueError(
-            "tufw needs second derivatives: give the terms a method hessian_product(i, w, v), or use solver='fw'."
-        )
     if form == "implicit":
         raise ValueError("form='implicit' needs predictions x_i'w, which a GeneralProblem does not have; use 'stored'.")
     H = StoredCurvature(np.zeros((parts.d, parts.d)))

@@ -72,7 +72,7 @@ def _choose_general(problem: BaseProblem) -> tuple[Solver, str]:
     """
     down = solvers.FrankWolfe(Backtracking())
     if not problem.is_convex:
-        return down, "F is not known to be convex, and backtracking goes down at every step"
+        return down, "is_convex is not said, and backtracking goes down at every step"
     if Feature.SAMPLES not in problem.offers and problem.constraint.is_polytope:
         return solvers.BlendedPairwise(Backtracking()), "full passes alone, over a polytope"
     if not {Feature.SAMPLES, Feature.SECOND_DERIVATIVES} <= problem.offers:

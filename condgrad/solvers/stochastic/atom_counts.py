@@ -120,7 +120,7 @@ def resolve(sample_size: object, n_atoms: int, n_active: int = 0) -> int:
     """Return the sample size for a number of atoms, a share of them in (0, 1), or a rule of this module."""
     if hasattr(sample_size, "size") and callable(sample_size.size):
         return int(sample_size.size(n_atoms, n_active))
-    what = "a whole number of at least 1, a share in (0, 1) or a rule of condgrad.solvers.stochastic.atom_counts"
+    what = "a whole number of at least 1, a share in (0, 1) or a rule of condgrad.sample_sizes"
     number = as_number(sample_size, "sample_size", low=math.nextafter(0.0, 1.0), what=what)
     if number < 1.0:
         return max(1, math.ceil(number * n_atoms - 1e-9))

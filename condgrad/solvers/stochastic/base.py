@@ -54,7 +54,7 @@ class StepSolver:
         """Raise where a parameter is wrong."""
         check_method(self.sampling)
         if "step_size" in self._fields and not isinstance(self.step_size, EstimateRule):
-            raise TypeError(f"step_size must be a rule of condgrad.solvers.step_sizes; got {self.step_size!r}.")
+            raise TypeError(f"step_size must be a rule of condgrad.step_sizes; got {self.step_size!r}.")
 
     def first_batch_size(self, n: int) -> int:
         """Return the batch size for n samples; 0 leaves it to the paper's schedule."""

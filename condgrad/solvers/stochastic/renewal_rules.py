@@ -145,9 +145,7 @@ class Cyclic(RandomBatch):
 def check_rule(rule: object) -> None:
     """Raise unless ``rule`` can serve as one."""
     if isinstance(rule, type) or not (hasattr(rule, "sizes") and hasattr(rule, "sampling")):
-        raise TypeError(
-            f"rule must be a rule of condgrad.solvers.stochastic.renewal_rules such as DBD(); got {rule!r}."
-        )
+        raise TypeError(f"rule must be a rule of condgrad.rules such as DBD(); got {rule!r}.")
 
 
 def _checked(n_steps: int | None, owner: str) -> int | None:

@@ -86,7 +86,7 @@ class TUFW(NamedTuple):
         if self.form not in _FORMS:
             raise ValueError(f"form must be one of {', '.join(_FORMS)}; got {self.form!r}.")
         if not isinstance(self.step_size, EstimateRule):
-            raise TypeError(f"step_size must be a rule of condgrad.solvers.step_sizes; got {self.step_size!r}.")
+            raise TypeError(f"step_size must be a rule of condgrad.step_sizes; got {self.step_size!r}.")
 
     def first_batch_size(self, n):
         """Return 0: the rule decides."""
