@@ -33,7 +33,15 @@ TESTS = [
     )),
     "condgrad",  # the numbers that docstrings print
 ]  # fmt: skip
-_OLDEST = ("numpy==1.26.4", "scipy==1.12.0", "numba==0.61.2", "scikit-learn==1.6.1", "polars<1.30", "pytest<9")
+_OLDEST = (
+    "numpy==1.26.4",
+    "scipy==1.12.0",
+    "numba==0.61.2",
+    "scikit-learn==1.6.1",
+    "pandas<3",
+    "polars<1.30",
+    "pytest<9",
+)
 _NEWEST = ("numpy", "scipy", "numba", "scikit-learn", "pytest")
 _AVX512 = "+avx512f,+avx512cd,+avx512bw,+avx512dq,+avx512vl,+avx2,+fma,-prefer-256-bit"
 _VECTORS_OF_NUMPY = """

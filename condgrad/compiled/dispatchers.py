@@ -96,6 +96,9 @@ def inner(function: Callable[..., object], **options: object) -> Any:
     return njit(pipeline_class=_InnerCompiler, **options, **WITHOUT_WRAPPERS, **OPTIONS)(function)
 
 
+_POINTER = "ptr" if llvm.llvm_version_info >= (16,) else "i8*"  # LLVM 15 still wants to know what is pointed at
+
+
 class _InnerCompiler(Compiler):
     def define_pipelines(self) -> list[Any]:
         pipelines = super().define_pipelines()
@@ -141,7 +144,7 @@ def _finish(library: Any) -> None:
     library._verify_declare_only_symbols()
     codegen = library._codegen
     names = [variable.name for variable in library._final_module.global_variables]
-    environments = [f'@"{name}" = common global ptr null' for name in names if name.startswith("_ZN08NumbaEnv")]
+    environments = [f'@"{name}" = common global {_POINTER} null' for name in names if name.startswith("_ZN08NumbaEnv")]
     module = str(codegen._create_empty_module(library.name))
     codegen._add_module(llvm.parse_assembly("\n".join([module, *environments])))
     codegen._engine.finalize_object()
