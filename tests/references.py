@@ -5,9 +5,10 @@ Nothing in this file calls condgrad: formulas are written out, vertices are list
 
 import itertools
 import math
+import warnings
 
 import numpy as np
-from scipy import optimize, special
+from scipy import linalg, optimize, special
 
 
 def softplus(p):
@@ -123,7 +124,9 @@ class Reference:
     def is_feasible(self, w, tol=1e-9):
         """Tell whether w is a convex combination of the vertices, by least squares with weights >= 0."""
         A = np.vstack([self.vertices.T, np.ones(len(self.vertices))])
-        return optimize.nnls(A, np.append(w, 1.0))[1] <= tol * max(1.0, abs(w).sum())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", linalg.LinAlgWarning)  # vertices that depend on each other
+            return optimize.nnls(A, np.append(w, 1.0))[1] <= tol * max(1.0, abs(w).sum())
 
 
 def l1_vertices(d, radius):

@@ -90,7 +90,7 @@ class Slow:
     """A solver whose steps take 10 seconds, and its evaluations 1000."""
 
     def __init__(self, clock, inner):
-        self.clock, self.inner = clock, inner
+        self.clock, self.inner, self.requires = clock, inner, inner.requires
 
     def __getattr__(self, name):
         return getattr(self.inner, name)

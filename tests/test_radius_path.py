@@ -6,12 +6,17 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse
+import sklearn
 from covering import every_choice
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.fixes import parse_version
 
 import condgrad as cg
 from condgrad import constraints, losses
+
+# Older versions of scikit-learn name the penalty, newer ones the share of its l1 part.
+L1 = {"l1_ratio": 1.0} if parse_version(sklearn.__version__) >= parse_version("1.8") else {"penalty": "l1"}
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +37,8 @@ def test_logistic_points_are_those_of_scikit_learn(tumours, kind, fit_intercept)
     for k, alpha in enumerate(info.alpha):
         model = LogisticRegression(
             C=1.0 / (alpha * y.size),
-            l1_ratio=1.0,
             solver="saga",
+            **L1,
             tol=1e-9,
             max_iter=100_000,
             fit_intercept=fit_intercept,

@@ -1029,7 +1029,7 @@ def test_limits(by_hand, name):
         ({"batch_size": math.nan}, ValueError, "got nan"),
         ({"sampling": "random"}, ValueError, "sampling must be one of replacement, batch, epoch, blocks, cyclic"),
         ({"sampling": 3}, ValueError, "sampling must be one of .*; got 3"),
-        ({"step_size": 0.1}, TypeError, "step_size must be a rule of condgrad.solvers.step_sizes; got 0.1"),
+        ({"step_size": 0.1}, TypeError, "step_size must be a rule of condgrad.step_sizes; got 0.1"),
         ({"step_size": step_sizes.ExactLineSearch()}, TypeError, "stochastic solvers cannot use it"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -17,6 +18,7 @@ def nearest_weights(atoms: np.ndarray, w: np.ndarray) -> np.ndarray:
     With P = atoms - w, the non-negative least-squares problem min ||P'x||^2 + (sum x - 1)^2 is solved by a multiple
     of the wanted weights: over x = t lambda the best t gives D / (1 + D) with D = ||P'lambda||^2, increasing in D.
     """
+    from scipy.linalg import LinAlgWarning
     from scipy.optimize import nnls
 
     P = atoms - w
@@ -26,7 +28,9 @@ def nearest_weights(atoms: np.ndarray, w: np.ndarray) -> np.ndarray:
     system = np.vstack([P.T / size, np.ones(len(atoms))])
     target = np.zeros(len(system))
     target[-1] = 1.0
-    x = nnls(system, target)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)  # atoms that depend on each other, which some versions tell
+        x = nnls(system, target)[0]
     return x / x.sum()
 
 

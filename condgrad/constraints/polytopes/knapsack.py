@@ -94,12 +94,14 @@ class Knapsack(NamedTuple):
         """
 
         def top(x):
-            upper = np.minimum(self.upper, self.budget / np.asarray(self.prices, dtype=np.longdouble))
-            gains = np.maximum(-x / self.prices, 0.0)
+            # Wide arrays throughout: NumPy 1 rounds the product of a wide number and a plain array to plain floats.
+            prices = np.asarray(self.prices, dtype=np.longdouble)
+            upper = np.minimum(self.upper, self.budget / prices)
+            gains = np.maximum(-x / prices, 0.0)
             order = np.argsort(-gains)
-            is_spent = np.cumsum((upper * self.prices)[order]) >= self.budget
+            is_spent = np.cumsum((upper * prices)[order]) >= self.budget
             price = gains[order[is_spent.argmax()]] if is_spent.any() else 0.0
-            profits = np.maximum(-x - price * self.prices, 0.0)
+            profits = np.maximum(-x - price * prices, 0.0)
             rounding = (4 * x.size + 64) * WIDE_EPS * (upper * np.abs(x))[profits > 0.0].sum()
             return price * self.budget + (upper * profits).sum() + rounding
 
