@@ -10,7 +10,6 @@ import pickle
 import numba
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse
 import sklearn
@@ -247,7 +246,7 @@ def test_a_pickle_does_not_hold_the_data():
 
 def test_names_of_features():
     names = [f"x{k}" for k in range(12)]
-    for frame in (pd.DataFrame(R.X, columns=names), pl.DataFrame(R.X, schema=names)):
+    for frame in (pd.DataFrame(R.X, columns=names), pytest.importorskip("polars").DataFrame(R.X, schema=names)):
         model = cg.ConstrainedLasso(radius=2.0).fit(frame, R.y)
         assert list(model.feature_names_in_) == names
         np.testing.assert_allclose(model.predict(frame), R.X @ model.coef_ + model.intercept_)

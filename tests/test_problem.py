@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import references
 import scipy.sparse
@@ -192,7 +191,7 @@ OTHERS = {
     "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
     "reversed": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
     "pandas": pd.DataFrame,
-    "polars": pl.DataFrame,
+    "polars": lambda X: pytest.importorskip("polars").DataFrame(X),
     "pandas-sparse": lambda X: pd.DataFrame.sparse.from_spmatrix(scipy.sparse.csr_matrix(X)),
     **{name: getattr(scipy.sparse, name) for name in (
         "coo_matrix", "lil_matrix", "dok_matrix", "dia_matrix", "bsr_matrix",
@@ -223,7 +222,16 @@ def test_integers(dtype):
         assert problem.objective(w) == plain.objective(w)
 
 
-@pytest.mark.parametrize("make", [pd.Series, pl.Series, list, lambda y: y.reshape(-1, 1), lambda y: y.astype(">f4")])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pd.Series,
+        lambda y: pytest.importorskip("polars").Series(y),
+        list,
+        lambda y: y.reshape(-1, 1),
+        lambda y: y.astype(">f4"),
+    ],
+)
 def test_targets_and_weights_in_other_forms(make):
     X, y, weight, w = data()
     y, weight = y.astype(np.float32).astype(float), weight.astype(np.float32).astype(float)

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -20,7 +19,10 @@ from condgrad import datasets
 C = datasets.simulate_classification(90, 6, n_informative=3, random_state=0)
 R = datasets.simulate_regression(90, 6, n_informative=3, noise=0.3, random_state=0)
 NAMES = [f"x{k}" for k in range(6)]
-FRAMES = {"pandas": lambda X: pd.DataFrame(X, columns=NAMES), "polars": lambda X: pl.DataFrame(X, schema=NAMES)}
+FRAMES = {
+    "pandas": lambda X: pd.DataFrame(X, columns=NAMES),
+    "polars": lambda X: pytest.importorskip("polars").DataFrame(X, schema=NAMES),
+}
 WEIGHT = np.random.default_rng(0).uniform(0.2, 3.0, 90)
 MODELS = [
     cg.ConstrainedClassifier("squared-hinge", radius=1.0),
