@@ -243,7 +243,7 @@ KINDS = {
     "words": lambda k: f"id {k}",
     "digits": lambda k: str(2 * k + 7),
     "tuples": lambda k: ("a", k),
-    "dates": lambda k: np.datetime64("2020-01-01") + k,
+    "dates": lambda k: np.datetime64("2020-01-01") + np.timedelta64(k, "D"),
     "several kinds": lambda k: k if k % 2 else str(k),
     "floats": lambda k: k + 0.5,
 }

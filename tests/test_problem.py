@@ -192,7 +192,7 @@ OTHERS = {
     "reversed": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
     "pandas": pd.DataFrame,
     "polars": lambda X: pytest.importorskip("polars").DataFrame(X),
-    "pandas-sparse": lambda X: pd.DataFrame.sparse.from_spmatrix(scipy.sparse.csr_matrix(X)),
+    "pandas-sparse": lambda X: pd.DataFrame(X).astype(pd.SparseDtype(np.float64, 0.0)),
     **{name: getattr(scipy.sparse, name) for name in (
         "coo_matrix", "lil_matrix", "dok_matrix", "dia_matrix", "bsr_matrix",
         "coo_array", "lil_array", "dok_array", "dia_array", "bsr_array", "csr_array", "csc_array",

@@ -80,7 +80,8 @@ class Fit(NamedTuple):
     def falls_short(self) -> bool:
         """Whether the tolerance is missed; a loss of nothing is the best there is, and rounding need not prove it."""
         result, tol = self.result, self.tol
-        is_perfect = result.gap <= tol and 0.0 <= result.objective <= tol
+        is_close = result.gap <= tol or result.status is Status.ROUNDING
+        is_perfect = is_close and 0.0 <= result.objective <= tol
         return not (result.gap + result.rounding <= tol or is_perfect)
 
     def complaint(self) -> str:
