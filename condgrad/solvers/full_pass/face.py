@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from condgrad.compiled import kernel
-from condgrad.linalg.vectors import product
 
 _NO_WEIGHT = 1e-15  # of the origin, which takes what the atoms leave of one: their sum is known no better
 _FLAT = 1e-10  # of the curvature of an atom: what the others leave of it is rounding, and it depends on them
@@ -21,37 +20,68 @@ def minimise_on_face(g: np.ndarray, H: np.ndarray, x: np.ndarray, has_origin: bo
     sign leaves, as in Wolfe's algorithm for the nearest point, and the rest is solved again. ``g`` is that of x, and
     stays so; x is overwritten. Returns the multiplications that were made, not many more than ``max_work``.
     """
-    start, work = x.copy(), 0
+    active = np.flatnonzero(x)
+    sign, weight = np.sign(x[active]), np.abs(x[active])
+    H = (sign[:, None] * sign) * H[active[:, None], active]
+    room = np.empty_like(H), np.empty_like(weight)
+    work = _descend(sign * g[active], H, weight, has_origin, max_work, *room)
+    x[active] = sign * weight
+    return int(work)
+
+
+@kernel
+def _descend(s, H, weight, has_origin, max_work, M, b):
+    """Do so for the atoms with weight alone, all signs positive, with their slopes ``s``.
+
+    ``M`` and ``b`` are room to work in. The origin, or else the heaviest atom o, takes what the others give.
+    """
+    n, work = weight.shape[0], 0
     while work < max_work:
-        active = np.flatnonzero(x)
-        sign, weight = np.sign(x[active]), np.abs(x[active])
-        slack = 1.0 - weight.sum()
-        is_inside = has_origin and slack > _NO_WEIGHT
-        # The slopes of the atoms with their signs, and the curvature, of moves from the origin to them ...
-        b = -sign * (g + product(H, x - start))[active]
-        M = (sign[:, None] * sign) * H[active[:, None], active]
-        if not is_inside and active.size > 0:  # ... or from the heaviest atom, which takes what the others give
-            o = int(weight.argmax())
-            b, M = b - b[o], M - M[o] - M[o][:, None] + M[o, o]
-        largest = M.diagonal().max(initial=0.0)
+        o, slack = -1, 1.0  # the weight of the origin
+        for p in range(n):
+            slack -= weight[p]
+        if not (has_origin and slack > _NO_WEIGHT):
+            for p in range(n):
+                if o < 0 or weight[p] > weight[o]:
+                    o = p
+        # The slopes and the curvature of moves from the origin, or from o, to the others. Rows of zeros, of atoms that
+        # have left and of o, get no share in the solution.
+        largest = 0.0
+        for p in range(n):
+            is_in = p != o and weight[p] > 0.0
+            b[p] = 0.0
+            if is_in:
+                b[p] = s[o] - s[p] if o >= 0 else -s[p]
+            for q in range(p + 1):
+                M[p, q] = 0.0
+                if is_in and q != o and weight[q] > 0.0:
+                    M[p, q] = H[p, q] - H[o, p] - H[o, q] + H[o, o] if o >= 0 else H[p, q]
+            if M[p, p] > largest:
+                largest = M[p, p]
         if not largest > 0.0:
             return work
-        _solve(M, b, _NOISE * largest)  # what has no curvature, as the heaviest atom here, gets no share
-        if not is_inside:
-            b[o] = -b.sum()
-        work += active.size**3 // 6 + x.size**2
+        _solve(M, b, _NOISE * largest)
+        work += n * n * n // 6 + n * n
         # As far as the weights allow; the one that ends first leaves.
-        left, rates = (np.append(weight, slack), np.append(b, -b.sum())) if is_inside else (weight, b)
-        ends = np.flatnonzero(left + rates < 0.0)
-        if ends.size == 0:
-            x[active] += sign * b
+        gamma, leaves, total = 1.0, -1, 0.0
+        for p in range(n):
+            total += b[p]
+        if o >= 0:
+            b[o] = -total
+        for p in range(n):
+            if weight[p] + gamma * b[p] < 0.0:
+                gamma, leaves = -weight[p] / b[p], p
+        if o < 0 and slack - gamma * total < 0.0:
+            gamma, leaves = slack / total, n
+        for p in range(n):
+            weight[p] = 0.0 if p == leaves else weight[p] + gamma * b[p]
+            change = 0.0
+            for q in range(n):
+                change += H[p, q] * b[q]
+            s[p] += gamma * change
+        if leaves < 0:
             return work
-        steps = -left[ends] / rates[ends]
-        leaves = ends[steps.argmin()]
-        x[active] += steps.min() * sign * b
-        if leaves < active.size:
-            x[active[leaves]] = 0.0
-        else:
+        if leaves == n:
             has_origin = False  # the weights sum to one now, and rounding must not bring it back
     return work
 
