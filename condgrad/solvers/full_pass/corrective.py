@@ -35,6 +35,7 @@ class CorrectiveState(State):
         self.lmo_calls = 0
         self.is_still = False
         self.rows_per_atom = _FEW_ROWS
+        self._seconds_per_product = 0.0  # of the last curvature: not known yet
         self.see(_SMALL if w0 is None else problem.n_samples)
         atoms, x = self.model.start(w0)
         self.arrive(atoms, x, self.look_at(atoms, x))
@@ -80,8 +81,18 @@ class CorrectiveState(State):
     def curvature(self) -> np.ndarray:
         """Return the curvature of F at w on the atoms."""
         if self.known is None or self.known.shape[0] < len(self.atoms):
-            self.known = self.look.curvature(self.atoms, self.known, self.rows_needed)
+            began, n_rows = time.perf_counter(), min(self.rows_needed, self._rows_in_time())
+            self.known = self.look.curvature(self.atoms, self.known, n_rows)
+            seen = min(n_rows, self.part.n_samples)
+            self._seconds_per_product = (time.perf_counter() - began) / (seen * max(1, len(self.atoms)) ** 2)
         return self.known
+
+    def _rows_in_time(self) -> float:
+        """Return from how many samples the curvature can be estimated before the deadline, going by the last one."""
+        if self.problem.is_quadratic or self.deadline == np.inf or self._seconds_per_product == 0.0:
+            return np.inf
+        left = max(0.0, self.deadline - time.perf_counter())
+        return max(_FEW_ROWS, left / (self._seconds_per_product * max(1, len(self.atoms)) ** 2))
 
     @property
     def rows_needed(self) -> float:
