@@ -1,5 +1,7 @@
 """TUFW's estimate is the Taylor expansion it claims to be, its bounds hold, and corrective reaches tight gaps."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -492,6 +494,51 @@ def test_what_few_samples_tell_is_not_taken_for_all():
     assert state.known_gap == problem.gap(state.w)
     vertices = [state.atoms.vertex(k) for k in range(len(state.atoms))]
     np.testing.assert_allclose(state.curvature(), problem.look(state.w).curvature(vertices), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_steps", [0, 1, 3, 12])
+def test_a_run_saved_by_an_older_version_goes_on(n_steps):
+    """Files told one in how many samples was seen, where they tell how many now."""
+    problem, solver = make_large_problem(), cg.solvers.Corrective()
+    state, other = solver.init(problem, None), solver.init(problem, None)
+    for t in range(n_steps):
+        solver.step(problem, state, t)
+    numbers, arrays = state.snapshot()
+    older = {name: value for name, value in numbers.items() if name != "n_rows"}
+    older["thinning"] = max(1, problem.n_samples // numbers["n_rows"])
+    other.restore(older, arrays)
+    assert other.part.n_samples == state.part.n_samples
+    for t in range(n_steps, n_steps + 3):
+        solver.step(problem, state, t)
+        solver.step(problem, other, t)
+    np.testing.assert_array_equal(other.w, state.w)
+
+
+class Asked:
+    """A look that notes from how many samples its curvature was wanted."""
+
+    def __init__(self, look, asked):
+        self.look, self.asked = look, asked
+
+    def curvature(self, atoms, known, n_rows):
+        self.asked.append(n_rows)
+        return self.look.curvature(atoms, known, n_rows)
+
+
+def test_the_curvature_is_estimated_in_the_time_that_is_left():
+    problem, solver = make_large_problem(), cg.solvers.Corrective()
+    asked = []
+    for seconds in (np.inf, 1e9, 1e-9):
+        state = solver.init(problem, np.zeros(problem.n_features))
+        state.deadline = time.perf_counter() + seconds
+        state._seconds_per_product = 1e-6
+        curvature = state.look.curvature
+        state.look.curvature = lambda atoms, known, n_rows, ask=curvature: (
+            asked.append(n_rows) or ask(atoms, known, n_rows)
+        )
+        state.curvature()
+    assert asked[0] == asked[1] == state.rows_needed  # there is time enough
+    assert asked[2] < asked[0]
 
 
 def test_the_model_suits_the_set():

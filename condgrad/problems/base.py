@@ -21,7 +21,6 @@ from condgrad.linalg.vectors import Vector
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
 from condgrad.problems.look import Look
 from condgrad.problems.look_point import LookPoint
-from condgrad.problems.point import Point
 from condgrad.problems.segment import PointLike
 
 FORMULA = 100  # units of rounding that formulas which are not ours may be wrong by
@@ -189,6 +188,3 @@ class BaseProblem(abc.ABC):
     def iterate_of(self, vector: Any) -> Any:
         """Return the iterate that a vector of the steps stands for."""
         return vector.to_array()
-
-
-__all__ = ["BaseProblem", "Evaluation", "Feature", "Look", "Point"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.compiled import Stopwatch
 from condgrad.linalg.settings import RandomState
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
@@ -16,7 +17,7 @@ from condgrad.solvers.base import State
 from condgrad.solvers.full_pass.base import FullPassSolver
 from condgrad.solvers.full_pass.taylor_model import model_for
 
-_SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "n_rows", "first_objective", "rows_per_atom", "last_gap")
+_SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "first_objective", "rows_per_atom")  # beside n_rows
 _SUFFICIENT = 1e-4  # of the decrease that the slope promises: Armijo's rule
 _SMALL = 4000  # samples that a first rough answer is sought for
 _WIDENING = 8  # how many times more samples a rough answer is refined on
@@ -73,18 +74,19 @@ class CorrectiveState(State):
         # A quadratic F has one Hessian, found a few columns at a time. Other curvatures serve on as long as they lead
         # on fast, and no atom is new.
         serves_on = len(self.atoms) == n_kept and look.gap <= _FAST * self.last_gap
-        is_known = self.known is not None and (self.problem.is_quadratic or serves_on)
-        self.known = self.known[np.ix_(kept, kept)] if is_known and self.known is not None else None
+        if self.known is not None:
+            self.known = self.known[np.ix_(kept, kept)] if self.problem.is_quadratic or serves_on else None
         self._w, self.look, self.last_gap = atoms.combination(x, self.problem.n_features), look, look.gap
         self.x = np.append(x[kept], np.zeros(len(self.atoms) - n_kept))
 
     def curvature(self) -> np.ndarray:
         """Return the curvature of F at w on the atoms."""
         if self.known is None or self.known.shape[0] < len(self.atoms):
-            began, n_rows = time.perf_counter(), min(self.rows_needed, self._rows_in_time())
-            self.known = self.look.curvature(self.atoms, self.known, n_rows)
+            n_rows = min(self.rows_needed, self._rows_in_time())
+            with Stopwatch() as watch:  # without what is compiled
+                self.known = self.look.curvature(self.atoms, self.known, n_rows)
             seen = min(n_rows, self.part.n_samples)
-            self._seconds_per_product = (time.perf_counter() - began) / (seen * max(1, len(self.atoms)) ** 2)
+            self._seconds_per_product = watch.seconds / (seen * max(1, len(self.atoms)) ** 2)
         return self.known
 
     def _rows_in_time(self) -> float:
@@ -117,17 +119,18 @@ class CorrectiveState(State):
         """Return all that decides the rest of the run, as numbers and as arrays."""
         arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
         known = {} if self.known is None else {"curvature": self.known}
-        return {name: getattr(self, name) for name in _SAVED}, arrays | known
+        return {name: getattr(self, name) for name in _SAVED} | {"n_rows": self.n_rows}, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Go back to a snapshot; a pass tells again what is not in it."""
-        self.see(numbers["n_rows"])
+        self.see(_rows_seen(numbers, self.problem.n_samples))
         for name in _SAVED:
             setattr(self, name, numbers[name])
         self.atoms, self.x = type(self.atoms).from_arrays(arrays), arrays["x"]
         self.known = arrays.get("curvature")
         self._w = self.atoms.combination(self.x, self.problem.n_features)
         self.look = self.part.look(self._w)
+        self.last_gap = self.look.gap
 
     @property
     def known_gap(self) -> float:
@@ -199,6 +202,16 @@ class Corrective(FullPassSolver):
     def evaluate(self, problem: BaseProblem, state: CorrectiveState) -> Evaluation | None:
         """Return what the last pass told; None while passes go over some of the samples."""
         return state.look.evaluation if state.sees_all else None
+
+
+def _rows_seen(numbers: dict[str, Any], n_samples: int) -> int:
+    """Return how many samples a saved run made its passes over."""
+    if "n_rows" in numbers:
+        return int(numbers["n_rows"])
+    n_rows = _SMALL  # older files tell one in how many samples was seen
+    while n_samples // n_rows > numbers["thinning"]:
+        n_rows *= _WIDENING
+    return n_rows
 
 
 def _cut(slope: float, slope_beyond: float) -> float:
