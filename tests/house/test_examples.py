@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-FOLDER = Path(__file__).parents[1] / "examples"
+FOLDER = Path(__file__).parents[2] / "examples"
 GALLERY = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "demo")
 SAYS = {  # what a script must have found
     "cross_validated_radius": "test accuracy 0.9",

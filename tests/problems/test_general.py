@@ -20,7 +20,7 @@ from condgrad.solvers import TUFW
 from condgrad.testing import check_terms
 
 N, D = 30, 5
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RULES = [
     rules.SBD(),
     rules.DBD(),

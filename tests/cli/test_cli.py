@@ -22,7 +22,7 @@ from condgrad.cli import main
 from condgrad.cli.program import make_parser
 from condgrad.run.sealed_file import pack, unpack
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 N, D = 60, 8
 
 

@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the demonstration takes minutes when interpreted"),
 ]
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

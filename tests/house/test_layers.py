@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "condgrad"
+PACKAGE = Path(__file__).parents[2] / "condgrad"
 
 # From the ground up. A folder may import what stands before it; those on one line know nothing of each other.
 FLOORS = [

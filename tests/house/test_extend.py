@@ -18,7 +18,7 @@ from condgrad import constraints
 
 compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the examples take minutes when interpreted")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [f"docs/extend/{name}.md" for name in ("loss", "constraint_set", "problem", "solver", "terms")]
 PAGES += [f"docs/{name}.md" for name in ("quickstart", "sets", "estimators", "paths", "completion", "cli")]
 

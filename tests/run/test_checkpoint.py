@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -98,8 +99,8 @@ def test_a_killed_process_goes_on_bit_for_bit(tmp_path):
         """
     )
     path = tmp_path / "run.npz"
-    here = os.path.dirname(__file__)
-    child = subprocess.Popen([sys.executable, "-c", script, str(path), here, os.path.dirname(here)])
+    here = pathlib.Path(__file__).parent
+    child = subprocess.Popen([sys.executable, "-c", script, path, here, here.parent, here.parents[1]])
     deadline = time.monotonic() + 120
     while not path.exists() and time.monotonic() < deadline and child.poll() is None:
         time.sleep(0.01)
