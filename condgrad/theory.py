@@ -26,7 +26,6 @@ from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.matrix import Matrix
-from condgrad.problems import samples as outer
 from condgrad.problems.linear import Problem
 from condgrad.solvers.stochastic.atom_counts import relevant_sample_size, top_sample_size
 
@@ -600,4 +599,4 @@ def _start(problem: Problem, w0: ArrayLike | None) -> np.ndarray:
 def _first_error(problem: Problem, w0: ArrayLike | None) -> float:
     """Return H_0 = ||grad f(X w_0)||_1, the error of alpha_0 = 0."""
     p = problem.matrix.dot(_start(problem, w0))
-    return float(np.abs(outer.derivatives(problem.samples, p, 0.0)).sum())
+    return float(np.abs(problem.samples.derivatives(p, 0.0)).sum())

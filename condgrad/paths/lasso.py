@@ -25,7 +25,7 @@ from condgrad.paths.leaps import Leaps
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import PathInfo, Solved, collect, follow
 from condgrad.problems.linear import Problem, as_loss
-from condgrad.problems.samples import Samples, mean_size
+from condgrad.problems.samples import Samples
 from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
@@ -174,7 +174,7 @@ class _Data:
         self.has_intercept, self.l2 = settings.fit_intercept, settings.l2
         self.y_mean = float(self.weight @ self.y) if settings.fit_intercept else 0.0
         self.target = self.y - self.y_mean
-        self.scale = mean_size(Samples(as_loss(Squared()), self.y, self.weight), self.y_mean)  # type: ignore[call-arg]
+        self.scale = Samples(as_loss(Squared()), self.y, self.weight).mean_size(self.y_mean)  # type: ignore[call-arg]
         self.columns: Columns = make_columns(self.matrix, self.weight, settings.fit_intercept, settings.standardize)
 
     def intercept(self, features: np.ndarray, w: np.ndarray) -> float:

@@ -19,9 +19,8 @@ from condgrad.constraints._protocol import ConstraintSet
 from condgrad.linalg.index_set import IndexSet, Touched, index_set, touched
 from condgrad.linalg.slices import Slices
 from condgrad.linalg.vectors import DenseVector, Vector
-from condgrad.problems import samples as outer
 from condgrad.problems.linear import Problem
-from condgrad.problems.samples import Samples, best_intercept, line_curvature, minimise_on_line
+from condgrad.problems.samples import Samples
 
 _CACHED = 2**24  # numbers that the cached products with active columns may take: 128 MiB
 
@@ -378,13 +377,13 @@ class PredictionLine(NamedTuple):
         if self.scalars[1] >= 0.0:
             return 0.0
         b = self.scalars[2]
-        return minimise_on_line(self.samples, self.rows, self.p, self.q, b, self.has_intercept, 1.0, False)
+        return self.samples.minimise_on_line(self.rows, self.p, self.q, b, self.has_intercept, 1.0, False)
 
     def short_step(self):
         """Return -slope / (L sum_i weight_i q_i^2), in [0, 1]."""
         if self.scalars[1] >= 0.0:
             return 0.0
-        curvature = self.L * line_curvature(self.samples, self.rows, self.q)
+        curvature = self.L * self.samples.line_curvature(self.rows, self.q)
         return -self.scalars[1] / curvature if -self.scalars[1] < curvature else 1.0
 
 
@@ -422,7 +421,7 @@ class SmoothCoordinates(NamedTuple):
         for k in range(line.rows.size()):
             line.p[line.rows.row(k)] += gamma * line.q[k]
         if line.has_intercept:
-            line.scalars[2] = best_intercept(line.samples, line.p, line.scalars[2])
+            line.scalars[2] = line.samples.best_intercept(line.p, line.scalars[2])
         along, b = 0.0, line.scalars[2]
         for k in range(line.rows.size()):
             i = line.rows.row(k)
@@ -440,8 +439,8 @@ class SmoothCoordinates(NamedTuple):
         line = self.line
         line.p[:] = problem.matrix.dot(w)
         if line.has_intercept:
-            line.scalars[2] = best_intercept(line.samples, line.p, line.scalars[2])
-        self.alpha.values[:] = outer.derivatives(line.samples, line.p, line.scalars[2])
+            line.scalars[2] = line.samples.best_intercept(line.p, line.scalars[2])
+        self.alpha.values[:] = line.samples.derivatives(line.p, line.scalars[2])
         line.scalars[0] = self.alpha.values @ line.p
 
 
@@ -462,7 +461,7 @@ def _quadratic(
 ) -> QuadraticCoordinates:
     n, d = problem.n_samples, problem.n_features
     zeros = np.zeros(n)
-    h, g = outer.curvatures(problem.samples, zeros, 0.0), outer.derivatives(problem.samples, zeros, 0.0)
+    h, g = problem.samples.curvatures(zeros, 0.0), problem.samples.derivatives(zeros, 0.0)
     capacity = min(d, max(1, _CACHED // d)) if caches else 0
     length = d if caches else 0
     covariates = Covariates(
@@ -471,7 +470,7 @@ def _quadratic(
         np.full(length, -1, dtype=np.int64),
         np.zeros(2, dtype=np.int64),
     )
-    constant = outer.value(problem.samples, zeros, 0.0)
+    constant = problem.samples.value(zeros, 0.0)
     f = QuadraticCoordinates(
         line=Recurrences(np.zeros(9), constant, float(g.sum()), float(h.sum()), problem.has_intercept),
         u=vector(np.zeros(n)),

@@ -25,7 +25,6 @@ from condgrad.linalg.slices import Slices
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import inner
 from condgrad.losses import Loss
-from condgrad.problems import samples as outer
 from condgrad.problems import taylor_points
 from condgrad.problems.active_set import AtomStack, Stack, as_stack
 from condgrad.problems.base import BaseProblem, Feature
@@ -33,6 +32,7 @@ from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rou
 from condgrad.problems.finite_sum import FiniteSum
 from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.look import Look
+from condgrad.problems.samples import Expansion, Samples, sample_by_curvature
 from condgrad.problems.taylor_points import Expansions, Parts
 
 Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # those of some rows (None: all), and their values
@@ -106,7 +106,7 @@ class Problem(BaseProblem):
             self.offers = BaseProblem.offers | {Feature.CURVATURE}
         self.constraint = as_set_for(constraint, self.n_features)
         self.has_intercept = bool(intercept)
-        self.samples = outer.Samples(self.loss, y, weight)
+        self.samples = Samples(self.loss, y, weight)
         self._intercept_bounds: tuple[float, float] | None = None  # of the best ones, once they are known
         self._predictions: dict[Hashable, np.ndarray] = {}  # of the vertices that were asked for last, by their keys
         if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
@@ -131,13 +131,13 @@ class Problem(BaseProblem):
         """Return F(w)."""
         w = convert.as_point(w, self.n_features, "w")
         p, b = self._predict(w)
-        return outer.value(self.samples, p, b) + self.penalty(w)
+        return self.samples.value(p, b) + self.penalty(w)
 
     def gradient(self, w: IterateLike) -> np.ndarray:
         """Return the gradient of F at w."""
         w = convert.as_point(w, self.n_features, "w")
         p, b = self._predict(w)
-        return self.with_penalty(self.matrix.transpose_dot(outer.derivatives(self.samples, p, b)), w)
+        return self.with_penalty(self.matrix.transpose_dot(self.samples.derivatives(p, b)), w)
 
     def penalty(self, w: np.ndarray) -> float:
         """Return l2 ||w||_2^2 / 2."""
@@ -164,15 +164,15 @@ class Problem(BaseProblem):
         """Make a pass at w: objective, gradient, gap, vertex and intercept, and on demand the curvature on atoms."""
         w = convert.as_point(w, self.n_features, "w")
         p, b = self._predict(w)
-        seen = outer.expand(self.samples, p, b)
+        seen = self.samples.expand(p, b)
         r = self.with_penalty(self.matrix.transpose_dot(seen.alpha), w)
         return LinearLook(self, self._certified(w, p, b, seen, r, self.lmo(r)), seen.d)
 
     def _certified(
-        self, w: np.ndarray, p: np.ndarray, b: float, seen: outer.Expansion, r: np.ndarray, s: Vertex
+        self, w: np.ndarray, p: np.ndarray, b: float, seen: Expansion, r: np.ndarray, s: Vertex
     ) -> Evaluation:
         rounding = self._rounding_at(w, s, p, b, seen).with_oracle(vertex_rounding(self.constraint, r, w, s))
-        value, intercept = seen.value, self.intercept_at(w, b)
+        value, intercept = seen.totals.value, self.intercept_at(w, b)
         if self.l2 > 0.0:
             value, rounding = value + self.penalty(w), self._penalty_rounding(w, r, value, rounding)
         return certify(self.is_convex, value, r, gap_at(r, w, s), s, intercept, rounding, offset=b)
@@ -186,7 +186,7 @@ class Problem(BaseProblem):
             found.objective + gamma(w.size + 4) * self.penalty(w) + 2.0 * UNIT * abs(value),
         )
 
-    def _rounding_at(self, w: np.ndarray, s: Vertex, p: np.ndarray, b: float, seen: outer.Expansion) -> Bounds:
+    def _rounding_at(self, w: np.ndarray, s: Vertex, p: np.ndarray, b: float, seen: Expansion) -> Bounds:
         """Return what rounding may have done to gradient and objective at w, whose oracle answered s.
 
         It costs a few sums over samples and features; the norms of the columns are found once.
@@ -195,7 +195,7 @@ class Problem(BaseProblem):
         if apart > reach:  # a point outside of the set
             reach += apart
         n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
-        delta = prediction_error(seen.sizes, n_terms, float(np.abs(w) @ self.column_sizes))
+        delta = prediction_error(seen.totals.sizes, n_terms, float(np.abs(w) @ self.column_sizes))
         size = norm * self._largest_entry  # of a prediction, at most
         largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
         away = 0.0
@@ -203,12 +203,12 @@ class Problem(BaseProblem):
             low, high = self._intercept_range(p, b, reach)
             away = max(abs(high - b), abs(b - low))
         return bounds(
-            seen.sizes,
+            seen.totals.sizes,
             n_samples=self.n_samples,
             reach=reach + away,
             free_reach=away,
             delta=delta,
-            slope_error=outer.slope_error(self.samples, p, b, seen, delta, largest),
+            slope_error=seen.totals.slope_error(self.loss, delta, largest),
         )
 
     def _distance(self, w: np.ndarray, s: Vertex) -> float:
@@ -237,7 +237,7 @@ class Problem(BaseProblem):
     def _intercept_range(self, p: np.ndarray, b: float, reach: float) -> tuple[float, float]:
         """Return bounds of the best intercepts of all points of the set, found once."""
         if self._intercept_bounds is None:
-            self._intercept_bounds = outer.intercept_range(self.samples, p, b, reach)
+            self._intercept_bounds = self.samples.intercept_range(p, b, reach)
         return self._intercept_bounds
 
     def _copy_without(self, *measured: str) -> Problem:
@@ -284,7 +284,7 @@ class Problem(BaseProblem):
         part = self._copy_without("column_sizes", "_largest_entry", "reach")
         part.matrix = self.matrix.thinned(every)
         part.n_samples = part.matrix.shape[0]
-        part.samples = outer.Samples(self.loss, y, weight / weight.sum())
+        part.samples = Samples(self.loss, y, weight / weight.sum())
         return part
 
     def _allows_intercept(self, y: np.ndarray) -> bool:
@@ -346,7 +346,7 @@ class Problem(BaseProblem):
 
     def derivatives(self, w: np.ndarray, b: float) -> np.ndarray:
         """Return the derivatives weight_i f'(x_i'w + b, y_i) of all samples, in one pass."""
-        return outer.derivatives(self.samples, self.predictions(w), b)
+        return self.samples.derivatives(self.predictions(w), b)
 
     def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
         """Return X' alpha, in one pass."""
@@ -387,16 +387,16 @@ class Problem(BaseProblem):
 
     def null_objective(self) -> float:
         """Return the objective at w = 0, without a pass over X."""
-        return outer.value(self.samples, self._null_predictions(), 0.0)
+        return self.samples.value(self._null_predictions(), 0.0)
 
     def loss_scale(self) -> float:
         """Return the mean size of the loss at w = 0, which tolerances of estimators and paths are relative to."""
-        return outer.loss_scale(self.samples, self._null_predictions())
+        return self.samples.loss_scale(self._null_predictions())
 
     def _null_predictions(self) -> np.ndarray:
         """Return the predictions of w = 0: those of the free intercept alone."""
         zeros = np.zeros(self.n_samples)
-        return zeros + outer.best_intercept(self.samples, zeros, 0.0) if self.has_intercept else zeros
+        return zeros + self.samples.best_intercept(zeros, 0.0) if self.has_intercept else zeros
 
     def slope_size(self, s: Vertex) -> float:
         """Return how large the slope of F at w = 0 towards the vertex s could be if nothing cancelled."""
@@ -438,7 +438,7 @@ class Problem(BaseProblem):
 
     def _predict(self, w: IterateLike) -> tuple[np.ndarray, float]:
         p = self.matrix.dot(convert.as_point(w, self.n_features, "w"))
-        return p, outer.best_intercept(self.samples, p, 0.0) if self.has_intercept else 0.0
+        return p, self.samples.best_intercept(p, 0.0) if self.has_intercept else 0.0
 
     def curvature_on(self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> over the chosen rows (None: all) for all pairs of atoms.
@@ -488,7 +488,7 @@ class LinearLook(Look):
             return known
         d, rows = (self.d if self.problem.is_convex else np.maximum(self.d, 0.0)), None
         if n_rows <= d.size / 2 and d.any():
-            rows, d = outer.sample_by_curvature(d, n_rows)
+            rows, d = sample_by_curvature(d, n_rows)
         H = self.problem.curvature_on(atoms, d, rows, n_known)
         if known is not None:
             H[:n_known, :n_known] = known

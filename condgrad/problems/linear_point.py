@@ -11,9 +11,9 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import inner
 from condgrad.losses import Loss
-from condgrad.problems import samples as outer
 from condgrad.problems.active_set import ActiveSet, AtomStack
 from condgrad.problems.point import Point, Whole
+from condgrad.problems.samples import Samples
 from condgrad.problems.segment import Course, PointLike, Segment
 
 
@@ -25,7 +25,7 @@ class Predicting(Protocol):
     has_intercept: bool
     l2: float
     loss: Loss
-    samples: outer.Samples
+    samples: Samples
 
     @property
     def is_convex(self) -> bool:
@@ -113,15 +113,15 @@ class PredictionPoint(Point):
         return self.problem.with_penalty(self.problem.matrix.transpose_dot(self.alpha), self.w)
 
     def _objective(self) -> float:
-        return outer.value(self.problem.samples, self.p, self.b) + self.problem.penalty(self.w)
+        return self.problem.samples.value(self.p, self.b) + self.problem.penalty(self.w)
 
     def _intercept(self) -> float:
         return self.problem.intercept_at(self.w, self.b)
 
     def _derive(self) -> None:
         if self.problem.has_intercept:
-            self.b = outer.best_intercept(self.problem.samples, self.p, self.b)
-        self.alpha = outer.derivatives(self.problem.samples, self.p, self.b)
+            self.b = self.problem.samples.best_intercept(self.p, self.b)
+        self.alpha = self.problem.samples.derivatives(self.p, self.b)
         self.gradient_evaluations += self.p.size
         self.r = None
 
@@ -130,7 +130,7 @@ class PredictionPoint(Point):
         if self.problem.has_intercept or self.problem.l2 > 0.0:  # b moves, or all of r, and every derivative with it
             self._derive()
             return
-        change = outer.rederive(self.problem.samples, rows, self.p, self.b, self.alpha)
+        change = self.problem.samples.rederive(rows, self.p, self.b, self.alpha)
         self.gradient_evaluations += rows.size
         if self.r is None:
             return
@@ -176,8 +176,8 @@ class PredictionSegment(Segment):
         problem, point = self.point.problem, self.point
         if problem.l2 > 0.0:
             return self._minimiser_with_penalty()
-        gamma = outer.minimise_on_line(
-            problem.samples, self._support, point.p, self.q, point.b, problem.has_intercept, self.max_step,
+        gamma = problem.samples.minimise_on_line(
+            self._support, point.p, self.q, point.b, problem.has_intercept, self.max_step,
             problem.loss.is_quadratic,
         )  # fmt: skip
         if not problem.is_convex and self.change(gamma) > 0.0:
@@ -201,7 +201,7 @@ class PredictionSegment(Segment):
         """
         problem = self.point.problem
         L = problem.loss.smoothness_on(self._largest_prediction())
-        return L * outer.line_curvature(problem.samples, self._support, self.q) + problem.l2 * self._square
+        return L * problem.samples.line_curvature(self._support, self.q) + problem.l2 * self._square
 
     def _largest_prediction(self) -> float:
         p = self.point.p if self.rows is None else self.point.p[self.rows]
@@ -215,13 +215,13 @@ class PredictionSegment(Segment):
         problem, point = self.point.problem, self.point
         b = point.b
         if problem.has_intercept and gamma != 0.0:
-            b = outer.best_intercept(problem.samples, point.p + gamma * self.q, b)
-        value = outer.line_value(problem.samples, self._support, point.p, self.q, gamma, b)
+            b = problem.samples.best_intercept(point.p + gamma * self.q, b)
+        value = problem.samples.line_value(self._support, point.p, self.q, gamma, b)
         return value + problem.l2 * gamma * (self._along + 0.5 * gamma * self._square)  # less that of w itself
 
     def _slope(self, gamma: float) -> float:
         problem, point = self.point.problem, self.point
-        slope = outer.line_slopes(
-            problem.samples, self._support, point.p, self.q, gamma, point.b, problem.has_intercept
+        slope = problem.samples.line_slopes(
+            self._support, point.p, self.q, gamma, point.b, problem.has_intercept
         )[0]  # fmt: skip
         return slope + problem.l2 * (self._along + gamma * self._square)

@@ -13,7 +13,6 @@ import numpy as np
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg.slices import Slices
 from condgrad.linalg.vectors import product
-from condgrad.problems import samples as outer
 from condgrad.problems.curvature import ImplicitCurvature, StoredCurvature
 from condgrad.problems.finite_sum import Table
 
@@ -77,7 +76,7 @@ class PredictionPoints(NamedTuple):
     def renew_all(self, parts, state):
         """Set every b_i to w: g is the exact gradient."""
         p = parts.predictions(state.w.to_array())
-        _, self.v.values[:], self.t.values[:], _ = outer.expand(parts.problem.samples, p, 0.0)
+        _, self.v.values[:], self.t.values[:] = parts.problem.samples.expand(p, 0.0)
         self.p.values[:] = p
         self.collect(parts, state, p)
 

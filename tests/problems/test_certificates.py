@@ -9,8 +9,8 @@ import condgrad as cg
 from condgrad.constraints import Atom
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
-from condgrad.problems import samples as outer
 from condgrad.problems.evaluation import Evaluation, certify, vertex_rounding
+from condgrad.problems.samples import Samples
 
 needs_long = pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
 
@@ -231,12 +231,12 @@ def test_every_part_counts_in_the_errors_of_predictions_and_derivatives():
     assert prediction_error(SIZES, 10, 11.0) >= 10 * UNIT * 11.0 + 2 * UNIT * 3.0
     p, y = np.array([2.0, -1.0, 0.5]), np.array([1.0, -1.0, 1.0])
     for loss in (cg.losses.Logistic(), cg.losses.Squared(), cg.losses.Huber(0.7), cg.losses.Poisson()):
-        samples = outer.Samples(loss, np.abs(y), np.full(3, 1 / 3))
-        seen = outer.expand(samples, p, 0.0)
+        samples = Samples(loss, np.abs(y), np.full(3, 1 / 3))
+        seen = samples.expand(p, 0.0)
         curvature = np.sqrt(np.mean(np.asarray(loss.second_derivative(p, np.abs(y))) ** 2))
-        plain = outer.slope_error(samples, p, 0.0, seen, 0.0, 0.0)
-        assert plain >= 8 * UNIT * (seen.sizes.slope + (0.0 if loss.rounds_relatively else curvature * 0.5))
-        moved = outer.slope_error(samples, p, 0.0, seen, 1.0, 1.0)
+        plain = seen.totals.slope_error(loss, 0.0, 0.0)
+        assert plain >= 8 * UNIT * (seen.totals.sizes.slope + (0.0 if loss.rounds_relatively else curvature * 0.5))
+        moved = seen.totals.slope_error(loss, 1.0, 1.0)
         assert moved - plain >= curvature * 0.999  # predictions that are off by 1
 
 

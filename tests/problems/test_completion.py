@@ -8,9 +8,9 @@ import condgrad as cg
 from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.lanczos import Lanczos
-from condgrad.problems import samples as outer
 from condgrad.problems.completion.biases import Biases, best_biases
 from condgrad.problems.completion.factor_fit import FactorFit
+from condgrad.problems.samples import Samples
 
 SHAPE = (30, 20)
 
@@ -179,7 +179,7 @@ def test_biases_are_exact(loss):
     problem = problem_of(loss, biases=True)
     p = np.zeros(problem.n_samples)
     biases = problem.best_biases(p)
-    alpha = outer.derivatives(problem.samples, problem.predict(p, biases), 0.0)
+    alpha = problem.samples.derivatives(problem.predict(p, biases), 0.0)
     scale = np.abs(alpha).sum()
     assert np.abs(problem.entries.row_sums(alpha)).max() <= 1e-11 * scale
     assert np.abs(problem.entries.column_sums(alpha)).max() <= 1e-11 * scale
@@ -200,7 +200,7 @@ def test_a_row_without_entries_has_no_bias():
     kept = rows != 4
     entries = Entries(rows[kept], columns[kept], SHAPE)
     y = values[kept][entries.sorting] + 3.0
-    samples = outer.Samples(cg.losses.Squared(), y, np.full(y.size, 1.0 / y.size))
+    samples = Samples(cg.losses.Squared(), y, np.full(y.size, 1.0 / y.size))
     biases = best_biases(samples, entries, np.zeros(y.size), Biases(np.zeros(30), np.zeros(20)))
     assert biases.rows[4] == 0.0
 

@@ -10,7 +10,7 @@ from tables import EXAMPLES
 
 import condgrad as cg
 from condgrad import constraints, losses, rules, theory
-from condgrad.problems import samples as outer
+from condgrad.problems.samples import sample_by_curvature
 from condgrad.solvers import TUFW
 from condgrad.solvers.full_pass.taylor_model import model_for, needs_few_features
 
@@ -433,7 +433,7 @@ def test_a_part_is_the_problem_of_the_chosen_samples(kind):
 def test_rows_drawn_by_curvature_stand_for_all():
     rng = np.random.default_rng(0)
     d = rng.random(10_000) ** 8
-    rows, c = outer.sample_by_curvature(d, 1000)
+    rows, c = sample_by_curvature(d, 1000)
     assert 500 <= rows.size <= 1001
     assert (np.diff(rows) > 0).all()
     assert c.sum() == pytest.approx(d.sum(), rel=2e-3)

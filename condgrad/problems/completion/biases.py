@@ -8,7 +8,7 @@ import numpy as np
 
 from condgrad.linalg.entries import Entries
 from condgrad.losses import Loss
-from condgrad.problems import samples as outer
+from condgrad.problems.samples import Samples
 
 _MOST_NEWTON = 50
 _MOST_CG = 500
@@ -39,7 +39,7 @@ def check_biases(loss: Loss, y: np.ndarray) -> None:
             )
 
 
-def best_biases(samples: outer.Samples, entries: Entries, p: np.ndarray, start: Biases) -> Biases:
+def best_biases(samples: Samples, entries: Entries, p: np.ndarray, start: Biases) -> Biases:
     """Return the biases that minimise sum_t weight_t f(p_t + a_i + b_j, y_t), from a first guess.
 
     Newton steps, each a linear system solved by conjugate gradients with the diagonal as preconditioner; a backtracking
@@ -51,7 +51,7 @@ def best_biases(samples: outer.Samples, entries: Entries, p: np.ndarray, start: 
     floor = _LEAST_CURVATURE * min(samples.loss.smoothness(), 1.0) * samples.weight
     for _ in range(_MOST_NEWTON):
         q = p + entries.sums_of(x[:m], x[m:])
-        value, alpha, d, _ = outer.expand(samples, q, 0.0)
+        totals, alpha, d = samples.expand(q, 0.0)
         gradient = np.concatenate([entries.row_sums(alpha), entries.column_sums(alpha)])
         scale = np.abs(alpha).sum()
         if np.abs(gradient).max() <= 1e-13 * scale:
@@ -65,8 +65,8 @@ def best_biases(samples: outer.Samples, entries: Entries, p: np.ndarray, start: 
             break
         gamma, along = 1.0, entries.sums_of(step[:m], step[m:])
         while not samples.loss.is_quadratic and gamma > 1e-10:
-            change = outer.value(samples, q + gamma * along, 0.0) - value
-            if change <= 1e-4 * gamma * slope or abs(slope) <= 1e-14 * abs(value):
+            change = samples.value(q + gamma * along, 0.0) - totals.value
+            if change <= 1e-4 * gamma * slope or abs(slope) <= 1e-14 * abs(totals.value):
                 break
             gamma *= 0.5
         x = x + gamma * step

@@ -10,7 +10,6 @@ from condgrad.linalg.factored import NEGLIGIBLE, Factored, RankOne
 from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.support import support_of
 from condgrad.losses import Loss
-from condgrad.problems import samples as outer
 from condgrad.problems.completion.biases import Biases
 from condgrad.problems.completion.oracle import Answer
 from condgrad.problems.evaluation import Evaluation
@@ -141,7 +140,7 @@ class CompletionPoint:
 
     def objective(self) -> float:
         """Return F(W)."""
-        return outer.value(self.problem.samples, self.p, 0.0)
+        return self.problem.samples.value(self.p, 0.0)
 
     def evaluate(self) -> Evaluation:
         """Return what is known of W; the objective costs one sum over the entries, the rest little.
@@ -169,7 +168,7 @@ class CompletionPoint:
         if self.problem.has_biases:
             self.biases = Biases(arrays["biases.rows"], arrays["biases.columns"])
         self.p = self.problem.predict(self.x, self.biases)
-        self.alpha = outer.derivatives(self.problem.samples, self.p, 0.0)
+        self.alpha = self.problem.samples.derivatives(self.p, 0.0)
         self._guess = arrays.get("guess")
         self.lmo_calls -= 1
         self.ask_oracle()
@@ -177,7 +176,7 @@ class CompletionPoint:
     def _derive(self) -> None:
         self.biases = self.problem.best_biases(self.x, self.biases)
         self.p = self.problem.predict(self.x, self.biases)
-        self.alpha = outer.derivatives(self.problem.samples, self.p, 0.0)
+        self.alpha = self.problem.samples.derivatives(self.p, 0.0)
         self.gradient_evaluations += self.p.size
 
 

@@ -20,7 +20,6 @@ from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
 from condgrad.linalg.settings import as_flag
 from condgrad.linalg.support import support_of
-from condgrad.problems import samples as outer
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.completion.biases import Biases, best_biases, check_biases
 from condgrad.problems.completion.factor_fit import FactorFit
@@ -30,6 +29,7 @@ from condgrad.problems.completion.steps import EntrySum, FactoredVector
 from condgrad.problems.evaluation import Evaluation, certify
 from condgrad.problems.linear import as_loss
 from condgrad.problems.look import Look
+from condgrad.problems.samples import Samples
 
 _STEPS = 10  # of Lanczos between two looks at its bound
 _MOST_STEPS = 300
@@ -106,7 +106,7 @@ class CompletionProblem(BaseProblem):
             self.offers |= {Feature.PREDICTIONS}
         self.entries = Entries(rows, columns, self.shape)
         order = self.entries.sorting
-        self.samples = outer.Samples(self.loss, y[order], weight[order])
+        self.samples = Samples(self.loss, y[order], weight[order])
         self._constrain(constraint)
 
     def _constrain(self, constraint: object) -> None:
@@ -146,13 +146,13 @@ class CompletionProblem(BaseProblem):
 
     def objective(self, W: IterateLike) -> float:
         """Return F(W)."""
-        return outer.value(self.samples, self.predict(*self._at(W)), 0.0)
+        return self.samples.value(self.predict(*self._at(W)), 0.0)
 
     def gradient(self, W: IterateLike) -> Any:
         """Return the gradient of F at W, a sparse matrix."""
         import scipy.sparse
 
-        alpha = outer.derivatives(self.samples, self.predict(*self._at(W)), 0.0)
+        alpha = self.samples.derivatives(self.predict(*self._at(W)), 0.0)
         side = self.entries.by_row
         return scipy.sparse.csr_matrix((alpha, side.others, side.indptr), shape=self.shape)
 
@@ -163,15 +163,15 @@ class CompletionProblem(BaseProblem):
         """
         W = self.as_iterate(w, "W")
         x, biases = self._at(W)
-        alpha = outer.derivatives(self.samples, self.predict(x, biases), 0.0)
+        alpha = self.samples.derivatives(self.predict(x, biases), 0.0)
         answer = self.ask_oracle(alpha, x, np.random.default_rng(self.n_samples), accuracy=_CERTIFIED)
         return Look(self.certified_at(W, x, biases, answer.gap, answer.vertex))
 
     def certified_at(self, W: Factored, x: np.ndarray, biases: Biases | None, gap: float, s: RankOne) -> Evaluation:
         """Return the evaluation at W for values x at the entries, biases, gap and vertex that were computed afresh."""
         p = self.predict(x, biases)
-        seen = outer.expand(self.samples, p, 0.0)
-        sizes, reach, free_reach = seen.sizes, 2.0 * self.constraint.radius * self._largest_scale, 0.0
+        seen = self.samples.expand(p, 0.0)
+        sizes, reach, free_reach = seen.totals.sizes, 2.0 * self.constraint.radius * self._largest_scale, 0.0
         if biases is not None:
             # The best biases are taken to keep predictions within twice the range of targets and present ones; from
             # there a chain of entries bounds each of them.
@@ -187,9 +187,9 @@ class CompletionProblem(BaseProblem):
             reach=reach,
             free_reach=free_reach,
             delta=delta,
-            slope_error=outer.slope_error(self.samples, p, 0.0, seen, delta, largest),
+            slope_error=seen.totals.slope_error(self.loss, delta, largest),
         )
-        return certify(self.is_convex, seen.value, seen.alpha, gap, s, biases, found)
+        return certify(self.is_convex, seen.totals.value, seen.alpha, gap, s, biases, found)
 
     @functools.cached_property
     def _largest_scale(self) -> float:
@@ -233,7 +233,7 @@ class CompletionProblem(BaseProblem):
 
     def derivatives(self, x: np.ndarray, b: float) -> np.ndarray:
         """Return the derivatives weight_i f'(x_i + b, y_i) of all entries."""
-        return outer.derivatives(self.samples, x, b)
+        return self.samples.derivatives(x, b)
 
     def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
         """Return the gradient in the coordinates of the steps: the derivatives themselves."""
@@ -242,20 +242,20 @@ class CompletionProblem(BaseProblem):
     def loss_scale(self) -> float:
         """Return the mean size of the loss at W = 0 with its biases, which tolerances of estimators are relative to."""
         zeros = np.zeros(self.n_samples)
-        return outer.loss_scale(self.samples, self.predict(zeros, self.best_biases(zeros)))
+        return self.samples.loss_scale(self.predict(zeros, self.best_biases(zeros)))
 
     def curvatures(self, p: np.ndarray) -> np.ndarray:
         """Return the second derivatives weight_i f''(p_i, y_i) for predictions p."""
-        return outer.curvatures(self.samples, p, 0.0)
+        return self.samples.curvatures(p, 0.0)
 
     def objective_at(self, Z: Factored, biases: Biases | None) -> float:
         """Return the mean loss at Z, in the coordinates of the plain ball, with the biases given."""
-        return outer.value(self.samples, self.predict(self.values_of(Z), biases), 0.0)
+        return self.samples.value(self.predict(self.values_of(Z), biases), 0.0)
 
     def best_multiple(self, x: np.ndarray, offset: np.ndarray, limit: float) -> float:
         """Return the factor in [0, limit] for which the predictions offset + factor x are best."""
         everywhere = support_of(None, self.n_samples)
-        return outer.minimise_on_line(self.samples, everywhere, offset, x, 0.0, False, limit, self.is_quadratic)
+        return self.samples.minimise_on_line(everywhere, offset, x, 0.0, False, limit, self.is_quadratic)
 
     def factor_fit(self, Z: Factored, biases: Biases | None) -> FactorFit:
         """Return a fit of the factors of Z, which starts from them and the biases given."""

@@ -1,0 +1,149 @@
+"""Kernels of the outer function f(p) = sum_i weight_i f(p_i + b, y_i) along a line p + gamma q, and of its best b.
+
+They are reached through :class:`~condgrad.problems.samples.Samples`, from Python and from other kernels.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from condgrad.compiled import kernel
+from condgrad.linalg.support import Support
+
+
+class Terms(Protocol):
+    """What these kernels ask of the samples: weight_i f(p, y_i) and its derivatives."""
+
+    @property
+    def weight(self) -> np.ndarray:
+        """The weights, which sum to one."""
+
+    def value_at(self, i: int, p: float) -> float:
+        """Return weight_i f(p, y_i)."""
+
+    def derivative_at(self, i: int, p: float) -> float:
+        """Return weight_i f'(p, y_i)."""
+
+    def curvature_at(self, i: int, p: float) -> float:
+        """Return weight_i f''(p, y_i)."""
+
+
+@kernel
+def best_intercept(samples: Terms, p: np.ndarray, q: np.ndarray, gamma: float, b: float) -> float:
+    """Return the root b of h(b) = sum_i weight_i f'(p_i + gamma q_i + b), increasing for convex f.
+
+    Newton steps, kept inside the bracket found so far and, while a side of it is still open, inside a reach that
+    grows: far out on the flat tail of a loss a Newton step can be astronomic.
+    """
+    low, high, reach = -np.inf, np.inf, 1.0
+    for k in range(200):
+        slope, curvature, size = 0.0, 0.0, 0.0
+        for i in range(p.shape[0]):
+            at = p[i] + gamma * q[i] + b
+            first, second = samples.derivative_at(i, at), samples.curvature_at(i, at)
+            slope += first
+            curvature += second
+            size += abs(first) + second * abs(at)
+        if abs(slope) <= 2.0**-52 * (1.0 + k) * size:  # rounding, of which a sum may have more than one unit
+            return b
+        if slope < 0.0:
+            low = b
+        else:
+            high = b
+        step = -slope / curvature if curvature > 0.0 else -np.sign(slope) * reach
+        new = b + min(max(step, -reach), reach)
+        reach *= 4.0
+        if abs(new - b) <= 2.0**-53 * abs(b):
+            return new
+        if new <= low or new >= high:  # never with an open side: a step goes away from the known side
+            new = 0.5 * (low + high)
+        b = new
+    return b
+
+
+@kernel
+def line_slopes(
+    samples: Terms, support: Support, p: np.ndarray, q: np.ndarray, gamma: float, b: float, has_intercept: bool
+) -> tuple[float, float, float]:
+    """Return phi'(gamma), phi''(gamma) and the intercept for phi(gamma) = min_b f(p + gamma q + b).
+
+    ``q`` holds the direction at the places of ``support``. Without an intercept b is fixed and the minimum falls
+    away; with one, phi'' is the Schur complement of the 2 x 2 Hessian in (gamma, b).
+    """
+    if has_intercept:
+        b = best_intercept(samples, p, q, gamma, b)
+    first, second, mixed, twice_b = 0.0, 0.0, 0.0, 0.0
+    for k in range(support.size()):
+        i = support.row(k)
+        at = p[i] + gamma * q[k] + b
+        curvature = samples.curvature_at(i, at)
+        first += samples.derivative_at(i, at) * q[k]
+        second += curvature * q[k] * q[k]
+        mixed += curvature * q[k]
+        twice_b += curvature
+    if has_intercept and twice_b > 0.0:
+        second -= mixed * mixed / twice_b
+    return first, second, b
+
+
+@kernel
+def line_value(samples: Terms, support: Support, p: np.ndarray, q: np.ndarray, gamma: float, b: float) -> float:
+    """Return the sum of the terms of f(p + gamma q + b) that belong to ``support``."""
+    total = 0.0
+    for k in range(support.size()):
+        i = support.row(k)
+        total += samples.value_at(i, p[i] + gamma * q[k] + b)
+    return total
+
+
+@kernel
+def line_curvature(samples: Terms, support: Support, q: np.ndarray) -> float:
+    """Return sum_i weight_i q_i^2: times L, the most that f can curve along q."""
+    total = 0.0
+    for k in range(support.size()):
+        total += samples.weight[support.row(k)] * q[k] * q[k]
+    return total
+
+
+@kernel
+def minimise_on_line(
+    samples: Terms,
+    support: Support,
+    p: np.ndarray,
+    q: np.ndarray,
+    b: float,
+    has_intercept: bool,
+    max_step: float,
+    is_quadratic: bool,
+) -> float:
+    """Return the gamma in [0, max_step] that minimises phi (a root of phi' if phi is not convex).
+
+    Newton on phi' inside a bracket [low, high] with phi'(low) < 0; one Newton step is exact for a quadratic.
+    """
+    first, second, b = line_slopes(samples, support, p, q, 0.0, b, has_intercept)
+    if first >= 0.0:
+        return 0.0
+    low, high, high_is_tried, gamma = 0.0, max_step, False, 0.0
+    for _ in range(100):
+        new = gamma - first / second if second > 0.0 else high
+        if is_quadratic:
+            return min(new, max_step)
+        # Before the bracket is asked: at the root a rounding error may point out of it. A Newton step that short is the
+        # last one, for its successor would be of the order of its square.
+        if second > 0.0 and abs(new - gamma) <= 1e-10 * gamma:
+            return min(max(new, low), high)
+        if new >= high or new <= low:
+            new = 0.5 * (low + high) if high_is_tried else high
+        if abs(new - gamma) <= 1e-15 * new:  # the bracket has closed
+            return new
+        gamma = new
+        first, second, b = line_slopes(samples, support, p, q, gamma, b, has_intercept)
+        if first > 0.0:
+            high, high_is_tried = gamma, True
+        elif gamma == max_step or first == 0.0:
+            return gamma
+        else:
+            low = gamma
+    return gamma
