@@ -34,7 +34,17 @@ class Matrix:
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = scipy.sparse.issparse(X)
         self.n_stored = int(X.nnz if self.is_sparse else X.size)
-        self._rows_are_native = X.format == "csr" if self.is_sparse else X.flags.c_contiguous
+        self.rows_are_native: bool = X.format == "csr" if self.is_sparse else X.flags.c_contiguous
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes that a read of all stored entries takes."""
+        return int(self.X.data.nbytes + self.X.indices.nbytes if self.is_sparse else self.X.nbytes)
+
+    @property
+    def row_offsets(self) -> np.ndarray | None:
+        """Where the entries of each row begin, for sparse data."""
+        return _offsets(self.rows)
 
     @functools.cached_property
     def rows(self) -> Slices:
@@ -49,7 +59,7 @@ class Matrix:
     @functools.cached_property
     def contiguous_columns(self) -> Slices:
         """The columns of X, each of them together in memory: a copy of an array in C order."""
-        if self.is_sparse or not self._rows_are_native:
+        if self.is_sparse or not self.rows_are_native:
             return self.columns
         return self._dense_columns(np.ascontiguousarray(self.X.T))
 
@@ -87,20 +97,20 @@ class Matrix:
         """Return X w in one pass, on all cores."""
         if not w.any():  # where many solvers start
             return np.zeros(self.shape[0])
-        if self._rows_are_native:
+        if self.rows_are_native:
             return _dot_all(self.rows, self.shape[0], self.n_stored, w)
         return _add_all(self.columns, self.shape, self.n_stored, w)
 
     def transpose_dot(self, a: np.ndarray) -> np.ndarray:
         """Return X' a in one pass, on all cores."""
-        if self._rows_are_native:
+        if self.rows_are_native:
             return _add_all(self.rows, self.shape[::-1], self.n_stored, a)
         return _dot_all(self.columns, self.shape[1], self.n_stored, a)
 
     def thinned(self, every: int) -> Matrix:
         """Return one row in ``every`` as a matrix of its own."""
         if not self.is_sparse:
-            return Matrix(self.X[::every].copy(order="C" if self._rows_are_native else "F"), self.shift)
+            return Matrix(self.X[::every].copy(order="C" if self.rows_are_native else "F"), self.shift)
         data, indices, indptr = cast("SparseSlices", self.rows)
         rows = (data, indices.view(f"i{indices.itemsize}"), indptr.view(f"i{indptr.itemsize}"))
         return Matrix(scipy.sparse.csr_matrix(rows, shape=self.shape)[::every], self.shift)
@@ -127,14 +137,14 @@ class Matrix:
     ) -> np.ndarray:
         """Return A' diag(d) A on all cores, for A with the chosen rows (None: all) and columns values_k X_(features_k).
 
-        The products of the ``first`` so many columns with each other are left at 0: they are known.
+        Entries [:first, :first] stay 0: the caller has them already.
         """
         if not self.is_sparse:
             return self._dense_gram(features, values, d, rows, first)
         place = np.full(self.shape[1], -1, dtype=np.int32)
         place[features] = np.arange(features.size)
         if (place[features] != np.arange(features.size)).any():  # a feature with atoms on both sides of zero
-            return self._gram_with_twins(features, values, d, rows, first)
+            return self._gram_with_repetitions(features, values, d, rows, first)
         support = support_of(rows, self.shape[0])
 
         def add_rows(start: int, stop: int) -> np.ndarray:
@@ -161,7 +171,7 @@ class Matrix:
             H += weighted_gram(X * values, d[part], first)
         return H
 
-    def _gram_with_twins(
+    def _gram_with_repetitions(
         self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None, first: int
     ) -> np.ndarray:
         """Return the same where a feature is there more than once, from the products of its one column."""
@@ -170,22 +180,30 @@ class Matrix:
         H[:first, :first] = 0.0
         return H
 
-    def largest_entry(self) -> float:
-        """Return the largest absolute value of an entry."""
-        stored = self.X.data if self.is_sparse else self.X
-        if self.shift is None or self.is_sparse:
+    def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
+        """Return the largest absolute value of an entry, of all rows or, where they are native, of some."""
+        if self.is_sparse:
+            whole = self.X.indptr if stop is not None else np.array([0, self.n_stored])
+            stored = self.X.data[int(whole[start]) : int(whole[-1 if stop is None else stop])]
             return float(max(stored.max(initial=0.0), -stored.min(initial=0.0)))
-        return float(max((stored.max(axis=0) - self.shift).max(), (self.shift - stored.min(axis=0)).max()))
+        X = self.X[start:stop]
+        if self.shift is None:
+            return float(max(X.max(initial=0.0), -X.min(initial=0.0)))
+        return float(max((X.max(axis=0) - self.shift).max(), (self.shift - X.min(axis=0)).max()))
+
+    def add_squares_of_rows(self, start: int, stop: int, weight: np.ndarray, out: np.ndarray) -> None:
+        """Add ``sum_i weight_i x_ij^2`` over the rows from ``start`` to ``stop`` to ``out``, for every column."""
+        _add_square_range(self.rows, weight, DenseVector(out), start, stop)
 
     def row_norms(self) -> np.ndarray:
         """Return ||x_i||_2 for every row."""
-        slices = self.rows if self._rows_are_native else self.columns
-        return np.sqrt(self._sums_of_squares(self.shape[0], np.ones(self.shape[1]), slices, self._rows_are_native))
+        slices = self.rows if self.rows_are_native else self.columns
+        return np.sqrt(self._sums_of_squares(self.shape[0], np.ones(self.shape[1]), slices, self.rows_are_native))
 
     def column_norms(self, weight: np.ndarray) -> np.ndarray:
         """Return sqrt(sum_i weight_i x_ij^2) for every column."""
-        slices = self.rows if self._rows_are_native else self.columns
-        return np.sqrt(self._sums_of_squares(self.shape[1], weight, slices, not self._rows_are_native))
+        slices = self.rows if self.rows_are_native else self.columns
+        return np.sqrt(self._sums_of_squares(self.shape[1], weight, slices, not self.rows_are_native))
 
     def _sums_of_squares(self, n: int, weight: np.ndarray, slices: Slices, are_own: bool) -> np.ndarray:
         """Return the sums of weighted squares of n rows or columns, from their own slices or from the others."""
@@ -263,7 +281,11 @@ def _offsets(slices: Slices) -> np.ndarray | None:
 
 def _dot_all(slices: Slices, n: int, n_stored: int, v: np.ndarray) -> np.ndarray:
     out = np.empty(n)
-    threads.run(functools.partial(_dot_range, slices, v, out), threads.cut(n, n_stored, _offsets(slices)))
+
+    def dot_own(start: int, stop: int) -> None:
+        dot_range(slices, v, start, out[start:stop])
+
+    threads.run(dot_own, threads.cut(n, n_stored, _offsets(slices)))
     return out
 
 
@@ -281,9 +303,10 @@ def _add_all(slices: Slices, shape: tuple[int, int], n_stored: int, c: np.ndarra
 
 
 @kernel
-def _dot_range(slices, v, out, start, stop):
-    for k in range(start, stop):
-        out[k] = slices.dot_slice(k, v)
+def dot_range(slices, v, first, out):
+    """Set ``out`` to the products of v with the slices from ``first`` on."""
+    for k in range(out.shape[0]):
+        out[k] = slices.dot_slice(first + k, v)
 
 
 @kernel
@@ -328,7 +351,7 @@ def _count_chosen(slices, chosen):
 
 
 def weighted_gram(X: np.ndarray, d: np.ndarray, first: int) -> np.ndarray:
-    """Return X' diag(d) X; the products of the ``first`` so many columns with each other are left at 0."""
+    """Return X' diag(d) X; entries [:first, :first] stay 0."""
     H = np.zeros((X.shape[1], X.shape[1]))
     H[first:] = (d[:, None] * X[:, first:]).T @ X
     H[:first, first:] = H[first:, :first].T

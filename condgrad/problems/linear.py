@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Hashable
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,24 +17,25 @@ from condgrad.linalg.arrays import ArraySlices
 from condgrad.linalg.convert import Data
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
-from condgrad.linalg.matrix import Matrix, weighted_gram
+from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import UNIT, Bounds, bounds, gamma, prediction_error
 from condgrad.linalg.settings import as_flag
 from condgrad.linalg.slices import Slices
-from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import inner
 from condgrad.losses import Loss
 from condgrad.problems import taylor_points
-from condgrad.problems.active_set import AtomStack, Stack, as_stack
+from condgrad.problems.active_set import Stack, as_stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
 from condgrad.problems.finite_sum import FiniteSum
 from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.look import Look
-from condgrad.problems.samples import Expansion, Samples, sample_by_curvature
+from condgrad.problems.rows.base import Expand, Predict, Rows
+from condgrad.problems.rows.findings import Pass
+from condgrad.problems.rows.memory import MemoryRows, Predictions
+from condgrad.problems.samples import Samples
+from condgrad.problems.segment import PointLike
 from condgrad.problems.taylor_points import Expansions, Parts
-
-Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # those of some rows (None: all), and their values
 
 
 class Problem(BaseProblem):
@@ -73,13 +73,7 @@ class Problem(BaseProblem):
         Feature.SAMPLES: "steps over single samples know no l2 penalty; l2=0 leaves it out",
         Feature.PREDICTIONS: "steps over single samples know no l2 penalty; l2=0 leaves it out",
     }
-    offers = BaseProblem.offers | {
-        Feature.CURVATURE,
-        Feature.SAMPLES,
-        Feature.PREDICTIONS,
-        Feature.SECOND_DERIVATIVES,
-        Feature.COLUMNS,
-    }
+    rows: Rows
 
     def __init__(
         self,
@@ -92,25 +86,54 @@ class Problem(BaseProblem):
         intercept: bool = False,
         l2: float = 0.0,
     ) -> None:
-        self.matrix = Matrix(convert.as_data(X))
-        self.n_samples, self.n_features = self.matrix.shape
-        y = convert.as_targets(y, self.n_samples)
-        weight = convert.as_weights(sample_weight, self.n_samples)
-        self.loss = as_loss(loss)
+        matrix = Matrix(convert.as_data(X))
+        n_samples = matrix.shape[0]
+        y = convert.as_targets(y, n_samples)
+        weight = convert.as_weights(sample_weight, n_samples)
+        loss = as_loss(loss)
+        if as_flag(intercept, "intercept"):
+            matrix = matrix.centred(weight)  # the intercept takes up what is subtracted: large means cost no digits
+        self._begin(MemoryRows(matrix, Samples(loss, y, weight)), constraint, intercept, l2)
+
+    @classmethod
+    def of_rows(cls, rows: Rows, constraint: object, *, intercept: bool = False, l2: float = 0.0) -> Self:
+        """Return the problem of samples that lie anywhere; see :class:`condgrad.problems.rows.base.Rows`."""
+        problem = cls.__new__(cls)
+        problem._begin(rows, constraint, as_flag(intercept, "intercept"), l2)
+        return problem
+
+    def _begin(self, rows: Rows, constraint: object, intercept: bool, l2: float) -> None:
+        self.n_features = rows.n_features
+        self.loss, y, weight = rows.samples
         self.loss.check_targets(y)
-        intercept = as_flag(intercept, "intercept")
-        if intercept:
+        self.has_intercept = bool(intercept)
+        if self.has_intercept:
             self.loss.check_intercept(y[weight > 0.0])
         self.l2 = convert.as_number(l2, "l2", low=0.0, what="a number of at least 0")
-        if self.l2 > 0.0:
-            self.offers = BaseProblem.offers | {Feature.CURVATURE}
         self.constraint = as_set_for(constraint, self.n_features)
-        self.has_intercept = bool(intercept)
-        self.samples = Samples(self.loss, y, weight)
+        self._set_rows(rows)
+
+    def _set_rows(self, rows: Rows) -> None:
+        self.rows, self.n_samples = rows, rows.n_samples
+        one_by_one = {Feature.SAMPLES, Feature.PREDICTIONS, Feature.SECOND_DERIVATIVES, Feature.COLUMNS}
+        self.offers = rows.offers - (one_by_one if self.l2 > 0.0 else set())
         self._intercept_bounds: tuple[float, float] | None = None  # of the best ones, once they are known
-        self._predictions: dict[Hashable, np.ndarray] = {}  # of the vertices that were asked for last, by their keys
-        if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
-            self.matrix = self.matrix.centred(weight)
+
+    @property
+    def samples(self) -> Samples:
+        """Loss, targets and weights."""
+        return self.rows.samples
+
+    @property
+    def _memory(self) -> MemoryRows:
+        """The rows, for what only rows in memory offer."""
+        assert isinstance(self.rows, MemoryRows)
+        return self.rows
+
+    @property
+    def matrix(self) -> Matrix:
+        """X, where it lies in memory."""
+        return self._memory.matrix
 
     @property
     def y(self) -> np.ndarray:
@@ -136,8 +159,7 @@ class Problem(BaseProblem):
     def gradient(self, w: IterateLike) -> np.ndarray:
         """Return the gradient of F at w."""
         w = convert.as_point(w, self.n_features, "w")
-        p, b = self._predict(w)
-        return self.with_penalty(self.matrix.transpose_dot(self.samples.derivatives(p, b)), w)
+        return self.with_penalty(self._pass_at(w)[2].r, w)
 
     def penalty(self, w: np.ndarray) -> float:
         """Return l2 ||w||_2^2 / 2."""
@@ -158,21 +180,28 @@ class Problem(BaseProblem):
 
     def intercept_at(self, w: np.ndarray, b: float) -> float:
         """Return the intercept of the columns as given where that of the centred ones is b."""
-        return b - self.matrix.along_shift(w)
+        return b - self.rows.along_shift(w)
 
     def look(self, w: IterateLike) -> LinearLook:
         """Make a pass at w: objective, gradient, gap, vertex and intercept, and on demand the curvature on atoms."""
         w = convert.as_point(w, self.n_features, "w")
-        p, b = self._predict(w)
-        seen = self.samples.expand(p, b)
-        r = self.with_penalty(self.matrix.transpose_dot(seen.alpha), w)
-        return LinearLook(self, self._certified(w, p, b, seen, r, self.lmo(r)), seen.d)
+        p, b, found = self._pass_at(w)
+        r = self.with_penalty(found.r, w)
+        return LinearLook(self, self._certified(w, p, b, found, r, self.lmo(r)), found)
+
+    def _pass_at(self, w: np.ndarray) -> tuple[np.ndarray | None, float, Pass]:
+        """Return what a pass at w finds, with intercept and predictions where the best intercept is asked for.
+
+        That one must be known before the derivatives, so the predictions are found first.
+        """
+        p, b = self._predict(w) if self.has_intercept else (None, 0.0)
+        return p, b, self.rows.sweep(Expand(b, p), w)
 
     def _certified(
-        self, w: np.ndarray, p: np.ndarray, b: float, seen: Expansion, r: np.ndarray, s: Vertex
+        self, w: np.ndarray, p: np.ndarray | None, b: float, found: Pass, r: np.ndarray, s: Vertex
     ) -> Evaluation:
-        rounding = self._rounding_at(w, s, p, b, seen).with_oracle(vertex_rounding(self.constraint, r, w, s))
-        value, intercept = seen.totals.value, self.intercept_at(w, b)
+        rounding = self._rounding_at(w, s, p, b, found).with_oracle(vertex_rounding(self.constraint, r, w, s))
+        value, intercept = found.totals.value, self.intercept_at(w, b)
         if self.l2 > 0.0:
             value, rounding = value + self.penalty(w), self._penalty_rounding(w, r, value, rounding)
         return certify(self.is_convex, value, r, gap_at(r, w, s), s, intercept, rounding, offset=b)
@@ -186,7 +215,7 @@ class Problem(BaseProblem):
             found.objective + gamma(w.size + 4) * self.penalty(w) + 2.0 * UNIT * abs(value),
         )
 
-    def _rounding_at(self, w: np.ndarray, s: Vertex, p: np.ndarray, b: float, seen: Expansion) -> Bounds:
+    def _rounding_at(self, w: np.ndarray, s: Vertex, p: np.ndarray | None, b: float, found: Pass) -> Bounds:
         """Return what rounding may have done to gradient and objective at w, whose oracle answered s.
 
         It costs a few sums over samples and features; the norms of the columns are found once.
@@ -194,21 +223,21 @@ class Problem(BaseProblem):
         reach, apart = self.reach, self._distance(w, s)
         if apart > reach:  # a point outside of the set
             reach += apart
-        n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
-        delta = prediction_error(seen.totals.sizes, n_terms, float(np.abs(w) @ self.column_sizes))
-        size = norm * self._largest_entry  # of a prediction, at most
+        sizes, n_terms, norm = found.totals.sizes, int(np.count_nonzero(w)), float(np.abs(w).sum())
+        delta = prediction_error(sizes, n_terms, float(np.abs(w) @ self.column_sizes))
+        size = norm * self.rows.measures.largest_entry  # of a prediction, at most
         largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
         away = 0.0
-        if self.has_intercept:
+        if p is not None:
             low, high = self._intercept_range(p, b, reach)
             away = max(abs(high - b), abs(b - low))
         return bounds(
-            seen.totals.sizes,
+            sizes,
             n_samples=self.n_samples,
             reach=reach + away,
             free_reach=away,
             delta=delta,
-            slope_error=seen.totals.slope_error(self.loss, delta, largest),
+            slope_error=found.totals.slope_error(self.loss, delta, largest),
         )
 
     def _distance(self, w: np.ndarray, s: Vertex) -> float:
@@ -223,11 +252,8 @@ class Problem(BaseProblem):
     @functools.cached_property
     def column_sizes(self) -> np.ndarray:
         """The norms sqrt(sum_i weight_i x_ij^2) of the columns, centred where the problem centres them."""
-        return self.matrix.column_norms(self.samples.weight)
-
-    @functools.cached_property
-    def _largest_entry(self) -> float:
-        return self.matrix.largest_entry()
+        sizes: np.ndarray = np.sqrt(self.rows.measures.squares)
+        return sizes
 
     @functools.cached_property
     def reach(self) -> float:
@@ -243,7 +269,7 @@ class Problem(BaseProblem):
     def _copy_without(self, *measured: str) -> Problem:
         """Return a copy that shares the data, but not the intercepts' bounds and what else is going to change."""
         other = copy.copy(self)
-        other._intercept_bounds, other._predictions = None, {}
+        other._intercept_bounds = None
         for name in measured:
             other.__dict__.pop(name, None)
         return other
@@ -257,7 +283,7 @@ class Problem(BaseProblem):
     def without_penalty(self) -> Problem:
         """Return the same problem with l2 = 0; both share the data and their views."""
         other = self._copy_without()
-        other.l2, other.offers = 0.0, type(self).offers
+        other.l2, other.offers = 0.0, self.rows.offers
         return other
 
     def with_targets(self, y: ArrayLike) -> Problem:
@@ -267,7 +293,7 @@ class Problem(BaseProblem):
         if self.has_intercept:
             self.loss.check_intercept(y[self.samples.weight > 0.0])
         other = self._copy_without()
-        other.samples = self.samples._replace(y=y)
+        other.rows = self.rows.with_targets(y)
         return other
 
     def part(self, n_rows: int) -> Problem | None:
@@ -275,35 +301,32 @@ class Problem(BaseProblem):
 
         None where they have no weight, or for an intercept not all of the targets that it needs.
         """
-        every = max(1, self.n_samples // max(1, n_rows))
-        if every == 1:
+        rows = self.rows.head(n_rows)
+        if rows is self.rows:
             return self
-        y, weight = self.samples.y[::every].copy(), self.samples.weight[::every]
-        if not weight.any() or (self.has_intercept and not self._allows_intercept(y[weight > 0.0])):
+        if rows is None or (self.has_intercept and not self._allows_intercept(rows.samples)):
             return None
-        part = self._copy_without("column_sizes", "_largest_entry", "reach")
-        part.matrix = self.matrix.thinned(every)
-        part.n_samples = part.matrix.shape[0]
-        part.samples = Samples(self.loss, y, weight / weight.sum())
+        part = self._copy_without("column_sizes", "reach")
+        part._set_rows(rows)
         return part
 
-    def _allows_intercept(self, y: np.ndarray) -> bool:
+    def _allows_intercept(self, samples: Samples) -> bool:
         try:
-            self.loss.check_intercept(y)
+            self.loss.check_intercept(samples.y[samples.weight > 0.0])
         except ValueError:
             return False
         return True
 
     def lipschitz(self) -> float:
-        """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X)."""
-        return self.smoothness()
+        """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X); inf where unknown."""
+        return self.smoothness() if Feature.PREDICTIONS in self.rows.offers else np.inf
 
     def smoothness(self) -> float:
         """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X), to full precision."""
         from scipy.sparse.linalg import LinearOperator, eigsh
 
         matrix, weight, d = self.matrix, self.samples.weight, self.n_features
-        if matrix.largest_entry() == 0.0:
+        if self.rows.measures.largest_entry == 0.0:
             return 0.0  # ARPACK has no answer for a zero matrix
         if self.l2 > 0.0:
             return self.l2 + self.without_penalty().smoothness()
@@ -319,16 +342,16 @@ class Problem(BaseProblem):
         w = self.constraint.start(self.n_features).to_dense(self.n_features)
         reach = np.abs(self.matrix.dot(w)).max()
         diameter = self.constraint.diameter(1, self.n_features)
-        return self.loss.smoothness_on(float(reach + self.matrix.largest_entry() * diameter))
+        return self.loss.smoothness_on(float(reach + self.rows.measures.largest_entry * diameter))
 
     def importance(self) -> np.ndarray:
         """Return weight_i ||x_i||_2, the importance of each sample for sampling."""
         norms: np.ndarray = self.matrix.row_norms() * self.samples.weight
         return norms
 
-    def point(self, w: np.ndarray) -> PredictionPoint:
-        """Return the iterate of a solver of full passes, at ``w``."""
-        return PredictionPoint(self, w)
+    def point(self, w: np.ndarray) -> PointLike:
+        """Return the iterate of a solver of full passes, at ``w``: with its predictions where X lies in memory."""
+        return PredictionPoint(self, w) if Feature.PREDICTIONS in self.rows.offers else super().point(w)
 
     @property
     def is_compiled(self) -> bool:
@@ -375,15 +398,13 @@ class Problem(BaseProblem):
 
     @property
     def cost_of_pass(self) -> float:
-        """The multiply-adds of one look: two for every stored entry of X."""
-        return 2.0 * self.matrix.n_stored
+        """The multiply-adds of one look."""
+        return self.rows.cost_of_pass
 
     def fingerprint(self) -> str:
         """Return a hash of all that defines the problem, for a checkpoint to know it by."""
-        X = self.matrix.X
-        data = (X.data, X.indices, X.indptr) if self.matrix.is_sparse else (X,)
         penalty = (self.l2,) if self.l2 > 0.0 else ()  # a checkpoint without one is as it was before there were any
-        return fingerprint_of((X.shape, *data, self.samples, self.constraint, self.has_intercept, *penalty))
+        return fingerprint_of((*self.rows.definition(), self.constraint, self.has_intercept, *penalty))
 
     def null_objective(self) -> float:
         """Return the objective at w = 0, without a pass over X."""
@@ -404,92 +425,43 @@ class Problem(BaseProblem):
 
     def derivative_size(self) -> float:
         """Return the weighted mean of |f'(0, y_i)|."""
-        y, weight = self.samples.y, self.samples.weight
-        return float(weight @ np.abs(self.loss.derivative(np.zeros(self.n_samples), y)))
+        return self.samples.derivative_size()
 
-    def vertex_predictions(self, s: Vertex) -> tuple[np.ndarray | None, np.ndarray]:
+    def vertex_predictions(self, s: Vertex) -> Predictions:
         """Return X s as the rows that it touches (None: all) and its values there."""
-        indices, values = s.support()
-        if indices is None:
-            return None, self.matrix.dot(values)
-        if len(indices) > 16:  # some columns, a pass over X: no longer cheaper one by one
-            return None, self.matrix.dot(s.to_dense(self.n_features))
-        return self.combine([(value, self.matrix.column(int(j))) for j, value in zip(indices, values, strict=True)])
+        return self._memory.vertex_predictions(s)
 
-    def combine(self, parts: list[tuple[float, Predictions]]) -> tuple[np.ndarray | None, np.ndarray]:
+    def combine(self, terms: list[tuple[float, Predictions]]) -> Predictions:
         """Return sum_k c_k q_k for predictions q_k given as (rows, values)."""
-        (c, (rows, values)), *others = parts
-        total = c * values
-        for c, (other_rows, other_values) in others:
-            if rows is not None and other_rows is not None:
-                rows, total = merge(rows, total, other_rows, c * other_values)
-            else:
-                total = self.spread(rows, total) + c * self.spread(other_rows, other_values)
-                rows = None
-        return rows, total
+        return self._memory.combine(terms)
 
     def spread(self, rows: np.ndarray | None, values: np.ndarray) -> np.ndarray:
         """Return predictions given as (rows, values) as one array over all samples."""
-        if rows is None:
-            return values
-        dense = np.zeros(self.n_samples)
-        dense[rows] = values
-        return dense
+        return self._memory.spread(rows, values)
 
     def _predict(self, w: IterateLike) -> tuple[np.ndarray, float]:
-        p = self.matrix.dot(convert.as_point(w, self.n_features, "w"))
+        p = self.rows.sweep(Predict(), convert.as_point(w, self.n_features, "w")).array
         return p, self.samples.best_intercept(p, 0.0) if self.has_intercept else 0.0
-
-    def curvature_on(self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
-        """Return sum_i d_i <x_i, v_k> <x_i, v_l> over the chosen rows (None: all) for all pairs of atoms.
-
-        The products of the ``first`` so many atoms with each other are left at 0: they are known.
-        """
-        if isinstance(atoms, AtomStack):
-            H = self.matrix.gram(atoms.index, atoms.value, d, rows, first)
-        else:
-            q = self._predictions_of(atoms)
-            Q = np.array([each if rows is None else each[rows] for each in q]).reshape(len(atoms), d.size)
-            H = weighted_gram(Q.T, d, first)
-        if self.has_intercept and d.any():  # the minimum over b takes the Schur complement
-            mixed = atoms.inner_products(self.matrix.transpose_dot(self.spread(rows, d)))
-            H -= np.outer(mixed, mixed) / d.sum()
-        return H + self.l2 * atoms.gram() if self.l2 > 0.0 else H
-
-    def _predictions_of(self, atoms: Stack) -> list[np.ndarray]:
-        """Return X v for every vertex, computed once while it stays among those that are asked for."""
-        kept = self._predictions
-        vertices = [atoms.vertex(k) for k in range(len(atoms))]
-        found = {v.key(): kept.get(v.key()) for v in vertices}
-        for v in vertices:
-            if found[v.key()] is None:
-                found[v.key()] = self.spread(*self.vertex_predictions(v))
-        self._predictions = {key: q for key, q in found.items() if q is not None}
-        return [self._predictions[v.key()] for v in vertices]
 
 
 class LinearLook(Look):
-    """A pass at w with the curvatures ``d`` of all samples there."""
+    """A pass at w, with what it found on the samples."""
 
-    def __init__(self, problem: Problem, evaluation: Evaluation, d: np.ndarray) -> None:
+    def __init__(self, problem: Problem, evaluation: Evaluation, found: Pass) -> None:
         super().__init__(evaluation)
-        self.problem, self.d = problem, d
+        self.problem, self.found = problem, found
 
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
     ) -> np.ndarray:
-        """Return <v_k, H v_l> for all pairs of atoms; negative curvatures of samples count as zero.
-
-        From ``n_rows`` samples where that is less than half of all, drawn by their curvature.
-        """
-        atoms = as_stack(atoms)
+        """Return <v_k, H v_l> for all pairs of atoms; negative curvatures of samples count as zero."""
+        atoms, problem = as_stack(atoms), self.problem
         n_known = 0 if known is None else known.shape[0]
         if known is not None and n_known == len(atoms):
             return known
-        d, rows = (self.d if self.problem.is_convex else np.maximum(self.d, 0.0)), None
-        if n_rows <= d.size / 2 and d.any():
-            rows, d = sample_by_curvature(d, n_rows)
-        H = self.problem.curvature_on(atoms, d, rows, n_known)
+        H = problem.rows.curvature(self.found, atoms, n_rows, n_known, problem.has_intercept)
+        if problem.l2 > 0.0:
+            H += problem.l2 * atoms.gram()
         if known is not None:
             H[:n_known, :n_known] = known
         return H

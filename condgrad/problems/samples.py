@@ -133,8 +133,9 @@ class Samples(NamedTuple):
         alpha, d = np.empty_like(p), np.empty_like(p)
 
         def expand_range(start: int, stop: int) -> Totals:
-            part = slice(start, stop)
-            return Totals(*expand_block(self, start, p[part], b, alpha[part], d[part]))
+            part, totals = slice(start, stop), np.zeros(len(Totals._fields))
+            expand_block(self, start, p[part], b, alpha[part], d[part], totals)
+            return Totals(*totals.tolist())
 
         return Expansion(functools.reduce(Totals.__add__, threads.run(expand_range, _borders(p))), alpha, d)
 
@@ -249,8 +250,8 @@ def _curvatures(samples, p, b, d, start, stop):
 
 
 @kernel
-def expand_block(samples, first, p, b, alpha, d):
-    """Fill ``alpha`` and ``d`` for the samples from ``first`` on, whose predictions are p; return the Totals."""
+def expand_block(samples, first, p, b, alpha, d, totals):
+    """Fill ``alpha`` and ``d`` for the samples from ``first`` on, whose predictions are p, and add to the Totals."""
     start, size_of_block = np.uint64(first), np.uint64(p.shape[0])
     for k in range(size_of_block):
         alpha[k] = samples.derivative_at(start + k, p[k] + b)
@@ -270,7 +271,9 @@ def expand_block(samples, first, p, b, alpha, d):
         balance += alpha[k]
         inputs += square * span * span
         curvature += square
-    return total, size, slope, prediction, target, balance, inputs, curvature
+    sums = (total, size, slope, prediction, target, balance, inputs, curvature)
+    for k in range(len(sums)):
+        totals[k] += sums[k]
 
 
 @kernel

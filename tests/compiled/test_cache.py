@@ -54,7 +54,7 @@ USE = """
     from condgrad.problems import samples
     from {module} import Mine
     one = samples.Samples(Mine(), np.zeros(2), np.full(2, 0.5))
-    print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+    print(one.value(np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
 """
 
 
@@ -140,7 +140,7 @@ def test_a_nested_class_is_part_of_the_key(tmp_path, run):
         from mine import Mine
         from outer import Twice
         one = samples.Samples(Twice(Twice(Mine())), np.zeros(2), np.full(2, 0.5))
-        print(samples.value(one, np.ones(2), 0.0))
+        print(one.value(np.ones(2), 0.0))
     """
     assert run(use) == ["12.0"]
     write(tmp_path / "mine.py", LOSS.format(factor="5.0"))
@@ -172,7 +172,7 @@ def test_an_edit_of_the_package_changes_the_key(tmp_path, run):
         from condgrad.problems import samples
         assert cg.__file__.startswith({str(tmp_path)!r}), cg.__file__
         one = samples.Samples(cg.losses.Squared(), np.zeros(2), np.full(2, 0.5))
-        print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+        print(one.value(np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
     """
     assert run(use) == ["0.5", "0"]
     assert run(use) == ["0.5", "1"]
@@ -210,7 +210,7 @@ def test_what_is_edited_while_a_process_runs_is_not_kept_under_the_new_text(tmp_
         time.sleep(0.05)
         {{edit}}
         one = samples.Samples(loss, np.zeros(2), np.full(2, 0.5))
-        print(samples.value(one, np.ones(2), 0.0))
+        print(one.value(np.ones(2), 0.0))
     """
     edit = 'file.write_text(file.read_text().replace("0.5", "1.5"))'
     assert run(use.replace("{edit}", edit)) == ["0.5"]
@@ -267,7 +267,7 @@ def test_a_module_that_is_gone_does_not_stop_others(tmp_path, run):
         from condgrad import losses
         from condgrad.problems import samples
         one = samples.Samples(losses.Squared(), np.zeros(2), np.full(2, 0.5))
-        print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+        print(one.value(np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
     """
     assert run(ours) == ["0.5", "0"]
     assert run(USE.format(module="mine")) == ["3.0", "0"]
@@ -307,7 +307,7 @@ FIT = """
     from condgrad import losses
     from condgrad.problems import samples
     one = samples.Samples(losses.Squared(), np.zeros(2), np.full(2, 0.5))
-    print(samples.value(one, np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+    print(one.value(np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
 """
 
 

@@ -1,0 +1,231 @@
+"""MemoryRows: samples in memory, in blocks of rows that threads share; a pass reads X once where it can."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable
+from typing import TypeAlias
+
+import numpy as np
+
+from condgrad.compiled import kernel
+from condgrad.constraints.vertices import Vertex
+from condgrad.linalg import threads
+from condgrad.linalg.matrix import Matrix, dot_range, weighted_gram
+from condgrad.linalg.support import merge
+from condgrad.linalg.vectors import DenseVector
+from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.rows.base import Found, Rows, Task
+from condgrad.problems.rows.findings import Joined, Measures, Pass
+from condgrad.problems.samples import Samples, Totals, expand_block, sample_by_curvature
+
+Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # those of some rows (None: all), and their values
+
+_CACHED = 2**18  # bytes of X that a core keeps between the product with w and the one with the derivatives
+_FEWEST, _MOST = 8, 4096  # rows of such a piece: a loop over its losses should be worth its vectors
+_FEW_COLUMNS = 16  # of a vertex: more are multiplied in a pass over X, no longer one by one
+_WORK_PER_SAMPLE = 20  # multiply-adds: that of a loss with an exponential, about
+
+
+class MemoryRows(Rows):
+    """The rows of a matrix in memory.
+
+    Rows that lie one after another (C order, CSR) are cut into one block for each thread. A block is passed over in
+    pieces that fit into the cache of a core, so that X comes from memory once although it is multiplied twice. Other
+    data are one block, whose products go column by column.
+    """
+
+    offers = BaseProblem.offers | {
+        Feature.CURVATURE,
+        Feature.SAMPLES,
+        Feature.PREDICTIONS,
+        Feature.SECOND_DERIVATIVES,
+        Feature.COLUMNS,
+    }
+
+    def __init__(self, matrix: Matrix, samples: Samples) -> None:
+        self.matrix, self.samples = matrix, samples
+        self.n_samples, self.n_features = matrix.shape
+        self._predictions: dict[Hashable, np.ndarray] = {}  # of the vertices that were asked for last, by their keys
+
+    def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
+        """Do a task on every block, on all cores, and add up what was found in the order of the blocks."""
+        matrix = self.matrix
+        if not matrix.rows_are_native:
+            return task(ColumnBlock(matrix, self.samples), w)
+        # Each thread adds into a vector of its own: worth it where the rows hold more than those vectors.
+        pays = matrix.n_stored > 4 * self.n_features
+        work = matrix.n_stored + _WORK_PER_SAMPLE * self.n_samples if pays else 0
+        borders = threads.cut(self.n_samples, work, matrix.row_offsets)
+        found = threads.run(lambda start, stop: task(RowBlock(matrix, self.samples, start, stop), w), borders)
+        return functools.reduce(lambda total, part: total + part, found)
+
+    def head(self, n_rows: int) -> MemoryRows | None:
+        """Return ``n_rows`` samples or somewhat more, evenly spread."""
+        every = max(1, self.n_samples // max(1, n_rows))
+        if every == 1:
+            return self
+        y, weight = self.samples.y[::every].copy(), self.samples.weight[::every]
+        if not weight.any():
+            return None
+        return MemoryRows(self.matrix.thinned(every), Samples(self.samples.loss, y, weight / weight.sum()))
+
+    def with_targets(self, y: np.ndarray) -> MemoryRows:
+        """Return the same rows with other targets; both share the data and their views."""
+        other = MemoryRows(self.matrix, self.samples._replace(y=y))
+        if "measures" in vars(self):
+            other.measures = self.measures
+        return other
+
+    def definition(self) -> tuple[object, ...]:
+        """Return shape, data, loss, targets and weights."""
+        X = self.matrix.X
+        data = (X.data, X.indices, X.indptr) if self.matrix.is_sparse else (X,)
+        return (X.shape, *data, self.samples)
+
+    @property
+    def cost_of_pass(self) -> float:
+        """Two multiply-adds for every stored entry of X."""
+        return 2.0 * self.matrix.n_stored
+
+    def along_shift(self, w: np.ndarray) -> float:
+        """Return <shift, w> for centred columns."""
+        return self.matrix.along_shift(w)
+
+    def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
+        """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures count as zero.
+
+        From ``n_rows`` samples where that is less than half of all, drawn by their curvature.
+        """
+        d, rows = found.d.array, None
+        if not self.samples.loss.is_convex:
+            d = np.maximum(d, 0.0)
+        if n_rows <= d.size / 2 and d.any():
+            rows, d = sample_by_curvature(d, n_rows)
+        H = self._gram(atoms, d, rows, n_known)
+        if has_intercept and d.any():  # the minimum over b takes the Schur complement
+            mixed = atoms.inner_products(self.matrix.transpose_dot(self.spread(rows, d)))
+            H -= np.outer(mixed, mixed) / d.sum()
+        return H
+
+    def _gram(self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, n_known: int) -> np.ndarray:
+        if isinstance(atoms, AtomStack):
+            return self.matrix.gram(atoms.index, atoms.value, d, rows, n_known)
+        q = self._predictions_of(atoms)
+        Q = np.array([each if rows is None else each[rows] for each in q]).reshape(len(atoms), d.size)
+        return weighted_gram(Q.T, d, n_known)
+
+    def _predictions_of(self, atoms: Stack) -> list[np.ndarray]:
+        """Return X v for every vertex, computed once while it stays among those that are asked for."""
+        kept = self._predictions
+        vertices = [atoms.vertex(k) for k in range(len(atoms))]
+        found = {v.key(): kept.get(v.key()) for v in vertices}
+        for v in vertices:
+            if found[v.key()] is None:
+                found[v.key()] = self.spread(*self.vertex_predictions(v))
+        known = {key: q for key, q in found.items() if q is not None}
+        self._predictions = known
+        return [known[v.key()] for v in vertices]
+
+    # Predictions of vertices, as the rows that they touch (None: all) and the values there.
+
+    def vertex_predictions(self, s: Vertex) -> Predictions:
+        """Return X s."""
+        indices, values = s.support()
+        if indices is None:
+            return None, self.matrix.dot(values)
+        if len(indices) > _FEW_COLUMNS:
+            return None, self.matrix.dot(s.to_dense(self.n_features))
+        return self.combine([(value, self.matrix.column(int(j))) for j, value in zip(indices, values, strict=True)])
+
+    def combine(self, terms: list[tuple[float, Predictions]]) -> Predictions:
+        """Return sum_k c_k q_k."""
+        (c, (rows, values)), *others = terms
+        total = c * values
+        for c, (other_rows, other_values) in others:
+            if rows is not None and other_rows is not None:
+                rows, total = merge(rows, total, other_rows, c * other_values)
+            else:
+                total = self.spread(rows, total) + c * self.spread(other_rows, other_values)
+                rows = None
+        return rows, total
+
+    def spread(self, rows: np.ndarray | None, values: np.ndarray) -> np.ndarray:
+        """Return predictions as one array over all samples."""
+        if rows is None:
+            return values
+        dense = np.zeros(self.n_samples)
+        dense[rows] = values
+        return dense
+
+
+class RowBlock:
+    """The samples from ``start`` to ``stop``, whose rows lie one after another."""
+
+    def __init__(self, matrix: Matrix, samples: Samples, start: int, stop: int) -> None:
+        self.matrix, self.samples = matrix, samples
+        self.start, self.stop = start, stop
+
+    def predict(self, w: np.ndarray) -> np.ndarray:
+        """Return x_i'w for each sample of the block."""
+        p = np.zeros(self.stop - self.start)
+        if w.any():
+            dot_range(self.matrix.rows, w, self.start, p)
+        return p
+
+    def expand(self, w: np.ndarray, b: float, p: np.ndarray | None) -> Pass:
+        """Return what these samples add, from one read of their rows."""
+        size = self.stop - self.start
+        is_known = p is not None or not w.any()  # at w = 0, where many solvers start, nothing is multiplied
+        own = np.zeros(size) if p is None else p[self.start : self.stop]
+        totals, r, d = np.zeros(len(Totals._fields)), np.zeros(self.matrix.shape[1]), np.empty(size)
+        _expand_rows(
+            self.matrix.rows, self.samples, self.start, self._rows_of_a_piece(), w, is_known, own, b, totals,
+            DenseVector(r), d,
+        )  # fmt: skip
+        return Pass(Totals(*totals.tolist()), r, Joined((d,)))
+
+    def _rows_of_a_piece(self) -> int:
+        bytes_of_a_row = max(1.0, self.matrix.n_bytes / self.matrix.shape[0])
+        return int(min(max(_CACHED / bytes_of_a_row, _FEWEST), _MOST))
+
+    def measure(self) -> Measures:
+        """Return the sizes of the columns on these samples."""
+        squares = np.zeros(self.matrix.shape[1])
+        self.matrix.add_squares_of_rows(self.start, self.stop, self.samples.weight, squares)
+        return Measures(squares, self.matrix.largest_entry(self.start, self.stop))
+
+
+class ColumnBlock:
+    """All samples, of data that lie column by column."""
+
+    def __init__(self, matrix: Matrix, samples: Samples) -> None:
+        self.matrix, self.samples = matrix, samples
+
+    def predict(self, w: np.ndarray) -> np.ndarray:
+        """Return X w."""
+        return self.matrix.dot(w)
+
+    def expand(self, w: np.ndarray, b: float, p: np.ndarray | None) -> Pass:
+        """Return sums, gradient and curvatures, from two passes over the columns."""
+        totals, alpha, d = self.samples.expand(self.predict(w) if p is None else p, b)
+        return Pass(totals, self.matrix.transpose_dot(alpha), Joined((d,)))
+
+    def measure(self) -> Measures:
+        """Return the sizes of the columns."""
+        return Measures(self.matrix.column_norms(self.samples.weight) ** 2, self.matrix.largest_entry())
+
+
+@kernel
+def _expand_rows(X, samples, first, height, w, is_known, p, b, totals, r, d):
+    """Add totals and gradient of the samples from ``first`` on, as many as p holds, ``height`` rows at a time."""
+    alpha = np.empty(height)
+    for top in range(0, p.shape[0], height):
+        end = min(top + height, p.shape[0])
+        if not is_known:
+            dot_range(X, w, first + top, p[top:end])
+        expand_block(samples, first + top, p[top:end], b, alpha, d[top:end], totals)
+        for k in range(top, end):
+            if alpha[k - top] != 0.0:
+                X.add_slice(first + k, alpha[k - top], r)
