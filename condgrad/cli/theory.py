@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     data = read_data(args, labels=loss.classes is not None)
     problem = cg.Problem(data.X, encode_targets(data.y, loss)[0], loss, constraint)
     note(args, str(data))
-    D, n = cg.theory.diameters(problem.matrix, constraint), problem.n_samples
+    D, n = problem.prediction_diameters(), problem.n_samples
     kappa = D.D_1 / D.D_inf if D.D_inf > 0.0 else None
     numbers: dict[str, object] = {
         "n_samples": n, "n_features": problem.n_features, "loss": repr(loss), "set": repr(constraint),

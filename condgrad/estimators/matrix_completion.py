@@ -32,7 +32,6 @@ from condgrad.paths.validation import check_selection, deal_folds, select
 from condgrad.problems.completion import CompletionProblem
 from condgrad.run.checkpoint import Checkpoint
 from condgrad.run.minimize import minimize
-from condgrad.run.result import Result
 
 _FIRST, _GROWTH, _MOST_RADII = 0.1, math.sqrt(2.0), 24  # of the radii that are tried: from a tenth of the natural one
 _PATIENCE = 2  # radii in a row that predict worse before the search ends
@@ -291,7 +290,8 @@ class MatrixCompletion(BaseEstimator):
             if scores and time.perf_counter() >= deadline:
                 break
             results = [walk.to(radius, max_time=_seconds_left(deadline)) for walk in walks]
-            scores.append([_score(problem, held, result) for held, result in zip(splits, results, strict=True)])
+            pairs = zip(splits, results, strict=True)
+            scores.append([-problem.mean_loss(held, result.w, result.intercept) for held, result in pairs])
             best = int(np.mean(scores, axis=1).argmax())
             if radii is None and len(scores) - 1 - best >= _PATIENCE:
                 break
@@ -299,22 +299,15 @@ class MatrixCompletion(BaseEstimator):
 
     def _walk(self, problem: CompletionProblem, held: np.ndarray) -> Walk:
         """Return the walk over radii of the problem without the entries that are held out."""
-        entries, samples = problem.entries, problem.samples
-        if not (samples.weight[held].any() and samples.weight[~held].any()):
+        if not (problem.has_weight(held) and problem.has_weight(~held)):
             raise ValueError("a fold has no entries with a positive sample_weight; use fewer folds, or give a radius.")
-        train = CompletionProblem(
-            entries.rows[~held], entries.columns[~held], samples.y[~held], problem.loss, NuclearBall(1.0),
-            shape=problem.shape, sample_weight=samples.weight[~held], biases=problem.has_biases,
-        )  # fmt: skip
+        train = problem.of_entries(~held, NuclearBall(1.0))
         settings = self._run_settings(train, _ROUGH * self.tol)
         return Walk(train, functools.partial(self._ball, train), self.solver, w=Factored.zero(train.shape), **settings)
 
     def _grid(self, problem: CompletionProblem) -> np.ndarray:
         """Return radii that grow from a tenth of the norm that noise of the size of the values would have."""
-        zeros = np.zeros(problem.n_samples)
-        residual = problem.samples.y - problem.predict(zeros, problem.best_biases(zeros))
-        spread = float(np.sqrt(problem.samples.weight @ residual**2))
-        natural = spread * (1.0 if self.weighted else math.sqrt(problem.shape[0] * problem.shape[1]))
+        natural = problem.null_spread() * (1.0 if self.weighted else math.sqrt(problem.shape[0] * problem.shape[1]))
         return max(natural, 1e-12) * _FIRST * _GROWTH ** np.arange(_MOST_RADII)
 
 
@@ -428,16 +421,6 @@ def _held_out(n: int, folds: int, random_state: RandomState) -> list[np.ndarray]
     order = np.argsort(as_generator(as_seed(random_state)).permutation(n))
     fold_of = deal_folds(order, folds)
     return [fold_of == k for k in range(folds)]
-
-
-def _score(problem: CompletionProblem, held: np.ndarray, result: Result) -> float:
-    """Return minus the mean loss of a solution at the entries that are held out."""
-    rows, columns = problem.entries.rows[held], problem.entries.columns[held]
-    p = result.w.at(rows, columns)
-    if result.intercept is not None:
-        p = p + result.intercept.rows[rows] + result.intercept.columns[columns]
-    loss, y, weight = problem.samples
-    return -float(weight[held] @ loss.value(p, y[held]) / weight[held].sum())
 
 
 def _seconds_left(deadline: float) -> float | None:

@@ -30,6 +30,7 @@ from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rou
 from condgrad.problems.finite_sum import FiniteSum
 from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.look import Look
+from condgrad.problems.prediction_set import Diameters, diameters, prediction_range
 from condgrad.problems.rows.base import Expand, Predict, Rows
 from condgrad.problems.rows.findings import Pass
 from condgrad.problems.rows.memory import MemoryRows, Predictions
@@ -343,6 +344,20 @@ class Problem(BaseProblem):
         reach = np.abs(self.matrix.dot(w)).max()
         diameter = self.constraint.diameter(1, self.n_features)
         return self.loss.smoothness_on(float(reach + self.rows.measures.largest_entry * diameter))
+
+    def prediction_diameters(self) -> Diameters:
+        """Return how far apart the predictions of two points of the set can be."""
+        return diameters(self.matrix, self.constraint)
+
+    def prediction_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest and the largest prediction of each sample over the set."""
+        return prediction_range(self.matrix.X, self.constraint)
+
+    @property
+    def has_equal_weights(self) -> bool:
+        """Whether all samples weigh the same."""
+        weight = self.samples.weight
+        return bool(weight.max() - weight.min() <= 1e-12 * weight.max())
 
     def importance(self) -> np.ndarray:
         """Return weight_i ||x_i||_2, the importance of each sample for sampling."""

@@ -125,6 +125,27 @@ class CompletionProblem(BaseProblem):
         other._constrain(constraint)
         return other
 
+    def of_entries(self, chosen: np.ndarray, constraint: object) -> CompletionProblem:
+        """Return the problem of the chosen entries alone (a mask), which must have weight."""
+        entries, (loss, y, weight) = self.entries, self.samples
+        return CompletionProblem(
+            entries.rows[chosen], entries.columns[chosen], y[chosen], loss, constraint,
+            shape=self.shape, sample_weight=weight[chosen], biases=self.has_biases,
+        )  # fmt: skip
+
+    def has_weight(self, chosen: np.ndarray) -> bool:
+        """Tell whether any of the chosen entries (a mask) has a positive weight."""
+        return bool(self.samples.weight[chosen].any())
+
+    def mean_loss(self, chosen: np.ndarray, W: Factored, biases: Biases | None) -> float:
+        """Return the weighted mean of the losses of W at the chosen entries (a mask)."""
+        rows, columns = self.entries.rows[chosen], self.entries.columns[chosen]
+        p = W.at(rows, columns)
+        if biases is not None:
+            p = p + biases.rows[rows] + biases.columns[columns]
+        loss, y, weight = self.samples
+        return float(weight[chosen] @ loss.value(p, y[chosen]) / weight[chosen].sum())
+
     @property
     def is_convex(self) -> bool:
         """Whether the gap bounds F(W) - F*, as it does for convex losses."""
@@ -243,6 +264,12 @@ class CompletionProblem(BaseProblem):
         """Return the mean size of the loss at W = 0 with its biases, which tolerances of estimators are relative to."""
         zeros = np.zeros(self.n_samples)
         return self.samples.loss_scale(self.predict(zeros, self.best_biases(zeros)))
+
+    def null_spread(self) -> float:
+        """Return the root mean square of what is left of the targets at W = 0 with its biases."""
+        zeros = np.zeros(self.n_samples)
+        residual = self.samples.y - self.predict(zeros, self.best_biases(zeros))
+        return float(np.sqrt(self.samples.weight @ residual**2))
 
     def curvatures(self, p: np.ndarray) -> np.ndarray:
         """Return the second derivatives weight_i f''(p_i, y_i) for predictions p."""
