@@ -10,18 +10,17 @@ import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.paths.clusters import Factors
-from condgrad.paths.sweeps import Atoms
+from condgrad.paths.working_set import Atoms, WorkingSet
 
 _MOST_PRODUCTS = 100
 _FLAT = 1e-6  # directions that bend the objective less than this share of what single coefficients do have no minimum
 _LOST = 1e-11  # the same for the share that rounding may have put there
 
 
-def solve_kkt(
-    atoms: Atoms, places: np.ndarray, blocks: Factors, b: np.ndarray, l2: float, has_intercept: bool, goal: float
-) -> np.ndarray:
+def solve_kkt(working: WorkingSet, places: np.ndarray, blocks: Factors, b: np.ndarray, goal: float) -> np.ndarray:
     """Return d with max |(G + l2 I) d - b| <= goal for the Gram matrix of some atoms, or what many products lead to."""
-    atoms = Atoms(atoms.columns, atoms.features[places])
+    quadratic, l2 = working.quadratic, working.quadratic.l2
+    atoms = Atoms(working.atoms.columns, working.atoms.features[places])
     columns, features = atoms.columns, atoms.features
     d, rest, z, out = np.zeros(b.size), b.copy(), np.empty(b.size), np.empty(b.size)
     direction, slope = np.zeros(b.size), 0.0
@@ -30,8 +29,7 @@ def solve_kkt(
         if largest <= goal:
             break
         q = atoms.predict(direction)
-        q *= columns.weight
-        atoms.correlate(q, float(q.sum()) if has_intercept else 0.0, direction, -l2, out)
+        atoms.correlate(q, quadratic.weigh(q), direction, -l2, out)
         if not _step(columns, features, l2, d, rest, direction, out, slope):
             break
     return d
