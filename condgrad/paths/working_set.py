@@ -109,6 +109,10 @@ class Atoms:
         self.borders = np.unique(borders) if len(borders) > 2 else borders  # one long column may leave a range empty
         self.sums = np.zeros((len(self.borders) - 1, columns.weight.size))
 
+    def squared_norms(self) -> np.ndarray:
+        """Return ||z_j||^2 of the features."""
+        return self.columns.norm[self.features] ** 2
+
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Return sum_k x_k scale_j x_j over the features j = features_k, in an array that the next call reuses."""
         places = {int(start): k for k, start in enumerate(self.borders[:-1])}
