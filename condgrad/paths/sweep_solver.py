@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from condgrad.linalg.roots import Bracket
 from condgrad.paths.clusters import factor, find_clusters, shorten
 from condgrad.paths.least_squares import Goal, Sums
 from condgrad.paths.newton import solve_kkt
@@ -29,6 +30,7 @@ _CG_ACCURACY = 0.5  # correlations may exceed alpha by this share of what the to
 _NEWTON_AIM = 0.4  # share of the gap that a Newton step would leave if all signs held
 _BLOCK_ACCURACY = 0.1  # the same for sweeps within a cluster
 _SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
+_LOWER = 0.1  # share of a penalty that is tried next at least, as long as none is known to be too small
 
 
 class SweepSolver:
@@ -84,12 +86,12 @@ class SweepSolver:
         """Search for the penalty whose solution has the norm ``radius``; scaling does the rest.
 
         On a support S with signs s the norm falls with alpha at the rate s'z, where G_SS z = s: Newton steps on alpha,
-        kept between penalties whose norms are known to be too large and too small. Below alpha = tol / radius the
+        kept in a bracket. Below alpha = tol / radius the
         radius does not bind, as far as the tolerance can tell.
         """
         working, radius = self.working, goal.target
         floor = tol / radius
-        low, high = 0.0, self.largest
+        bracket = Bracket(-np.inf, self.largest)  # of radius - norm, which grows with alpha
         best_gap, best = np.inf, np.zeros(working.x.size)
         for t in range(_MOST_PENALTIES):
             accuracy = max(max(0.5 ** (t + 1), 0.05) * tol, _ROUNDING * self.quadratic.squared_y)
@@ -102,14 +104,11 @@ class SweepSolver:
                 best_gap, best = (gap, trial) if gap < best_gap else (best_gap, best)
             if best_gap <= tol:
                 break
-            low, high = (self.alpha, high) if norm > radius else (low, self.alpha)
             support = np.flatnonzero(x)
             sign = np.sign(x[support])
             z = solve_kkt(working, support, factor(self.clusters, x != 0.0), sign, _SLOPE_ACCURACY)
             slope = float(sign @ z)
-            alpha = self.alpha + (norm - radius) / slope if slope > 0.0 else low
-            if not low < alpha < high:
-                alpha = 0.5 * (low + high) if low > 0.0 else 0.1 * high
+            bracket, alpha = bracket.after(self.alpha, radius - norm, slope, _LOWER * self.alpha, self.largest)
             ahead = x[support] - (alpha - self.alpha) * z
             working.x = x.copy()
             working.x[support] = np.where(ahead * sign > 0.0, ahead, 0.0)
