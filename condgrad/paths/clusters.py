@@ -155,19 +155,98 @@ def shorten(blocks, x, d):
 
 
 @compiled
-class Entries(NamedTuple):
+class EntryList(NamedTuple):
     """A list that takes what is added to a vector: the samples, and what each would get."""
 
     samples: np.ndarray
     values: np.ndarray
-    count: np.ndarray  # type: ignore[assignment]
+    length: np.ndarray  # one number
 
     def add_at(self, i, delta):
         """Append the pair."""
-        at = self.count[0]
+        at = self.length[0]
         self.samples[at] = i
         self.values[at] = delta
-        self.count[0] = at + 1
+        self.length[0] = at + 1
+
+
+@compiled
+class ShortFeatures(NamedTuple):
+    """The chosen features with few entries: that of number r is at ``places_r``, its entries are from ``begins_r`` on.
+
+    ``number`` has the number of every chosen feature, -1 for those with many entries.
+    """
+
+    places: np.ndarray
+    number: np.ndarray
+    begins: np.ndarray
+    samples: np.ndarray
+    values: np.ndarray
+
+
+@compiled
+class DisjointSets(NamedTuple):
+    """Sets of places, each a tree: ``parent`` leads to its root, which ``members`` counts the places of."""
+
+    parent: np.ndarray
+    members: np.ndarray
+
+    def root(self, k):
+        """Return the root of the set of place k; the way to it becomes shorter."""
+        while self.parent[k] != k:
+            self.parent[k] = self.parent[self.parent[k]]
+            k = self.parent[k]
+        return k
+
+    def join(self, j, k):
+        """Make one set of those of two places, unless it would be too large for a cluster."""
+        a, b = self.root(j), self.root(k)
+        if a != b and self.members[a] + self.members[b] <= _LARGEST:
+            self.parent[a] = b
+            self.members[b] += self.members[a]
+
+
+@compiled
+class SampleIndex(NamedTuple):
+    """The short features by sample: those of sample i that were added are from ``starts_i`` to before ``ends_i``."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+    who: np.ndarray
+    value: np.ndarray
+
+    def is_crowded(self, i):
+        """Tell whether so many short features have sample i that it says nothing about them."""
+        return self.starts[i + 1] - self.starts[i] > _CROWD
+
+    def add(self, r, short):
+        """Add the feature with number r."""
+        for m in range(short.begins[r], short.begins[r + 1]):
+            i = short.samples[m]
+            self.who[self.ends[i]] = r
+            self.value[self.ends[i]] = short.values[m]
+            self.ends[i] += 1
+
+
+@compiled
+class Products(NamedTuple):
+    """Inner products of one short feature with those that share a sample with it, a list of which is ``met``."""
+
+    total: np.ndarray
+    met: np.ndarray
+    met_by: np.ndarray  # the feature that met a feature last
+
+    def add_sample(self, r, n_met, index, i, value):
+        """Add the part of sample i, where feature r has a weighted value; return the new length of the list."""
+        for e in range(index.starts[i], index.ends[i]):
+            other = index.who[e]
+            if self.met_by[other] != r:
+                self.met_by[other] = r
+                self.met[n_met] = other
+                self.total[other] = 0.0
+                n_met += 1
+            self.total[other] += value * index.value[e]
+        return n_met
 
 
 @kernel
@@ -177,8 +256,8 @@ def find_clusters(columns, features, l2, label):
     ``label`` has the clusters of the first features, in ascending order. They stay together, and the others join them.
     """
     size, n_old = features.shape[0], label.shape[0]
-    places, begins, samples, values = _short_features(columns, features)
-    label = _link(columns, features, n_old, _first_places(label, size), places, begins, samples, values)
+    short = _short_features(columns, features)
+    label = _link(columns, features, n_old, _old_sets(label, size), short)
     order = np.argsort(label, kind="mergesort")
     starts, n_blocks = np.zeros(size + 1, np.int64), 0
     for q in range(size):
@@ -190,122 +269,119 @@ def find_clusters(columns, features, l2, label):
     offsets = np.zeros(n_blocks + 1, np.int64)
     for b in range(n_blocks):
         offsets[b + 1] = offsets[b] + (starts[b + 1] - starts[b]) ** 2
-    short = np.full(size, -1, np.int64)
-    for r in range(places.shape[0]):
-        short[places[r]] = r
     gram, dense = np.zeros(offsets[-1]), np.zeros(columns.weight.shape[0])
     for b in range(n_blocks):
         members = order[starts[b] : starts[b + 1]]
         block = gram[offsets[b] : offsets[b + 1]]
-        _multiply(columns, features, members, short, begins, samples, values, block, dense)
+        _multiply(columns, features, members, short, block, dense)
         for i in range(members.shape[0]):
             block[i * members.shape[0] + i] += l2
     return order, Clusters(starts, gram, offsets)
 
 
 @kernel
-def _first_places(label, size):
-    """Return for every feature the first place of its cluster; features without a label are alone."""
-    places = np.arange(size)
+def _old_sets(label, size):
+    """Return sets of the places with equal labels, which stand side by side; places without a label are alone."""
+    parent, members = np.arange(size), np.zeros(size, np.int64)
     for k in range(1, label.shape[0]):
         if label[k] == label[k - 1]:
-            places[k] = places[k - 1]
-    return places
+            parent[k] = parent[k - 1]
+    for k in range(size):
+        members[parent[k]] += 1
+    return DisjointSets(parent, members)
 
 
 @kernel
 def _short_features(columns, features):
-    """Return the places of the features with few entries, and these entries, those of place r from begins_r on."""
-    n_short, total = 0, 0
+    """Return the features with few entries."""
+    number, n_short, total = np.full(features.shape[0], -1), 0, 0
     for k in range(features.shape[0]):
         stored = np.int64(columns.n_stored(features[k]))
         if stored <= _FEW:
+            number[k] = n_short
             n_short += 1
             total += stored
     places, begins = np.empty(n_short, np.int64), np.zeros(n_short + 1, np.int64)
-    entries = Entries(np.empty(total, np.int64), np.empty(total), np.zeros(1, np.int64))
-    r = 0
+    entries = EntryList(np.empty(total, np.int64), np.empty(total), np.zeros(1, np.int64))
     for k in range(features.shape[0]):
-        if np.int64(columns.n_stored(features[k])) <= _FEW:
+        r = number[k]
+        if r >= 0:
             columns.add(features[k], 1.0, entries)
             places[r] = k
-            begins[r + 1] = entries.count[0]
-            r += 1
-    return places, begins, entries.samples, entries.values
+            begins[r + 1] = entries.length[0]
+    return ShortFeatures(places, number, begins, entries.samples, entries.values)
 
 
 @kernel
-def _link(columns, features, n_old, label, places, begins, samples, values):
-    """Link the features after the first ``n_old``; return a label for every feature: equal ones make a cluster."""
-    members = np.zeros(features.shape[0], np.int64)
-    for k in range(features.shape[0]):
-        members[label[k]] += 1
-    n_short = places.shape[0]
-    # The short features of every sample, in ascending order.
-    ends = np.zeros(columns.weight.shape[0] + 1, np.int64)
-    for m in range(samples.shape[0]):
-        ends[samples[m] + 1] += 1
-    for i in range(1, ends.shape[0]):
-        ends[i] += ends[i - 1]
-    firsts = ends[:-1].copy()
-    who, what = np.empty(samples.shape[0], np.int64), np.empty(samples.shape[0])
-    filled = firsts.copy()
-    product, met, met_by = np.zeros(n_short), np.empty(n_short, np.int64), np.full(n_short, -1)
+def _empty_index(short, n_samples):
+    """Return an index with room for the features of every sample."""
+    starts = np.zeros(n_samples + 1, np.int64)
+    for m in range(short.samples.shape[0]):
+        starts[short.samples[m] + 1] += 1
+    for i in range(n_samples):
+        starts[i + 1] += starts[i]
+    room = short.samples.shape[0]
+    return SampleIndex(starts, starts[:-1].copy(), np.empty(room, np.int64), np.empty(room))
+
+
+@kernel
+def _link(columns, features, n_old, sets, short):
+    """Join the sets of features that correlate, one of the two not among the first ``n_old``; return all roots."""
+    n_short = short.places.shape[0]
+    index = _empty_index(short, columns.weight.shape[0])
+    products = Products(np.zeros(n_short), np.empty(n_short, np.int64), np.full(n_short, -1))
     for r in range(n_short):
-        n_met = 0
-        for m in range(begins[r], begins[r + 1]):
-            i = samples[m]
-            if places[r] >= n_old and ends[i + 1] - firsts[i] <= _CROWD:
-                value = columns.weight[i] * values[m]
-                for e in range(firsts[i], filled[i]):
-                    if met_by[who[e]] != r:
-                        met_by[who[e]] = r
-                        met[n_met] = who[e]
-                        n_met += 1
-                    product[who[e]] += value * what[e]
-            who[filled[i]] = r
-            what[filled[i]] = values[m]
-            filled[i] += 1
-        for q in range(n_met):
-            other = met[q]
-            size = abs(product[other])
-            product[other] = 0.0
-            if size > _LINK * columns.norm[features[places[r]]] * columns.norm[features[places[other]]]:
-                a, b = _root(label, places[r]), _root(label, places[other])
-                if a != b and members[a] + members[b] <= _LARGEST:
-                    label[a] = b
-                    members[b] += members[a]
-    for k in range(label.shape[0]):
-        label[k] = _root(label, k)
+        place = short.places[r]
+        if place >= n_old:
+            n_met = _multiply_with_earlier(columns, short, index, r, products)
+            for q in range(n_met):
+                other = short.places[products.met[q]]
+                norms = columns.norm[features[place]] * columns.norm[features[other]]
+                if abs(products.total[products.met[q]]) > _LINK * norms:
+                    sets.join(place, other)
+        index.add(r, short)
+    label = np.empty(features.shape[0], np.int64)
+    for k in range(features.shape[0]):
+        label[k] = sets.root(k)
     return label
 
 
 @kernel
-def _root(label, k):
-    while label[k] != k:
-        label[k] = label[label[k]]
-        k = label[k]
-    return k
+def _multiply_with_earlier(columns, short, index, r, products):
+    """Multiply short feature r with those of the index that share a sample with it; return how many they are."""
+    n_met = 0
+    for m in range(short.begins[r], short.begins[r + 1]):
+        i = short.samples[m]
+        if not index.is_crowded(i):
+            n_met = products.add_sample(r, n_met, index, i, columns.weight[i] * short.values[m])
+    return n_met
 
 
 @kernel
-def _multiply(columns, features, members, short, begins, samples, values, block, dense):
+def _multiply(columns, features, members, short, block, dense):
     """Fill in one block of the Gram matrix; ``dense`` holds zeros before and after."""
     size = members.shape[0]
     for i in range(size):
         j = features[members[i]]
         block[i * size + i] = columns.norm[j] * columns.norm[j]
         if size > 1:
-            r = short[members[i]]
-            for m in range(begins[r], begins[r + 1]):
-                dense[samples[m]] = columns.weight[samples[m]] * values[m]
+            r = short.number[members[i]]
+            for m in range(short.begins[r], short.begins[r + 1]):
+                dense[short.samples[m]] = columns.weight[short.samples[m]] * short.values[m]
             for k in range(i):
-                r_k, j_k = short[members[k]], features[members[k]]
-                total = 0.0
-                for m in range(begins[r_k], begins[r_k + 1]):
-                    total += dense[samples[m]] * values[m]
+                total = _dot(short, short.number[members[k]], dense)
+                j_k = features[members[k]]
                 total -= columns.scale[j] * columns.mean[j] * columns.scale[j_k] * columns.mean[j_k]
                 block[i * size + k] = total
                 block[k * size + i] = total
-            for m in range(begins[r], begins[r + 1]):
-                dense[samples[m]] = 0.0
+            for m in range(short.begins[r], short.begins[r + 1]):
+                dense[short.samples[m]] = 0.0
+
+
+@kernel
+def _dot(short, r, dense):
+    """Return the inner product of short feature r with a vector."""
+    total = 0.0
+    for m in range(short.begins[r], short.begins[r + 1]):
+        total += dense[short.samples[m]] * short.values[m]
+    return total

@@ -51,9 +51,13 @@ def make_columns(matrix: Matrix, weight: np.ndarray, has_intercept: bool, standa
     mean, scale, norm = np.zeros(d), np.ones(d), np.empty(d)
     columns = Columns(matrix.columns, weight, mean, scale, norm)
     task = functools.partial(_measure, columns, has_intercept, standardize)
-    offsets = getattr(matrix.columns, "indptr", None)
-    threads.run(task, threads.cut(d, 4 * matrix.n_stored, offsets))
+    threads.run(task, threads.cut(d, 4 * matrix.n_stored, offsets_of(columns)))
     return columns
+
+
+def offsets_of(columns: Columns) -> np.ndarray | None:
+    """Return where the stored entries of each feature begin, or None where every feature stores all entries."""
+    return columns.slices.indptr if isinstance(columns.slices, SparseSlices) else None
 
 
 @kernel

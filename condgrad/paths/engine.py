@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from condgrad.linalg.rounding import FORMULA, UNIT, gamma
-from condgrad.paths.columns import Columns
 from condgrad.paths.gram_solver import GramSolver
-from condgrad.paths.oracle import LazyOracle
-from condgrad.paths.points import InterruptedPathError
-from condgrad.paths.quadratic import duality_gap
+from condgrad.paths.least_squares import Goal, LeastSquares, Sums
+from condgrad.paths.oracle import LazyOracle, Scan
+from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.sweep_solver import SweepSolver
-from condgrad.paths.sweeps import Atoms, Fit, renew, sums
+from condgrad.paths.working_set import WorkingSet
 from condgrad.run.interrupts import Interrupts
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _INNER = 0.6  # share of the tolerance that the working set's own gap may use up
 _AHEAD = 0.1  # share of the last gap that the working set's own gap may have while atoms are missing
-_FIRST = 0.9  # the first atoms are those with at least this share of the largest correlation
-_NEAR = 0.9  # features with at least this share of the largest correlation are asked first in later rounds
-_BATCH = 30  # atoms that enter at least after one look, or a quarter of those with a coefficient
-_OUTSIDE = 1e-12  # of the radius, by which rounding may take a norm beyond it
-_SUMS = 8  # operations beside the products of a sum: centring, scaling, adding up threads
+_FIRST = 0.9  # share of the largest correlation that the first atoms have at least
+_NEAR = 0.9  # share of the largest correlation from which on a feature counts as nearby in later rounds
+_BATCH = 30  # atoms that are admitted at most at a time, or a quarter of those with a coefficient if that is more
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 
 
-class Point(NamedTuple):
+class PathPoint(NamedTuple):
     """A certified point: its nonzero coefficients (of scaled features) and what is known about it."""
 
     features: np.ndarray
@@ -45,200 +40,209 @@ class Point(NamedTuple):
         return self.gap + self.rounding
 
 
+class WorkingSetSolver(Protocol):
+    """What minimises over a working set, whose coefficients and residual it changes."""
+
+    is_exact: bool  # whether the cost of a solution does not depend on its accuracy
+    alpha: float  # the penalty of the last solution
+
+    def minimise(self, goal: Goal, tol: float) -> None:
+        """Minimise over the working set to a gap of at most ``tol``."""
+
+    def admit(self, n_new: int) -> None:
+        """Take in the last ``n_new`` features of the working set."""
+
+    def support(self) -> np.ndarray:
+        """Return the places of the atoms that must stay."""
+
+    def keep(self, places: np.ndarray) -> None:
+        """Follow the working set, which has kept the atoms at these places alone."""
+
+    def is_outgrown(self, tol: float) -> bool:
+        """Tell whether sweeps would be faster, or this solver has failed."""
+
+
+class Accuracy(NamedTuple):
+    """How accurately a working set is solved: roughly while atoms are missing, and then to ``finest``."""
+
+    now: float
+    finest: float
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether the working set could be solved better than it is."""
+        return self.now > self.finest
+
+    def after(self, gap: float, has_new: bool) -> Accuracy:
+        """Return the accuracy of the next round: that of a smaller gap, or the finest where no atoms were missing."""
+        return self._replace(now=max(self.finest, min(self.now, _AHEAD * gap)) if has_new else self.finest)
+
+    def refined(self) -> Accuracy:
+        """Return an accuracy that is ten times finer."""
+        return Accuracy(0.1 * self.finest, 0.1 * self.finest)
+
+
 class ExactEngine:
     """Solves points one after the other, each from where the last one ended.
 
-    With ``l2`` the objective is ||R||^2/2 + (l2/2) ||x||_2^2: the Lasso of the features with a sample sqrt(l2) e_j more
-    for each, where y is zero. Its residuals are R and -sqrt(l2) x, so a correlation is <z_j, R> - l2 x_j, and that of a
-    feature without a coefficient is what it was: the oracle does not notice.
+    Parameters
+    ----------
+    quadratic : LeastSquares
+    interrupts : Interrupts, optional
+        Where Ctrl-C is heard: then :class:`~condgrad.paths.points.InterruptedPathError` is raised.
+
+    Attributes
+    ----------
+    working : WorkingSet
+    largest : float
+        The largest correlation at zero, which is the smallest penalty whose solution is zero.
+    n_scans : int
+        Scans that proved the largest of all correlations.
     """
 
-    def __init__(
-        self,
-        columns: Columns,
-        n_stored: int,
-        y: np.ndarray,
-        has_intercept: bool,
-        interrupts: Interrupts | None = None,
-        l2: float = 0.0,
-    ) -> None:
-        self.columns, self.y, self.has_intercept, self.l2 = columns, y, has_intercept, l2
-        self.interrupts = interrupts
-        self.R, self.a, self.buffer = y.copy(), columns.weight * y, np.zeros(y.size)
-        self.squared_y = float(self.a @ y)
-        self.features = np.empty(0, np.int64)
-        self.is_atom = np.zeros(columns.norm.size, np.bool_)  # whether a feature is among them
-        self.solver: GramSolver | SweepSolver = GramSolver(self)
-        self.oracle = LazyOracle(columns, n_stored, self.R)
-        # The largest norm of a column as it is stored: what its sums are made of, its mean included.
-        self.largest_column = float(np.hypot(columns.norm, columns.scale * columns.mean).max())
-        mu = float(self.a.sum()) if has_intercept else 0.0
-        self.largest = self.oracle.look(self.a, mu, -1.0, np.inf).largest  # lambda_max: every column is seen once
-        self.fit, self.largest_now = Fit(self.squared_y, 0.0, 0.0, 0.0, mu), self.largest
-        self.near, self.near_sizes, self.near_level = np.empty(0, np.int64), np.empty(0), 0.0
-        self.n_looks = 0
+    def __init__(self, quadratic: LeastSquares, interrupts: Interrupts | None = None) -> None:
+        self.quadratic, self.interrupts = quadratic, interrupts
+        self.working = WorkingSet(quadratic)
+        self.solver: WorkingSetSolver = GramSolver(self.working)
+        residual = self.working.residual
+        self.oracle = LazyOracle(quadratic.columns, quadratic.n_stored, residual.R)
+        self.largest = self.oracle.scan(residual.a, self.working.sums.mu, -1.0, np.inf).largest  # of every column
+        self.bound = self.largest  # no correlation with the residual exceeds it, as far as was asked
+        self.level = _FIRST * self.largest  # the largest correlation of an atom
+        self.nearby, self.nearby_level = Scan(self.largest, np.empty(0, np.int64), np.empty(0)), 0.0
+        self.n_scans = 0
 
     @property
     def scale(self) -> float:
         """Half the squared norm of y, the objective at zero: what relative gaps are relative to."""
-        return 0.5 * self.squared_y
+        return 0.5 * self.quadratic.squared_y
 
-    def solve(self, target: float, *, is_penalised: bool, tol: float) -> Point:
+    @property
+    def R(self) -> np.ndarray:
+        """The residual of the last point, in memory that the next point overwrites."""
+        return self.working.residual.R
+
+    def solve(self, goal: Goal, tol: float) -> PathPoint:
         """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``, rounding included.
 
         The gap is exact: the oracle proves the largest correlation. It exceeds the limit only where rounding does not
         let it fall any further.
         """
         limit = tol * self.scale
-        gap = self._gap(self.fit, target, is_penalised, self.largest_now)
-        rounding = self._rounding_now(target, is_penalised)
+        gap, rounding = self._gap(goal), self._rounding(goal)
         if gap + rounding <= limit:  # the last point serves for this one too
-            return self._point(gap, rounding)
+            return self._point(goal)
         limit = max(limit - rounding, rounding)  # where rounding is more than half of it, that much is the best
-        inner_tol = _INNER * limit
-        enough = max(inner_tol, _AHEAD * gap) if gap < np.inf else inner_tol
-        if is_penalised and not self.solver.is_exact:
-            self._enter_ahead(target, tol)
+        accuracy = Accuracy(np.inf, _INNER * limit).after(gap, has_new=gap < np.inf)
+        if goal.is_penalised and not self.solver.is_exact:
+            self._admit_ahead(goal.target, tol)
         n_idle = 0
         while True:
-            self.check_interrupts()
-            self.fit = self.solver.minimise(target, is_penalised, enough)
-            level = self._atom_level() if self.features.size else _FIRST * self.largest
-            near, sizes = self._look_near(level)
-            self.largest_now = float(sizes.max(initial=level))
-            gap = self._gap(self.fit, target, is_penalised, self.largest_now)
-            if gap > limit and (near.size or enough > inner_tol):  # no need yet to ask about all columns
-                self._enter(near, sizes, tol)
-                enough = max(inner_tol, min(enough, _AHEAD * gap)) if near.size else inner_tol
+            self._fit(goal, accuracy.now)
+            missing = self._ask_nearby()
+            gap = self._gap(goal)
+            if gap > limit and (missing.features.size or accuracy.is_rough):  # no need yet to ask about all columns
+                self._admit(missing, tol)
+                accuracy = accuracy.after(gap, has_new=missing.features.size > 0)
                 continue
-            found, sizes = self._look_everywhere(level)
-            self.largest_now = max(self.largest_now, float(sizes.max(initial=level)))
-            gap = self._gap(self.fit, target, is_penalised, self.largest_now)
-            n_idle = 0 if found.size else n_idle + 1
-            if gap <= limit or n_idle > _MOST_IDLE:
-                point = self._point(gap, self._rounding_now(target, is_penalised))
+            missing = self._ask_all()
+            n_idle = 0 if missing.features.size else n_idle + 1
+            if self._gap(goal) <= limit or n_idle > _MOST_IDLE:
+                point = self._point(goal)
                 self._prune()
                 return point
-            if found.size:
-                self._enter(found, sizes, tol)
+            if missing.features.size:
+                self._admit(missing, tol)
             else:
-                inner_tol *= 0.1
-                enough = inner_tol
+                accuracy = accuracy.refined()
                 self._change_solver(tol)
 
-    def renew(self, x: np.ndarray) -> Fit:
-        """Renew the residuals for the coefficients x of the atoms; return the sums that a certificate needs."""
-        p = self.solver.atoms.predict(x)
-        return Fit(*renew(self.columns, p, x, self.l2, self.y, self.has_intercept, self.R, self.a))
-
-    def point_at(
-        self, features: np.ndarray, x: np.ndarray, R: np.ndarray, largest: float, target: float, is_penalised: bool
-    ) -> Point:
+    def point_at(self, goal: Goal, features: np.ndarray, x: np.ndarray, R: np.ndarray, largest: float) -> PathPoint:
         """Return a point that was found elsewhere; ``largest`` bounds the correlations with its residual R."""
-        squared_r, y_r = sums(self.columns.weight, self.y, R, x, self.l2)
-        norm = float(np.abs(x).sum())
-        fit = Fit(squared_r, self.squared_y - y_r, y_r - squared_r, norm, 0.0)
-        gap = max(self._gap(fit, target, is_penalised, largest), 0.0)
-        rounding = self.rounding(fit, x.size, largest, target, is_penalised)
-        return Point(features, x, norm, largest, gap, rounding, 0.5 * squared_r)
+        sums = self.quadratic.sums_of(x, R)
+        gap, rounding = self.quadratic.gap(goal, sums, largest), self.quadratic.rounding(goal, sums, x.size, largest)
+        return _certified(features, x, sums, largest, gap, rounding)
 
-    def zero(self, rounding: float = 0.0) -> Point:
-        """Return the point w = 0."""
-        return Point(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, self.scale)
+    def zero(self, goal: Goal | None = None) -> PathPoint:
+        """Return the point w = 0 where it is the solution; without a goal, where rounding cannot change that."""
+        rounding = 0.0 if goal is None else self.quadratic.rounding(goal, self.working.sums, 0, 0.0)
+        return PathPoint(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, self.scale)
 
-    def rounding(self, fit: Fit, n_terms: int, largest: float, target: float, is_penalised: bool) -> float:
-        """Return a bound of what rounding does to the gap at a fit of ``n_terms`` coefficients.
+    # The phases of a round.
 
-        The reasoning is that of :mod:`condgrad.linalg.rounding`: residuals are off by ``delta``, sums over the samples
-        by gamma(n) times the norms of what they multiply.
-        """
-        y, R = math.sqrt(self.squared_y), math.sqrt(max(fit.squared_r, 0.0))
-        spread = fit.norm * self.largest_column + y
-        over_samples = gamma(self.y.size + _SUMS)
-        of_product = over_samples + FORMULA * UNIT
-        delta = gamma(n_terms + _SUMS) * (2.0 * spread + R) + over_samples * abs(fit.mu)
-        of_largest = of_product * (R * self.largest_column + self.l2 * fit.norm)
-        if not is_penalised:
-            moved = target * self.largest_column + spread
-            of_gap = 2.0 * target * of_largest + of_product * (R * (moved + y + R) + self.l2 * fit.norm**2)
-            return of_gap + 2.0 * R * delta + delta * delta + abs(fit.mu) * (moved + R)
-        share = target / largest if largest > 0.0 else 0.0
-        of_dual = y * R * share * (of_largest / largest if largest > 0.0 else 0.0)
-        of_sums = over_samples * (4.0 * self.squared_y + 4.0 * R * R + 2.0 * target * fit.norm) * max(1.0, share)
-        return of_dual + of_sums + R * delta + delta * delta
+    def _fit(self, goal: Goal, tol: float) -> None:
+        """Minimise over the working set."""
+        raise_if_interrupted(self.interrupts)
+        self.solver.minimise(goal, tol)
+        if self.working.features.size:  # with the residual itself, not with what a model of it holds
+            self.level = self.working.correlate(np.empty(self.working.features.size))
 
-    def check_interrupts(self) -> None:
-        """Raise where Ctrl-C was pressed."""
-        if self.interrupts is not None and self.interrupts.heard():
-            raise InterruptedPathError
+    def _ask_nearby(self) -> Scan:
+        """Return the features above all atoms among those that were close to them in the last scan of all columns."""
+        nearby = self.nearby.features[self.working.lacks(self.nearby.features)]
+        sizes = np.abs(self.working.correlations_of(nearby))
+        self.oracle.n_scanned += nearby.size
+        is_above = sizes > self.level
+        self.bound = float(sizes.max(initial=self.level))
+        return Scan(self.bound, nearby[is_above], sizes[is_above])
 
-    def _atom_level(self) -> float:
-        """Return the largest correlation of an atom with the residual, not with what a model of it holds."""
-        out = np.empty(self.features.size)
-        return self.solver.atoms.correlate(self.a, self.fit.mu, self.solver.x, self.l2, out)
-
-    def _look_near(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the features above ``level``, and their correlations, among those that were close at the last look."""
-        near = self.near[~self.is_atom[self.near]]
-        sizes = np.empty(near.size)
-        Atoms(self.columns, near).correlate(self.a, self.fit.mu, np.zeros(near.size), 0.0, sizes)
-        self.oracle.n_looked += near.size
-        sizes = np.abs(sizes)
-        return near[sizes > level], sizes[sizes > level]
-
-    def _look_everywhere(self, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return all features above ``level`` that are no atoms, and their correlations."""
-        self.n_looks += 1
+    def _ask_all(self) -> Scan:
+        """Return the features above all atoms, whose correlations are proved to be the largest ones."""
+        self.n_scans += 1
         self.oracle.move(self.R)
-        look = self.oracle.look(self.a, self.fit.mu, level, _NEAR * level)
-        self.near, self.near_sizes, self.near_level = look.features, look.sizes, level
-        is_new = (look.sizes > level) & ~self.is_atom[look.features]
-        return look.features[is_new], look.sizes[is_new]
+        scan = self.oracle.scan(self.working.residual.a, self.working.sums.mu, self.level, _NEAR * self.level)
+        self.nearby, self.nearby_level = scan, self.level
+        is_new = (scan.sizes > self.level) & self.working.lacks(scan.features)
+        features, sizes = scan.features[is_new], scan.sizes[is_new]
+        self.bound = max(self.bound, float(sizes.max(initial=self.level)))
+        return Scan(self.bound, features, sizes)
 
-    def _rounding_now(self, target: float, is_penalised: bool) -> float:
-        return self.rounding(self.fit, int(np.count_nonzero(self.solver.x)), self.largest_now, target, is_penalised)
+    def _admit(self, found: Scan, tol: float) -> None:
+        """Add the features with the largest correlations to the working set."""
+        if found.features.size == 0:
+            return
+        count = max(_BATCH, self.working.n_used // 4)
+        new = found.features[np.argsort(-found.sizes, kind="stable")[:count]]
+        self.working.admit(new)
+        self.solver.admit(new.size)
+        self._change_solver(tol)
 
-    def _point(self, gap: float, rounding: float) -> Point:
-        x = self.solver.x
-        used = np.flatnonzero(x)
-        fit = self.fit
-        return Point(
-            self.features[used], x[used], fit.norm, self.largest_now, max(gap, 0.0), rounding, 0.5 * fit.squared_r
-        )
-
-    def _gap(self, fit: Fit, target: float, is_penalised: bool, largest: float) -> float:
-        if not is_penalised:  # outside of the ball it would certify nothing
-            return target * largest - fit.along if fit.norm <= target * (1.0 + _OUTSIDE) else np.inf
-        return duality_gap(self.squared_y, fit.fit, fit.along, target * fit.norm, target, largest)
-
-    def _enter_ahead(self, target: float, tol: float) -> None:
+    def _admit_ahead(self, penalty: float, tol: float) -> None:
         """Add the features that a smaller penalty will want, if correlations fall no faster than the penalty does.
 
-        This is the strong rule of Tibshirani et al. (2012), for the features that were close at the last look.
+        This is the strong rule of Tibshirani et al. (2012), for the features that were close in the last scan.
         """
-        wanted = (self.near_sizes >= 2.0 * target - self.near_level) & ~self.is_atom[self.near]
-        if wanted.any():
-            self._enter(self.near[wanted], self.near_sizes[wanted], tol)
-
-    def _enter(self, found: np.ndarray, sizes: np.ndarray, tol: float) -> None:
-        """Add the best of the features that were found to the working set."""
-        if found.size == 0:
-            return
-        new = found[np.argsort(-sizes, kind="stable")[: max(_BATCH, np.count_nonzero(self.solver.x) // 4)]]
-        self.features = np.concatenate([self.features, new])
-        self.is_atom[new] = True
-        self.solver.enter(new.size)
-        self._change_solver(tol)
+        near = self.nearby
+        is_wanted = (near.sizes >= 2.0 * penalty - self.nearby_level) & self.working.lacks(near.features)
+        self._admit(Scan(near.largest, near.features[is_wanted], near.sizes[is_wanted]), tol)
 
     def _change_solver(self, tol: float) -> None:
         if self.solver.is_outgrown(tol):
-            self.solver = SweepSolver(self, self.solver.x.copy(), self.solver.alpha)
+            self.solver = SweepSolver(self.working, self.solver.alpha, self.largest, self.interrupts)
 
     def _prune(self) -> None:
-        """Forget atoms that the solver does not need where there are many of them."""
-        needed = self.solver.needed()
-        if self.features.size > 2 * needed.size + _IDLE:
-            self.is_atom[self.features] = False
-            self.features = self.features[needed]
-            self.is_atom[self.features] = True
-            self.solver.keep(needed)
+        """Drop the atoms that the solver does not need where there are many of them."""
+        support = self.solver.support()
+        if self.working.features.size > 2 * support.size + _IDLE:
+            self.working.keep(support)
+            self.solver.keep(support)
+
+    # What is known about the point.
+
+    def _gap(self, goal: Goal) -> float:
+        return self.quadratic.gap(goal, self.working.sums, self.bound)
+
+    def _rounding(self, goal: Goal) -> float:
+        return self.quadratic.rounding(goal, self.working.sums, self.working.n_used, self.bound)
+
+    def _point(self, goal: Goal) -> PathPoint:
+        working = self.working
+        used = np.flatnonzero(working.x)
+        gap, rounding = self._gap(goal), self._rounding(goal)
+        return _certified(working.features[used], working.x[used], working.sums, self.bound, gap, rounding)
+
+
+def _certified(
+    features: np.ndarray, x: np.ndarray, sums: Sums, largest: float, gap: float, rounding: float
+) -> PathPoint:
+    return PathPoint(features, x, sums.norm, largest, max(gap, 0.0), rounding, 0.5 * sums.squared_r)

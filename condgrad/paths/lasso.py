@@ -19,9 +19,10 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.paths.columns import Columns, make_columns
-from condgrad.paths.engine import ExactEngine, Point
+from condgrad.paths.engine import ExactEngine, PathPoint
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.leaps import Leaps
+from condgrad.paths.least_squares import Goal, LeastSquares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import PathInfo, Solved, collect, follow
 from condgrad.problems.linear import Problem, as_loss
@@ -176,6 +177,9 @@ class _Data:
         self.target = self.y - self.y_mean
         self.scale = Samples(as_loss(Squared()), self.y, self.weight).mean_size(self.y_mean)  # type: ignore[call-arg]
         self.columns: Columns = make_columns(self.matrix, self.weight, settings.fit_intercept, settings.standardize)
+        self.quadratic = LeastSquares(
+            self.columns, self.matrix.n_stored, self.target, has_intercept=settings.fit_intercept, l2=settings.l2
+        )
 
     def intercept(self, features: np.ndarray, w: np.ndarray) -> float:
         """Return the intercept that belongs to the coefficients w of some features, all as given."""
@@ -186,7 +190,7 @@ class _Data:
 
     def engine(self, interrupts: Interrupts) -> ExactEngine:
         """Return an exact engine that stands at w = 0."""
-        return ExactEngine(self.columns, self.matrix.n_stored, self.target, self.has_intercept, interrupts, self.l2)
+        return ExactEngine(self.quadratic, interrupts)
 
 
 class _ExactPath:
@@ -201,7 +205,7 @@ class _ExactPath:
         self.gap_bounds_objective = not settings.is_penalised
         self.engine = data.engine(interrupts)
         self.leaps = Leaps(self.engine, settings.is_penalised, settings.tol)
-        self.columns_seen = self.n_looks = 0
+        self.columns_seen = self.n_scans = 0
 
     @property
     def falls_short(self) -> bool:
@@ -215,9 +219,9 @@ class _ExactPath:
             return 0.0
         tol = min(_WALK_TOL, self.settings.tol)
         for k in range(1, _WALK):
-            self.engine.solve(largest * eps ** (k / _WALK), is_penalised=True, tol=1e-2)
-        norm = self.engine.solve(largest * eps, is_penalised=True, tol=tol).norm
-        self.columns_seen, self.n_looks = self.engine.oracle.n_looked, self.engine.n_looks
+            self.engine.solve(Goal(largest * eps ** (k / _WALK), is_penalised=True), tol=1e-2)
+        norm = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=tol).norm
+        self.columns_seen, self.n_scans = self.engine.oracle.n_scanned, self.engine.n_scans
         self.engine = self.data.engine(self.interrupts)
         self.leaps = Leaps(self.engine, self.settings.is_penalised, self.settings.tol)
         return norm
@@ -229,7 +233,7 @@ class _ExactPath:
             if targets[0] == 0.0:  # zero is the only point of its ball
                 points = [engine.zero()]
             elif engine.largest == 0.0:
-                points = [engine.zero(engine.rounding(engine.fit, 0, 0.0, float(targets[0]), self.is_penalised))]
+                points = [engine.zero(Goal(float(targets[0]), self.is_penalised))]
             else:
                 points = self.leaps.advance(targets)
         seconds = watch.seconds / len(points)
@@ -247,7 +251,7 @@ class _ExactPath:
                 return
             yield end.target >= top, self._solved(end.point, end.target, watch.seconds)
 
-    def _solved(self, point: Point, target: float, seconds: float) -> Solved:
+    def _solved(self, point: PathPoint, target: float, seconds: float) -> Solved:
         w = point.x * self.data.columns.scale[point.features]
         return Solved(
             features=point.features,
@@ -263,7 +267,7 @@ class _ExactPath:
 
     def totals(self) -> tuple[int, int]:
         """Return the columns seen and the oracle calls, of the search for the largest radius too."""
-        return self.columns_seen + self.engine.oracle.n_looked, self.n_looks + self.engine.n_looks
+        return self.columns_seen + self.engine.oracle.n_scanned, self.n_scans + self.engine.n_scans
 
 
 class _RandomizedWalk(Walk):

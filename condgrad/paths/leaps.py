@@ -3,7 +3,7 @@ r"""Leaps: points between two solved ones are taken from the line between them, 
 The path of the Lasso is made of lines, so a line between two of its points is a good guess in between. Let x_0 with
 residual R_0 and largest correlation L_0 solve the problem at one end and x_1, R_1, L_1 at the other. Then
 x_t = (1 - t) x_0 + t x_1 has the residual R_t = (1 - t) R_0 + t R_1, no correlation of which exceeds
-(1 - t) L_0 + t L_1: its gap needs no look at the data. With exact solutions at both ends it is at most
+(1 - t) L_0 + t L_1: its gap needs no pass over the data. With exact solutions at both ends it is at most
 
     t (1 - t) ((L_0 - L_1) (||x_1||_1 - ||x_0||_1) - ||R_0 - R_1||^2),
 
@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.paths.engine import ExactEngine, Point
+from condgrad.paths.engine import ExactEngine, PathPoint
+from condgrad.paths.least_squares import Goal
 
 _ENDS = 0.5  # share of the tolerance that the ends of a leap of several points may use up
 _ORDER = 3.0  # the gap between two ends grows with their distance to this power or faster
@@ -33,7 +34,7 @@ class End(NamedTuple):
     """A solved point with its residual; ``point.alpha`` is the largest correlation that was proved there."""
 
     target: float
-    point: Point
+    point: PathPoint
     R: np.ndarray
 
 
@@ -46,11 +47,11 @@ class Leaps:
 
     def __init__(self, engine: ExactEngine, is_penalised: bool, tol: float) -> None:
         self.engine, self.is_penalised, self.tol = engine, is_penalised, tol
-        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.y)
+        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.R.copy())
         self.length = 1.0
         self.falls_short = False  # whether rounding has left a line without a certificate
 
-    def advance(self, targets: np.ndarray) -> list[Point]:
+    def advance(self, targets: np.ndarray) -> list[PathPoint]:
         """Return the solutions for the first one of the targets, or for the first few."""
         count = min(int(self.length), targets.size)
         right = self._solve(float(targets[count - 1]), self.tol if count == 1 else _ENDS * self.tol)
@@ -69,10 +70,10 @@ class Leaps:
             step = max((right.target - left.target) * self._growth(left, right), _SHORTEST * radius)
 
     def _solve(self, target: float, tol: float) -> End:
-        point = self.engine.solve(target, is_penalised=self.is_penalised, tol=tol)
+        point = self.engine.solve(Goal(target, self.is_penalised), tol)
         return End(target, point, self.engine.R.copy())
 
-    def _fill(self, left: End, right: End, targets: np.ndarray) -> list[Point]:
+    def _fill(self, left: End, right: End, targets: np.ndarray) -> list[PathPoint]:
         """Return the points between two ends; where the line does not serve, the middle one is solved."""
         points = [self._between(left, right, float(target)) for target in targets]
         if all(point.certified_gap <= self.tol * self.engine.scale for point in points):
@@ -106,7 +107,7 @@ class Leaps:
     def _middle_gap(self, left: End, right: End) -> float:
         return self._between(left, right, 0.5 * (left.target + right.target)).gap
 
-    def _between(self, left: End, right: End, target: float) -> Point:
+    def _between(self, left: End, right: End, target: float) -> PathPoint:
         """Return the point on the line between the ends, with its gap."""
         way = right.target - left.target
         t = (target - left.target) / way if way != 0.0 else 1.0  # the same target may be given twice
@@ -117,7 +118,7 @@ class Leaps:
         used = x != 0.0
         R = (1.0 - t) * left.R + t * right.R
         largest = (1.0 - t) * left.point.alpha + t * right.point.alpha
-        return self.engine.point_at(features[used], x[used], R, largest, target, self.is_penalised)
+        return self.engine.point_at(Goal(target, self.is_penalised), features[used], x[used], R, largest)
 
     def _growth(self, left: End, right: End) -> float:
         """Return how many times longer than the last leap the next one should be, by the gap in the middle."""

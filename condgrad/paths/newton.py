@@ -8,62 +8,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from condgrad.compiled import kernel
+from condgrad.linalg.conjugate_gradients import Flatness, ThreadedGradients
 from condgrad.paths.clusters import Factors
-from condgrad.paths.sweeps import Atoms
+from condgrad.paths.working_set import Atoms, WorkingSet
 
 _MOST_PRODUCTS = 100
-_FLAT = 1e-6  # directions that bend the objective less than this share of what single coefficients do have no minimum
-_LOST = 1e-11  # the same for the share that rounding may have put there
+_FLAT = 1e-6  # share of the curvature of single coefficients below which a direction has no minimum
+_LOST = 1e-11  # the same share, for what rounding may have put there
 
 
-def solve_kkt(
-    atoms: Atoms, places: np.ndarray, blocks: Factors, b: np.ndarray, l2: float, has_intercept: bool, goal: float
-) -> np.ndarray:
+def solve_kkt(working: WorkingSet, places: np.ndarray, blocks: Factors, b: np.ndarray, goal: float) -> np.ndarray:
     """Return d with max |(G + l2 I) d - b| <= goal for the Gram matrix of some atoms, or what many products lead to."""
-    atoms = Atoms(atoms.columns, atoms.features[places])
-    columns, features = atoms.columns, atoms.features
-    d, rest, z, out = np.zeros(b.size), b.copy(), np.empty(b.size), np.empty(b.size)
-    direction, slope = np.zeros(b.size), 0.0
-    for _ in range(_MOST_PRODUCTS):
-        largest, slope = _turn(blocks, rest, slope, z, direction)
-        if largest <= goal:
-            break
-        q = atoms.predict(direction)
-        q *= columns.weight
-        atoms.correlate(q, float(q.sum()) if has_intercept else 0.0, direction, -l2, out)
-        if not _step(columns, features, l2, d, rest, direction, out, slope):
-            break
-    return d
+    products, gradients = _GramProducts(working, places), ThreadedGradients(b)
+    flatness = Flatness(products.atoms.squared_norms(), working.quadratic.l2, _FLAT, _LOST)
+    gradients.solve(products, blocks, flatness, goal, _MOST_PRODUCTS)
+    return gradients.x
 
 
-@kernel
-def _turn(blocks, rest, slope, z, direction):
-    """Make the next direction conjugate to the last; return the largest residual, and its slope along the direction."""
-    blocks.solve(rest, z)
-    largest, next_slope = 0.0, 0.0
-    for s in range(rest.shape[0]):
-        largest = max(largest, abs(rest[s]))
-        next_slope += rest[s] * z[s]
-    share = next_slope / slope if slope > 0.0 else 0.0
-    for s in range(rest.shape[0]):
-        direction[s] = z[s] + share * direction[s]
-    return largest, next_slope
+class _GramProducts:
+    """Products with G + l2 I for the Gram matrix G of some atoms of a working set, on all cores."""
 
+    def __init__(self, working: WorkingSet, places: np.ndarray) -> None:
+        self.quadratic = working.quadratic
+        self.atoms = Atoms(working.atoms.columns, working.atoms.features[places])
 
-@kernel
-def _step(columns, features, l2, d, rest, direction, out, slope):
-    """Go to the minimum along the direction; return whether there is one."""
-    curvature, size, ridge = 0.0, 0.0, 0.0
-    for s in range(rest.shape[0]):
-        curvature += direction[s] * out[s]
-        size += (columns.norm[features[s]] * direction[s]) ** 2
-        ridge += l2 * direction[s] ** 2
-    # l2 bends every direction; where that is above rounding there is a minimum, however flat.
-    if not (curvature > _FLAT * size or curvature > 0.5 * ridge > _LOST * size):
-        return False
-    step = slope / curvature
-    for s in range(rest.shape[0]):
-        d[s] += step * direction[s]
-        rest[s] -= step * out[s]
-    return True
+    def apply(self, v: np.ndarray, out: np.ndarray) -> None:
+        """Fill ``out`` with (G + l2 I) v."""
+        q = self.atoms.predict(v)
+        self.atoms.correlate(q, self.quadratic.weigh(q), v, -self.quadratic.l2, out)

@@ -1,4 +1,4 @@
-"""LazyOracle: proves which correlations are below a threshold while it looks at few columns.
+"""LazyOracle: proves which correlations are below a threshold while it computes few of them.
 
 From one residual R to the next R', with beta = <R, R'> / ||R||^2 and E = R' - beta R,
 
@@ -8,7 +8,7 @@ where ||E||_L^2 is the sum of the L largest v_i E_i^2 if x_j stores L entries: a
 thousands meets a small part of what has changed. (R and E are centred where the features are, so that the mean of x_j
 drops out; for columns with entries in most samples ||z_j|| ||E|| is smaller.) L is rounded up to a power of two. So an
 upper bound of every correlation is one affine map B key_j + D_c reach_j of a stored number, with D_c for the lengths of
-class c. Only columns whose bound exceeds the threshold are looked at, and their keys then give the value itself.
+class c. Only correlations whose bound exceeds the threshold are computed, and the keys then give their values.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
 from condgrad.linalg.rounding import gamma
-from condgrad.paths.columns import Columns
+from condgrad.paths.columns import Columns, offsets_of
 
 _BLOCK = 128  # bounds compared at a time: counting those above the threshold vectorises
-_WORTH_THREADS = 600_000  # multiply-adds that a look should have before both cores pay
+_WORTH_THREADS = 600_000  # multiply-adds that a scan should have before more than one thread pays
 _SUMS = 8  # operations beside the products of a correlation
 
 
-class Look(NamedTuple):
-    """What a look told: the largest correlation seen, and the columns seen whose correlation exceeds a level."""
+class Scan(NamedTuple):
+    """What a scan found: the largest correlation computed, and the columns whose correlation exceeds a level."""
 
     largest: float
     features: np.ndarray
@@ -38,21 +38,21 @@ class Look(NamedTuple):
 
 
 class LazyOracle:
-    """Bounds for all correlations with a residual that moves; it starts at ``R``, with every column unseen."""
+    """Bounds for all correlations with a residual that moves; it starts at ``R``, when no correlation is known."""
 
     def __init__(self, columns: Columns, n_stored: int, R: np.ndarray) -> None:
         self.columns = columns
         n_features = columns.norm.shape[0]
         self.rounding = 2.0 * gamma(R.size + _SUMS)  # relative error that bounds allow a computed correlation
-        self.apart = threads.cut(n_features, n_stored, getattr(columns.slices, "indptr", None))
+        self.apart = threads.cut(n_features, n_stored, offsets_of(columns))
         self.alone = np.array([0, n_features])
         self.work = n_stored / n_features  # of a column, on average
-        self.n_looked, self.last_looked = 0, n_features
+        self.n_scanned, self.last_scanned = 0, n_features
         self.key = np.full(n_features, np.inf)
         self.length_class, self.most = _length_classes(columns)
         is_long = self.length_class == self.most.size - 1
         self.reach = np.where(is_long, columns.norm, np.hypot(columns.norm, columns.scale * columns.mean))
-        # Looked at and their correlations: fresh pages for each look would cost more than many a look itself.
+        # The columns of a scan and their correlations: fresh memory for each would cost more than many a scan itself.
         self.found, self.sizes = np.empty(n_features, np.uint64), np.empty(n_features)
         self.B, self.D = 1.0, np.zeros(self.most.size)
         self.R = R.copy()
@@ -74,10 +74,10 @@ class LazyOracle:
         """Return an upper bound for the size of every correlation with the residual."""
         return self.B * self.key + self.D[self.length_class] * self.reach
 
-    def look(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Look:
-        """Look at every column whose bound exceeds ``threshold``; tell those above ``level``."""
+    def scan(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
+        """Compute every correlation whose bound exceeds ``threshold``; return those above ``level``."""
         task = functools.partial(
-            _look,
+            _scan,
             self.columns,
             a,
             mu,
@@ -91,20 +91,20 @@ class LazyOracle:
             self.found,
             self.sizes,
         )
-        expected = self.last_looked * self.work + 0.1 * self.key.size  # as many as last time
+        expected = self.last_scanned * self.work + 0.1 * self.key.size  # as many as last time
         parts = threads.run(task, self.apart if expected > _WORTH_THREADS else self.alone)
-        self.last_looked = sum(part[3] for part in parts)
-        self.n_looked += self.last_looked
+        self.last_scanned = sum(part[3] for part in parts)
+        self.n_scanned += self.last_scanned
         if len(parts) == 1:
-            return Look(*parts[0][:3])
+            return Scan(*parts[0][:3])
         features = np.concatenate([part[1] for part in parts])
-        return Look(max(part[0] for part in parts), features, np.concatenate([part[2] for part in parts]))
+        return Scan(max(part[0] for part in parts), features, np.concatenate([part[2] for part in parts]))
 
 
 def _length_classes(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
     """Return the class of every column, and how many entries those of a class have at most; the last one has all."""
     n_samples, n_features = columns.weight.size, columns.norm.size
-    offsets = getattr(columns.slices, "indptr", None)
+    offsets = offsets_of(columns)
     if offsets is None:
         return np.zeros(n_features, np.uint8), np.array([n_samples])
     most = 2 ** np.arange(math.ceil(math.log2(n_samples)) + 1)
@@ -128,7 +128,7 @@ def _compare(weight, old, new, changes):
 
 
 @kernel
-def _look(columns, a, mu, key, B, D, length_class, reach, threshold, level, found, sizes, start, stop):
+def _scan(columns, a, mu, key, B, D, length_class, reach, threshold, level, found, sizes, start, stop):
     n_found = _above(reach, length_class, key, B, D, threshold, found, start, stop)
     for k in range(start, start + n_found):
         sizes[k] = abs(columns.correlation(found[k], a, mu))

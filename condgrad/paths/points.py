@@ -17,6 +17,12 @@ class InterruptedPathError(Exception):
     """Ctrl-C was pressed while a point was being solved."""
 
 
+def raise_if_interrupted(interrupts: Interrupts | None) -> None:
+    """Raise where Ctrl-C was pressed."""
+    if interrupts is not None and interrupts.heard():
+        raise InterruptedPathError
+
+
 class PathInfo(NamedTuple):
     """What is known about the points of a path; all arrays have one entry per point.
 
@@ -120,8 +126,7 @@ def follow(path: Path, targets: np.ndarray, interrupts: Interrupts) -> Iterator[
     order = np.argsort(-targets if path.is_penalised else targets, kind="stable")
     done = 0
     while done < order.size:
-        if interrupts.heard():
-            raise InterruptedPathError
+        raise_if_interrupted(interrupts)
         for point in path.advance(targets[order[done:]]):
             done += 1
             yield int(order[done - 1]), order.size - done, point

@@ -11,6 +11,7 @@ import numpy as np
 from condgrad import constraints
 from condgrad.constraints import best_vertex
 from condgrad.constraints._protocol import ConstraintSet
+from condgrad.linalg.roots import Bracket
 from condgrad.problems.evaluation import gap_at
 from condgrad.problems.linear import Problem
 from condgrad.problems.softmax import SoftmaxProblem
@@ -21,6 +22,8 @@ _CLOSE = 1.02  # a radius is found when its multiplier is within this factor of 
 _CLOSE_GAP = 5e-3  # gap of the solves that tell it, relative to what that multiplier could gain
 _MOST_EPOCHS = 300.0  # for one solve of the search
 _MOST_SOLVES = 40
+_LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0  # factors to the next radius, as long as none is known to be too large
+_MARGIN = 0.1  # share of the bracket that the next radius is away from its ends
 _REMEDY = "pass the set itself, condgrad.constraints.{name}(...), and leave radius at None"
 
 
@@ -47,7 +50,7 @@ def radius_at(
     target = share * largest
     bend = float(look.curvature([s])[0, 0])
     radius = largest / bend if bend > 0.0 else 1.0  # the minimiser of F along s, if s were all
-    low, high = (0.0, largest), (math.inf, 0.0)
+    bracket, multipliers = Bracket(0.0, math.inf), {0.0: largest}  # of target - multiplier, which grows with the radius
     w, last = zero, radius
     for _ in range(_MOST_SOLVES):
         left = deadline - time.perf_counter()
@@ -62,14 +65,13 @@ def radius_at(
         found = multiplier(unit, part.gradient(w))
         if target / _CLOSE <= found <= target * _CLOSE:
             return radius
-        slope = (found - low[1]) / (radius - low[0]) if radius > low[0] else 0.0
-        if found > target:
-            low = (radius, found)
-        else:
-            high = (radius, found)
-        if math.isfinite(high[0]) and high[0] - low[0] <= 1e-3 * high[0]:
-            return high[0]  # the multiplier jumps here: a loss that is not convex
-        radius = _next(low, high, target, slope)
+        multipliers[radius] = found
+        slope = _secant(bracket, multipliers, radius, found > target)
+        bracket, radius = bracket.after(radius, target - found, slope, _LEAST_GROWTH * radius, _MOST_GROWTH * radius)
+        if bracket.is_closed():
+            if bracket.high - bracket.low <= 1e-3 * bracket.high:
+                return bracket.high  # the multiplier jumps here: a loss that is not convex
+            radius = bracket.inside(radius, _MARGIN)
     return radius
 
 
@@ -92,14 +94,10 @@ def go_on_unless_interrupted(status: Status) -> None:
         raise KeyboardInterrupt
 
 
-def _next(low: tuple[float, float], high: tuple[float, float], target: float, slope: float) -> float:
-    """Return the radius to try next: a secant, kept inside the bracket or, while it is open, within a factor of 4."""
-    if math.isinf(high[0]):
-        wanted = low[0] + (target - low[1]) / slope if slope < 0.0 else math.inf
-        return min(max(wanted, 1.5 * low[0]), 4.0 * low[0])
-    width = high[0] - low[0]
-    wanted = low[0] + width * (low[1] - target) / max(low[1] - high[1], 1e-300)
-    return min(max(wanted, low[0] + 0.1 * width), high[0] - 0.1 * width)
+def _secant(bracket: Bracket, multipliers: dict[float, float], radius: float, is_low: bool) -> float:
+    """Return how fast the multiplier falls between a radius and the other end of the bracket, or its low one."""
+    other = bracket.high if is_low and bracket.is_closed() else bracket.low
+    return (multipliers[other] - multipliers[radius]) / (radius - other)
 
 
 def contains_zero(constraint: ConstraintSet) -> bool:

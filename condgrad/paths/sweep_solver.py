@@ -7,15 +7,16 @@ change its sign becomes zero and stops its cluster there, and the step is halved
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from condgrad.linalg.roots import Bracket
 from condgrad.paths.clusters import factor, find_clusters, shorten
-from condgrad.paths.columns import pack
+from condgrad.paths.least_squares import Goal, Sums
 from condgrad.paths.newton import solve_kkt
-from condgrad.paths.quadratic import duality_gap
-from condgrad.paths.sweeps import Atoms, Fit, follow_sweeps, sweep
+from condgrad.paths.points import raise_if_interrupted
+from condgrad.paths.sweeps import sweep
+from condgrad.paths.working_set import WorkingSet
+from condgrad.run.interrupts import Interrupts
 
 _ROUNDING = 1e-15  # relative gaps below this are lost in rounding
 _MOST_PENALTIES = 50
@@ -29,165 +30,170 @@ _CG_ACCURACY = 0.5  # correlations may exceed alpha by this share of what the to
 _NEWTON_AIM = 0.4  # share of the gap that a Newton step would leave if all signs held
 _BLOCK_ACCURACY = 0.1  # the same for sweeps within a cluster
 _SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
+_LOWER = 0.1  # share of a penalty that is tried next at least, as long as none is known to be too small
 
 
 class SweepSolver:
-    """Coordinate descent and Newton steps over the engine's working set."""
+    """Coordinate descent and Newton steps over a working set.
+
+    Parameters
+    ----------
+    working : WorkingSet
+        Its features are put in the order of their clusters.
+    alpha : float
+        The penalty whose solution the coefficients are, more or less.
+    largest : float
+        The smallest penalty whose solution is zero.
+    interrupts : Interrupts or None
+    """
 
     is_exact = False
 
-    def __init__(self, engine: Any, x: np.ndarray, alpha: float) -> None:
-        self.engine, self.x, self.alpha = engine, x, min(alpha, engine.largest)
-        self.correlation = np.zeros(x.size)
-        self.before, self.alpha_before = x.copy(), self.alpha
+    def __init__(self, working: WorkingSet, alpha: float, largest: float, interrupts: Interrupts | None = None) -> None:
+        self.working, self.quadratic, self.interrupts = working, working.quadratic, interrupts
+        self.alpha, self.largest = min(alpha, largest), largest
+        self.before, self.alpha_before = working.x.copy(), self.alpha  # the last solution but one
         self._arrange(np.empty(0, np.int64))
-        weight = engine.columns.weight
+        weight = self.quadratic.columns.weight
         self.common = float(weight[0]) if (weight == weight[0]).all() else 0.0
 
     def _arrange(self, label: np.ndarray) -> None:
         """Put the atoms in the order of their clusters, in one place; ``label`` has those of the first atoms."""
-        order, self.clusters = find_clusters(self.engine.columns, self.engine.features, self.engine.l2, label)
-        self.engine.features = self.engine.features[order]
-        self.x, self.before, self.correlation = self.x[order], self.before[order], self.correlation[order]
-        self.atoms = Atoms(*pack(self.engine.columns, self.engine.features))
+        working, quadratic = self.working, self.quadratic
+        order, self.clusters = find_clusters(quadratic.columns, working.features, quadratic.l2, label)
+        working.arrange(order)
+        self.before = self.before[order]
+        self.correlation = np.zeros(order.size)
 
-    def minimise(self, target: float, is_penalised: bool, tol: float) -> Fit:
-        """Minimise over the working set to a gap of at most ``tol``; return the sums at the solution."""
-        if not is_penalised:
-            return self._find_radius(target, tol)
-        if target != self.alpha:
-            self._extrapolate(target)
-        return self._descend(target, tol)
+    def minimise(self, goal: Goal, tol: float) -> None:
+        """Minimise over the working set to a gap of at most ``tol``."""
+        if not goal.is_penalised:
+            self._find_radius(goal, tol)
+            return
+        if goal.target != self.alpha:
+            self._extrapolate(goal.target)
+        self._descend(goal.target, tol)
 
     def _extrapolate(self, alpha: float) -> None:
-        """Go on along the line from the last but one solution to the last: the path is made of lines."""
-        x, way = self.x, self.alpha_before - self.alpha
+        """Continue the line from the last but one solution to the last: the path is made of lines."""
+        x, way = self.working.x, self.alpha_before - self.alpha
         if way != 0.0:
             ahead = x + (self.alpha - alpha) / way * (x - self.before)
-            self.x = np.where(ahead * x > 0.0, ahead, 0.0)
+            self.working.x = np.where(ahead * x > 0.0, ahead, 0.0)
         self.before, self.alpha_before = x, self.alpha
 
-    def _find_radius(self, radius: float, tol: float) -> Fit:
-        """Search for the penalty whose solution has the norm ``radius``; its last bit is done by scaling.
+    def _find_radius(self, goal: Goal, tol: float) -> None:
+        """Search for the penalty whose solution has the norm ``radius``; scaling does the rest.
 
         On a support S with signs s the norm falls with alpha at the rate s'z, where G_SS z = s: Newton steps on alpha,
-        kept between penalties whose norms are known to be too large and too small. Below alpha = tol / radius the
+        kept in a bracket. Below alpha = tol / radius the
         radius does not bind, as far as the tolerance can tell.
         """
-        e, floor = self.engine, tol / radius
-        low, high = 0.0, e.largest
-        best_gap, best = np.inf, np.zeros(self.x.size)
+        working, radius = self.working, goal.target
+        floor = tol / radius
+        bracket = Bracket(-np.inf, self.largest)  # of radius - norm, which grows with alpha
+        best_gap, best = np.inf, np.zeros(working.x.size)
         for t in range(_MOST_PENALTIES):
-            self._descend(max(self.alpha, floor), max(max(0.5 ** (t + 1), 0.05) * tol, _ROUNDING * e.squared_y))
-            norm = float(np.abs(self.x).sum())
-            trials = [self.x.copy()] if norm <= radius else []  # x itself goes on below
-            trials += [self.x * (radius / norm)] if norm > 0.0 else []
+            accuracy = max(max(0.5 ** (t + 1), 0.05) * tol, _ROUNDING * self.quadratic.squared_y)
+            self._descend(max(self.alpha, floor), accuracy)
+            x, norm = working.x, float(np.abs(working.x).sum())
+            trials = [x] if norm <= radius else []
+            trials += [x * (radius / norm)] if norm > 0.0 else []
             for trial in trials:
-                gap = self._radius_gap(trial, radius)
+                gap = self._gap_at(trial, goal)
                 best_gap, best = (gap, trial) if gap < best_gap else (best_gap, best)
             if best_gap <= tol:
                 break
-            low, high = (self.alpha, high) if norm > radius else (low, self.alpha)
-            support = np.flatnonzero(self.x)
-            sign = np.sign(self.x[support])
-            blocks = factor(self.clusters, self.x != 0.0)
-            z = solve_kkt(self.atoms, support, blocks, sign, e.l2, e.has_intercept, _SLOPE_ACCURACY)
+            support = np.flatnonzero(x)
+            sign = np.sign(x[support])
+            z = solve_kkt(working, support, factor(self.clusters, x != 0.0), sign, _SLOPE_ACCURACY)
             slope = float(sign @ z)
-            alpha = self.alpha + (norm - radius) / slope if slope > 0.0 else low
-            if not low < alpha < high:
-                alpha = 0.5 * (low + high) if low > 0.0 else 0.1 * high
-            ahead = self.x[support] - (alpha - self.alpha) * z
-            self.x[support] = np.where(ahead * sign > 0.0, ahead, 0.0)
+            bracket, alpha = bracket.after(self.alpha, radius - norm, slope, _LOWER * self.alpha, self.largest)
+            ahead = x[support] - (alpha - self.alpha) * z
+            working.x = x.copy()
+            working.x[support] = np.where(ahead * sign > 0.0, ahead, 0.0)
             self.alpha = alpha
-        self.x = best
-        fit = e.renew(self.x)
-        self._correlate(fit, self.x)
-        return fit
+        self._gap_at(best, goal)
 
-    def _radius_gap(self, x: np.ndarray, radius: float) -> float:
-        """Return the Frank-Wolfe gap at x over the working set."""
-        fit = self.engine.renew(x)
-        return radius * self._correlate(fit, x) - fit.along
+    def _gap_at(self, x: np.ndarray, goal: Goal) -> float:
+        """Go to x, with its residual and correlations; return the gap over the working set."""
+        self.working.x = x
+        return self._gap(goal, self.working.renew())
 
-    def _descend(self, alpha: float, tol: float) -> Fit:
+    def _gap(self, goal: Goal, sums: Sums) -> float:
+        """Return the gap over the working set; correlations are computed anew."""
+        return self.quadratic.gap(goal, sums, self.working.correlate(self.correlation))
+
+    def _descend(self, alpha: float, tol: float) -> None:
         """Minimise with a penalty to a duality gap of at most ``tol``."""
         self.alpha = alpha
-        fit, gap = self.engine.renew(self.x), np.inf
+        goal, working = Goal(alpha, True), self.working
+        sums, gap = working.renew(), np.inf
         n_paused = 0
         for _ in range(_MOST_ROUNDS):
-            self.engine.check_interrupts()
+            raise_if_interrupted(self.interrupts)
             before = gap
-            fit = self._sweep(alpha, tol, fit)
-            gap = self._gap(fit, alpha)
+            sums = self._sweep(alpha, tol, sums)
+            gap = self._gap(goal, sums)
             n_paused -= 1
             if gap > tol and n_paused <= 0 and _is_slow(before, gap, tol):
                 before = gap
-                fit = self._newton(alpha, tol, gap, fit)
-                gap = self._gap(fit, alpha)
+                sums = self._newton(alpha, tol, gap, sums)
+                gap = self._gap(goal, sums)
                 n_paused = _PAUSE if gap > 0.5 * before else 0
             if gap <= tol:  # were there no rounding in the residuals that sweeps have kept
-                fit = self.engine.renew(self.x)
-                gap = self._gap(fit, alpha)
+                sums = working.renew()
+                gap = self._gap(goal, sums)
                 if gap <= tol:
-                    return fit
-        return self.engine.renew(self.x)
+                    return
+        working.renew()
 
-    def _sweep(self, alpha: float, tol: float, fit: Fit) -> Fit:
+    def _sweep(self, alpha: float, tol: float, sums: Sums) -> Sums:
         """Sweep over the whole working set, then over the support alone; return the sums."""
-        e, mu, accuracy = self.engine, fit.mu, _BLOCK_ACCURACY * _excess(tol, fit)
-        columns, features = self.atoms.columns, self.atoms.features
+        working, mu, accuracy = self.working, sums.mu, _BLOCK_ACCURACY * _excess(tol, sums)
+        columns, features = working.atoms.columns, working.atoms.features
+        x, l2, a = working.x, self.quadratic.l2, working.residual.a
         for t in range(1 + _SUPPORT_SWEEPS):
-            mu = sweep(columns, features, self.clusters, t > 0, self.x, alpha, e.l2, accuracy, e.a, mu, self.common)
-        return Fit(*follow_sweeps(columns, mu, self.x, e.l2, e.y, e.has_intercept, e.R, e.a))
+            mu = sweep(columns, features, self.clusters, t > 0, x, alpha, l2, accuracy, a, mu, self.common)
+        return working.follow(mu)
 
-    def _newton(self, alpha: float, tol: float, gap: float, fit: Fit) -> Fit:
+    def _newton(self, alpha: float, tol: float, gap: float, sums: Sums) -> Sums:
         """Go to the minimiser on the support as far as the signs allow; return the sums there."""
-        e, x = self.engine, self.x
-        value = 0.5 * fit.squared_r + alpha * fit.norm
+        working, x = self.working, self.working.x
+        value = 0.5 * sums.squared_r + alpha * sums.norm
         support = np.flatnonzero(x)
         sign = np.sign(x[support])
-        goal = _CG_ACCURACY * _excess(max(tol, _NEWTON_AIM * gap), fit)
-        b = self.correlation[support] - alpha * sign
+        goal = _CG_ACCURACY * _excess(max(tol, _NEWTON_AIM * gap), sums)
         blocks = factor(self.clusters, x != 0.0)
-        d = solve_kkt(self.atoms, support, blocks, b, e.l2, e.has_intercept, goal)
+        d = solve_kkt(working, support, blocks, self.correlation[support] - alpha * sign, goal)
         shorten(blocks, x[support], d)
         length = 1.0
         while True:
             ahead = x[support] + length * d
-            self.x = x.copy()
-            self.x[support] = np.where(ahead * sign > _ZERO * np.abs(d), ahead, 0.0)
-            fit = e.renew(self.x)
-            if length < _SHORTEST or 0.5 * fit.squared_r + alpha * fit.norm <= value:
-                return fit
+            working.x = x.copy()
+            working.x[support] = np.where(ahead * sign > _ZERO * np.abs(d), ahead, 0.0)
+            sums = working.renew()
+            if length < _SHORTEST or 0.5 * sums.squared_r + alpha * sums.norm <= value:
+                return sums
             length *= 0.5
-
-    def _gap(self, fit: Fit, alpha: float) -> float:
-        """Return the duality gap over the working set."""
-        largest = self._correlate(fit, self.x)
-        return duality_gap(self.engine.squared_y, fit.fit, fit.along, alpha * fit.norm, alpha, largest)
-
-    def _correlate(self, fit: Fit, x: np.ndarray) -> float:
-        return self.atoms.correlate(self.engine.a, fit.mu, x, self.engine.l2, self.correlation)
 
     def is_outgrown(self, tol: float) -> bool:
         """Return False: there is no other way for larger working sets."""
         return False
 
-    def enter(self, n_new: int) -> None:
-        """Take in the last ``n_new`` features of the engine."""
-        self.x = np.concatenate([self.x, np.zeros(n_new)])
+    def admit(self, n_new: int) -> None:
+        """Take in the last ``n_new`` features of the working set."""
         self.before = np.concatenate([self.before, np.zeros(n_new)])
-        self.correlation = np.zeros(self.x.size)
         self._arrange(self.clusters.labels())
 
-    def needed(self) -> np.ndarray:
+    def support(self) -> np.ndarray:
         """Return the places of the atoms with a coefficient."""
-        return np.flatnonzero(self.x)
+        return np.flatnonzero(self.working.x)
 
-    def keep(self, needed: np.ndarray) -> None:
+    def keep(self, places: np.ndarray) -> None:
         """Keep these atoms alone."""
-        self.x, self.before, self.correlation = self.x[needed], self.before[needed], self.correlation[needed]
-        self._arrange(self.clusters.labels()[needed])
+        self.before = self.before[places]
+        self._arrange(self.clusters.labels()[places])
 
 
 def _is_slow(before: float, gap: float, tol: float) -> bool:
@@ -195,6 +201,6 @@ def _is_slow(before: float, gap: float, tol: float) -> bool:
     return gap >= before or (gap / before) ** _PATIENCE > tol / gap
 
 
-def _excess(gap: float, fit: Fit) -> float:
+def _excess(gap: float, sums: Sums) -> float:
     """Return by how much correlations may exceed the penalty: alpha (1 + e) costs a gap of about e alpha ||x||_1."""
-    return gap / max(fit.norm, 1e-300)
+    return gap / max(sums.norm, 1e-300)

@@ -12,13 +12,16 @@ from sklearn.linear_model import lasso_path as sklearn_path
 import condgrad as cg
 from condgrad.linalg.matrix import Matrix
 from condgrad.paths import engine as engine_module
-from condgrad.paths.clusters import find_clusters
+from condgrad.paths.clusters import factor, find_clusters
 from condgrad.paths.columns import make_columns
 from condgrad.paths.engine import ExactEngine, GramSolver
 from condgrad.paths.leaps import Leaps
+from condgrad.paths.least_squares import Goal, LeastSquares, Residual
+from condgrad.paths.newton import solve_kkt
 from condgrad.paths.oracle import LazyOracle
 from condgrad.paths.sweep_solver import SweepSolver
-from condgrad.paths.sweeps import Atoms, follow_sweeps, renew, sweep
+from condgrad.paths.sweeps import sweep
+from condgrad.paths.working_set import Atoms, WorkingSet
 
 
 def regression(n, d, seed, density=1.0, noise=0.3):
@@ -232,12 +235,12 @@ def test_order_of_the_grid_is_the_users():
 
 @pytest.mark.parametrize("kind", ["F", "csc"])
 def test_the_oracle_never_misses(kind, monkeypatch):
-    """At every call, the largest correlation that the lazy oracle proves is that of a look at all columns."""
+    """At every call, the largest correlation that the lazy oracle proves is the largest of all."""
     calls = []
-    look = LazyOracle.look
+    scan = LazyOracle.scan
 
     def checked(self, a, mu, threshold, level):
-        answer = look(self, a, mu, threshold, level)
+        answer = scan(self, a, mu, threshold, level)
         every = np.array([abs(self.columns.correlation(j, a, mu)) for j in range(self.key.size)])
         assert (
             every[self.bounds() < every * (1 - 1e-12) - 1e-14].size
@@ -248,7 +251,7 @@ def test_the_oracle_never_misses(kind, monkeypatch):
         calls.append(answer.features.size)
         return answer
 
-    monkeypatch.setattr(LazyOracle, "look", checked)
+    monkeypatch.setattr(LazyOracle, "scan", checked)
     for seed in range(4):
         X, y = regression(20, 60, seed=seed, density=0.5)
         _, _, info = cg.lasso_path(KINDS[kind](X), y, n_radii=10, tol=1e-7, fit_intercept=bool(seed % 2))
@@ -336,7 +339,7 @@ def test_the_gap_on_the_line_is_the_bend_of_the_path():
     """Between exact solutions: t (1 - t) ((a_0 - a_1) (n_1 - n_0) - ||R_0 - R_1||^2)."""
     X, y = regression(50, 120, seed=24)
     matrix = Matrix(np.asfortranarray(X))
-    engine = ExactEngine(make_columns(matrix, np.full(50, 0.02), False, False), X.size, y, False)
+    engine = ExactEngine(LeastSquares(make_columns(matrix, np.full(50, 0.02), False, False), X.size, y))
     leaps = Leaps(engine, True, 1e-14)
     left, right = (leaps._solve(share * engine.largest, 1e-14) for share in (0.4, 0.3))
     for t in (0.0, 0.2, 0.7, 1.0):
@@ -407,9 +410,9 @@ def test_smaller_radii_after_larger_ones(kind, monkeypatch):
     for is_large in (False, True):
         if is_large:
             monkeypatch.setattr(GramSolver, "is_outgrown", lambda self, tol: True)
-        engine = ExactEngine(make_columns(matrix, np.full(40, 1 / 40), False, False), X.size, y, False)
+        engine = ExactEngine(LeastSquares(make_columns(matrix, np.full(40, 1 / 40), False, False), X.size, y))
         for radius in (1.0, 2.0, 0.5, 1.5, 0.1):
-            point = engine.solve(radius, is_penalised=False, tol=1e-8)
+            point = engine.solve(Goal(radius, is_penalised=False), tol=1e-8)
             w = np.zeros(60)
             w[point.features] = point.x
             assert np.abs(w).sum() <= radius * (1 + 1e-12)
@@ -538,12 +541,13 @@ def test_residuals_that_sweeps_keep_are_those_of_the_predictions(has_intercept, 
     x, R, a = np.zeros(20), y.copy(), weight * y
     mu = a.sum() if has_intercept else 0.0
     mu = sweep(columns, order, clusters, False, x, 0.05, 0.1, 1e-12, a, mu, 0.0 if weighted else 1 / 40)
-    kept = follow_sweeps(columns, mu, x, 0.1, y, has_intercept, R, a)
+    quadratic = LeastSquares(columns, matrix.n_stored, y, has_intercept=has_intercept, l2=0.1)
+    kept = quadratic.follow(mu, x, Residual(R, a))
     assert np.count_nonzero(x) > 3
-    p, fresh, fresh_a = Atoms(columns, order).predict(x), np.empty(40), np.empty(40)
-    np.testing.assert_allclose(kept, renew(columns, p, x, 0.1, y, has_intercept, fresh, fresh_a), atol=1e-12)
-    np.testing.assert_allclose(R, fresh, atol=1e-12)
-    np.testing.assert_allclose(a, fresh_a, atol=1e-14)
+    p, fresh = Atoms(columns, order).predict(x), Residual(np.empty(40), np.empty(40))
+    np.testing.assert_allclose(kept, quadratic.renew(p, x, fresh), atol=1e-12)
+    np.testing.assert_allclose(R, fresh.R, atol=1e-12)
+    np.testing.assert_allclose(a, fresh.a, atol=1e-14)
 
 
 def test_ctrl_c_keeps_the_points_that_are_done():
@@ -564,7 +568,7 @@ def test_ctrl_c_keeps_the_points_that_are_done():
 def test_ctrl_c_is_heard_inside_a_point_and_inside_the_search_for_the_radius(inside, monkeypatch):
     X, y = regression(60, 90, seed=15)
     alphas = None if inside == "search" else np.abs(X.T @ y).max() / 60 * np.geomspace(0.9, 0.01, 10)
-    calls, owner = [], {"sweeps": SweepSolver}.get(inside, ExactEngine)
+    calls, owner = [], {"sweeps": SweepSolver}.get(inside, WorkingSet)
     name = {"sweeps": "_sweep"}.get(inside, "renew")
     if inside == "sweeps":
         monkeypatch.setattr(GramSolver, "is_outgrown", lambda self, tol: True)
@@ -689,7 +693,7 @@ def test_columns_are_centred_and_scaled_by_formula():
         found = [columns.correlation(j, weight * y, float(weight @ y)) for j in range(12)]
         np.testing.assert_allclose(found, Z.T @ (weight * R), atol=1e-12)
         assert columns.norm[3] == 0.0
-        engine = ExactEngine(columns, data.size, R, True)
+        engine = ExactEngine(LeastSquares(columns, data.size, R, has_intercept=True))
         assert engine.largest == pytest.approx(np.abs(Z.T @ (weight * R)).max())
 
 
@@ -710,15 +714,12 @@ def test_equal_features_of_one_sample_stay_with_the_gram_matrix(size, monkeypatc
 
 
 def test_newton_steps_go_along_directions_that_the_ridge_alone_bends():
-    from condgrad.paths.clusters import factor, find_clusters
-    from condgrad.paths.newton import solve_kkt
-    from condgrad.paths.sweeps import Atoms
-
     X = scipy.sparse.csc_matrix(np.full((1, 300), 1000.0))
     columns = make_columns(Matrix(X), np.ones(1), False, False)
-    features = np.arange(300)
-    order, clusters = find_clusters(columns, features, 0.1, np.empty(0, np.int64))
-    atoms = Atoms(columns, features[order])
+    working = WorkingSet(LeastSquares(columns, 300, np.ones(1), l2=0.1))
+    working.admit(np.arange(300))
+    order, clusters = find_clusters(columns, working.features, 0.1, np.empty(0, np.int64))
+    working.arrange(order)
     b = np.random.default_rng(0).standard_normal(300)
-    d = solve_kkt(atoms, np.arange(300), factor(clusters, np.ones(300, bool)), b, 0.1, False, 1e-6)
+    d = solve_kkt(working, np.arange(300), factor(clusters, np.ones(300, bool)), b, 1e-6)
     assert np.abs(1e6 * d.sum() + 0.1 * d - b).max() <= 1e-4

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condgrad.linalg.conjugate_gradients import Diagonal, Flatness, ThreadedGradients
 from condgrad.linalg.entries import Entries
 from condgrad.losses import Loss
 from condgrad.problems.samples import Samples
@@ -75,23 +76,23 @@ def best_biases(samples: Samples, entries: Entries, p: np.ndarray, start: Biases
 
 def _solve(entries: Entries, d: np.ndarray, b: np.ndarray, tol: float) -> np.ndarray:
     """Return a solution of Z' diag(d) Z x = b, where Z has a one for the row and for the column of each entry."""
-    m = entries.shape[0]
-    diagonal = np.concatenate([entries.row_sums(d), entries.column_sums(d)])
+    system, gradients = _BiasSystem(entries, d), ThreadedGradients(b)
+    diagonal = system.diagonal
     inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
-    x, r = np.zeros_like(b), b.copy()
-    z = inverse * r
-    direction, rz = z, float(r @ z)
-    for _ in range(_MOST_CG):
-        if np.abs(r).max() <= tol or rz == 0.0:
-            break
-        # diag(d) meets itself on the diagonal; rows meet columns in the sparse matrix with entries d.
-        image = diagonal * direction
-        image[:m] += entries.dot(d, direction[m:])
-        image[m:] += entries.transpose_dot(d, direction[:m])
-        length = rz / float(direction @ image)
-        x = x + length * direction
-        r = r - length * image
-        z = inverse * r
-        rz, before = float(r @ z), rz
-        direction = z + (rz / before) * direction
-    return x
+    gradients.solve(system, Diagonal(inverse), Flatness(diagonal), tol, _MOST_CG)
+    return gradients.x
+
+
+class _BiasSystem:
+    """Products with Z' diag(d) Z: rows meet columns in the sparse matrix with entries d."""
+
+    def __init__(self, entries: Entries, d: np.ndarray) -> None:
+        self.entries, self.d = entries, d
+        self.diagonal = np.concatenate([entries.row_sums(d), entries.column_sums(d)])
+
+    def apply(self, v: np.ndarray, out: np.ndarray) -> None:
+        """Fill ``out`` with the product with v."""
+        m = self.entries.shape[0]
+        np.multiply(self.diagonal, v, out=out)
+        out[:m] += self.entries.dot(self.d, v[m:])
+        out[m:] += self.entries.transpose_dot(self.d, v[:m])

@@ -11,12 +11,13 @@ the Newton system of each, from where it stood, and a backtracking search. Biase
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import kernel
+from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
+from condgrad.linalg.conjugate_gradients import ConjugateGradients, Diagonal, Flatness
 from condgrad.linalg.entries import Entries, Side
 from condgrad.problems.completion.biases import Biases
 from condgrad.problems.samples import Samples
@@ -93,6 +94,23 @@ class FactorFit:
         return X[:, :k], None if own_bias is None else X[:, k].copy()
 
 
+@compiled
+class RowSystem(NamedTuple):
+    """The Newton system of one row: Q' diag(d) Q + diag(penalty), for the first ``n_rows`` rows of Q."""
+
+    Q: np.ndarray
+    d: np.ndarray
+    penalty: np.ndarray
+    n_rows: int
+
+    def apply(self, v, out):
+        """Fill ``out`` with the product with v."""
+        for k in range(v.shape[0]):
+            out[k] = self.penalty[k] * v[k]
+        for q in range(self.n_rows):
+            _add(out, self.d[q] * _inner(self.Q[q], v), self.Q[q])
+
+
 @kernel
 def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors, X, start, stop):
     """Improve the rows start, ..., stop - 1 of X, each by one inexact Newton step."""
@@ -101,13 +119,14 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
         longest = max(longest, side.indptr[i + 1] - side.indptr[i])
     Q = np.ones((longest, width))  # the features of one row's entries, side by side: they are read many times
     alpha, d, p = np.empty(longest), np.empty(longest), np.empty(longest)
-    g, inverse, step = np.empty(width), np.empty(width), np.empty(width)
+    diagonal, inverse = np.empty(width), np.empty(width)
+    newton = ConjugateGradients(np.empty(width), np.empty(width), np.empty(width), np.empty(width), np.empty(width))
     for i in range(start, stop):
         first = side.indptr[i]
         count = side.indptr[i + 1] - first
         if count == 0:
             for k in range(n_factors):
-                X[i, k] = 0.0  # what nothing speaks for shrinks to zero; its bias is left alone
+                X[i, k] = 0.0  # no entries: the penalty takes the factors to zero; the bias stays
             continue
         for q in range(count):
             j = side.others[first + q]
@@ -120,42 +139,18 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
             alpha[q] = samples.derivative_at(t, p[q])
             d[q] = max(samples.curvature_at(t, p[q]), floor * samples.weight[t])
         for k in range(width):
-            g[k] = -penalty[k] * X[i, k]
-            inverse[k] = penalty[k]
+            newton.rest[k] = -penalty[k] * X[i, k]
+            diagonal[k] = penalty[k]
         for q in range(count):
-            _add(g, -alpha[q], Q[q])
-            _add_squares(inverse, d[q], Q[q])
+            _add(newton.rest, -alpha[q], Q[q])
+            _add_squares(diagonal, d[q], Q[q])
         for k in range(width):
-            inverse[k] = 1.0 / inverse[k] if inverse[k] > 0.0 else 0.0
-        _solve(Q, count, d, penalty, g, inverse, step)
-        gamma = _length(samples, side.order[first : first + count], Q, alpha, p, penalty, X[i], step)
-        _add(X[i], gamma, step)
-
-
-@kernel
-def _solve(Q, count, d, penalty, g, inverse, step):
-    """Set step to a solution of (Q' diag(d) Q + diag(penalty)) step = g by a few conjugate gradients; g is used up.
-
-    Only the first ``count`` rows of Q are there; ``inverse`` is the inverse of the system's diagonal.
-    """
-    direction, image = np.empty_like(g), np.empty_like(g)
-    for k in range(g.shape[0]):
-        step[k] = 0.0
-        direction[k] = inverse[k] * g[k]
-    first = rz = _weighted(inverse, g)
-    for _ in range(_CG_STEPS):
-        if rz <= 1e-20 * first:
-            return
-        for k in range(g.shape[0]):
-            image[k] = penalty[k] * direction[k]
-        for q in range(count):
-            _add(image, d[q] * _inner(Q[q], direction), Q[q])
-        length = rz / _inner(direction, image)
-        _add(step, length, direction)
-        _add(g, -length, image)
-        before, rz = rz, _weighted(inverse, g)
-        for k in range(g.shape[0]):
-            direction[k] = inverse[k] * g[k] + (rz / before) * direction[k]
+            inverse[k] = 1.0 / diagonal[k] if diagonal[k] > 0.0 else 0.0
+        newton.begin()
+        system, flatness = RowSystem(Q, d, penalty, count), Flatness(diagonal, 0.0, 0.0, 0.0)
+        newton.solve(system, Diagonal(inverse), flatness, 0.0, _CG_STEPS)
+        gamma = _length(samples, side.order[first : first + count], Q, alpha, p, penalty, X[i], newton.x)
+        _add(X[i], gamma, newton.x)
 
 
 @kernel
@@ -189,14 +184,6 @@ def _inner(x, y):
     total = 0.0
     for k in range(x.shape[0]):
         total += x[k] * y[k]
-    return total
-
-
-@kernel
-def _weighted(c, x):
-    total = 0.0
-    for k in range(x.shape[0]):
-        total += c[k] * x[k] * x[k]
     return total
 
 

@@ -1,6 +1,6 @@
-"""An active-set solver for small Lasso models, with a fixed radius or a fixed penalty, that ends exactly.
+"""GramModel: a working set as its Gram matrix, minimised exactly for a fixed radius or a fixed penalty.
 
-The model over the atoms k of a working set is F(x) = x'Gx/2 - c'x. On the support S, with signs s, its minimiser under
+The model over the atoms k of the set is F(x) = x'Gx/2 - c'x. On the support S, with signs s, its minimiser under
 s'x = radius (or with the penalty alpha s'x) solves the KKT system G_SS x = c_S - alpha s: each change of the support is
 one solve with an up- or downdated Cholesky factor. A step ends early where a coefficient reaches zero, which leaves; at
 the minimiser the atom with the largest correlation c_j - (Gx)_j above alpha enters.
@@ -17,16 +17,19 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
+from condgrad.paths.least_squares import duality_gap
 
 _DEPENDENT = 1e-9  # a pivot below this share of an atom's norm squared: it depends on the support
 _ENTERS = 1e-11  # an atom enters where its correlation exceeds alpha by this share
 
 SOLVED, GAVE_UP = 0, 1
 
+_ATOMS, _SUPPORT = 0, 1  # places in GramModel.counts, numbers that change while the model stays
+
 
 @compiled
-class Model(NamedTuple):
-    """A working set of atoms, all arrays with room for more; ``U`` is the factor of G_SS = U'U in the order of S."""
+class GramModel(NamedTuple):
+    """The model and its support S; arrays have room for more atoms, and G_SS = U'U in the order of S."""
 
     G: np.ndarray
     c: np.ndarray
@@ -35,11 +38,27 @@ class Model(NamedTuple):
     support: np.ndarray  # places of the atoms in S, in the order of U
     is_in: np.ndarray  # whether an atom is in S
     U: np.ndarray
-    sizes: np.ndarray  # number of atoms, number in S
+    counts: np.ndarray  # how many atoms there are, and how many of them are in S: n_atoms() and n_support() name them
+
+    def n_atoms(self):
+        """Return the number of atoms."""
+        return self.counts[_ATOMS]
+
+    def n_support(self):
+        """Return the number of atoms in S."""
+        return self.counts[_SUPPORT]
+
+    def append(self, n_new):
+        """Make the next ``n_new`` atoms, whose rows of G and c are filled in, a part of the model outside of S."""
+        first = self.counts[_ATOMS]
+        for k in range(first, first + n_new):
+            self.x[k] = 0.0
+            self.is_in[k] = False
+        self.counts[_ATOMS] = first + n_new
 
     def enter(self, k):
         """Append atom k to the support; return False where it depends linearly on it."""
-        size = self.sizes[1]
+        size = self.n_support()
         column = np.empty(size)
         for q in range(size):
             column[q] = self.G[k, self.support[q]]
@@ -54,13 +73,13 @@ class Model(NamedTuple):
         self.U[size, size] = np.sqrt(pivot)
         self.support[size] = k
         self.is_in[k] = True
-        self.sizes[1] = size + 1
+        self.counts[_SUPPORT] = size + 1
         return True
 
     def leave(self, q):
         """Take the atom at place q of the support out of it: rotations make U triangular again."""
         self.is_in[self.support[q]] = False
-        one, last = np.uint64(1), np.uint64(self.sizes[1] - 1)
+        one, last = np.uint64(1), np.uint64(self.n_support() - 1)
         for b in range(np.uint64(q), last):
             self.support[b] = self.support[b + one]
         for a in range(last + one):
@@ -75,7 +94,7 @@ class Model(NamedTuple):
                 first, second = self.U[a, b], self.U[below, b]
                 self.U[a, b] = cosine * first + sine * second
                 self.U[below, b] = cosine * second - sine * first
-        self.sizes[1] -= 1
+        self.counts[_SUPPORT] -= 1
 
     def forward(self, v):
         """Replace v by the solution of U'z = v."""
@@ -98,10 +117,10 @@ class Model(NamedTuple):
 
     def correlate(self):
         """Compute the correlations c - Gx anew."""
-        n_atoms = np.uint64(self.sizes[0])
+        n_atoms = np.uint64(self.n_atoms())
         for j in range(n_atoms):
             self.correlation[j] = self.c[j]
-        for q in range(self.sizes[1]):
+        for q in range(self.n_support()):
             k = np.uint64(self.support[q])
             value = self.x[k]
             for j in range(n_atoms):
@@ -109,12 +128,35 @@ class Model(NamedTuple):
 
     def move(self, direction, step):
         """Add step times the direction, given on the support, to x."""
-        n_atoms = np.uint64(self.sizes[0])
-        for q in range(self.sizes[1]):
+        n_atoms = np.uint64(self.n_atoms())
+        for q in range(self.n_support()):
             k, change = np.uint64(self.support[q]), step * direction[q]
             self.x[k] += change
             for j in range(n_atoms):
                 self.correlation[j] -= change * self.G[k, j]
+
+
+def empty_model(room: int) -> GramModel:
+    """Return a model without atoms that has room for some."""
+    zeros = np.zeros(room)
+    return GramModel(
+        np.zeros((room, room)), zeros, zeros.copy(), zeros.copy(), np.zeros(room, np.int64), np.zeros(room, np.bool_),
+        np.zeros((room, room)), np.zeros(2, np.int64),
+    )  # fmt: skip
+
+
+def part_of(model: GramModel, kept: np.ndarray, room: int) -> GramModel:
+    """Return a model with the ``kept`` atoms, all of the support among them, and room for more."""
+    out, k, size = empty_model(room), kept.size, int(model.n_support())
+    out.G[:k, :k] = model.G[np.ix_(kept, kept)]
+    out.c[:k], out.x[:k] = model.c[kept], model.x[kept]
+    out.correlation[:k], out.is_in[:k] = model.correlation[kept], model.is_in[kept]
+    place = np.empty(model.c.shape[0], np.int64)
+    place[kept] = np.arange(k)
+    out.support[:size] = place[model.support[:size]]
+    out.U[:size, :size] = model.U[:size, :size]
+    out.counts[:] = k, size
+    return out
 
 
 @kernel
@@ -127,7 +169,7 @@ def correlate(model):
 def first_zero(model, sign, direction, limit):
     """Return the longest step up to ``limit`` that keeps the signs, and the place in S that stops it (-1: none)."""
     step, blocker = limit, -1
-    for q in range(model.sizes[1]):
+    for q in range(model.n_support()):
         if sign[q] * direction[q] < 0.0:
             reach = -model.x[model.support[q]] / direction[q]
             if reach < step:
@@ -136,26 +178,9 @@ def first_zero(model, sign, direction, limit):
 
 
 @kernel
-def duality_gap(squared_y, fit, along, penalty, alpha, largest):
-    """Return P(x) - D(theta) for P(x) = ||R||^2/2 + alpha ||x||_1 and the best multiple theta of R that is feasible.
-
-    ``fit`` is <y, Xx>, ``along`` <R, Xx>, ``penalty`` alpha ||x||_1 and ``largest`` the largest |<z_j, R>|, or a bound
-    of it. D(theta) = (||y||^2 - ||y - theta||^2)/2 over theta with |<z_j, theta>| <= alpha.
-    """
-    squared_r = max(squared_y - fit - along, 0.0)
-    y_r = squared_y - fit
-    if squared_r == 0.0:
-        return penalty
-    share = y_r / squared_r
-    if largest * abs(share) > alpha:
-        share = np.sign(share) * alpha / largest
-    return 0.5 * squared_r + penalty - share * (y_r - 0.5 * share * squared_r)
-
-
-@kernel
 def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
     """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap."""
-    banned = np.zeros(model.sizes[0], np.bool_)
+    banned = np.zeros(model.n_atoms(), np.bool_)
     is_fresh = False
     alpha, gap = target, np.inf
     for change in range(max_changes):
@@ -165,12 +190,12 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
             model.leave(blocker)
             is_fresh = False
             continue
-        # x is the minimiser on its support. What do the other atoms say?
+        # x is the minimiser on its support: is there an atom outside of it that would improve the objective?
         gap, entering = _ask_atoms(model, squared_y, is_penalised, target, alpha, banned)
         if gap <= tol or entering < 0:
             if is_fresh:
                 return SOLVED, change, alpha, gap
-            model.correlate()  # rounding has piled up in the correlations: a last look with fresh ones
+            model.correlate()  # rounding has piled up in the correlations: ask once more with fresh ones
             is_fresh = True
             continue
         is_fresh = False
@@ -183,7 +208,7 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
 @kernel
 def _go_to_minimiser(model, is_penalised, target):
     """Go towards the minimiser on the support; return alpha there and the place in S that stops the step (-1: none)."""
-    size = model.sizes[1]
+    size = model.n_support()
     if size == 0:
         return (target if is_penalised else 0.0), -1
     sign, direction, slope = np.empty(size), np.empty(size), np.empty(size)
@@ -216,13 +241,13 @@ def _go_to_minimiser(model, is_penalised, target):
 def _ask_atoms(model, squared_y, is_penalised, target, alpha, banned):
     """Return the gap at x, and the atom outside the support with the largest correlation above alpha (-1: none)."""
     along, fit, norm = 0.0, 0.0, 0.0
-    for q in range(model.sizes[1]):
+    for q in range(model.n_support()):
         k = model.support[q]
         along += model.x[k] * model.correlation[k]
         fit += model.x[k] * model.c[k]
         norm += abs(model.x[k])
     largest, best, entering = 0.0, alpha * (1.0 + _ENTERS) + 1e-300, -1
-    for j in range(model.sizes[0]):
+    for j in range(model.n_atoms()):
         value = abs(model.correlation[j])
         largest = max(largest, value)
         if value > best and not model.is_in[j] and not banned[j]:
@@ -235,7 +260,7 @@ def _ask_atoms(model, squared_y, is_penalised, target, alpha, banned):
 @kernel
 def _exchange(model, entering):
     """Let an atom that depends on the support take the place of the one that reaches zero first on the way to it."""
-    size = model.sizes[1]
+    size = model.n_support()
     onto = 1.0 if model.correlation[entering] > 0.0 else -1.0
     null, sign = np.empty(size), np.empty(size)
     for q in range(size):
