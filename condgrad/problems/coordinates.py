@@ -23,6 +23,18 @@ from condgrad.problems import samples as outer
 from condgrad.problems.linear import Problem
 from condgrad.problems.samples import Samples, best_intercept, line_curvature, minimise_on_line
 
+# The places of the numbers that PartialGradient keeps in ``scalars``. A checkpoint holds these and those below in the
+# order given here.
+_ALONG, _TOWARDS, _GAP, _CALLS = range(4)  # <r, w>, <r, s>, the estimate of the gap, the number of oracle calls
+# Of Covariates in ``status``: one of the three values below, and how many columns are cached.
+_USE, _N_CACHED = range(2)
+_NOT_USED, _USED, _GIVEN_UP = 0, 1, -1
+# Of Recurrences in ``scalars``: for w, for s, and for both.
+_S, _SIGMA_W, _M = range(3)  # S, <sigma, w>, m
+_S_OF_S, _SIGMA_S, _M_OF_S = range(3, 6)  # sum_i h_i q_i^2, <sigma, s>, sum_i h_i q_i
+_CROSSED, _SLOPE, _CURVATURE = range(6, 9)  # sum_i h_i p_i q_i, slope and curvature of F from w to s
+# Of PredictionLine in ``scalars``: <grad F(w), w>, the slope, the intercept b.
+_LINE_ALONG, _LINE_SLOPE, _INTERCEPT = range(3)
 _CACHED = 2**24  # numbers that the cached products with active columns may take: 128 MiB
 
 
@@ -55,9 +67,8 @@ class ColumnProblem(NamedTuple):
 class PartialGradient(NamedTuple):
     """The entries of the gradient that were computed last.
 
-    ``scalars`` holds <r, w>, <r, s> for the vertex s chosen last, the estimate of the gap and the number of oracle
-    calls. The vertex is the best of a sample, so <r, w - s> is at most the gap. The estimate is the largest of the
-    recent ones, fading by e^(-1/2) while as many atoms are drawn as there are: it certifies nothing.
+    The vertex s chosen last is the best of a sample, so <r, w - s> is at most the gap. The estimate of the gap is the
+    largest of the recent ones, fading by e^(-1/2) while as many atoms are drawn as there are: it certifies nothing.
     """
 
     values: np.ndarray
@@ -69,12 +80,24 @@ class PartialGradient(NamedTuple):
 
     def note(self, along, s, share):
         """Keep <r, w> = ``along`` and <r, s>, where the sample was a ``share`` of all atoms."""
-        self.scalars[0] = along
-        self.scalars[1] = s.inner(DenseVector(self.values))
-        faded = self.scalars[2] * (1.0 - 0.5 * share) if self.scalars[3] > 0.0 else 0.0
-        self.scalars[2] = max(self.scalars[0] - self.scalars[1], faded)
-        self.scalars[3] += 1.0
-        return self.scalars[1]
+        self.scalars[_ALONG] = along
+        self.scalars[_TOWARDS] = s.inner(DenseVector(self.values))
+        faded = self.scalars[_GAP] * (1.0 - 0.5 * share) if self.scalars[_CALLS] > 0.0 else 0.0
+        self.scalars[_GAP] = max(self.sampled_gap(), faded)
+        self.scalars[_CALLS] += 1.0
+        return self.scalars[_TOWARDS]
+
+    def sampled_gap(self):
+        """Return <r, w - s> for the vertex s chosen last."""
+        return self.scalars[_ALONG] - self.scalars[_TOWARDS]
+
+    def smoothed_gap(self):
+        """Return the estimate of the gap; inf before the first step."""
+        return self.scalars[_GAP]
+
+    def oracle_calls(self):
+        """Return how many times the oracle was asked."""
+        return self.scalars[_CALLS]
 
 
 @compiled
@@ -175,8 +198,7 @@ class Sampled(NamedTuple):
 class Covariates(NamedTuple):
     """The products X'(h * Xw) of all features, kept up to date by those of single columns, each computed once.
 
-    ``status[0]``: 0 not in use, 1 in use, -1 given up, as there is no room for another column; ``status[1]`` columns
-    are cached, and that of feature j is ``gram[place[j]]``.
+    They are given up where there is no room for another column. The products with column j are ``gram[place[j]]``.
     """
 
     products: Vector
@@ -186,7 +208,19 @@ class Covariates(NamedTuple):
 
     def is_used(self):
         """Tell whether the products are up to date."""
-        return self.status[0] == 1
+        return self.status[_USE] == _USED
+
+    def may_be_used(self):
+        """Tell whether the products are not in use yet, nor given up."""
+        return self.status[_USE] == _NOT_USED
+
+    def begin(self):
+        """Say that the products are up to date from now on."""
+        self.status[_USE] = _USED
+
+    def n_cached(self):
+        """Return how many rows of ``gram`` are filled."""
+        return self.status[_N_CACHED]
 
     def blend(self, X, h, s, gamma, column):
         """Set the products to those of (1 - gamma) w + gamma s; ``column`` is a vector to work with."""
@@ -194,21 +228,21 @@ class Covariates(NamedTuple):
         for k in range(s.n_entries()):
             at = self.place_of(X, h, s.feature(k), column)
             if at < 0:
-                self.status[0] = -1
+                self.status[_USE] = _GIVEN_UP
                 return
             self.products.add_array(gamma * s.entry(k), self.gram[at])
 
     def place_of(self, X, h, j, column):
         """Return where the products of all columns with column ``j`` are, after one pass where they are new."""
-        if self.place[j] < 0 and self.status[1] < self.gram.shape[0]:
+        if self.place[j] < 0 and self.status[_N_CACHED] < self.gram.shape[0]:
             column.clear()
             X.add_slice(j, 1.0, column)
             for k in range(column.support.size()):
                 column.values[column.support.row(k)] *= h[column.support.row(k)]
             for other in range(self.gram.shape[1]):
-                self.gram[self.status[1], other] = X.dot_slice(other, column.values)
-            self.place[j] = self.status[1]
-            self.status[1] += 1
+                self.gram[self.status[_N_CACHED], other] = X.dot_slice(other, column.values)
+            self.place[j] = self.status[_N_CACHED]
+            self.status[_N_CACHED] += 1
         return self.place[j]
 
 
@@ -219,12 +253,8 @@ class Recurrences(NamedTuple):
     S = sum_i h_i p_i^2 with p = Xw, h_i = weight_i f'' and sigma = X'(weight * f'(0, y)), which is -X'y / n for the
     squared loss; S and the paper's F = -<sigma, w> differ from the paper's by the factor 1/n of the mean. With an
     intercept, F(w) is less by (m + g)^2 / (2 H), where m = sum_i h_i p_i, g = sum_i weight_i f'(0, y_i),
-    H = sum_i h_i, and the best intercept is b = -(m + g) / H. ``scalars`` holds
-
-        0: S    1: <sigma, w>    2: m    for w,    3: sum_i h_i q_i^2    4: <sigma, s>    5: sum_i h_i q_i    for s,
-        6: sum_i h_i p_i q_i             7: the slope, and 8: the curvature of F from w to s,
-
-    where s is the vertex that was looked at, and q = X s.
+    H = sum_i h_i, and the best intercept is b = -(m + g) / H. ``scalars`` holds the numbers of w, those of the vertex s
+    that the segment leads to, with q = X s, and slope and curvature of F from w to s.
     """
 
     scalars: np.ndarray
@@ -233,43 +263,51 @@ class Recurrences(NamedTuple):
     H: float
     has_intercept: bool
 
+    def set_to(self, S, sigma_w, m):
+        """Set the numbers of w."""
+        self.scalars[_S], self.scalars[_SIGMA_W], self.scalars[_M] = S, sigma_w, m
+
     def intercept(self):
         """Return the best intercept for w."""
-        return -(self.scalars[2] + self.g) / self.H if self.has_intercept else 0.0
+        return -(self.scalars[_M] + self.g) / self.H if self.has_intercept else 0.0
 
     def along(self):
         """Return <grad F(w), w>: S - F in the paper."""
-        return self.scalars[0] + self.scalars[1] + self.intercept() * self.scalars[2]
+        return self.scalars[_S] + self.scalars[_SIGMA_W] + self.intercept() * self.scalars[_M]
 
     def objective(self):
         """Return F(w)."""
-        value = self.constant + self.scalars[1] + 0.5 * self.scalars[0]
+        value = self.constant + self.scalars[_SIGMA_W] + 0.5 * self.scalars[_S]
         if self.has_intercept:
-            value -= 0.5 * (self.scalars[2] + self.g) * (self.scalars[2] + self.g) / self.H
+            value -= 0.5 * (self.scalars[_M] + self.g) * (self.scalars[_M] + self.g) / self.H
         return value
 
     def look(self, inner, length, sigma_s, m_s):
         """Keep the numbers of s, for ``inner`` = <grad F(w), s>, and from them slope and curvature."""
         product = inner - sigma_s - self.intercept() * m_s  # G times delta~ in the paper
-        curvature = self.scalars[0] - 2.0 * product + length
+        curvature = self.scalars[_S] - 2.0 * product + length
         if self.has_intercept:
-            curvature -= (m_s - self.scalars[2]) * (m_s - self.scalars[2]) / self.H
-        self.scalars[3] = length
-        self.scalars[4] = sigma_s
-        self.scalars[5] = m_s
-        self.scalars[6] = product
-        self.scalars[7] = inner - self.along()
-        self.scalars[8] = curvature
+            curvature -= (m_s - self.scalars[_M]) * (m_s - self.scalars[_M]) / self.H
+        self.scalars[_S_OF_S] = length
+        self.scalars[_SIGMA_S] = sigma_s
+        self.scalars[_M_OF_S] = m_s
+        self.scalars[_CROSSED] = product
+        self.scalars[_SLOPE] = inner - self.along()
+        self.scalars[_CURVATURE] = curvature
 
     def gap(self):
         """Return <grad F(w), w - s>."""
-        return -self.scalars[7]
+        return -self.scalars[_SLOPE]
 
     def minimiser(self):
         """Return the step that minimises F on the segment from w to s: lambda of (8), in [0, 1]."""
-        if self.scalars[7] >= 0.0:
+        if self.scalars[_SLOPE] >= 0.0:
             return 0.0
-        return -self.scalars[7] / self.scalars[8] if -self.scalars[7] < self.scalars[8] else 1.0
+        return (
+            -self.scalars[_SLOPE] / self.scalars[_CURVATURE]
+            if -self.scalars[_SLOPE] < self.scalars[_CURVATURE]
+            else 1.0
+        )
 
     def short_step(self):
         """Return the short step, which for a quadratic is the minimiser."""
@@ -278,10 +316,10 @@ class Recurrences(NamedTuple):
     def move(self, gamma):
         """Go to (1 - gamma) w + gamma s: the recurrences of S and F."""
         kept = 1.0 - gamma
-        crossed = 2.0 * gamma * kept * self.scalars[6]
-        self.scalars[0] = kept * kept * self.scalars[0] + crossed + gamma * gamma * self.scalars[3]
-        self.scalars[1] = kept * self.scalars[1] + gamma * self.scalars[4]
-        self.scalars[2] = kept * self.scalars[2] + gamma * self.scalars[5]
+        crossed = 2.0 * gamma * kept * self.scalars[_CROSSED]
+        self.scalars[_S] = kept * kept * self.scalars[_S] + crossed + gamma * gamma * self.scalars[_S_OF_S]
+        self.scalars[_SIGMA_W] = kept * self.scalars[_SIGMA_W] + gamma * self.scalars[_SIGMA_S]
+        self.scalars[_M] = kept * self.scalars[_M] + gamma * self.scalars[_M_OF_S]
 
 
 @compiled
@@ -336,26 +374,23 @@ class QuadraticCoordinates(NamedTuple):
         """Compute all that is kept anew for the array ``w``: rounding errors of the recurrences end here."""
         p = problem.matrix.dot(w)
         self.u.set_to(self.h * p)
-        self.line.scalars[:3] = (self.h * p) @ p, self.sigma @ w, self.h @ p
+        self.line.set_to((self.h * p) @ p, self.sigma @ w, self.h @ p)
         if self.covariates.is_used():
             self.covariates.products.set_to(problem.matrix.transpose_dot(self.h * p))
 
     def cache(self):
-        """Return the cached products with single columns, of which ``covariates.status[1]`` are filled."""
+        """Return the cached products with single columns, of which ``covariates.n_cached()`` are filled."""
         return self.covariates.gram
 
     def use_covariates(self, problem):
         """Keep the products of all features up to date from now on."""
-        self.covariates.status[0] = 1
+        self.covariates.begin()
         self.covariates.products.set_to(problem.matrix.transpose_dot(self.u.to_array()))
 
 
 @compiled
 class PredictionLine(NamedTuple):
-    """F along the segment from w to s through predictions: p, and ``q`` = X(s - w) at the places of ``rows``.
-
-    ``scalars`` holds <grad F(w), w>, the slope, and the intercept b.
-    """
+    """F along the segment from w to s through predictions: p, and ``q`` = X(s - w) at the places of ``rows``."""
 
     samples: Samples
     L: float
@@ -367,25 +402,25 @@ class PredictionLine(NamedTuple):
 
     def along(self):
         """Return <grad F(w), w>."""
-        return self.scalars[0]
+        return self.scalars[_LINE_ALONG]
 
     def gap(self):
         """Return <grad F(w), w - s>."""
-        return -self.scalars[1]
+        return -self.scalars[_LINE_SLOPE]
 
     def minimiser(self):
         """Return the step that minimises F on the segment, by Newton's method on its derivative."""
-        if self.scalars[1] >= 0.0:
+        if self.scalars[_LINE_SLOPE] >= 0.0:
             return 0.0
-        b = self.scalars[2]
+        b = self.scalars[_INTERCEPT]
         return minimise_on_line(self.samples, self.rows, self.p, self.q, b, self.has_intercept, 1.0, False)
 
     def short_step(self):
         """Return -slope / (L sum_i weight_i q_i^2), in [0, 1]."""
-        if self.scalars[1] >= 0.0:
+        if self.scalars[_LINE_SLOPE] >= 0.0:
             return 0.0
         curvature = self.L * line_curvature(self.samples, self.rows, self.q)
-        return -self.scalars[1] / curvature if -self.scalars[1] < curvature else 1.0
+        return -self.scalars[_LINE_SLOPE] / curvature if -self.scalars[_LINE_SLOPE] < curvature else 1.0
 
 
 @compiled
@@ -414,7 +449,7 @@ class SmoothCoordinates(NamedTuple):
         for k in range(line.rows.size()):
             i = line.rows.row(k)
             line.q[k] = self.image.values[i] - line.p[i]
-        line.scalars[1] = inner - line.scalars[0]
+        line.scalars[_LINE_SLOPE] = inner - line.scalars[_LINE_ALONG]
 
     def move(self, X, s, gamma):
         """Go to (1 - gamma) w + gamma s, and renew the derivatives of the listed samples."""
@@ -422,14 +457,14 @@ class SmoothCoordinates(NamedTuple):
         for k in range(line.rows.size()):
             line.p[line.rows.row(k)] += gamma * line.q[k]
         if line.has_intercept:
-            line.scalars[2] = best_intercept(line.samples, line.p, line.scalars[2])
-        along, b = 0.0, line.scalars[2]
+            line.scalars[_INTERCEPT] = best_intercept(line.samples, line.p, line.scalars[_INTERCEPT])
+        along, b = 0.0, line.scalars[_INTERCEPT]
         for k in range(line.rows.size()):
             i = line.rows.row(k)
             self.alpha.values[i] = line.samples.derivative_at(i, line.p[i] + b)
         for k in range(line.rows.size()):
             along += self.alpha.values[line.rows.row(k)] * line.p[line.rows.row(k)]
-        line.scalars[0] = along
+        line.scalars[_LINE_ALONG] = along
 
     def cache(self):
         """Return None: for these losses products of columns are of no use."""
@@ -440,9 +475,9 @@ class SmoothCoordinates(NamedTuple):
         line = self.line
         line.p[:] = problem.matrix.dot(w)
         if line.has_intercept:
-            line.scalars[2] = best_intercept(line.samples, line.p, line.scalars[2])
-        self.alpha.values[:] = outer.derivatives(line.samples, line.p, line.scalars[2])
-        line.scalars[0] = self.alpha.values @ line.p
+            line.scalars[_INTERCEPT] = best_intercept(line.samples, line.p, line.scalars[_INTERCEPT])
+        self.alpha.values[:] = outer.derivatives(line.samples, line.p, line.scalars[_INTERCEPT])
+        line.scalars[_LINE_ALONG] = self.alpha.values @ line.p
 
 
 def coordinates(

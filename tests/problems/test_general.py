@@ -234,7 +234,7 @@ def test_running_sums_are_computed_anew_from_the_points(rule, plain):
     for t in range(30):
         run.advance(t, 1, np.inf)
     points = np.broadcast_to(run.arrays.points.b, (N, D)).copy()
-    run.arrays.r.scalars[0] = 7.0
+    run.arrays.r.shift(7.0)
     for array in (run.arrays.H.H, run.arrays.q.values, run.arrays.r.vector.values):
         array[:] = 7.0  # wrong on purpose
     run.solver.resynchronise(run.parts, run.arrays)

@@ -12,6 +12,7 @@ from tables import FOUR_FORMS as FORMS
 import condgrad as cg
 from condgrad import sample_sizes
 from condgrad.linalg.scaled import Scaled
+from condgrad.problems.coordinates import _S, _SIGMA_W
 from condgrad.solvers import Randomized
 from condgrad.solvers.stochastic import base as stochastic
 from condgrad.testing.solvers import certified_optimum, tiny_data
@@ -101,8 +102,8 @@ def test_recurrences_are_brute_force(interpreted, constraint, weighted, intercep
         w, line = run.w, run.arrays.f.line
         p = X @ w
         b = weight @ (y - p) if intercept else 0.0
-        assert line.scalars[0] == pytest.approx(weight @ p**2, rel=1e-12)  # S / n
-        assert line.scalars[1] == pytest.approx(-(weight * y) @ p, rel=1e-12)  # -F / n
+        assert line.scalars[_S] == pytest.approx(weight @ p**2, rel=1e-12)  # S / n
+        assert line.scalars[_SIGMA_W] == pytest.approx(-(weight * y) @ p, rel=1e-12)  # -F / n
         assert line.intercept() == pytest.approx(b, rel=1e-12)
         assert run.objective == pytest.approx(problem.objective(w), rel=1e-12)
         r = X.T @ (weight * (p + b - y))
@@ -198,15 +199,15 @@ def test_same_seed_same_run_however_steps_are_cut_into_blocks(solver, monkeypatc
 def test_auto_goes_over_to_cached_products_where_they_pay():
     problem = problem_of(n=40, d=60)
     *_, run = walk(problem, Randomized(sample_size=30), 1)
-    assert run.arrays.f.covariates.status[0] == 0
+    assert run.arrays.f.covariates.may_be_used()
     result = cg.minimize(problem, Randomized(sample_size=30), tol=0.0, max_steps=3000, random_state=0)
     forced = cg.minimize(
         problem, Randomized(sample_size=30, gradient="residuals"), tol=0.0, max_steps=3000, random_state=0
     )  # fmt: skip
-    assert result.state.arrays.f.covariates.status[0] == 1
+    assert result.state.arrays.f.covariates.is_used()
     np.testing.assert_allclose(result.trace.objective, forced.trace.objective, rtol=1e-9)
     sparse_steps = cg.minimize(problem, Randomized(sample_size=2), tol=0.0, max_steps=100, random_state=0)
-    assert sparse_steps.state.arrays.f.covariates.status[0] == 0
+    assert sparse_steps.state.arrays.f.covariates.may_be_used()
 
 
 def test_a_full_cache_brings_residuals_back(interpreted, monkeypatch):
@@ -301,7 +302,7 @@ def test_the_sampled_gap_is_no_certificate():
     problem = problem_of(n=40, d=60)
     seen = []
     for run in walk(problem, Randomized(sample_size=2), 200):
-        sampled = run.arrays.r.scalars[0] - run.arrays.r.scalars[1]
+        sampled = run.arrays.r.sampled_gap()
         seen.append(sampled)
     assert min(seen) < 0.0  # no sampled vertex went down
     result = cg.minimize(problem, Randomized(sample_size=2), tol=0.05, max_epochs=300, random_state=0)

@@ -89,7 +89,8 @@ def test_running_sums_are_computed_anew_from_the_samples(form):
         run.advance(t, 1, np.inf)
         points[run.arrays.points.p.values != before] = w
     arrays = run.arrays
-    arrays.q.values[:] = arrays.r.vector.values[:] = arrays.r.scalars[0] = 7.0  # wrong on purpose
+    arrays.q.values[:] = arrays.r.vector.values[:] = 7.0  # wrong on purpose
+    arrays.r.shift(7.0)
     if form == "stored":
         arrays.H.H[:] = 7.0
     run.solver.resynchronise(run.parts, arrays)

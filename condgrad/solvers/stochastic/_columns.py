@@ -100,7 +100,7 @@ class ColumnRun(Run):
         numbers |= {"drawn": self._drawn, "next_look": self._next_look, "sample_size": self.parts.batch_size}
         for k, array in enumerate(leaves(self.arrays)):
             if array is self.arrays.f.cache():  # the part that is filled
-                arrays[f"state.{k}"] = array[: self.arrays.f.covariates.status[1]]
+                arrays[f"state.{k}"] = array[: self.arrays.f.covariates.n_cached()]
         return numbers, arrays
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -140,7 +140,7 @@ class ColumnRun(Run):
         f, d, stored = self.arrays.f, self.parts.d, self.problem.cost_of_pass / 2.0
         saved = self._drawn * stored / self.parts.n_blocks - t * d
         n_features = int(self.arrays.active.size())
-        has_room = f.covariates.status[0] == 0 and n_features < f.covariates.gram.shape[0]
+        has_room = f.covariates.may_be_used() and n_features < f.covariates.gram.shape[0]
         if has_room and saved > n_features * stored:
             f.use_covariates(self.problem)
 

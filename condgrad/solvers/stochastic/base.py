@@ -168,12 +168,12 @@ class Run(State):
     @property
     def lmo_calls(self) -> int:  # type: ignore[override]
         """How many times the oracle was asked so far."""
-        return int(self.arrays.r.scalars[3])
+        return int(self.arrays.r.oracle_calls())
 
     @property
     def known_gap(self) -> float:
         """The smoothed stochastic gap of equation (31)."""
-        return float(self.arrays.r.scalars[2])
+        return float(self.arrays.r.smoothed_gap())
 
     @property
     def gap_estimate(self) -> float:

@@ -19,6 +19,7 @@ from condgrad.solvers.stochastic.atom_counts import TopShare, resolve
 from condgrad.solvers.stochastic.base import StepSolver, step_solver
 
 _GRADIENTS = ("auto", "residuals", "covariates")
+_DRAWN, _IS_OVER = range(2)  # places in the memory of SmallStepRule; a checkpoint holds the numbers in this order
 _NONE = 1e-9  # where the best vertex of a sample is the one that w has just moved towards, rounding leaves such a step
 
 
@@ -37,8 +38,8 @@ class RandomizedState(NamedTuple):
 class SmallStepRule(NamedTuple):
     """The rule that ends a run when a step changes no entry of w by more than ``tol``; off where that is 0.
 
-    Steps that go nowhere count once ``patience`` times all atoms have been drawn in vain. ``memory`` holds the atoms
-    drawn since the last move, and 1 once the run is over.
+    Steps that go nowhere count once ``patience`` times all atoms have been drawn since the last move. ``memory`` holds
+    how many were, and 1 once the run is over.
     """
 
     tol: float
@@ -47,10 +48,14 @@ class SmallStepRule(NamedTuple):
 
     def look(self, w, active, s, gamma, n_drawn, n_atoms):
         """Look at the step from w towards s that is about to be made."""
-        self.memory[0] = 0.0 if gamma > _NONE else self.memory[0] + n_drawn
-        counts = gamma > _NONE or self.memory[0] >= self.patience * n_atoms
+        self.memory[_DRAWN] = 0.0 if gamma > _NONE else self.memory[_DRAWN] + n_drawn
+        counts = gamma > _NONE or self.memory[_DRAWN] >= self.patience * n_atoms
         if self.tol > 0.0 and counts and self.is_small(w, active, s, gamma):
-            self.memory[1] = 1.0
+            self.memory[_IS_OVER] = 1.0
+
+    def is_over(self):
+        """Tell whether a step was small enough to end the run."""
+        return self.memory[_IS_OVER] > 0.0
 
     def is_small(self, w, active, s, gamma):
         """Tell whether max_j |gamma (s_j - w_j)| <= tol.
@@ -200,7 +205,7 @@ class Randomized(NamedTuple):
 
     def is_done(self, state):
         """Tell whether ``step_tol`` ends the run."""
-        return state.rule.memory[1] > 0.0
+        return state.rule.is_over()
 
     def resynchronise(self, parts, state):
         """Compute predictions and running sums anew."""
