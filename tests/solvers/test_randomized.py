@@ -12,7 +12,7 @@ from tables import FOUR_FORMS as FORMS
 import condgrad as cg
 from condgrad import sample_sizes
 from condgrad.linalg.scaled import Scaled
-from condgrad.problems.coordinates import _S, _SIGMA_W
+from condgrad.problems.by_feature.quadratic import _S, _SIGMA_W
 from condgrad.solvers import Randomized
 from condgrad.solvers.stochastic import base as stochastic
 from condgrad.testing.solvers import certified_optimum, tiny_data
@@ -211,7 +211,7 @@ def test_auto_goes_over_to_cached_products_where_they_pay():
 
 
 def test_a_full_cache_brings_residuals_back(interpreted, monkeypatch):
-    monkeypatch.setattr("condgrad.problems.coordinates._CACHED", 20)  # two columns
+    monkeypatch.setattr("condgrad.problems.by_feature.covariates._MOST_CACHED", 20)  # two columns
     problem = problem_of()
     found = iterates(problem, Randomized(sample_size=6, gradient="covariates"), 30)
     expected = iterates(problem, Randomized(sample_size=6, gradient="residuals"), 30)

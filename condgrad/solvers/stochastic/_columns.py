@@ -8,13 +8,10 @@ import numpy as np
 
 from condgrad.constraints._blocks import FeatureGroups
 from condgrad.linalg.index_set import IndexSet, index_set
-from condgrad.problems.coordinates import (
-    ColumnProblem,
-    PartialGradient,
-    QuadraticCoordinates,
-    SmoothCoordinates,
-    coordinates,
-)
+from condgrad.problems.by_feature.choice import by_feature
+from condgrad.problems.by_feature.quadratic import QuadraticByFeature
+from condgrad.problems.by_feature.sampled import ColumnView, PartialGradient, partial_gradient
+from condgrad.problems.by_feature.smooth import SmoothByFeature
 from condgrad.problems.linear import Problem
 from condgrad.solvers.stochastic import atom_counts
 from condgrad.solvers.stochastic._parts import Parts, Stepping
@@ -43,7 +40,7 @@ class ColumnParts(Parts):
             )
         self.n_blocks = int(self.blocks.size())
         self.batch_size = atom_counts.resolve(cast("Randomizing", solver).sample_size, self.n_blocks)
-        self.view = ColumnProblem(problem.contiguous_columns, problem.constraint, self.blocks)
+        self.view = ColumnView(problem.contiguous_columns, problem.constraint, self.blocks)
 
     def products_of_a_step(self) -> float:
         """Return how many products with entries of X the columns of a sample take, on average."""
@@ -51,11 +48,11 @@ class ColumnParts(Parts):
 
     def partial_gradient(self) -> PartialGradient:
         """Return the sampled entries of the gradient, none so far."""
-        return PartialGradient(np.zeros(self.d), np.array([0.0, 0.0, np.inf, 0.0]))
+        return partial_gradient(self.d)
 
-    def coordinates(self, *, caches: bool) -> QuadraticCoordinates | SmoothCoordinates:
+    def by_feature(self, *, caches: bool) -> QuadraticByFeature | SmoothByFeature:
         """Return F at w0, one feature at a time; ``caches`` asks for room for products of columns."""
-        return coordinates(self.problem, self.w0, self._vector, caches=caches)
+        return by_feature(self.problem, self.w0, self._vector, caches=caches)
 
     def active(self) -> IndexSet:
         """Return the features of w0."""

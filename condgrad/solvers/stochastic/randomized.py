@@ -12,7 +12,9 @@ from condgrad.linalg.index_set import IndexSet
 from condgrad.linalg.settings import as_generator
 from condgrad.linalg.vectors import Vector
 from condgrad.problems.base import Feature
-from condgrad.problems.coordinates import PartialGradient, QuadraticCoordinates, SmoothCoordinates
+from condgrad.problems.by_feature.quadratic import QuadraticByFeature
+from condgrad.problems.by_feature.sampled import PartialGradient
+from condgrad.problems.by_feature.smooth import SmoothByFeature
 from condgrad.solvers.step_sizes import EstimateRule, ExactLineSearch, ShortStep
 from condgrad.solvers.stochastic._columns import ColumnRun
 from condgrad.solvers.stochastic.atom_counts import TopShare, resolve
@@ -29,7 +31,7 @@ class RandomizedState(NamedTuple):
 
     w: Vector
     r: PartialGradient
-    f: QuadraticCoordinates | SmoothCoordinates
+    f: QuadraticByFeature | SmoothByFeature
     active: IndexSet
     rule: SmallStepRule
 
@@ -46,8 +48,8 @@ class SmallStepRule(NamedTuple):
     patience: float
     memory: np.ndarray
 
-    def look(self, w, active, s, gamma, n_drawn, n_atoms):
-        """Look at the step from w towards s that is about to be made."""
+    def update(self, w, active, s, gamma, n_drawn, n_atoms):
+        """Take note of the step from w towards s that is about to be made."""
         self.memory[_DRAWN] = 0.0 if gamma > _NONE else self.memory[_DRAWN] + n_drawn
         counts = gamma > _NONE or self.memory[_DRAWN] >= self.patience * n_atoms
         if self.tol > 0.0 and counts and self.is_small(w, active, s, gamma):
@@ -179,7 +181,7 @@ class Randomized(NamedTuple):
     def start(self, parts):
         """Return w0 with what is known of F there."""
         may_pay = self.gradient == "auto" and parts.products_of_a_step() > parts.d
-        f = parts.coordinates(caches=may_pay or self.gradient == "covariates")
+        f = parts.by_feature(caches=may_pay or self.gradient == "covariates")
         if self.gradient == "covariates":
             f.use_covariates(parts.problem)
         rule = SmallStepRule(self.step_tol, self.patience, np.zeros(2))
@@ -192,9 +194,9 @@ class Randomized(NamedTuple):
         f.differentiate(problem.X, r)  # 2: the gradient at the atoms of S, (7)
         s = problem.constraint.lmo(r)  # 2-3: the best vertex there, (9)
         inner = state.r.note(f.line.along(), s, sample.size() / problem.blocks.size())
-        f.look_towards(problem.X, s, inner)
+        f.set_segment(problem.X, s, inner)
         gamma = self.step_size.at(t, f.line)  # 4: lambda, (8)
-        state.rule.look(w, state.active, s, gamma, sample.size(), problem.blocks.size())
+        state.rule.update(w, state.active, s, gamma, sample.size(), problem.blocks.size())
         if gamma > 0.0:
             f.move(problem.X, s, gamma)  # 6: the residuals, (10)
             s.blend_into(w, gamma)  # 5: w <- (1 - gamma) w + gamma s
