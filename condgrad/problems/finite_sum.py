@@ -74,29 +74,29 @@ class Estimate(NamedTuple):
     scalars: np.ndarray
     smoothing: float
 
-    def add_row(self, problem, i, c, p):
+    def add_row(self, F, i, c, p):
         """Add c x_i to r, where p = x_i'w + b."""
-        problem.X.add_slice(i, c, self.vector)
-        self.scalars[_ALONG] += c * (p - problem.b[0])
+        F.X.add_slice(i, c, self.vector)
+        self.scalars[_ALONG] += c * (p - F.b[0])
 
     def add_array(self, c, v, w):
         """Add c v to r for an array v, where the iterate is the vector ``w``."""
         self.vector.add_array(c, v)
         self.scalars[_ALONG] += c * w.inner(v)
 
-    def renew_sample(self, problem, i, alpha, w):
+    def renew_sample(self, F, i, alpha, w):
         """Set alpha_i to the derivative at x_i'w and keep r = X' alpha: lines 3 to 6 of Negiar et al.'s algorithm 1."""
-        p = problem.predict(i, w)
-        self.add_row(problem, i, alpha.replace(i, problem.derivative(i, p)), p)
+        p = F.predict(i, w)
+        self.add_row(F, i, alpha.replace(i, F.derivative(i, p)), p)
 
     def shrink(self, factor):
         """Multiply r by ``factor``."""
         self.vector.shrink(factor)
         self.scalars[_ALONG] *= factor
 
-    def best_vertex(self, problem):
+    def best_vertex(self, F):
         """Return s = LMO(r), and note the gap <r, w - s>."""
-        s = problem.constraint.lmo(self.vector)
+        s = F.constraint.lmo(self.vector)
         self.scalars[_TOWARDS] = s.inner(self.vector)
         if self.scalars[_CALLS] == 0.0:
             self.scalars[_GAP] = self.gap()

@@ -29,7 +29,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__in
 # What several solvers share: a solver imports these, and no other solver.
 SHARED_BY_SOLVERS = {
     "base", "face", "taylor_model", "step_sizes", "sampling", "renewal_rules", "atom_counts",
-    "_columns", "_parts", "_table",
+    "_columns", "_schedule", "_state", "_table", "_workspace",
 }  # fmt: skip
 
 
