@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import compiled, kernel
+from condgrad.compiled import compiled
 from condgrad.constraints import Atom
 from condgrad.constraints.vertices import Vertex
 
@@ -109,15 +109,6 @@ class ActiveAtoms(NamedTuple):
         for k in range(self.count[0]):
             total += self.weight[k] * abs(self.value[k]) * norms[self.index[k]]
         return total
-
-
-@kernel
-def short_step(descent, max_step, L, length):
-    """Return min(max_step, descent / (L length^2)), and 0 where there is no descent."""
-    if descent <= 0.0:
-        return 0.0
-    curvature = L * length * length
-    return max_step if descent >= max_step * curvature else descent / curvature
 
 
 def active_atoms(parts: list[tuple[float, Vertex]], n_features: int) -> ActiveAtoms:

@@ -13,6 +13,7 @@ from condgrad.linalg.vectors import Vector
 from condgrad.problems import samples as outer
 from condgrad.problems.by_feature.covariates import Covariates, covariates
 from condgrad.problems.linear import Problem
+from condgrad.problems.parabola import Parabola
 
 # The places of the numbers that Recurrences keep in ``scalars``; a checkpoint holds them in this order.
 _S, _SIGMA_W, _M = range(3)  # for w: S, <sigma, w>, m
@@ -75,13 +76,7 @@ class Recurrences(NamedTuple):
 
     def minimiser(self):
         """Return the step that minimises F on the segment from w to s: lambda of (8), in [0, 1]."""
-        if self.scalars[_SLOPE] >= 0.0:
-            return 0.0
-        return (
-            -self.scalars[_SLOPE] / self.scalars[_CURVATURE]
-            if -self.scalars[_SLOPE] < self.scalars[_CURVATURE]
-            else 1.0
-        )
+        return Parabola(-self.scalars[_SLOPE], self.scalars[_CURVATURE]).minimiser(1.0)
 
     def short_step(self):
         """Return the short step, which for a quadratic is the minimiser."""

@@ -11,6 +11,7 @@ from condgrad.linalg.index_set import IndexSet, Touched, index_set, touched
 from condgrad.linalg.vectors import Vector
 from condgrad.problems import samples as outer
 from condgrad.problems.linear import Problem
+from condgrad.problems.parabola import Parabola
 from condgrad.problems.samples import Samples, best_intercept, line_curvature, minimise_on_line
 
 # The places of the numbers that a PredictionLine keeps in ``scalars``; a checkpoint holds them in this order.
@@ -46,10 +47,10 @@ class PredictionLine(NamedTuple):
 
     def short_step(self):
         """Return -slope / (L sum_i weight_i q_i^2), in [0, 1]."""
-        if self.scalars[_SLOPE] >= 0.0:
+        if self.scalars[_SLOPE] >= 0.0:  # the curvature would cost a pass over the rows
             return 0.0
         curvature = self.L * line_curvature(self.samples, self.rows, self.q)
-        return -self.scalars[_SLOPE] / curvature if -self.scalars[_SLOPE] < curvature else 1.0
+        return Parabola(-self.scalars[_SLOPE], curvature).minimiser(1.0)
 
 
 @compiled

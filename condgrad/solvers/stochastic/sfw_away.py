@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from condgrad.problems.active_atoms import short_step
+from condgrad.problems.parabola import Parabola
 from condgrad.solvers.stochastic._table import atom_solver
 
 
@@ -53,13 +53,15 @@ class SFWAway(NamedTuple):
         away_gap = v.inner(arrays.r.vector) - arrays.r.along()  # <r, v - w>
         reach = arrays.atoms.reach(arrays.norms)
         if gap >= away_gap or arrays.atoms.size() == 1:
-            gamma = short_step(gap, 1.0, arrays.L, abs(s.value) * arrays.norms[s.index] + reach)
+            length = abs(s.value) * arrays.norms[s.index] + reach  # at least ||X(s - w)||
+            gamma = Parabola(gap, arrays.L * length * length).minimiser(1.0)
             arrays.atoms.step_towards(s, gamma)
             arrays.r.move(arrays.w, s, gamma)
         else:
             weight = arrays.atoms.weight[k]
             max_step = weight / (1.0 - weight)
-            gamma = short_step(away_gap, max_step, arrays.L, abs(v.value) * arrays.norms[v.index] + reach)
+            length = abs(v.value) * arrays.norms[v.index] + reach  # at least ||X(w - v)||
+            gamma = Parabola(away_gap, arrays.L * length * length).minimiser(max_step)
             arrays.atoms.step_away(k, gamma, max_step)
             arrays.r.shift(-gamma * away_gap)
             v.blend_into(arrays.w, -gamma)  # w <- (1 + gamma) w - gamma v

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from condgrad.problems.active_atoms import short_step
+from condgrad.problems.parabola import Parabola
 from condgrad.solvers.stochastic._table import atom_solver
 
 
@@ -53,7 +53,7 @@ class SFWPairwise(NamedTuple):
         descent = v.inner(arrays.r.vector) - s.inner(arrays.r.vector)  # <r, v - s>
         length = abs(s.value) * arrays.norms[s.index] + abs(v.value) * arrays.norms[v.index]
         max_step = arrays.atoms.weight[k]
-        gamma = short_step(descent, max_step, arrays.L, length)
+        gamma = Parabola(descent, arrays.L * length * length).minimiser(max_step)
         arrays.atoms.step_between(k, s, gamma, max_step)
         arrays.w.add_at(s.index, gamma * s.value)
         arrays.w.add_at(v.index, -gamma * v.value)
