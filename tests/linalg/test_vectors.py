@@ -295,7 +295,7 @@ def test_scaled_tree_agrees_with_a_scan_for_ever():
 
 
 def weights_of(atoms):
-    return {(int(atoms.index[k]), float(atoms.value[k])): float(atoms.weight[k]) for k in range(atoms.size())}
+    return {(int(atoms.index[k]), float(atoms.value[k])): float(atoms.weights[k]) for k in range(atoms.size())}
 
 
 def check_places(atoms):
@@ -331,7 +331,7 @@ def test_atoms_follow_random_moves():
                 del expected[v]
         elif move == 2 and tuple(s) != v:
             gamma = expected[v] if is_longest else 0.5 * expected[v]
-            atoms.step_between(k, s, gamma, float(atoms.weight[k]) if is_longest else 1.0)
+            atoms.step_between(k, s, gamma, float(atoms.weights[k]) if is_longest else 1.0)
             expected[v] -= gamma
             expected[tuple(s)] = expected.get(tuple(s), 0.0) + gamma
             if is_longest:

@@ -840,9 +840,9 @@ def test_estimate_stays_the_sum_it_stands_for(monkeypatch, name, refresh):
     if name in ATOMIC_ONLY:
         atoms = run.arrays.atoms
         held = slice(atoms.count[0])
-        assert abs(atoms.weight[held].sum() - 1.0) <= 1e-8
+        assert abs(atoms.weights[held].sum() - 1.0) <= 1e-8
         w = np.zeros(8)
-        np.add.at(w, atoms.index[held], atoms.weight[held] * atoms.value[held])
+        np.add.at(w, atoms.index[held], atoms.weights[held] * atoms.value[held])
         np.testing.assert_allclose(run.w, w, rtol=0, atol=1e-8)
 
 

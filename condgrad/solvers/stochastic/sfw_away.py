@@ -58,7 +58,7 @@ class SFWAway(NamedTuple):
             arrays.atoms.step_towards(s, gamma)
             arrays.r.move(arrays.w, s, gamma)
         else:
-            weight = arrays.atoms.weight[k]
+            weight = arrays.atoms.weights[k]
             max_step = weight / (1.0 - weight)
             length = abs(v.value) * arrays.norms[v.index] + reach  # at least ||X(w - v)||
             gamma = Parabola(away_gap, arrays.L * length * length).minimiser(max_step)

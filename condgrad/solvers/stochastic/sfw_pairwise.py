@@ -52,7 +52,7 @@ class SFWPairwise(NamedTuple):
         v = arrays.atoms.atom(k)
         descent = v.inner(arrays.r.vector) - s.inner(arrays.r.vector)  # <r, v - s>
         length = abs(s.value) * arrays.norms[s.index] + abs(v.value) * arrays.norms[v.index]
-        max_step = arrays.atoms.weight[k]
+        max_step = arrays.atoms.weights[k]
         gamma = Parabola(descent, arrays.L * length * length).minimiser(max_step)
         arrays.atoms.step_between(k, s, gamma, max_step)
         arrays.w.add_at(s.index, gamma * s.value)
