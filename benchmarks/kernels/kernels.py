@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 import condgrad as cg
 from condgrad import datasets
 from condgrad.linalg.matrix import Matrix
-from condgrad.solvers.stochastic.base import run_block
+from condgrad.solvers.stochastic._state import run_block
 
 TARGET = 1.3
 SOURCE = pathlib.Path(__file__).with_name("loops.c")
@@ -145,7 +145,7 @@ def time_steps(case: Case, libraries: list[ctypes.CDLL], repeats: int) -> tuple[
         blocks = [run.sampler.draw(np.full(case.steps, case.b)) for _ in range(2)]
         for k, batches in enumerate(blocks):
             start = time.thread_time()
-            run_block(run.in_kernel, run.parts.view, run.arrays, batches, 1 + k * case.steps)
+            run_block(run.in_kernel, run.space.view, run.arrays, batches, k * case.steps)
             elapsed = time.thread_time() - start
         ours.append(elapsed)
         for library in libraries:

@@ -9,12 +9,13 @@ import numpy as np
 from condgrad.compiled import compiled
 from condgrad.linalg.vectors import Vector
 
+_FACTOR, _RECIPROCAL = 0, 1  # places in ``scale``; a checkpoint holds the numbers in this order
 _SMALLEST = 1e-100  # the number is multiplied into the vector before it leaves the range of floats
 
 
 @compiled
 class Scaled(NamedTuple):
-    """The vector ``scale[0] * vector``; ``scale[1]`` keeps the reciprocal, so that adding needs no division."""
+    """A factor times ``vector``; ``scale`` holds the factor and its reciprocal, so that adding needs no division."""
 
     vector: Vector
     scale: np.ndarray
@@ -25,32 +26,32 @@ class Scaled(NamedTuple):
 
     def at(self, j):
         """Return entry ``j``."""
-        return self.scale[0] * self.vector.at(j)
+        return self.scale[_FACTOR] * self.vector.at(j)
 
     def add_at(self, j, delta):
         """Add ``delta`` to entry ``j``."""
-        self.vector.add_at(j, delta * self.scale[1])
+        self.vector.add_at(j, delta * self.scale[_RECIPROCAL])
 
     def add_array(self, c, v):
         """Add ``c`` times the array ``v``."""
-        self.vector.add_array(c * self.scale[1], v)
+        self.vector.add_array(c * self.scale[_RECIPROCAL], v)
 
     def shrink(self, factor):
         """Multiply the vector by ``factor`` >= 0."""
-        scale = factor * self.scale[0]
+        scale = factor * self.scale[_FACTOR]
         if scale < _SMALLEST or scale > 1.0 / _SMALLEST:
             self.vector.shrink(scale)
             scale = 1.0
-        self.scale[0] = scale
-        self.scale[1] = 1.0 / scale
+        self.scale[_FACTOR] = scale
+        self.scale[_RECIPROCAL] = 1.0 / scale
 
     def inner(self, v):
         """Return the inner product with the array ``v``."""
-        return self.scale[0] * self.vector.inner(v)
+        return self.scale[_FACTOR] * self.vector.inner(v)
 
     def dot_slice(self, X, k):
         """Return the inner product with slice ``k`` of ``X``."""
-        return self.scale[0] * self.vector.dot_slice(X, k)
+        return self.scale[_FACTOR] * self.vector.dot_slice(X, k)
 
     def argmax_abs(self):
         """Return the first index of the largest absolute value."""
@@ -70,7 +71,7 @@ class Scaled(NamedTuple):
 
     def to_array(self):
         """Return the vector as an array of its own."""
-        return self.scale[0] * self.vector.to_array()
+        return self.scale[_FACTOR] * self.vector.to_array()
 
     def set_to(self, v):
         """Make this the vector ``v``."""

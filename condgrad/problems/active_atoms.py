@@ -6,21 +6,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import compiled, kernel
+from condgrad.compiled import compiled, fill_in
 from condgrad.constraints import Atom
 from condgrad.constraints.vertices import Vertex
+from condgrad.problems.combination import Combination
 
 
-@compiled
+def combination(cls: type) -> type:
+    """Make a NamedTuple class a :class:`~condgrad.problems.combination.Combination` for kernels."""
+    return compiled(fill_in(cls, Combination))
+
+
+@combination
 class ActiveAtoms(NamedTuple):
     """Atoms with positive weights that sum to one, in arrays with room for every vertex of the set.
+
+    The steps that the weights follow are those of :class:`~condgrad.problems.combination.Combination`.
 
     ``count[0]`` atoms are held; ``place[id]`` says where the vertex with that id is, -1 for those not held.
     """
 
     index: np.ndarray  # type: ignore[assignment]
     value: np.ndarray
-    weight: np.ndarray
+    weights: np.ndarray
     count: np.ndarray  # type: ignore[assignment]
     place: np.ndarray
 
@@ -36,6 +44,10 @@ class ActiveAtoms(NamedTuple):
         """Return the number of a vertex: two for each feature, the second one for a positive value."""
         return 2 * s.index + (1 if s.value > 0.0 else 0)
 
+    def place_of(self, s):
+        """Return where the vertex ``s`` is, -1 where it is not held."""
+        return self.place[self.id_of(s)]
+
     def worst(self, r):
         """Return the place of the atom with the largest <r, v>."""
         best, where_best = -np.inf, 0
@@ -47,15 +59,15 @@ class ActiveAtoms(NamedTuple):
 
     def add(self, s, weight):
         """Give ``weight`` to the vertex s, which may be new."""
-        k = self.place[self.id_of(s)]
+        k = self.place_of(s)
         if k < 0:
             k = self.count[0]
             self.count[0] += 1
             self.place[self.id_of(s)] = k
             self.index[k] = s.index
             self.value[k] = s.value
-            self.weight[k] = 0.0
-        self.weight[k] += weight
+            self.weights[k] = 0.0
+        self.weights[k] += weight
 
     def drop(self, k):
         """Remove the atom at place ``k`` for good; the last one takes its place."""
@@ -64,69 +76,45 @@ class ActiveAtoms(NamedTuple):
         if k != last:
             self.index[k] = self.index[last]
             self.value[k] = self.value[last]
-            self.weight[k] = self.weight[last]
+            self.weights[k] = self.weights[last]
             self.place[self.id_of(self.atom(k))] = k
         self.count[0] = last
 
-    def step_towards(self, s, gamma):
-        """Follow w <- (1 - gamma) w + gamma s; a full step leaves s alone."""
-        if gamma >= 1.0:
-            for k in range(self.count[0]):
-                self.place[self.id_of(self.atom(k))] = -1
-            self.count[0] = 0
+    def scale(self, factor):
+        """Multiply all weights by ``factor``."""
         for k in range(self.count[0]):
-            self.weight[k] *= 1.0 - gamma
-        self.add(s, gamma)
+            self.weights[k] *= factor
 
-    def step_away(self, k, gamma, max_step):
-        """Follow w <- w + gamma (w - v_k); the longest step drops the atom."""
-        for other in range(self.count[0]):
-            self.weight[other] *= 1.0 + gamma
-        self.weight[k] -= gamma
-        if gamma >= max_step:
-            self.drop(k)
-
-    def step_between(self, k, s, gamma, max_step):
-        """Follow w <- w + gamma (s - v_k); the longest step drops the atom."""
-        if self.place[self.id_of(s)] == k:  # from an atom to itself: w stays
-            return
-        self.weight[k] -= gamma
-        self.add(s, gamma)
-        if gamma >= max_step:
-            self.drop(k)
+    def reset(self, s):
+        """Make ``s`` the only atom."""
+        for k in range(self.count[0]):
+            self.place[self.id_of(self.atom(k))] = -1
+        self.count[0] = 0
+        self.add(s, 1.0)
 
     def combination(self, n_features):
         """Return w = sum_k weight_k v_k, the weights brought back to sum one."""
         held = slice(self.count[0])
-        self.weight[held] /= self.weight[held].sum()
+        self.weights[held] /= self.weights[held].sum()
         w = np.zeros(n_features)
-        np.add.at(w, self.index[held], self.weight[held] * self.value[held])
+        np.add.at(w, self.index[held], self.weights[held] * self.value[held])
         return w
 
     def reach(self, norms):
         """Return sum_k weight_k ||X v_k||, at least ||X w||, from the norms of the columns."""
         total = 0.0
         for k in range(self.count[0]):
-            total += self.weight[k] * abs(self.value[k]) * norms[self.index[k]]
+            total += self.weights[k] * abs(self.value[k]) * norms[self.index[k]]
         return total
 
 
-@kernel
-def short_step(descent, max_step, L, length):
-    """Return min(max_step, descent / (L length^2)), and 0 where there is no descent."""
-    if descent <= 0.0:
-        return 0.0
-    curvature = L * length * length
-    return max_step if descent >= max_step * curvature else descent / curvature
-
-
-def active_atoms(parts: list[tuple[float, Vertex]], n_features: int) -> ActiveAtoms:
-    """Return the combination given by (weight, atom) pairs."""
+def active_atoms(terms: list[tuple[float, Vertex]], n_features: int) -> ActiveAtoms:
+    """Return the combination of the (weight, atom) pairs ``terms``."""
     room = 2 * n_features
     atoms = ActiveAtoms(
         np.empty(room, dtype=np.int64), np.empty(room), np.empty(room), np.zeros(1, dtype=np.int64),
         np.full(room, -1, dtype=np.int64),
     )  # fmt: skip
-    for weight, v in parts:
+    for weight, v in terms:
         atoms.add(v, weight)
     return atoms

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from condgrad.constraints import Atom, DenseVertex, SparseVertex
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.vectors import inner
+from condgrad.problems.combination import Combination
 
 
 class Stack(Protocol):
@@ -56,14 +57,17 @@ class Stack(Protocol):
         """Return the stack that was saved under the names of ``to_arrays``, each after "atoms."."""
 
 
-class ActiveSet:
-    """Vertices with positive weights that sum to one; an atom whose weight reaches zero leaves for good."""
+class ActiveSet(Combination):
+    """Vertices with positive weights that sum to one; an atom whose weight reaches zero leaves for good.
 
-    def __init__(self, parts: list[tuple[float, Vertex]]) -> None:
+    ``terms`` are (weight, vertex) pairs.
+    """
+
+    def __init__(self, terms: list[tuple[float, Vertex]]) -> None:
         self._places: dict[Hashable, int] = {}
-        self._atoms = stack([v for _, v in parts]).select(np.zeros(len(parts), dtype=bool))
+        self._atoms = stack([v for _, v in terms]).select(np.zeros(len(terms), dtype=bool))
         self.weights = np.empty(0)
-        for weight, v in parts:
+        for weight, v in terms:
             self.add(v, weight)
         self.weights /= self.weights.sum()
 
@@ -88,10 +92,14 @@ class ActiveSet:
         """The vertices, as a stack."""
         return self._atoms
 
+    def place_of(self, s: Vertex) -> int:
+        """Return where the vertex ``s`` is, -1 where it is not held."""
+        return self._places.get(s.key(), -1)
+
     def add(self, v: Vertex, weight: float) -> None:
         """Give ``weight`` to the vertex v, which may be new."""
-        k = self._places.get(v.key())
-        if k is not None:
+        k = self.place_of(v)
+        if k >= 0:
             self.weights[k] += weight
         elif weight > 0.0:
             if self.is_atomic and not isinstance(v, Atom):
@@ -110,29 +118,15 @@ class ActiveSet:
         self._atoms.remove(k)
         self.weights = self.weights[:last]
 
-    def step_towards(self, s: Vertex, gamma: float) -> None:
-        """Follow w <- (1 - gamma) w + gamma s; a full step leaves s alone."""
-        if gamma >= 1.0:
-            self.__init__([(1.0, s)])
-            return
-        self.weights *= 1.0 - gamma
-        self.add(s, gamma)
+    def scale(self, factor: float) -> None:
+        """Multiply all weights by ``factor``."""
+        self.weights *= factor
 
-    def step_away(self, k: int, gamma: float, max_step: float) -> None:
-        """Follow w <- w + gamma (w - v_k); the longest step drops the atom."""
-        self.weights *= 1.0 + gamma
-        self.weights[k] -= gamma
-        if gamma >= max_step:
-            self.drop(k)
-
-    def step_between(self, k: int, s: Vertex, gamma: float, max_step: float) -> None:
-        """Follow w <- w + gamma (s - v_k); the longest step drops the atom."""
-        if self._places.get(s.key()) == k:  # from an atom to itself: w stays
-            return
-        self.weights[k] -= gamma
-        self.add(s, gamma)
-        if gamma >= max_step:
-            self.drop(k)
+    def reset(self, s: Vertex) -> None:
+        """Make ``s`` the only atom."""
+        self._atoms = stack([s])
+        self._places = {s.key(): 0}
+        self.weights = np.ones(1)
 
     def combination(self, n_features: int) -> np.ndarray:
         """Return w = sum_k lambda_k v_k afresh, with the weights brought back to sum one."""

@@ -14,6 +14,9 @@ from condgrad.linalg.vectors import Vector
 from condgrad.problems.samples import Samples
 from condgrad.problems.terms import Terms
 
+# The places of the numbers that an Estimate keeps in ``scalars``; a checkpoint holds them in this order.
+_ALONG, _TOWARDS, _GAP, _CALLS = range(4)  # <r, w>, the last <r, s>, the smoothed gap, the number of oracle calls
+
 
 @compiled
 class FiniteSum(NamedTuple):
@@ -65,60 +68,65 @@ class Table(NamedTuple):
 
 @compiled
 class Estimate(NamedTuple):
-    """An estimate r of the gradient, with <r, w> kept by scalars and the stochastic gap of equation (31).
-
-    ``scalars`` holds <r, w>, the last <r, s>, the smoothed gap and the number of oracle calls.
-    """
+    """An estimate r of the gradient, with <r, w> kept by scalars and the stochastic gap of equation (31)."""
 
     vector: Vector
     scalars: np.ndarray
     smoothing: float
 
-    def add_row(self, problem, i, c, p):
+    def add_row(self, F, i, c, p):
         """Add c x_i to r, where p = x_i'w + b."""
-        problem.X.add_slice(i, c, self.vector)
-        self.scalars[0] += c * (p - problem.b[0])
+        F.X.add_slice(i, c, self.vector)
+        self.scalars[_ALONG] += c * (p - F.b[0])
 
     def add_array(self, c, v, w):
         """Add c v to r for an array v, where the iterate is the vector ``w``."""
         self.vector.add_array(c, v)
-        self.scalars[0] += c * w.inner(v)
+        self.scalars[_ALONG] += c * w.inner(v)
 
-    def renew_sample(self, problem, i, alpha, w):
+    def renew_sample(self, F, i, alpha, w):
         """Set alpha_i to the derivative at x_i'w and keep r = X' alpha: lines 3 to 6 of Negiar et al.'s algorithm 1."""
-        p = problem.predict(i, w)
-        self.add_row(problem, i, alpha.replace(i, problem.derivative(i, p)), p)
+        p = F.predict(i, w)
+        self.add_row(F, i, alpha.replace(i, F.derivative(i, p)), p)
 
     def shrink(self, factor):
         """Multiply r by ``factor``."""
         self.vector.shrink(factor)
-        self.scalars[0] *= factor
+        self.scalars[_ALONG] *= factor
 
-    def best_vertex(self, problem):
+    def best_vertex(self, F):
         """Return s = LMO(r), and note the gap <r, w - s>."""
-        s = problem.constraint.lmo(self.vector)
-        self.scalars[1] = s.inner(self.vector)
-        if self.scalars[3] == 0.0:
-            self.scalars[2] = self.gap()
-        self.scalars[2] += self.smoothing * (self.gap() - self.scalars[2])
-        self.scalars[3] += 1.0
+        s = F.constraint.lmo(self.vector)
+        self.scalars[_TOWARDS] = s.inner(self.vector)
+        if self.scalars[_CALLS] == 0.0:
+            self.scalars[_GAP] = self.gap()
+        self.scalars[_GAP] += self.smoothing * (self.gap() - self.scalars[_GAP])
+        self.scalars[_CALLS] += 1.0
         return s
 
     def renew(self, s):
         """Note <r, s> anew, for an r that changed since the oracle returned s."""
-        self.scalars[1] = s.inner(self.vector)
+        self.scalars[_TOWARDS] = s.inner(self.vector)
 
     def gap(self):
         """Return the stochastic gap <r, w - s> for the s that the oracle last returned."""
-        return self.scalars[0] - self.scalars[1]
+        return self.scalars[_ALONG] - self.scalars[_TOWARDS]
 
     def along(self):
         """Return <r, w>."""
-        return self.scalars[0]
+        return self.scalars[_ALONG]
+
+    def smoothed_gap(self):
+        """Return the average of the stochastic gaps over about an epoch; inf before the first one."""
+        return self.scalars[_GAP]
+
+    def oracle_calls(self):
+        """Return how many times the oracle was asked."""
+        return self.scalars[_CALLS]
 
     def move(self, w, s, gamma):
         """Set w to (1 - gamma) w + gamma s, for the s that the oracle last returned."""
-        self.scalars[0] = (1.0 - gamma) * self.scalars[0] + gamma * self.scalars[1]
+        self.scalars[_ALONG] = (1.0 - gamma) * self.scalars[_ALONG] + gamma * self.scalars[_TOWARDS]
         s.blend_into(w, gamma)
 
     def set_to(self, r, w):
@@ -128,11 +136,11 @@ class Estimate(NamedTuple):
 
     def shift(self, change):
         """Add to <r, w> by how much a move of w changed it."""
-        self.scalars[0] += change
+        self.scalars[_ALONG] += change
 
     def synchronise(self, w):
         """Compute <r, w> anew from the array ``w``: rounding errors of the running value end here."""
-        self.scalars[0] = self.vector.to_array() @ w
+        self.scalars[_ALONG] = self.vector.to_array() @ w
 
 
 @compiled

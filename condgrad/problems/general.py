@@ -16,7 +16,7 @@ from condgrad.problems import terms as passes
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.finite_sum import GeneralSum
 from condgrad.problems.look import Look
-from condgrad.problems.taylor_points import Expansions, Parts
+from condgrad.problems.taylor_points import Expansions, Workspace
 
 
 class GeneralProblem(BaseProblem):
@@ -146,9 +146,9 @@ class GeneralProblem(BaseProblem):
         """Return the problem one sample at a time."""
         return GeneralSum(self.terms, self.constraint, 1.0 / self.n_samples)
 
-    def taylor_points(self, parts: Parts, form: str, renews_all: bool) -> Expansions:
+    def taylor_points(self, space: Workspace, form: str, renews_all: bool) -> Expansions:
         """Return what TUFW keeps of its Taylor points, and its H."""
-        return taylor_points.of_terms(parts, form, renews_all)
+        return taylor_points.of_terms(space, form, renews_all)
 
     def fingerprint(self) -> str:
         """Return a hash of all that defines the problem, for a checkpoint to know it by."""

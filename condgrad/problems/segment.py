@@ -11,6 +11,7 @@ from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.factored import Iterate, RankOne
 from condgrad.linalg.vectors import inner
 from condgrad.problems.evaluation import Evaluation
+from condgrad.problems.parabola import Parabola
 
 
 class Course(TypedDict):
@@ -110,9 +111,7 @@ class Segment:
 
     def step_for(self, curvature: float) -> float:
         """Return the minimiser of phi(0) + gamma slope + gamma^2 curvature / 2 over [0, max_step]."""
-        if self.slope >= 0.0:  # no descent, or none that rounding lets through
-            return 0.0
-        return min(self.max_step, -self.slope / curvature) if curvature > 0.0 else self.max_step
+        return Parabola(-self.slope, curvature).minimiser(self.max_step)
 
     def is_below(self, gamma: float, curvature: float) -> bool:
         """Tell whether phi(gamma) <= phi(0) + gamma slope + gamma^2 curvature / 2.

@@ -1,7 +1,7 @@
 """The Taylor points b_i of TUFW: what is kept of them, and how q, H and g = q + H w follow when they are renewed.
 
 A problem chooses the kind that suits its terms. ``renew`` runs in kernels, for one sample; ``renew_all`` and
-``recompute`` are full passes. All of them work on the solver's state: w, r (the paper's g), q and H.
+``recompute`` are full passes. All of them work on the solver's arrays: w, r (the paper's g), q and H.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from condgrad.problems.curvature import ImplicitCurvature, StoredCurvature
 from condgrad.problems.finite_sum import Table
 
 
-class Parts(Protocol):
+class Workspace(Protocol):
     """What the Taylor points of a run are made from."""
 
     n: int
@@ -32,19 +32,22 @@ class Parts(Protocol):
         """Return the columns of X."""
 
 
+Parts = Workspace  # under the name by which problems/linear.py imports it
+
+
 class TaylorPoints(Protocol):
-    """What TUFW asks of its Taylor points; the state is that of the solver."""
+    """What TUFW asks of its Taylor points; the arrays are those of the solver."""
 
     def gradients_per_sample(self) -> int:
         """Return how many gradients a renewal takes."""
 
-    def renew(self, problem: Any, i: int, state: Any) -> None:
+    def renew(self, F: Any, i: int, arrays: Any) -> None:
         """Set b_i to w."""
 
-    def renew_all(self, parts: Any, state: Any) -> None:
+    def renew_all(self, space: Any, arrays: Any) -> None:
         """Set every b_i to w: the estimate is the exact gradient."""
 
-    def recompute(self, parts: Any, state: Any) -> None:
+    def recompute(self, space: Any, arrays: Any) -> None:
         """Compute running sums anew from the points."""
 
 
@@ -60,37 +63,37 @@ class PredictionPoints(NamedTuple):
         """Return how many gradients a renewal takes: that at the new point."""
         return 1
 
-    def renew(self, problem, i, state):
+    def renew(self, F, i, arrays):
         """Set b_i to w: equation (2.1)."""
-        p = problem.predict(i, state.w)
-        v, t = problem.derivative(i, p), problem.curvature(i, p)
+        p = F.predict(i, arrays.w)
+        v, t = F.derivative(i, p), F.curvature(i, p)
         estimated = self.v.at(i) + self.t.at(i) * (p - self.p.at(i))
         constant = v - t * p - self.v.at(i) + self.t.at(i) * self.p.at(i)
-        problem.X.add_slice(i, constant, state.q)
-        state.H.renew(problem.X, i, t - self.t.at(i))
-        state.r.add_row(problem, i, v - estimated, p)  # g = q + H w
+        F.X.add_slice(i, constant, arrays.q)
+        arrays.H.renew(F.X, i, t - self.t.at(i))
+        arrays.r.add_row(F, i, v - estimated, p)  # g = q + H w
         self.v.replace(i, v)
         self.t.replace(i, t)
         self.p.replace(i, p)
 
-    def renew_all(self, parts, state):
+    def renew_all(self, space, arrays):
         """Set every b_i to w: g is the exact gradient."""
-        p = parts.predictions(state.w.to_array())
-        _, self.v.values[:], self.t.values[:] = parts.problem.samples.expand(p, 0.0)
+        p = space.predictions(arrays.w.to_array())
+        _, self.v.values[:], self.t.values[:] = space.problem.samples.expand(p, 0.0)
         self.p.values[:] = p
-        self.collect(parts, state, p)
+        self.collect(space, arrays, p)
 
-    def recompute(self, parts, state):
+    def recompute(self, space, arrays):
         """Compute q, H and g anew from the numbers of the samples."""
-        self.collect(parts, state, parts.predictions(state.w.to_array()))
+        self.collect(space, arrays, space.predictions(arrays.w.to_array()))
 
-    def collect(self, parts, state, p):
+    def collect(self, space, arrays, p):
         """Set q, H and g to the sums over all samples, where p = X w."""
         v, t = self.v.values, self.t.values
-        state.q.set_to(parts.transpose_dot(v - t * self.p.values))
-        if isinstance(state.H, StoredCurvature):
-            state.H.H[:] = parts.problem.matrix.gram(np.arange(parts.d), np.ones(parts.d), t)
-        state.r.set_to(parts.transpose_dot(v + t * (p - self.p.values)), state.w.to_array())
+        arrays.q.set_to(space.transpose_dot(v - t * self.p.values))
+        if isinstance(arrays.H, StoredCurvature):
+            arrays.H.H[:] = space.problem.matrix.gram(np.arange(space.d), np.ones(space.d), t)
+        arrays.r.set_to(space.transpose_dot(v + t * (p - self.p.values)), arrays.w.to_array())
 
 
 @compiled
@@ -107,39 +110,39 @@ class VectorPoints(NamedTuple):
         """Return how many gradients a renewal takes: those at the new point and at the former one."""
         return 2
 
-    def renew(self, problem, i, state):
+    def renew(self, F, i, arrays):
         """Set b_i to w: equation (2.1) for a general Hessian."""
-        b, w = self.b[i], state.w.values
+        b, w = self.b[i], arrays.w.values
         for sign in (-1.0, 1.0):  # a loop, so that the terms are compiled into the kernel once
-            self.expand(problem, i, b if sign < 0.0 else w, sign * problem.weight, state)
+            self.expand(F, i, b if sign < 0.0 else w, sign * F.weight, arrays)
         for j in range(w.shape[0]):
             b[j] = w[j]
 
-    def expand(self, problem, i, b, c, state):
-        """Add c times the expansion grad f_i(b) + hess f_i(b) (w - b) to the model: its parts to q, H and g."""
-        gradient = problem.terms.gradient(i, b)
-        Hb = problem.terms.hessian_product(i, b, b)
-        Hw = problem.terms.hessian_product(i, b, state.w.values)
-        state.q.add_array(c, gradient)
-        state.q.add_array(-c, Hb)
-        problem.terms.add_hessian(i, b, c, state.H.H)
-        state.r.add_array(c, gradient, state.w)
-        state.r.add_array(c, Hw, state.w)
-        state.r.add_array(-c, Hb, state.w)
+    def expand(self, F, i, b, c, arrays):
+        """Add c times the expansion grad f_i(b) + hess f_i(b) (w - b) to the model: its space to q, H and g."""
+        gradient = F.terms.gradient(i, b)
+        Hb = F.terms.hessian_product(i, b, b)
+        Hw = F.terms.hessian_product(i, b, arrays.w.values)
+        arrays.q.add_array(c, gradient)
+        arrays.q.add_array(-c, Hb)
+        F.terms.add_hessian(i, b, c, arrays.H.H)
+        arrays.r.add_array(c, gradient, arrays.w)
+        arrays.r.add_array(c, Hw, arrays.w)
+        arrays.r.add_array(-c, Hb, arrays.w)
 
-    def renew_all(self, parts, state):
+    def renew_all(self, space, arrays):
         """Set every b_i to w: g is the exact gradient."""
-        self.b[:] = state.w.to_array()
-        _expand_at(parts.problem, state.w.to_array(), state)
+        self.b[:] = arrays.w.to_array()
+        _expand_at(space.problem, arrays.w.to_array(), arrays)
 
-    def recompute(self, parts, state):
+    def recompute(self, space, arrays):
         """Compute q, H and g anew from the points."""
-        state.H.H[:] = 0.0
-        state.q.shrink(0.0)
-        state.r.shrink(0.0)
-        run = _expand_each if parts.is_compiled else expand_each
-        run(parts.view, state)
-        state.r.synchronise(state.w.to_array())
+        arrays.H.H[:] = 0.0
+        arrays.q.shrink(0.0)
+        arrays.r.shrink(0.0)
+        run = _expand_each if space.is_compiled else expand_each
+        run(space.view, arrays)
+        arrays.r.synchronise(arrays.w.to_array())
 
 
 @compiled
@@ -152,24 +155,24 @@ class SharedPoint(NamedTuple):
         """Return how many gradients a renewal takes: that at the new point."""
         return 1
 
-    def renew(self, problem, i, state):
+    def renew(self, F, i, arrays):
         """Do nothing: such a rule draws no samples."""
 
-    def renew_all(self, parts, state):
+    def renew_all(self, space, arrays):
         """Set b to w: g is the exact gradient."""
-        self.b[:] = state.w.to_array()
-        self.recompute(parts, state)
+        self.b[:] = arrays.w.to_array()
+        self.recompute(space, arrays)
 
-    def recompute(self, parts, state):
+    def recompute(self, space, arrays):
         """Compute q, H and g anew from b."""
-        _expand_at(parts.problem, self.b, state)
+        _expand_at(space.problem, self.b, arrays)
 
 
-def expand_each(problem, state):
+def expand_each(F, arrays):
     """Add the expansions of all samples, each at its own point, to the model."""
-    points = state.points
+    points = arrays.points
     for i in range(points.b.shape[0]):
-        points.expand(problem, i, points.b[i], problem.weight, state)
+        points.expand(F, i, points.b[i], F.weight, arrays)
 
 
 _expand_each = kernel(expand_each)
@@ -178,33 +181,33 @@ _expand_each = kernel(expand_each)
 Expansions: TypeAlias = tuple[TaylorPoints, StoredCurvature | ImplicitCurvature]  # the points, and H
 
 
-def _expand_at(problem: Any, b: np.ndarray, state: Any) -> None:
+def _expand_at(problem: Any, b: np.ndarray, arrays: Any) -> None:
     """Set q, H and g to those of a single Taylor point for all samples."""
-    w, gradient, H = state.w.to_array(), problem.gradient(b), problem.hessian(b)
-    state.H.H[:] = H
-    state.q.set_to(gradient - product(H, b))
-    state.r.set_to(gradient + product(H, w - b), w)
+    w, gradient, H = arrays.w.to_array(), problem.gradient(b), problem.hessian(b)
+    arrays.H.H[:] = H
+    arrays.q.set_to(gradient - product(H, b))
+    arrays.r.set_to(gradient + product(H, w - b), w)
 
 
-def of_predictions(parts: Parts, form: str) -> Expansions:
+def of_predictions(space: Workspace, form: str) -> Expansions:
     """Return the points of a problem with linear predictions, and H in the form asked for.
 
     "auto" takes the one that costs less: a column of H, or the rows that a column of X touches.
     """
-    points = PredictionPoints(parts.table(), parts.table(), parts.table())
-    matrix = parts.problem.matrix
-    rows_of_a_column = matrix.n_stored**2 / (parts.n * parts.d)
-    is_small = parts.d <= 5000 and (not matrix.is_sparse or parts.d <= 4 * rows_of_a_column)
+    points = PredictionPoints(space.table(), space.table(), space.table())
+    matrix = space.problem.matrix
+    rows_of_a_column = matrix.n_stored**2 / (space.n * space.d)
+    is_small = space.d <= 5000 and (not matrix.is_sparse or space.d <= 4 * rows_of_a_column)
     if form == "stored" or (form == "auto" and is_small):
-        return points, StoredCurvature(np.zeros((parts.d, parts.d)))
-    return points, ImplicitCurvature(parts.view.X, parts.columns(), points.t.values)
+        return points, StoredCurvature(np.zeros((space.d, space.d)))
+    return points, ImplicitCurvature(space.view.X, space.columns(), points.t.values)
 
 
-def of_terms(parts: Parts, form: str, renews_all: bool) -> Expansions:
+def of_terms(space: Workspace, form: str, renews_all: bool) -> Expansions:
     """Return the points of a general problem, and H, which is always stored."""
     if form == "implicit":
         raise ValueError("form='implicit' needs predictions x_i'w, which a GeneralProblem does not have; use 'stored'.")
-    H = StoredCurvature(np.zeros((parts.d, parts.d)))
+    H = StoredCurvature(np.zeros((space.d, space.d)))
     if renews_all:
-        return SharedPoint(np.zeros(parts.d)), H
-    return VectorPoints(np.zeros((parts.n, parts.d))), H
+        return SharedPoint(np.zeros(space.d)), H
+    return VectorPoints(np.zeros((space.n, space.d))), H

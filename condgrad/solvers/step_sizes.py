@@ -14,6 +14,7 @@ import numpy as np
 from condgrad.compiled import compiled
 from condgrad.linalg.convert import as_number
 from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.parabola import Parabola
 from condgrad.problems.segment import Segment
 
 
@@ -55,7 +56,7 @@ class StepSize:
         raise NotImplementedError
 
     def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
-        """Return the rule for kernels, where only an estimate of the gradient is known."""
+        """Return the rule for kernels, where only an estimate of the gradient is known and every step is at most 1."""
         raise TypeError(f"{type(self).__name__} needs the objective along a line; stochastic solvers cannot use it.")
 
     def on_lines(self, problem: BaseProblem) -> KernelRule:
@@ -67,7 +68,95 @@ class StepSize:
         return f"{type(self).__name__}({settings})"
 
 
-class OpenLoop(StepSize):
+class _Formula(StepSize):
+    """A rule that is one ``formula`` of t and the line: a compiled object, whose text Python and kernels share."""
+
+    formula: KernelRule
+
+    def at(self, t: int, line: Segment | None) -> float:
+        """Return the step for iteration ``t``, at most ``line.max_step``; without a line, as the formula has it."""
+        gamma = self.formula.at(t, line)
+        return gamma if line is None else min(gamma, line.max_step)
+
+    def on_lines(self, problem: BaseProblem) -> KernelRule:
+        """Return the formula."""
+        return self.formula
+
+
+class _Schedule(_Formula):
+    """A formula of t alone, which serves where only an estimate of the gradient is known."""
+
+    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
+        """Return the formula."""
+        return self.formula
+
+
+@compiled
+class _Fading(NamedTuple):
+    """c / (t + c)."""
+
+    c: float
+
+    def at(self, t, line):
+        return self.c / (t + self.c)
+
+
+@compiled
+class _Reciprocal(NamedTuple):
+    """1 / t."""
+
+    def at(self, t, line):
+        return 1.0 / t
+
+
+@compiled
+class _Constant(NamedTuple):
+    """gamma, whatever t is."""
+
+    gamma: float
+
+    def at(self, t, line):
+        return self.gamma
+
+
+@compiled
+class _AverageOfVertices(NamedTuple):
+    """2 (2m + k) / ((k + 1) (4m + k)) for k = 0, 1, ...; t is 1 in the first step of the solvers that take it."""
+
+    m: float
+
+    def at(self, t, line):
+        k = t - 1.0
+        return 2.0 * (2.0 * self.m + k) / ((k + 1.0) * (4.0 * self.m + k))
+
+
+@compiled
+class _Minimiser(NamedTuple):
+    """The minimiser of F over the segment."""
+
+    def at(self, t, line):
+        return line.minimiser()
+
+
+@compiled
+class _Short(NamedTuple):
+    """The minimiser of the quadratic bound that the line knows."""
+
+    def at(self, t, line):
+        return line.short_step()
+
+
+@compiled
+class _ShortByGap(NamedTuple):
+    """The minimiser of -gamma gap + gamma^2 curvature / 2 over [0, 1]; an estimate of the gap can be negative."""
+
+    curvature: float
+
+    def at(self, t, line):
+        return Parabola(line.gap(), self.curvature).minimiser(1.0)
+
+
+class OpenLoop(_Schedule):
     """The open loop gamma_t = 2 / (t + 2): no knowledge of the objective, F(w_t) - F* = O(1/t).
 
     Examples
@@ -77,22 +166,10 @@ class OpenLoop(StepSize):
     FrankWolfe(step_size=OpenLoop())
     """
 
-    def at(self, t: int, line: Segment) -> float:
-        """Return 2 / (t + 2)."""
-        return min(2.0 / (t + 2.0), line.max_step)
-
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
-        """Return the same rule for kernels."""
-        return _OpenLoopInKernel()
+    formula = _Fading(2.0)
 
 
-@compiled
-class _OpenLoopInKernel(NamedTuple):
-    def at(self, t, estimate):
-        return 2.0 / (t + 2.0)
-
-
-class Harmonic(StepSize):
+class Harmonic(_Schedule):
     """The step gamma_t = 1 / (t + 1) of Mokhtari et al.: w_t is the plain average of the vertices.
 
     Examples
@@ -101,19 +178,7 @@ class Harmonic(StepSize):
     Harmonic()
     """
 
-    def at(self, t: int, line: Segment) -> float:
-        """Return 1 / (t + 1)."""
-        return min(1.0 / (t + 1.0), line.max_step)
-
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
-        """Return the same rule for kernels."""
-        return _HarmonicInKernel()
-
-
-@compiled
-class _HarmonicInKernel(NamedTuple):
-    def at(self, t, estimate):
-        return 1.0 / (t + 1.0)
+    formula = _Fading(1.0)
 
 
 class SubstituteStep(StepSize):
@@ -127,16 +192,7 @@ class SubstituteStep(StepSize):
 
     def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the rule for kernels."""
-        return _SubstituteInKernel(problem.n_samples / batch_size)
-
-
-@compiled
-class _SubstituteInKernel(NamedTuple):
-    m: float
-
-    def at(self, t, estimate):
-        k = t - 1.0  # kernels count from 1
-        return 2.0 * (2.0 * self.m + k) / ((k + 1.0) * (4.0 * self.m + k))
+        return _AverageOfVertices(problem.n_samples / batch_size)
 
 
 class OneSampleStep(StepSize):
@@ -154,16 +210,10 @@ class OneSampleStep(StepSize):
 
     def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the rule for kernels."""
-        return _OneSampleInKernel() if self.n_steps == 0 else _ConstantInKernel(self.n_steps ** (-2.0 / 3.0))
+        return _Reciprocal() if self.n_steps == 0 else _Constant(self.n_steps ** (-2.0 / 3.0))
 
 
-@compiled
-class _OneSampleInKernel(NamedTuple):
-    def at(self, t, estimate):
-        return 1.0 / t
-
-
-class NonConvex(StepSize):
+class NonConvex(_Schedule):
     """The constant step 1 / sqrt(K + 1) for K steps in all, for non-convex losses: average gap O(1 / sqrt(K)).
 
     Parameters
@@ -180,25 +230,13 @@ class NonConvex(StepSize):
     def __init__(self, n_steps: int) -> None:
         self.n_steps = as_number(n_steps, "n_steps of NonConvex", low=0, what="a number of at least 0")
 
-    def at(self, t: int, line: Segment | None) -> float:
-        """Return 1 / sqrt(K + 1)."""
-        gamma = 1.0 / math.sqrt(self.n_steps + 1.0)
-        return gamma if line is None else min(gamma, line.max_step)
-
-    def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
-        """Return the same rule for kernels."""
-        return _ConstantInKernel(1.0 / math.sqrt(self.n_steps + 1.0))
+    @property
+    def formula(self) -> KernelRule:  # type: ignore[override]
+        """1 / sqrt(K + 1)."""
+        return _Constant(1.0 / math.sqrt(self.n_steps + 1.0))
 
 
-@compiled
-class _ConstantInKernel(NamedTuple):
-    gamma: float
-
-    def at(self, t, estimate):
-        return self.gamma
-
-
-class ShortStep(StepSize):
+class ShortStep(_Formula):
     """The short step of Demyanov and Rubinov, gamma = min(max_step, -slope / curvature): monotone, F - F* = O(1/t).
 
     Parameters
@@ -215,6 +253,8 @@ class ShortStep(StepSize):
     ShortStep(curvature='predictions')
     """
 
+    formula = _Short()
+
     def __init__(self, curvature: str = "predictions") -> None:
         if curvature not in ("predictions", "lipschitz"):
             raise ValueError(f"curvature of ShortStep must be 'predictions' or 'lipschitz'; got {curvature!r}.")
@@ -226,35 +266,13 @@ class ShortStep(StepSize):
             return self
         return _LipschitzShortStep(problem.smoothness())
 
-    def at(self, t: int, line: Segment) -> float:
-        """Return min(max_step, -slope / (L sum_i weight_i q_i^2))."""
-        return line.short_step()
-
     def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return min(1, gap estimate / (M diameter^2)) for kernels: the distance to s is bounded by the diameter."""
-        return _ShortStepInKernel(problem.smoothness() * problem.constraint.diameter(2, problem.n_features) ** 2)
+        return _ShortByGap(problem.smoothness() * problem.constraint.diameter(2, problem.n_features) ** 2)
 
     def on_lines(self, problem: BaseProblem) -> KernelRule:
         """Return the rule for kernels; FW-ada bounds the distance to s by the diameter there."""
-        return _ShortStepOnLine() if self.curvature == "predictions" else self.on_estimates(problem, problem.n_samples)
-
-
-@compiled
-class _ShortStepOnLine(NamedTuple):
-    def at(self, t, line):
-        return line.short_step()
-
-
-@compiled
-class _ShortStepInKernel(NamedTuple):
-    curvature: float
-
-    def at(self, t, estimate):
-        # The estimate of the gap can be negative, and the set a single point: the step stays in [0, 1].
-        gap = estimate.gap()
-        if gap <= 0.0:
-            return 0.0
-        return 1.0 if gap >= self.curvature else gap / self.curvature
+        return self.formula if self.curvature == "predictions" else self.on_estimates(problem, problem.n_samples)
 
 
 class _LipschitzShortStep(StepSize):
@@ -265,7 +283,7 @@ class _LipschitzShortStep(StepSize):
         return line.step_for(self.lipschitz * line.squared_length())
 
 
-class ExactLineSearch(StepSize):
+class ExactLineSearch(_Formula):
     """The minimiser of F over the segment: closed form for quadratics, safeguarded Newton on the predictions else.
 
     On a :class:`~condgrad.GeneralProblem` it is found by gradients alone, some eight passes over the terms a step:
@@ -277,19 +295,7 @@ class ExactLineSearch(StepSize):
     ExactLineSearch()
     """
 
-    def at(self, t: int, line: Segment) -> float:
-        """Return arg min of phi over [0, max_step]."""
-        return line.minimiser()
-
-    def on_lines(self, problem: BaseProblem) -> KernelRule:
-        """Return the same rule for kernels."""
-        return _MinimiserOnLine()
-
-
-@compiled
-class _MinimiserOnLine(NamedTuple):
-    def at(self, t, line):
-        return line.minimiser()
+    formula = _Minimiser()
 
 
 class Backtracking(StepSize):

@@ -16,7 +16,8 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.max_tree import AbsScore, GroupScore, MaxTree, NegativeScore, WeightedScore, max_tree
 from condgrad.linalg.scaled import Scaled, scaled
 from condgrad.linalg.vectors import DenseVector
-from condgrad.problems.active_atoms import active_atoms, short_step
+from condgrad.problems.active_atoms import active_atoms
+from condgrad.problems.parabola import Parabola
 
 D = 11
 WEIGHTS = np.linspace(0.5, 2.0, D)
@@ -294,7 +295,7 @@ def test_scaled_tree_agrees_with_a_scan_for_ever():
 
 
 def weights_of(atoms):
-    return {(int(atoms.index[k]), float(atoms.value[k])): float(atoms.weight[k]) for k in range(atoms.size())}
+    return {(int(atoms.index[k]), float(atoms.value[k])): float(atoms.weights[k]) for k in range(atoms.size())}
 
 
 def check_places(atoms):
@@ -330,7 +331,7 @@ def test_atoms_follow_random_moves():
                 del expected[v]
         elif move == 2 and tuple(s) != v:
             gamma = expected[v] if is_longest else 0.5 * expected[v]
-            atoms.step_between(k, s, gamma, float(atoms.weight[k]) if is_longest else 1.0)
+            atoms.step_between(k, s, gamma, float(atoms.weights[k]) if is_longest else 1.0)
             expected[v] -= gamma
             expected[tuple(s)] = expected.get(tuple(s), 0.0) + gamma
             if is_longest:
@@ -362,13 +363,13 @@ def test_worst_atom():
     check_places(atoms)
 
 
-def test_short_step():
-    assert short_step(1.0, 0.5, 2.0, 1.0) == 0.5
-    assert short_step(1.0, 0.4, 2.0, 1.0) == 0.4
-    assert short_step(0.1, 0.5, 2.0, 1.0) == pytest.approx(0.05)
-    assert short_step(0.0, 0.5, 2.0, 1.0) == 0.0
-    assert short_step(-1.0, 0.5, 2.0, 1.0) == 0.0
-    assert short_step(1.0, 0.5, 2.0, 0.0) == 0.5  # nothing changes along d
+def test_minimiser_of_a_parabola():
+    assert Parabola(1.0, 2.0).minimiser(0.5) == 0.5
+    assert Parabola(1.0, 2.0).minimiser(0.4) == 0.4
+    assert Parabola(0.1, 2.0).minimiser(0.5) == pytest.approx(0.05)
+    assert Parabola(0.0, 2.0).minimiser(0.5) == 0.0
+    assert Parabola(-1.0, 2.0).minimiser(0.5) == 0.0
+    assert Parabola(1.0, 0.0).minimiser(0.5) == 0.5  # nothing bends along d
 
 
 def test_starts_are_decomposed_into_atoms():

@@ -214,10 +214,11 @@ CASES = [(False, constraints.L1Ball(2.0)), (True, constraints.L1Ball(2.0)), (Tru
 def test_estimate_equals_brute_force_at_every_step(rule, case):
     plain, constraint = case
     problem = general(bumps(plain), constraint)
-    run = TUFW(rule=rule, adaptive=True).init(problem, None, 0)
+    solver = TUFW(rule=rule, adaptive=True)
+    run = solver.init(problem, None, 0)
     for t in range(30):
         before, w = np.broadcast_to(run.arrays.points.b, (N, D)).copy(), run.w
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         points = np.broadcast_to(run.arrays.points.b, (N, D))
         renewed = (points != before).any(axis=1)
         np.testing.assert_array_equal(points[renewed], np.tile(w, (renewed.sum(), 1)))  # b_i <- w, and no other change
@@ -230,14 +231,15 @@ def test_estimate_equals_brute_force_at_every_step(rule, case):
 @pytest.mark.parametrize("rule", [rules.RandomBatch(4), rules.DBD()], ids=repr)
 @pytest.mark.parametrize("plain", [False, True])
 def test_running_sums_are_computed_anew_from_the_points(rule, plain):
-    run = TUFW(rule=rule).init(general(bumps(plain)), None, 0)
+    problem, solver = general(bumps(plain)), TUFW(rule=rule)
+    run = solver.init(problem, None, 0)
     for t in range(30):
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
     points = np.broadcast_to(run.arrays.points.b, (N, D)).copy()
-    run.arrays.r.scalars[0] = 7.0
+    run.arrays.r.shift(7.0)
     for array in (run.arrays.H.H, run.arrays.q.values, run.arrays.r.vector.values):
         array[:] = 7.0  # wrong on purpose
-    run.solver.resynchronise(run.parts, run.arrays)
+    solver.resynchronise(run.space, run.arrays)
     estimate = brute_force_estimate(points, run.w)
     np.testing.assert_allclose(run.arrays.r.vector.values, estimate, rtol=0, atol=1e-13)
     np.testing.assert_allclose(run.arrays.q.values + run.arrays.H.H @ run.w, estimate, rtol=0, atol=1e-13)
@@ -347,7 +349,7 @@ def test_average_gap_of_non_convex_terms_falls_with_the_number_of_steps():
         run, gaps = solver.init(problem, None, 0), []
         for t in range(K + 1):
             gaps.append(problem.gap(run.w))
-            run.advance(t, 1, np.inf)
+            solver.advance(problem, run, t, 1, np.inf)
         averages.append(np.mean(gaps))
     assert averages[1] < 0.6 * averages[0] and averages[2] < 0.6 * averages[1]
 

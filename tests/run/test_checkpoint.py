@@ -78,10 +78,11 @@ def test_random_iterate_is_drawn_uniformly():
     problem = cg.Problem(make_problem().matrix.X, y, cg.losses.SigmoidSquared(), cg.constraints.L1Ball(3.0))
     counts = np.zeros(5)
     for seed in range(400):
-        state = cg.solvers.SFW().init(problem, None, seed)
+        solver = cg.solvers.SFW()
+        state = solver.init(problem, None, seed)
         iterates = []
         for t in range(5):
-            state.advance(t, 1, np.inf)
+            solver.advance(problem, state, t, 1, np.inf)
             iterates.append(state.w)
         counts[next(k for k, w in enumerate(iterates) if np.array_equal(w, state.random_iterate))] += 1
     assert ((counts - 80) ** 2 / 80).sum() < 18.5  # the 0.999 quantile of chi-square with 4 degrees of freedom

@@ -13,9 +13,8 @@ from references import FORMULAS, Reference, l1_vertices
 
 import condgrad as cg
 from condgrad import theory
-from condgrad.solvers.stochastic import _parts
-from condgrad.solvers.stochastic import base as stochastic
-from condgrad.solvers.stochastic.sampling import Batch, Chances, Uniform
+from condgrad.solvers.stochastic import _state, _workspace
+from condgrad.solvers.stochastic.sampling import Batch, Chances, Sampler, Uniform
 
 N, D = 6, 4
 
@@ -23,7 +22,7 @@ N, D = 6, 4
 @pytest.fixture(autouse=True)
 def by_hand(monkeypatch):
     """Steps run as ordinary Python here."""
-    monkeypatch.setattr(stochastic, "run_block", stochastic.interpreted)
+    monkeypatch.setattr(_state, "run_block", _state.interpreted)
 
 
 class Listening:
@@ -86,10 +85,11 @@ def test_running_gap_is_the_gap_of_the_estimate(name, b):
     """Equation (31), kept by scalars: max over s of <r, w - s> at the r that the oracle saw; then <r, w> after it."""
     problem, *_ = make(weighted=True)
     listening, vertices = problem.constraint._lmo.__self__, problem.constraint._lmo.__self__.vertices
-    run = without_smoothing(SOLVERS[name](b).init(problem, None, 1))
+    solver = SOLVERS[name](b)
+    run = without_smoothing(solver.init(problem, None, 1))
     for t in range(80):
         before = run.w
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         r = listening.asked[-1]
         assert run.known_gap == pytest.approx((r @ before) - (vertices @ r).min(), abs=1e-12)
         assert run.arrays.r.along() == pytest.approx(run.arrays.r.vector.to_array() @ run.w, abs=1e-12)
@@ -106,11 +106,11 @@ def test_running_inner_product_in_compiled_vectors(monkeypatch, name, constraint
     problem, *_ = make(weighted=True, constraint=constraint)
     solver = cg.solvers.by_name(name)(batch_size=2) if name.startswith("sfw-") else SOLVERS[name](2)
     for tree in (True, False):
-        monkeypatch.setattr(_parts.Parts, "_tree_pays", lambda self, tree=tree: tree)
+        monkeypatch.setattr(_workspace.Workspace, "_tree_pays", lambda self, tree=tree: tree)
         run = without_smoothing(solver.init(problem, None, 2))
         for t in range(60):
             before = run.w
-            run.advance(t, 1, np.inf)
+            solver.advance(problem, run, t, 1, np.inf)
             r = run.arrays.r.vector.to_array()
             assert run.arrays.r.along() == pytest.approx(r @ run.w, abs=1e-12)
             if name in ("sfw", "mokhtari", "sfw-away", "sfw-pairwise"):  # r is still what the oracle saw
@@ -126,11 +126,12 @@ def test_proposition_1(b, loss, constraint):
     """|g_t - ghat_t| <= D_inf H_t, equation (32), at every step."""
     problem, X, y, weight = make(loss, n=15, constraint=constraint)
     D_inf = theory.diameters(X, constraint).D_inf
-    run = without_smoothing(cg.solvers.SFW(batch_size=b).init(problem, None, 3))
+    solver = cg.solvers.SFW(batch_size=b)
+    run = without_smoothing(solver.init(problem, None, 3))
     errors, bounds = [], []
     for t in range(150):
         gap, gradient = problem.gap(run.w), outer_gradient(X, y, weight, run.w, loss)
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         H = np.abs(run.arrays.alpha.values - gradient).sum()
         errors.append(abs(gap - run.known_gap))
         bounds.append(D_inf * H)
@@ -144,11 +145,12 @@ def test_proposition_1_needs_the_batch_it_was_given():
     """The test above can fail: with the estimate of the step before, equation (32) breaks."""
     problem, X, y, weight = make(n=15, constraint=cg.constraints.L1Ball(2.0))
     D_inf = theory.diameters(X, problem.constraint).D_inf
-    run = without_smoothing(cg.solvers.SFW(batch_size=15).init(problem, None, 3))
+    solver = cg.solvers.SFW(batch_size=15)
+    run = without_smoothing(solver.init(problem, None, 3))
     broken = 0
     for t in range(20):
         gap, gradient, last = problem.gap(run.w), outer_gradient(X, y, weight, run.w), run.known_gap
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         H = np.abs(run.arrays.alpha.values - gradient).sum()
         broken += abs(gap - last) > D_inf * H + 1e-13
     assert broken > 10
@@ -169,18 +171,20 @@ def all_batches(n, b, sampling, importance=None):
 
 
 def try_step(run, rows, t, u=0.0):
-    """Make iteration t with the given samples on a copy of the state, and return the copy."""
-    state = copy.deepcopy(run.arrays)
+    """Make step t = 1, 2, ... with the given samples on a copy of the arrays, and return the copy."""
+    arrays = copy.deepcopy(run.arrays)
     rows = np.array(rows, dtype=np.int64)
     chances = run.sampler.chances
     assert isinstance(chances, Uniform | Chances)
-    run.in_kernel.step(run.parts.view, state, Batch(rows, 0, rows.size, chances, u), t)
-    return state
+    run.in_kernel.step(run.space.view, arrays, Batch(rows, 0, rows.size, chances, u), t - 1)
+    return arrays
 
 
-def advance_to(run, t):
+def advance_to(t, solver, problem, seed):
+    """Return the run after t steps."""
+    run = solver.init(problem, None, seed)
     for k in range(t):
-        run.advance(k, 1, np.inf)
+        solver.advance(problem, run, k, 1, np.inf)
     return run
 
 
@@ -189,11 +193,11 @@ WAYS = ["batch", "replacement", "blocks", "importance"]
 
 
 def expected_r(run, t, b, sampling, over_u=False):
-    """E[r_t | the past], r being what the oracle sees at iteration t."""
-    listening = run.problem.constraint._lmo.__self__
+    """E[r_t | the past], r being what the oracle sees at step t = 1, 2, ..."""
+    listening = run.space.problem.constraint._lmo.__self__
     importance = run.sampler.chances.chances if sampling == "importance" else None
-    total, mass = np.zeros(run.problem.n_features), 0.0
-    for chance, rows in all_batches(run.problem.n_samples, b, sampling, importance):
+    total, mass = np.zeros(run.space.problem.n_features), 0.0
+    for chance, rows in all_batches(run.space.problem.n_samples, b, sampling, importance):
         for c, u in GAUSS if over_u else [(1.0, 0.0)]:
             try_step(run, rows, t, u)
             total += c * chance * listening.asked[-1]
@@ -215,7 +219,7 @@ def test_unbiased(name, b, sampling):
             "growing-batch": cg.solvers.GrowingBatch(batch_size=b, growth=0.0, sampling=sampling),
         }[name]
         for t in (1, 5, 12):
-            run = advance_to(solver.init(problem, None, 5), t - 1 if name != "svrf" else t)
+            run = advance_to(t - 1 if name != "svrf" else t, solver, problem, 5)
             t = t if name != "svrf" else t + 1  # inside a round: the snapshot was taken before its first step
             found = expected_r(run, t, b, sampling)
             np.testing.assert_allclose(found, problem.gradient(run.w), rtol=0, atol=1e-12)
@@ -226,7 +230,7 @@ def test_unbiased(name, b, sampling):
 def test_momentum_averages_unbiased_gradients(b, sampling):
     problem, *_ = make(weighted=True, seed=6)
     for t in (1, 4, 9):
-        run = advance_to(cg.solvers.Momentum(batch_size=b, sampling=sampling).init(problem, None, 7), t - 1)
+        run = advance_to(t - 1, cg.solvers.Momentum(batch_size=b, sampling=sampling), problem, 7)
         rho = 4.0 / (t + 8.0) ** (2.0 / 3.0)
         found = expected_r(run, t, b, sampling)
         expected = (1.0 - rho) * run.arrays.r.vector.to_array() + rho * problem.gradient(run.w)
@@ -248,7 +252,7 @@ def test_differences_are_unbiased(name, sampling):
         run = solver.init(problem, None, 9)
         for k in range(t - 1):
             before = run.w
-            run.advance(k, 1, np.inf)
+            solver.advance(problem, run, k, 1, np.inf)
         gradient, last = problem.gradient(run.w), problem.gradient(before)
         found = expected_r(run, t, 2, sampling, over_u=name != "spider")
         rho = 1.0 / (t - 1.0) if name == "one-sample" else 0.0
@@ -262,7 +266,7 @@ def test_differences_are_unbiased(name, sampling):
 def test_sfw_is_biased_as_the_paper_says(b):
     """E[r_t] = (1 - b/n) r_{t-1} + (b/n) grad F: each entry of alpha is renewed with chance b/n."""
     problem, *_ = make(seed=10)
-    run = advance_to(cg.solvers.SFW(batch_size=b).init(problem, None, 11), 6)
+    run = advance_to(6, cg.solvers.SFW(batch_size=b), problem, 11)
     found = expected_r(run, 7, b, "batch")
     expected = (1.0 - b / N) * run.arrays.r.vector.to_array() + b / N * problem.gradient(run.w)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
@@ -281,7 +285,8 @@ def test_lemma_2(loss, b):
     diameters = theory.diameters(X, problem.constraint)
     assert diameters.is_exact
     L = {"Logistic": 0.25, "Squared": 1.0}[loss]
-    run = cg.solvers.SFW(batch_size=b).init(problem, None, 13)
+    solver = cg.solvers.SFW(batch_size=b)
+    run = solver.init(problem, None, 13)
     gradient = outer_gradient(X, y, weight, run.w, loss)
     H = np.abs(gradient).sum()  # H_0: alpha_0 = 0
     for t in range(1, 60):
@@ -292,7 +297,7 @@ def test_lemma_2(loss, b):
         gamma = 2.0 / (t + 1.0) if t > 1 else 0.0  # w_{-1} = w_0: no step before the first
         assert expected == pytest.approx((1.0 - b / N) * delta, abs=1e-14)
         assert expected <= (1.0 - b / N) * (H + gamma * L * diameters.D_1 / N) + 1e-14
-        run.advance(t - 1, 1, np.inf)
+        solver.advance(problem, run, t - 1, 1, np.inf)
         H = np.abs(run.arrays.alpha.values - gradient).sum()
 
 
@@ -305,11 +310,12 @@ def test_theorem_1_and_proposition_1_in_expectation(b, loss):
     steps, seeds = 80, 50
     errors, gaps = np.zeros((seeds, steps)), np.zeros((seeds, steps))
     for seed in range(seeds):
-        run = without_smoothing(cg.solvers.SFW(batch_size=b).init(problem, None, seed))
+        solver = cg.solvers.SFW(batch_size=b)
+        run = without_smoothing(solver.init(problem, None, seed))
         for t in range(steps):
             r = X.T @ outer_gradient(X, y, weight, run.w, loss)
             gap = r @ run.w + 1.5 * np.abs(r).max()
-            run.advance(t, 1, np.inf)
+            solver.advance(problem, run, t, 1, np.inf)
             gaps[seed, t] = abs(gap - run.known_gap)
             errors[seed, t] = weight @ FORMULAS[loss][0](X @ run.w, y) - optimum
     t = np.arange(1, steps + 1)
@@ -337,10 +343,11 @@ def test_substitute_iterate_is_an_average_of_vertices(b):
     """w after step t is the average of s_0, ..., s_t with weights 2m + t, m = n/b."""
     problem, *_ = make(seed=16)
     listening = problem.constraint._lmo.__self__
-    run = cg.solvers.Substitute(batch_size=b).init(problem, None, 17)
+    solver = cg.solvers.Substitute(batch_size=b)
+    run = solver.init(problem, None, 17)
     listening.answered.clear()
     for t in range(60):
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         weights = 2.0 * N / b + np.arange(t + 1)
         average = weights @ np.array(listening.answered) / weights.sum()
         np.testing.assert_allclose(run.w, average, rtol=0, atol=1e-13)
@@ -365,11 +372,12 @@ def test_substitute_gradient_is_taken_at_the_averaged_prediction():
     """sigma_i is the average of x_i's over the steps that drew i, and alpha_i the derivative there."""
     problem, X, y, weight = make(seed=18)
     listening = problem.constraint._lmo.__self__
-    run = cg.solvers.Substitute().init(problem, None, 19)
+    solver = cg.solvers.Substitute()
+    run = solver.init(problem, None, 19)
     sigma = X @ run.w
     for t in range(50):
         alpha = run.arrays.alpha.values.copy()
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         (i,) = np.flatnonzero(run.arrays.alpha.values != alpha)
         delta = 2.0 * N / (2.0 * N + t + 1.0)
         sigma[i] = (1.0 - delta) * sigma[i] + delta * (X[i] @ listening.answered[-1])
@@ -386,8 +394,9 @@ def test_momentum_is_the_running_average_of_unbiased_gradients():
     """r_t = sum_k rho_k prod_{l > k} (1 - rho_l) g_k, where g_k = f_i'(x_i'w_{k-1}) x_i for the sample i of step k."""
     problem, X, y, _ = make(seed=20)
     listening = problem.constraint._lmo.__self__
-    run = cg.solvers.Momentum().init(problem, None, 21)
-    draws = stochastic.Sampler(N, "batch", np.random.default_rng(21)).draw(np.ones(60, dtype=int)).indices
+    solver = cg.solvers.Momentum()
+    run = solver.init(problem, None, 21)
+    draws = Sampler(N, "batch", np.random.default_rng(21)).draw(np.ones(60, dtype=int)).indices
     rho = 4.0 / (np.arange(1, 61) + 8.0) ** (2.0 / 3.0)
     gradients, by_coordinate = [], np.zeros(N)
     for t in range(60):
@@ -395,7 +404,7 @@ def test_momentum_is_the_running_average_of_unbiased_gradients():
         slope = FORMULAS["Logistic"][1](X[i] @ run.w, y[i])
         gradients.append(slope * X[i])
         by_coordinate[i] = (1.0 - rho[t]) * by_coordinate[i] + rho[t] * slope  # appendix G.1, line 4
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         weights = [rho[k] * np.prod(1.0 - rho[k + 1 : t + 1]) for k in range(t + 1)]
         np.testing.assert_allclose(listening.asked[-1], weights @ np.array(gradients), rtol=0, atol=1e-12)
         np.testing.assert_allclose(run.arrays.r.vector.to_array(), weights @ np.array(gradients), rtol=0, atol=1e-12)

@@ -12,8 +12,9 @@ from tables import FOUR_FORMS as FORMS
 import condgrad as cg
 from condgrad import sample_sizes
 from condgrad.linalg.scaled import Scaled
+from condgrad.problems.by_feature.quadratic import _S, _SIGMA_W
 from condgrad.solvers import Randomized
-from condgrad.solvers.stochastic import base as stochastic
+from condgrad.solvers.stochastic import _schedule, _state
 from condgrad.testing.solvers import certified_optimum, tiny_data
 
 
@@ -30,7 +31,7 @@ def problem_of(loss=None, constraint="l1", form="csc", n=14, d=10, weighted=Fals
 @pytest.fixture
 def interpreted(monkeypatch):
     """Run steps in Python: a step is compiled for every combination, which takes seconds each."""
-    monkeypatch.setattr(stochastic, "run_block", stochastic.interpreted)
+    monkeypatch.setattr(_state, "run_block", _state.interpreted)
 
 
 def iterates(problem, solver, steps, **settings):
@@ -101,25 +102,26 @@ def test_recurrences_are_brute_force(interpreted, constraint, weighted, intercep
         w, line = run.w, run.arrays.f.line
         p = X @ w
         b = weight @ (y - p) if intercept else 0.0
-        assert line.scalars[0] == pytest.approx(weight @ p**2, rel=1e-12)  # S / n
-        assert line.scalars[1] == pytest.approx(-(weight * y) @ p, rel=1e-12)  # -F / n
+        assert line.scalars[_S] == pytest.approx(weight @ p**2, rel=1e-12)  # S / n
+        assert line.scalars[_SIGMA_W] == pytest.approx(-(weight * y) @ p, rel=1e-12)  # -F / n
         assert line.intercept() == pytest.approx(b, rel=1e-12)
         assert run.objective == pytest.approx(problem.objective(w), rel=1e-12)
         r = X.T @ (weight * (p + b - y))
         assert line.along() == pytest.approx(r @ w, rel=1e-11)
         np.testing.assert_allclose(run.arrays.f.u.to_array(), weight * p, rtol=1e-11, atol=1e-14)
-        everything = run.arrays.r.on(run.parts.blocks, Everything(run.parts.n_blocks))
-        run.arrays.f.differentiate(run.parts.view.X, everything)
+        everything = run.arrays.r.on(run.space.blocks, Everything(run.space.n_blocks))
+        run.arrays.f.differentiate(run.space.view.X, everything)
         np.testing.assert_allclose(everything.values, r, atol=1e-13)
 
 
 @pytest.mark.slow
 def test_recurrences_stay_right_over_many_steps():
     problem = problem_of(n=40, d=60)
-    *_, run = walk(problem, Randomized(sample_size=6, gradient="residuals"), 1)
-    run.advance(1, 5000, np.inf)
-    while run._t < 5000:
-        run.advance(run._t, 5000 - run._t, np.inf)
+    solver = Randomized(sample_size=6, gradient="residuals")
+    *_, run = walk(problem, solver, 1)
+    solver.advance(problem, run, 1, 5000, np.inf)
+    while run.kept.t < 5000:
+        solver.advance(problem, run, run.kept.t, 5000 - run.kept.t, np.inf)
     assert run.objective == pytest.approx(problem.objective(run.w), rel=1e-12)
 
 
@@ -151,7 +153,7 @@ def test_forms_of_data_give_the_same_run():
 def test_compiled_runs_equal_interpreted_ones(loss, constraint, intercept, monkeypatch):
     problem = problem_of(loss, constraint, intercept=intercept)
     compiled = iterates(problem, Randomized(sample_size=2, step_tol=1e-12), 30)
-    monkeypatch.setattr(stochastic, "run_block", stochastic.interpreted)
+    monkeypatch.setattr(_state, "run_block", _state.interpreted)
     np.testing.assert_allclose(iterates(problem, Randomized(sample_size=2, step_tol=1e-12), 30), compiled, atol=1e-9)
 
 
@@ -184,7 +186,7 @@ def test_same_seed_same_run_however_steps_are_cut_into_blocks(solver, monkeypatc
         return cg.minimize(problem_of(), solver, tol=0.0, random_state=3, **({"max_steps": 400} | settings))
 
     first = run()
-    monkeypatch.setattr(stochastic, "_BLOCK_SECONDS", 1e-7)
+    monkeypatch.setattr(_schedule, "_BLOCK_SECONDS", 1e-7)
     second = run()
     assert first.w.tobytes() == second.w.tobytes()
     assert np.array_equal(first.trace.objective, second.trace.objective)
@@ -198,19 +200,19 @@ def test_same_seed_same_run_however_steps_are_cut_into_blocks(solver, monkeypatc
 def test_auto_goes_over_to_cached_products_where_they_pay():
     problem = problem_of(n=40, d=60)
     *_, run = walk(problem, Randomized(sample_size=30), 1)
-    assert run.arrays.f.covariates.status[0] == 0
+    assert run.arrays.f.covariates.may_be_used()
     result = cg.minimize(problem, Randomized(sample_size=30), tol=0.0, max_steps=3000, random_state=0)
     forced = cg.minimize(
         problem, Randomized(sample_size=30, gradient="residuals"), tol=0.0, max_steps=3000, random_state=0
     )  # fmt: skip
-    assert result.state.arrays.f.covariates.status[0] == 1
+    assert result.state.arrays.f.covariates.is_used()
     np.testing.assert_allclose(result.trace.objective, forced.trace.objective, rtol=1e-9)
     sparse_steps = cg.minimize(problem, Randomized(sample_size=2), tol=0.0, max_steps=100, random_state=0)
-    assert sparse_steps.state.arrays.f.covariates.status[0] == 0
+    assert sparse_steps.state.arrays.f.covariates.may_be_used()
 
 
 def test_a_full_cache_brings_residuals_back(interpreted, monkeypatch):
-    monkeypatch.setattr("condgrad.problems.coordinates._CACHED", 20)  # two columns
+    monkeypatch.setattr("condgrad.problems.by_feature.covariates._MOST_CACHED", 20)  # two columns
     problem = problem_of()
     found = iterates(problem, Randomized(sample_size=6, gradient="covariates"), 30)
     expected = iterates(problem, Randomized(sample_size=6, gradient="residuals"), 30)
@@ -232,7 +234,7 @@ def drawn_samples(solver, d=12, steps=3000):
 
     run.sampler.draw = recorded
     while len(draws) < steps:
-        run.advance(run._t, steps - run._t, np.inf)
+        solver.advance(problem, run, run.kept.t, steps - run.kept.t, np.inf)
     return np.array(draws)
 
 
@@ -272,7 +274,7 @@ def test_samples_shrink_as_the_support_grows():
     problem = cg.Problem(np.asfortranarray(X), y, cg.losses.Squared(), cg.constraints.L1Ball(3.0))
     rule, sizes, n_active = sample_sizes.Shrinking(confidence=0.9), [], 0
     for run in walk(problem, Randomized(sample_size=rule), 60):
-        sizes.append(run.parts.batch_size)
+        sizes.append(run.space.batch_size)
         if len(sizes) <= 10:  # a look before each of these steps, and then every time t has grown by a tenth
             assert sizes[-1] == rule.size(200, n_active or 1)
         n_active = np.count_nonzero(run.w)
@@ -301,7 +303,7 @@ def test_the_sampled_gap_is_no_certificate():
     problem = problem_of(n=40, d=60)
     seen = []
     for run in walk(problem, Randomized(sample_size=2), 200):
-        sampled = run.arrays.r.scalars[0] - run.arrays.r.scalars[1]
+        sampled = run.arrays.r.sampled_gap()
         seen.append(sampled)
     assert min(seen) < 0.0  # no sampled vertex went down
     result = cg.minimize(problem, Randomized(sample_size=2), tol=0.05, max_epochs=300, random_state=0)
@@ -317,10 +319,11 @@ def test_expected_error_is_below_the_bound():
     for kappa in (3, 30):
         errors = np.zeros(steps.size)
         for seed in range(30):
-            run = Randomized(sample_size=kappa).init(problem, None, seed)
+            solver = Randomized(sample_size=kappa)
+            run = solver.init(problem, None, seed)
             for k, stop in enumerate(steps):
-                while run._t < stop:
-                    run.advance(run._t, stop - run._t, np.inf)
+                while run.kept.t < stop:
+                    solver.advance(problem, run, run.kept.t, stop - run.kept.t, np.inf)
                 errors[k] += (run.objective - optimum) / 30
         start = problem.objective(problem.constraint.start(60).to_dense(60)) - optimum
         assert start <= cg.theory.randomized_bound(problem, 0, kappa / 60)  # h_0 <= 2 C_f
@@ -339,9 +342,10 @@ def test_proposition_2_does_not_hold_for_every_sample_size():
     w0[0] = 1.0
     errors = []
     for seed in range(20):
-        run = Randomized(sample_size=1).init(problem, w0, seed)
-        while run._t < k:
-            run.advance(run._t, k - run._t, np.inf)
+        solver = Randomized(sample_size=1)
+        run = solver.init(problem, w0, seed)
+        while run.kept.t < k:
+            solver.advance(problem, run, run.kept.t, k - run.kept.t, np.inf)
         errors.append(run.objective)  # F* = 0
     assert np.mean(errors) > 1.5 * cg.theory.randomized_bound(problem, k, 1.0)
     assert np.mean(errors) <= cg.theory.randomized_bound(problem, k, 1 / p)
@@ -384,7 +388,7 @@ def test_stops_where_no_vertex_goes_down(patience, expected):
     run = solver.init(problem, np.zeros(6), 0)
     steps = 0
     while not run.is_done:
-        steps += run.advance(steps, 100, np.inf)
+        steps += solver.advance(problem, run, steps, 100, np.inf)
     assert steps == expected
 
 
@@ -438,7 +442,7 @@ def entries_touched(n, d, per_column, steps=40, kappa=6):
     solver = Randomized(sample_size=kappa, gradient="residuals")
     run = solver.init(problem, np.zeros(d), 0)
     touched = np.zeros(1)
-    run.parts.view = run.parts.view._replace(X=Counted(run.parts.view.X, touched))
+    run.space.view = run.space.view._replace(X=Counted(run.space.view.X, touched))
     state = run.arrays
     run.arrays = state._replace(
         w=Scaled(Counted(state.w.vector, touched), state.w.scale),
@@ -447,7 +451,7 @@ def entries_touched(n, d, per_column, steps=40, kappa=6):
     counts = []
     for t in range(steps):
         before = touched[0]
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         counts.append(touched[0] - before)
     return np.array(counts)
 

@@ -21,7 +21,7 @@ from condgrad.linalg.arrays import ArrayVector
 from condgrad.linalg.max_tree import MaxTree
 from condgrad.linalg.scaled import Scaled
 from condgrad.linalg.vectors import DenseVector
-from condgrad.solvers.stochastic import base as stochastic
+from condgrad.solvers.stochastic import _schedule, _state, _workspace
 from condgrad.solvers.stochastic.sampling import Sampler
 
 FORMULAS = FORMULAS | {
@@ -379,14 +379,14 @@ def iterates(solver, problem, count, seed, w0=None):
     """Every iterate of the library's run, one step at a time."""
     run = solver.init(problem, w0, seed)
     for t in range(count):
-        assert run.advance(t, 1, np.inf) == 1
+        assert solver.advance(problem, run, t, 1, np.inf) == 1
         yield run.w
 
 
 @pytest.fixture
 def by_hand(monkeypatch):
     """Run the steps as ordinary Python: no compilation, so that every combination can be tried."""
-    monkeypatch.setattr(stochastic, "run_block", stochastic.interpreted)
+    monkeypatch.setattr(_state, "run_block", _state.interpreted)
 
 
 def check_against_box(solver, box_of, sizes, problem, box, seed, importance=None):
@@ -543,7 +543,7 @@ def test_atoms_from_a_users_oracle(by_hand):
 
 
 def as_vectors(monkeypatch, tree):
-    monkeypatch.setattr(stochastic.Parts, "_tree_pays", lambda self: tree)
+    monkeypatch.setattr(_workspace.Workspace, "_tree_pays", lambda self: tree)
 
 
 def estimate_of(run):
@@ -562,7 +562,7 @@ def test_compiled_is_interpreted(monkeypatch, name):
     solver = case(name, 14, 120)[0]
     as_vectors(monkeypatch, True)
     compiled = list(iterates(solver, problem, 120, 0))
-    monkeypatch.setattr(stochastic, "run_block", stochastic.interpreted)
+    monkeypatch.setattr(_state, "run_block", _state.interpreted)
     np.testing.assert_allclose(list(iterates(solver, problem, 120, 0)), compiled, rtol=0, atol=1e-12)
 
 
@@ -598,13 +598,13 @@ def test_same_seed_same_run(by_hand, name):
 def test_blocks_do_not_change_the_run(monkeypatch, name, refresh):
     """Bit for bit the same, in blocks of one step, of seven, and of as many as there is time for."""
     problem, _ = make(kind="csr")
-    monkeypatch.setattr(stochastic, "_REFRESH_EPOCHS", refresh)
+    monkeypatch.setattr(_schedule, "_REFRESH_EPOCHS", refresh)
     solver = case(name, 14, 1)[0]
     ends, counts = [], []
     for most in (1, 7, np.inf):
         run, t, blocks = solver.init(problem, None, 5), 0, 0
         while t < 230:
-            t += run.advance(t, min(most, 230 - t), np.inf)
+            t += solver.advance(problem, run, t, min(most, 230 - t), np.inf)
             blocks += 1
         ends.append((run.w.tobytes(), run.arrays.r.scalars.tobytes(), run.gradient_evaluations))
         counts.append(blocks)
@@ -646,10 +646,10 @@ def test_short_step_never_goes_back(by_hand):
     run = solver.init(problem, None, 0)
     for t in range(300):
         before = run.w
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         assert np.abs(run.w).sum() <= 2.0 + 1e-12
         assert np.isfinite(run.w).all()
-        assert run.arrays.r.scalars[3] == t + 1
+        assert run.arrays.r.oracle_calls() == t + 1
         if t == 0:
             assert not np.array_equal(before, run.w)
 
@@ -732,9 +732,10 @@ def test_random_iterate_is_uniform_over_the_steps(by_hand):
     problem = cg.Problem(X, y, cg.losses.Welsch(), cg.constraints.L1Ball(2.0))
     T, counts = 6, np.zeros(6)
     for seed in range(600):
-        run, seen = cg.solvers.SFW().init(problem, None, seed), []
+        solver, seen = cg.solvers.SFW(), []
+        run = solver.init(problem, None, seed)
         for t in range(T):
-            run.advance(t, 1, np.inf)
+            solver.advance(problem, run, t, 1, np.inf)
             seen.append(run.w)
         (kept,) = [t for t, w in enumerate(seen) if np.array_equal(w, run.random_iterate)]
         counts[kept] += 1
@@ -792,8 +793,9 @@ def test_a_step_touches_only_its_entries(by_hand, monkeypatch):
     """Counted: one step of sfw on CSR data adds to r at the batch's entries and to w at one feature."""
     X = sp.random_array((50, 4000), density=5 / 4000, format="csr", random_state=np.random.default_rng(0))
     problem = cg.Problem(X, np.ones(50), cg.losses.Logistic(), cg.constraints.L1Ball(1.0))
-    run = cg.solvers.SFW(batch_size=2).init(problem, None, 0)
-    run.advance(0, 1, np.inf)
+    solver = cg.solvers.SFW(batch_size=2)
+    run = solver.init(problem, None, 0)
+    solver.advance(problem, run, 0, 1, np.inf)
     added = {MaxTree: 0, DenseVector: 0}
     for kind in added:
 
@@ -806,7 +808,7 @@ def test_a_step_touches_only_its_entries(by_hand, monkeypatch):
     monkeypatch.setattr(DenseVector, "shrink", lambda self, factor: shrunk.append(factor))
     monkeypatch.setattr(MaxTree, "rebuild", lambda self: shrunk.append(0))
     rows = draw(50, [2, 2], 0)[1].rows
-    run.advance(1, 1, np.inf)
+    solver.advance(problem, run, 1, 1, np.inf)
     assert added == {MaxTree: np.diff(X.indptr)[rows].sum(), DenseVector: 1}
     assert shrunk == []
 
@@ -818,9 +820,10 @@ def drift(name, steps, **settings):
     """Return the run after many steps, and how far r is from X' alpha and <r, w> from its definition."""
     X, y = make_data(n=50, d=8, seed=17, kind="csr")
     problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(2.0))
-    run, t = cg.solvers.by_name(name)(**settings).init(problem, None, 0), 0
+    solver, t = cg.solvers.by_name(name)(**settings), 0
+    run = solver.init(problem, None, 0)
     while t < steps:
-        t += run.advance(t, steps - t, np.inf)
+        t += solver.advance(problem, run, t, steps - t, np.inf)
     r = run.arrays.r.vector.to_array()
     return run, abs(r - X.T @ run.arrays.alpha.values).max(), abs(run.arrays.r.along() - r @ run.w)
 
@@ -830,34 +833,35 @@ def drift(name, steps, **settings):
 @pytest.mark.parametrize("name", ["sfw", "saga", "lu-freund", "sfw-away", "sfw-pairwise"])
 def test_estimate_stays_the_sum_it_stands_for(monkeypatch, name, refresh):
     """After 2e6 steps, on the refresh schedule (every 5000 steps here) and without any refresh."""
-    monkeypatch.setattr(stochastic, "_REFRESH_EPOCHS", refresh)
+    monkeypatch.setattr(_schedule, "_REFRESH_EPOCHS", refresh)
     run, off, off_along = drift(name, 2_000 if numba.config.DISABLE_JIT else 2_000_000)
     assert off <= 1e-8
     assert off_along <= 1e-8
     if name in ATOMIC_ONLY:
         atoms = run.arrays.atoms
         held = slice(atoms.count[0])
-        assert abs(atoms.weight[held].sum() - 1.0) <= 1e-8
+        assert abs(atoms.weights[held].sum() - 1.0) <= 1e-8
         w = np.zeros(8)
-        np.add.at(w, atoms.index[held], atoms.weight[held] * atoms.value[held])
+        np.add.at(w, atoms.index[held], atoms.weights[held] * atoms.value[held])
         np.testing.assert_allclose(run.w, w, rtol=0, atol=1e-8)
 
 
 def test_refresh_comes_every_hundred_epochs(monkeypatch):
     """100 epochs of 14 samples are 1400: with batches of 3, a refresh after every 467 steps."""
-    assert stochastic._REFRESH_EPOCHS == 100
+    assert _schedule._REFRESH_EPOCHS == 100
     problem, _ = make(kind="csr")
     at = []
     plain = cg.solvers.SFW.resynchronise
 
-    def spy(self, parts, state):
-        at.append(int(state.r.scalars[3]))
-        plain(self, parts, state)
+    def spy(self, space, arrays):
+        at.append(int(arrays.r.oracle_calls()))
+        plain(self, space, arrays)
 
     monkeypatch.setattr(cg.solvers.SFW, "resynchronise", spy)
-    run, t = cg.solvers.SFW(batch_size=3).init(problem, None, 0), 0
+    solver, t = cg.solvers.SFW(batch_size=3), 0
+    run = solver.init(problem, None, 0)
     while t < 2000:
-        t += run.advance(t, 2000 - t, np.inf)
+        t += solver.advance(problem, run, t, 2000 - t, np.inf)
     assert at == [467, 934, 1401, 1868]
 
 
@@ -868,14 +872,14 @@ def test_refresh_repairs(by_hand, name):
     solver = case(name, 14, 1)[0]
     run, honest = solver.init(problem, None, 0), solver.init(problem, None, 0)
     for t in range(40):
-        run.advance(t, 1, np.inf)
-        honest.advance(t, 1, np.inf)
-    run.arrays.r.scalars[0] += 1e-3
+        solver.advance(problem, run, t, 1, np.inf)
+        solver.advance(problem, honest, t, 1, np.inf)
+    run.arrays.r.shift(1e-3)
     if hasattr(run.arrays, "alpha") and name != "growing-batch":
         run.arrays.r.vector.add_at(2, 1e-3)
     if name in ATOMIC_ONLY:
         run.arrays.w.add_at(1, 1e-3)  # w is the combination of its atoms
-    solver.resynchronise(run.parts, run.arrays)
+    solver.resynchronise(run.space, run.arrays)
     np.testing.assert_allclose(run.w, honest.w, rtol=0, atol=1e-15)
     np.testing.assert_allclose(run.arrays.r.vector.to_array(), honest.arrays.r.vector.to_array(), rtol=0, atol=1e-15)
     assert run.arrays.r.along() == pytest.approx(honest.arrays.r.along(), abs=1e-15)
@@ -907,12 +911,13 @@ def test_certified_stop_between_records(larger, evaluations):
 
 def test_estimate_is_smoothed_over_an_epoch(by_hand):
     problem, _ = make()
-    run = cg.solvers.SFW(batch_size=2).init(problem, None, 0)
+    solver = cg.solvers.SFW(batch_size=2)
+    run = solver.init(problem, None, 0)
     smoothed = None
     for t in range(50):
         before = run.w
-        run.advance(t, 1, np.inf)
-        r = run.problem.matrix.transpose_dot(run.arrays.alpha.values)
+        solver.advance(problem, run, t, 1, np.inf)
+        r = run.space.problem.matrix.transpose_dot(run.arrays.alpha.values)
         gap = r @ before - r @ lmo_l1(2.0)(r)
         smoothed = gap if smoothed is None else smoothed + 2 / 14 * (gap - smoothed)
         assert run.known_gap == pytest.approx(smoothed, abs=1e-14)
@@ -930,8 +935,8 @@ def test_known_gap_follows_the_gap(larger, name):
 def test_a_failed_certificate_backs_off(monkeypatch, larger, evaluations):
     """An estimate that is always wrong costs one pass an epoch at most, then one each time the run has grown by 10%."""
     problem, _ = larger
-    monkeypatch.setattr(stochastic.Run, "known_gap", 0.0)
-    monkeypatch.setattr(stochastic, "_BLOCK_SECONDS", 0.0)  # ask after every step
+    monkeypatch.setattr(_state.StepState, "known_gap", 0.0)
+    monkeypatch.setattr(_schedule, "_BLOCK_SECONDS", 0.0)  # ask after every step
     result = cg.minimize(problem, "sfw", tol=1e-12, evaluate_every=1e9, max_steps=6000, random_state=0)
     assert result.status is Status.MAX_STEPS
     certified = result.trace.step[1:-1]

@@ -65,11 +65,12 @@ def brute_force_estimate(problem, points, w):
 )
 def test_estimate_equals_brute_force_at_every_step(rule, form, loss):
     problem = make_problem("csr", loss=loss, sample_weight=np.linspace(1.0, 2.0, N))
-    run = TUFW(rule=rule, form=form).init(problem, None, 0)
+    solver = TUFW(rule=rule, form=form)
+    run = solver.init(problem, None, 0)
     points = None
     for t in range(50):
         w, before = run.w, run.arrays.points.p.values.copy()
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         X = problem.matrix.X.toarray()
         renewed = run.arrays.points.p.values != before
         points = np.tile(w, (N, 1)) if points is None else np.where(renewed[:, None], w, points)
@@ -83,20 +84,22 @@ def test_estimate_equals_brute_force_at_every_step(rule, form, loss):
 def test_running_sums_are_computed_anew_from_the_samples(form):
     """Every hundred epochs: rounding errors end here, so that what was there before must not matter."""
     problem = make_problem("csr", sample_weight=np.linspace(1.0, 2.0, N))
-    run, points = TUFW(rule=rules.SBD(), form=form).init(problem, None, 0), np.zeros((N, D))
+    solver, points = TUFW(rule=rules.SBD(), form=form), np.zeros((N, D))
+    run = solver.init(problem, None, 0)
     for t in range(30):
         w, before = run.w, run.arrays.points.p.values.copy()
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         points[run.arrays.points.p.values != before] = w
     arrays = run.arrays
-    arrays.q.values[:] = arrays.r.vector.values[:] = arrays.r.scalars[0] = 7.0  # wrong on purpose
+    arrays.q.values[:] = arrays.r.vector.values[:] = 7.0  # wrong on purpose
+    arrays.r.shift(7.0)
     if form == "stored":
         arrays.H.H[:] = 7.0
-    run.solver.resynchronise(run.parts, arrays)
+    solver.resynchronise(run.space, arrays)
     estimate = brute_force_estimate(problem, points, run.w)
     np.testing.assert_allclose(arrays.r.vector.values, estimate, rtol=0, atol=1e-13)
     assert arrays.r.along() == pytest.approx(estimate @ run.w, abs=1e-13)
-    product = run.parts.vector()
+    product = run.space.vector()
     arrays.H.add_product(constraints.DenseVertex(run.w), 1.0, product)
     np.testing.assert_allclose(arrays.q.values + product.values, estimate, rtol=0, atol=1e-13)
 
@@ -105,11 +108,12 @@ def renewed_samples(rule, n_steps):
     """The samples whose Taylor points iterations k = 0, 1, ... renew, and the gradients counted after each."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((N, D)), np.sign(rng.standard_normal(N))
-    run = TUFW(rule=rule).init(cg.Problem(X, y, losses.Logistic(), constraints.L1Ball(2.0)), X[0] / 100.0, 0)
+    problem, solver = cg.Problem(X, y, losses.Logistic(), constraints.L1Ball(2.0)), TUFW(rule=rule)
+    run = solver.init(problem, X[0] / 100.0, 0)
     samples, counted = [], []
     for t in range(n_steps):
         before = run.arrays.points.p.values.copy()
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         samples.append(np.flatnonzero(run.arrays.points.p.values != before))
         counted.append(run.gradient_evaluations)
     return samples, counted
@@ -140,10 +144,11 @@ def test_a_run_does_not_depend_on_how_its_steps_are_cut_into_blocks(rule):
     problem, K = make_problem(), 1300
     runs = []
     for block in (1.0, 1e6):
-        run, t = TUFW(rule=rule).init(problem, None, 0), 0
+        solver, t = TUFW(rule=rule), 0
+        run = solver.init(problem, None, 0)
         while t < K:
-            run._block = block
-            t += run.advance(t, K - t, np.inf)
+            run.schedule.block = block
+            t += solver.advance(problem, run, t, K - t, np.inf)
         runs.append(run)
     np.testing.assert_array_equal(runs[0].w, runs[1].w)
     assert runs[0].gradient_evaluations == runs[1].gradient_evaluations
@@ -157,10 +162,11 @@ def test_steps_are_as_long_as_the_papers_say():
         (cg.step_sizes.NonConvex(8), lambda k: 1 / 3),
     ):
         problem, w0 = make_problem(), np.full(D, 0.1)
-        run = TUFW(step_size=step_size).init(problem, w0, 0)
+        solver = TUFW(step_size=step_size)
+        run = solver.init(problem, w0, 0)
         for k in range(8):
             before = run.w
-            run.advance(k, 1, np.inf)
+            solver.advance(problem, run, k, 1, np.inf)
             s = (run.w - (1 - gamma(k)) * before) / gamma(k)
             assert np.abs(s).sum() == pytest.approx(2.0, abs=1e-9) and np.abs(s).max() == pytest.approx(2.0, abs=1e-9)
 
@@ -200,10 +206,11 @@ def test_full_rule_is_frank_wolfe_and_empty_rule_is_exact_for_quadratics():
 
 def test_adaptive_step_minimises_the_taylor_model():
     problem = make_problem()
-    run = TUFW(rule=rules.DBD(), adaptive=True).init(problem, None, 0)
+    solver = TUFW(rule=rules.DBD(), adaptive=True)
+    run = solver.init(problem, None, 0)
     for t in range(60):
         before = run.w
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         arrays = run.arrays.points
         X = problem.matrix.X
         H = X.T @ (arrays.t.values[:, None] * X)
@@ -244,9 +251,10 @@ def test_lemma_3_14_holds_at_every_iteration():
     problem = make_problem()
     X, L_hat = problem.matrix.X, problem.loss.curvature_smoothness()
     vertices = np.vstack([2.0 * np.eye(D), -2.0 * np.eye(D)])
-    run = TUFW(rule=rules.SBD()).init(problem, None, 1)
+    solver = TUFW(rule=rules.SBD())
+    run = solver.init(problem, None, 1)
     for t in range(80):
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
         error = problem.gradient(run.w) - run.arrays.r.vector.values
         moved = (X @ run.w - run.arrays.points.p.values) ** 2
         for s in vertices[:4]:
@@ -259,11 +267,12 @@ def test_non_convex_average_gap_obeys_theorem_4_8():
     problem = make_problem(loss=losses.SigmoidSquared())
     K = 80
     D_2 = theory.diameters(problem.matrix.X, problem.constraint).D_2
-    run = TUFW(rule=rules.DBD(n_steps=K), step_size=cg.step_sizes.NonConvex(K)).init(problem, None, 0)
+    solver = TUFW(rule=rules.DBD(n_steps=K), step_size=cg.step_sizes.NonConvex(K))
+    run = solver.init(problem, None, 0)
     first, gaps = problem.objective(run.w), []
     for t in range(K + 1):
         gaps.append(problem.gap(run.w))
-        run.advance(t, 1, np.inf)
+        solver.advance(problem, run, t, 1, np.inf)
     L, L_hat = problem.loss.smoothness(), problem.loss.curvature_smoothness()
     curvature = (L_hat * diameter_3(problem.matrix.X, 2.0) ** 3 + L * D_2**2) / (2 * N)
     assert np.mean(gaps) <= (first + curvature) / np.sqrt(K + 1)  # F* >= 0

@@ -1,49 +1,43 @@
-"""What a solver needs that draws columns of X instead of rows: its parts, and its run."""
+"""What a solver needs that draws columns of X instead of rows: its workspace, its state, its choices between blocks."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast
+import functools
+from typing import Any, cast
 
 import numpy as np
 
 from condgrad.constraints._blocks import FeatureGroups
 from condgrad.linalg.index_set import IndexSet, index_set
-from condgrad.problems.coordinates import (
-    ColumnProblem,
-    PartialGradient,
-    QuadraticCoordinates,
-    SmoothCoordinates,
-    coordinates,
-)
+from condgrad.linalg.settings import RandomState, as_generator
+from condgrad.problems.by_feature.choice import by_feature
+from condgrad.problems.by_feature.quadratic import QuadraticByFeature
+from condgrad.problems.by_feature.sampled import ColumnView, PartialGradient, partial_gradient
+from condgrad.problems.by_feature.smooth import SmoothByFeature
 from condgrad.problems.linear import Problem
 from condgrad.solvers.stochastic import atom_counts
-from condgrad.solvers.stochastic._parts import Parts, Stepping
-from condgrad.solvers.stochastic.base import Run, StepSolver, leaves
-from condgrad.solvers.stochastic.sampling import Sampler
+from condgrad.solvers.stochastic._state import StepState, leaves
+from condgrad.solvers.stochastic._workspace import Workspace
+from condgrad.solvers.stochastic.base import StepSolver, step_solver
+from condgrad.solvers.stochastic.sampling import Batches, Sampler
 
 
-class Randomizing(Protocol):
-    """A solver that draws columns, as far as its parts and its run ask."""
+class ColumnWorkspace(Workspace):
+    """What a solver of columns makes its arrays from."""
 
-    sample_size: object
-    gradient: str
-
-
-class ColumnParts(Parts):
-    """What a solver of columns builds its state from."""
-
-    def _prepare(self, solver: Stepping) -> None:
-        problem = self.problem
-        self.b = np.zeros(1)  # the state knows the intercept itself
-        self.blocks = problem.constraint.blocks(self.d)
-        if self.blocks is None:
+    def __init__(self, problem: Problem, w0: np.ndarray | None, sample_size: object) -> None:
+        blocks = problem.constraint.blocks(problem.n_coordinates)
+        if blocks is None:
             raise TypeError(
                 f"the vertices of {problem.constraint!r} do not live on separate features or groups, so there are no "
                 "atoms to sample; use 'fw', 'pairwise' or 'sfw'."
             )
-        self.n_blocks = int(self.blocks.size())
-        self.batch_size = atom_counts.resolve(cast("Randomizing", solver).sample_size, self.n_blocks)
-        self.view = ColumnProblem(problem.contiguous_columns, problem.constraint, self.blocks)
+        self.blocks, self.n_blocks = blocks, int(blocks.size())
+        super().__init__(problem, w0, atom_counts.resolve(sample_size, self.n_blocks), batches_grow=False)
+
+    def _view(self) -> tuple[np.ndarray, Any]:
+        # The arrays know the intercept themselves.
+        return np.zeros(1), ColumnView(self.problem.contiguous_columns, self.problem.constraint, self.blocks)
 
     def products_of_a_step(self) -> float:
         """Return how many products with entries of X the columns of a sample take, on average."""
@@ -51,56 +45,56 @@ class ColumnParts(Parts):
 
     def partial_gradient(self) -> PartialGradient:
         """Return the sampled entries of the gradient, none so far."""
-        return PartialGradient(np.zeros(self.d), np.array([0.0, 0.0, np.inf, 0.0]))
+        return partial_gradient(self.d)
 
-    def coordinates(self, *, caches: bool) -> QuadraticCoordinates | SmoothCoordinates:
+    def by_feature(self, *, caches: bool) -> QuadraticByFeature | SmoothByFeature:
         """Return F at w0, one feature at a time; ``caches`` asks for room for products of columns."""
-        return coordinates(self.problem, self.w0, self._vector, caches=caches)
+        return by_feature(self.problem, self.w0, self._vector, caches=caches)
 
     def active(self) -> IndexSet:
         """Return the features of w0."""
         return index_set(self.d, np.flatnonzero(self.w0))
 
+    def count_blocks(self, features: np.ndarray) -> int:
+        """Return how many blocks the given features are in."""
+        if self.n_blocks == self.d:
+            return int(features.size)
+        blocks = cast("FeatureGroups", self.blocks)
+        place = np.empty(self.d, dtype=np.int64)
+        place[blocks.members] = np.repeat(np.arange(self.n_blocks), np.diff(blocks.offsets))
+        return int(np.unique(place[features]).size)
 
-class ColumnRun(Run):
-    """A run that draws columns: as many as there are make an epoch, as they cost what n gradients of samples cost."""
 
-    parts: ColumnParts
+class ColumnState(StepState):
+    """Where a run stands that draws columns, with how many were drawn so far."""
 
-    def __init__(self, solver: StepSolver, problem: Problem, w0: np.ndarray | None, rng: np.random.Generator) -> None:
-        self._drawn = 0  # atoms
-        self._next_look = 1
-        super().__init__(solver, problem, w0, rng)
-
-    def _parts(self, solver: StepSolver, w0: np.ndarray | None) -> Parts:
-        return ColumnParts(self.problem, w0, solver)
-
-    def _sampler(self, solver: StepSolver, rng: np.random.Generator) -> Sampler:
-        takes_all = self.parts.batch_size == self.parts.n_blocks and not _shrinks(cast("Randomizing", solver))
-        return Sampler(self.parts.n_blocks, "cyclic" if takes_all else solver.sampling, rng)
+    space: ColumnWorkspace
+    drawn = 0  # blocks
+    next_choice = 0  # the iteration before which the solver chooses again how to step
 
     @property
     def objective(self) -> float:
         """F(w) by the recurrences of a quadratic loss, without a pass over the data."""
         return float(self.arrays.f.line.objective())
 
-    def advance(self, t: int, max_steps: float, max_epochs: float) -> int:
-        """Make a block of steps from iteration t + 1 on; return how many."""
-        if self._looks(cast("Randomizing", self.solver)):
-            if t + 1 >= self._next_look:
-                self._look(t)
-                # Each time the steps have grown by a tenth: at iterations that do not depend on how fast they are.
-                self._next_look = max(t + 2, (11 * (t + 1)) // 10)
-            max_steps = min(max_steps, self._next_look - (t + 1))
-        return super().advance(t, max_steps, max_epochs)
+    def make_steps(self, t: int, sizes: np.ndarray, batches: Batches) -> int:
+        """Make iterations t, t + 1, ..., one for each batch; return how many were made before the solver was done."""
+        count = super().make_steps(t, sizes, batches)
+        self.drawn += int(sizes[:count].sum())
+        return count
+
+    def n_active_blocks(self) -> int:
+        """Return how many blocks w touches."""
+        active = self.arrays.active
+        return self.space.count_blocks(active.listed[: active.size()])
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all that decides the rest of the run, as numbers and as arrays."""
         numbers, arrays = super().snapshot()
-        numbers |= {"drawn": self._drawn, "next_look": self._next_look, "sample_size": self.parts.batch_size}
+        numbers |= {"drawn": self.drawn, "next_look": self.next_choice + 1, "sample_size": self.space.batch_size}
         for k, array in enumerate(leaves(self.arrays)):
             if array is self.arrays.f.cache():  # the part that is filled
-                arrays[f"state.{k}"] = array[: self.arrays.f.covariates.status[1]]
+                arrays[f"state.{k}"] = array[: self.arrays.f.covariates.n_cached()]
         return numbers, arrays
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -111,50 +105,62 @@ class ColumnRun(Run):
                 array[: len(saved)] = saved
                 arrays = arrays | {f"state.{k}": array}
         super().restore(numbers, arrays)
-        self._drawn, self._next_look = numbers["drawn"], numbers["next_look"]
-        self.parts.batch_size = numbers["sample_size"]
+        self.drawn, self.next_choice = numbers["drawn"], numbers["next_look"] - 1  # a checkpoint counts it from 1
+        self.space.batch_size = numbers["sample_size"]
 
-    def _spent(self, sizes: np.ndarray) -> np.ndarray:
+
+class ColumnSolver(StepSolver):
+    """A solver that draws columns; ``column_solver`` fills in what it leaves out.
+
+    Columns are counted as gradients of samples: as many as there are make an epoch, as they cost what n of those cost.
+    """
+
+    sample_size: object
+    gradient: str
+
+    def init(self, problem: Problem, w0: np.ndarray | None, random_state: RandomState = None) -> ColumnState:
+        """Return the state at ``w0``, or at the set's own start."""
+        rng = as_generator(random_state)
+        space = ColumnWorkspace(problem, w0, self.sample_size)
+        takes_all = space.batch_size == space.n_blocks and not self.shrinks()
+        sampler = Sampler(space.n_blocks, "cyclic" if takes_all else self.sampling, rng)
+        return ColumnState(self.in_kernel(space), space, self.start(space), sampler, rng)
+
+    def advance(self, problem: Problem, state: ColumnState, t: int, max_steps: float, max_epochs: float) -> int:  # type: ignore[override]
+        """Make steps until a limit is reached, the block has taken long enough, or a choice is due; return how many."""
+        if self.shrinks() or (self.gradient == "auto" and state.arrays.f.cache() is not None):
+            if t >= state.next_choice:
+                self.choose(state, t)
+                # Each time the steps have grown by a tenth: at iterations that do not depend on how fast they are.
+                state.next_choice = max(t + 1, (11 * (t + 1)) // 10 - 1)
+            max_steps = min(max_steps, state.next_choice - t)
+        return StepSolver.advance(self, problem, state, t, max_steps, max_epochs)
+
+    def spent(self, state: ColumnState, sizes: np.ndarray) -> np.ndarray:  # type: ignore[override]
+        """Return how many gradients of single samples the columns count for by the end of each of the next steps."""
         # In whole numbers: nothing may depend on where a block of steps begins.
-        n, n_blocks = self.parts.n, self.parts.n_blocks
-        return (self._drawn + np.cumsum(sizes)) * n // n_blocks - self._drawn * n // n_blocks
+        n, n_blocks = state.space.n, state.space.n_blocks
+        return (state.drawn + np.cumsum(sizes)) * n // n_blocks - state.drawn * n // n_blocks
 
-    def _run_block(self, t: int, sizes: np.ndarray) -> int:
-        count = super()._run_block(t, sizes)
-        self._drawn += int(sizes[:count].sum())
-        return count
+    def shrinks(self) -> bool:
+        """Tell whether samples get smaller as w gets more atoms."""
+        return isinstance(self.sample_size, atom_counts.Shrinking)
 
-    def _looks(self, solver: Randomizing) -> bool:
-        """Whether the way of stepping may change as the run goes on."""
-        return _shrinks(solver) or (solver.gradient == "auto" and self.arrays.f.cache() is not None)
-
-    def _look(self, t: int) -> None:
+    def choose(self, state: ColumnState, t: int) -> None:
         """Choose the sample size for the atoms that w has now, and the cheaper way to the gradient."""
-        solver, n_active = cast("Randomizing", self.solver), self._n_active_blocks()
-        self.parts.batch_size = atom_counts.resolve(solver.sample_size, self.parts.n_blocks, n_active)
-        if solver.gradient != "auto" or self.arrays.f.cache() is None:
+        space, f = state.space, state.arrays.f
+        space.batch_size = atom_counts.resolve(self.sample_size, space.n_blocks, state.n_active_blocks())
+        if self.gradient != "auto" or f.cache() is None:
             return
         # Products of all features with the active ones cost a pass for each new feature, and then d a step. So far
         # they would have saved the columns drawn less d a step: once that has paid for the active features' passes,
         # it will for those to come, which are fewer.
-        f, d, stored = self.arrays.f, self.parts.d, self.problem.cost_of_pass / 2.0
-        saved = self._drawn * stored / self.parts.n_blocks - t * d
-        n_features = int(self.arrays.active.size())
-        has_room = f.covariates.status[0] == 0 and n_features < f.covariates.gram.shape[0]
+        stored = space.problem.cost_of_pass / 2.0
+        saved = state.drawn * stored / space.n_blocks - t * space.d
+        n_features = int(state.arrays.active.size())
+        has_room = f.covariates.may_be_used() and n_features < f.covariates.gram.shape[0]
         if has_room and saved > n_features * stored:
-            f.use_covariates(self.problem)
-
-    def _n_active_blocks(self) -> int:
-        """Return how many blocks w touches."""
-        active = self.arrays.active.listed[: self.arrays.active.size()]
-        return int(active.size) if self.parts.n_blocks == self.parts.d else self._count_groups(active)
-
-    def _count_groups(self, features: np.ndarray) -> int:
-        blocks = cast("FeatureGroups", self.parts.blocks)
-        place = np.empty(self.parts.d, dtype=np.int64)
-        place[blocks.members] = np.repeat(np.arange(self.parts.n_blocks), np.diff(blocks.offsets))
-        return int(np.unique(place[features]).size)
+            f.use_covariates(space.problem)
 
 
-def _shrinks(solver: Randomizing) -> bool:
-    return isinstance(solver.sample_size, atom_counts.Shrinking)
+column_solver = functools.partial(step_solver, protocol=ColumnSolver)

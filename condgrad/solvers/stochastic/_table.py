@@ -17,17 +17,17 @@ from condgrad.solvers.stochastic.sampling import check_method
 
 
 class TableSolver(StepSolver):
-    """A solver whose state has ``w``, ``alpha`` and ``r``; ``table_solver`` fills in what it leaves out."""
+    """A solver whose arrays have ``w``, ``alpha`` and ``r``; ``table_solver`` fills in what it leaves out."""
 
-    def resynchronise(self, parts, state):
+    def resynchronise(self, space, arrays):
         """Set r to X' alpha."""
-        state.r.set_to(parts.transpose_dot(state.alpha.values), state.w.to_array())
+        arrays.r.set_to(space.transpose_dot(arrays.alpha.values), arrays.w.to_array())
 
-    def warmed(self, parts, state):
-        """Return the state with the exact derivatives at w0 in its table."""
-        state.alpha.values[:] = parts.derivatives(parts.w0)
-        self.resynchronise(parts, state)
-        return state
+    def warmed(self, space, arrays):
+        """Return the arrays with the exact derivatives at w0 in the table."""
+        arrays.alpha.values[:] = space.derivatives(space.w0)
+        self.resynchronise(space, arrays)
+        return arrays
 
 
 class AtomSolver(TableSolver):
@@ -43,20 +43,20 @@ class AtomSolver(TableSolver):
         check_method(self.sampling)
         as_number(self.damping, "damping", low=0.0, what="a number of at least 0")
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0 with alpha_0 = 0 and r_0 = 0."""
-        L = parts.problem.loss_smoothness() * (1.0 + self.damping * parts.n / parts.batch_size)
-        return AtomState(parts.iterate(), parts.table(), parts.estimate(), parts.atoms(), parts.column_norms(), L)
+        L = space.problem.loss_smoothness() * (1.0 + self.damping * space.n / space.batch_size)
+        return AtomArrays(space.iterate(), space.table(), space.estimate(), space.atoms(), space.column_norms(), L)
 
-    def resynchronise(self, parts, state):
+    def resynchronise(self, space, arrays):
         """Set w to the combination of its atoms and r to X' alpha."""
-        state.w.set_to(state.atoms.combination(parts.d))
-        TableSolver.resynchronise(self, parts, state)
+        arrays.w.set_to(arrays.atoms.combination(space.d))
+        TableSolver.resynchronise(self, space, arrays)
 
 
 @compiled
-class AtomState(NamedTuple):
-    """The state of SFW, the atoms of w, the norms of the columns of X, and the damped smoothness L of the loss."""
+class AtomArrays(NamedTuple):
+    """The arrays of SFW, the atoms of w, the norms of the columns of X, and the damped smoothness L of the loss."""
 
     w: Vector
     alpha: Table

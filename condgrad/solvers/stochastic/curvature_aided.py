@@ -16,7 +16,7 @@ from condgrad.solvers.stochastic.sampling import resolve_batch_size
 
 
 @compiled
-class CurvatureAidedState(NamedTuple):
+class CurvatureAidedArrays(NamedTuple):
     """w, the iterate before it, and r."""
 
     w: Vector
@@ -79,39 +79,39 @@ class CurvatureAided(NamedTuple):
         """Return the user's batch size, or 0 for the paper's."""
         return 0 if self.batch_size == "paper" else resolve_batch_size(self.batch_size, n)
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0; the first full gradient is taken before the first step."""
-        return CurvatureAidedState(parts.iterate(), parts.trail(), parts.estimate())
+        return CurvatureAidedArrays(space.iterate(), space.trail(), space.estimate())
 
-    def batch_sizes(self, parts, t, count):
+    def batch_sizes(self, space, t, count):
         """Return |S_k|: none where the step takes the full gradient."""
-        size = parts.batch_size or max(int(parts.n**0.75 * self.n_steps**-0.25), 1)
-        is_first = (t - 1 + np.arange(count)) % self.round_length(parts) == 0
-        return np.where(is_first, 0, min(size, parts.n))
+        size = space.batch_size or max(int(space.n**0.75 * self.n_steps**-0.25), 1)
+        is_first = (t + np.arange(count)) % self.round_length(space) == 0
+        return np.where(is_first, 0, min(size, space.n))
 
-    def steps_before_pass(self, parts, t):
+    def steps_before_pass(self, space, t):
         """Return the steps left before the next full gradient."""
-        done = (t - 1) % self.round_length(parts)
-        return 0 if done == 0 else self.round_length(parts) - done
+        done = t % self.round_length(space)
+        return 0 if done == 0 else self.round_length(space) - done
 
-    def round_length(self, parts):
+    def round_length(self, space):
         """Return n^(1/4) K^(1/4), rounded up."""
-        return int(np.ceil((parts.n * self.n_steps) ** 0.25))
+        return int(np.ceil((space.n * self.n_steps) ** 0.25))
 
-    def full_pass(self, parts, state, t):
+    def full_pass(self, space, arrays, t):
         """Take the full gradient."""
-        w = state.w.to_array()
-        state.r.set_to(parts.transpose_dot(parts.derivatives(w)), w)
+        w = arrays.w.to_array()
+        arrays.r.set_to(space.transpose_dot(space.derivatives(w)), w)
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Add the batch's Hessian-vector products to r, and move."""
         for q in range(rows.size()):
             i = rows.at(q)
-            p, before = problem.predict(i, state.w), problem.predict(i, state.previous.w)
+            p, before = F.predict(i, arrays.w), F.predict(i, arrays.previous.w)
             between = rows.uniform * p + (1.0 - rows.uniform) * before  # x_i'z, one z for the whole batch
             # r <- r + mean over the batch of hess f_i(z) (w_k - w_{k-1})
-            state.r.add_row(problem, i, rows.share(i) * problem.curvature(i, between) * (p - before), p)
-        s = state.r.best_vertex(problem)  # s = LMO(r)
-        gamma = self.step_size.at(t, state.r)
-        state.previous.follow(s, gamma)
-        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
+            arrays.r.add_row(F, i, rows.share(i) * F.curvature(i, between) * (p - before), p)
+        s = arrays.r.best_vertex(F)  # s = LMO(r)
+        gamma = self.step_size.at(t + 1, arrays.r)  # the paper counts from 1, t from 0
+        arrays.previous.follow(s, gamma)
+        arrays.r.move(arrays.w, s, gamma)  # w <- w + gamma (s - w)

@@ -14,7 +14,7 @@ from condgrad.solvers.stochastic.base import step_solver
 
 
 @compiled
-class GrowingBatchState(NamedTuple):
+class GrowingBatchArrays(NamedTuple):
     """w, the gradient r of the batch, and room for a batch."""
 
     w: Vector
@@ -60,30 +60,30 @@ class GrowingBatch(NamedTuple):
 
     batches_grow = True
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0 with r = 0."""
-        return GrowingBatchState(parts.iterate(), parts.estimate(), np.empty(parts.n), np.empty(parts.n))
+        return GrowingBatchArrays(space.iterate(), space.estimate(), np.empty(space.n), np.empty(space.n))
 
-    def batch_sizes(self, parts, t, count):
+    def batch_sizes(self, space, t, count):
         """Return m_k = batch_size ((k + 1) / 2)^growth, at most n."""
-        k = t + np.arange(count)
-        return np.minimum(parts.n, np.ceil(parts.batch_size * ((k + 1) / 2) ** self.growth)).astype(np.int64)
+        k = t + 1 + np.arange(count)
+        return np.minimum(space.n, np.ceil(space.batch_size * ((k + 1) / 2) ** self.growth)).astype(np.int64)
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Take the gradient of a batch, move, and take it back."""
         for q in range(rows.size()):
             i = rows.at(q)
-            p = problem.predict(i, state.w)
-            state.p[q] = p
-            state.alpha[q] = rows.share(i) * problem.derivative(i, p)
-            state.r.add_row(problem, i, state.alpha[q], p)  # r = mean over the batch of grad f_i(w)
-        s = state.r.best_vertex(problem)  # s = LMO(r)
-        gamma = self.step_size.at(t - 1.0, state.r)  # 2 / (k + 1)
+            p = F.predict(i, arrays.w)
+            arrays.p[q] = p
+            arrays.alpha[q] = rows.share(i) * F.derivative(i, p)
+            arrays.r.add_row(F, i, arrays.alpha[q], p)  # r = mean over the batch of grad f_i(w)
+        s = arrays.r.best_vertex(F)  # s = LMO(r)
+        gamma = self.step_size.at(t, arrays.r)  # 2 / (k + 1) for k = t + 1
         for q in range(rows.size()):  # back to 0, for the next batch
-            state.r.add_row(problem, rows.at(q), -state.alpha[q], state.p[q])
-        state.r.renew(s)
-        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
+            arrays.r.add_row(F, rows.at(q), -arrays.alpha[q], arrays.p[q])
+        arrays.r.renew(s)
+        arrays.r.move(arrays.w, s, gamma)  # w <- w + gamma (s - w)
 
-    def resynchronise(self, parts, state):
+    def resynchronise(self, space, arrays):
         """Set r to zero: what is left of it between steps is rounding."""
-        state.r.set_to(np.zeros(parts.d), state.w.to_array())
+        arrays.r.set_to(np.zeros(space.d), arrays.w.to_array())

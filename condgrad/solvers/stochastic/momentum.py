@@ -13,7 +13,7 @@ from condgrad.solvers.stochastic.base import step_solver
 
 
 @compiled
-class MomentumState(NamedTuple):
+class MomentumArrays(NamedTuple):
     """w and the averaged gradient estimate r."""
 
     w: Vector
@@ -57,18 +57,19 @@ class Momentum(NamedTuple):
 
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0 with r_0 = 0."""
-        return MomentumState(parts.iterate(), parts.estimate(shrinks=True))
+        return MomentumArrays(space.iterate(), space.estimate(shrinks=True))
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Average a minibatch gradient into r and move."""
-        rho = 4.0 / (t + 8.0) ** (2.0 / 3.0)
-        state.r.shrink(1.0 - rho)  # r <- (1 - rho) r + rho g, where g is the mean over the batch of f_i'(x_i'w) x_i
+        k = t + 1  # the box counts from 1, t from 0
+        rho = 4.0 / (k + 8.0) ** (2.0 / 3.0)
+        arrays.r.shrink(1.0 - rho)  # r <- (1 - rho) r + rho g, where g is the mean over the batch of f_i'(x_i'w) x_i
         for q in range(rows.size()):
             i = rows.at(q)
-            p = problem.predict(i, state.w)
-            state.r.add_row(problem, i, rho * rows.share(i) * problem.derivative(i, p), p)
-        s = state.r.best_vertex(problem)  # s = LMO(r)
-        gamma = self.step_size.at(t, state.r)
-        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
+            p = F.predict(i, arrays.w)
+            arrays.r.add_row(F, i, rho * rows.share(i) * F.derivative(i, p), p)
+        s = arrays.r.best_vertex(F)  # s = LMO(r)
+        gamma = self.step_size.at(k, arrays.r)
+        arrays.r.move(arrays.w, s, gamma)  # w <- w + gamma (s - w)

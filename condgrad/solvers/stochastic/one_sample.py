@@ -13,7 +13,7 @@ from condgrad.solvers.stochastic.base import StepSolver, step_solver
 
 
 @compiled
-class OneSampleState(NamedTuple):
+class OneSampleArrays(NamedTuple):
     """w, the iterate before it, and r."""
 
     w: Vector
@@ -71,21 +71,22 @@ class OneSample(NamedTuple):
         StepSolver.check(self)
         as_number(self.n_steps, "n_steps of OneSample", low=0, what="a number of at least 0")
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0 with r_0 = 0."""
-        return OneSampleState(parts.iterate(), parts.trail(), parts.estimate(shrinks=True))
+        return OneSampleArrays(space.iterate(), space.trail(), space.estimate(shrinks=True))
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Carry r along the last move, average a gradient into it, and move."""
-        rho = 1.0 if t <= 2 else (t - 1.0) ** (-1.0 if self.n_steps == 0 else -2.0 / 3.0)
-        state.r.shrink(1.0 - rho)  # r <- (1 - rho) (r + hess f_i(z) (w_t - w_{t-1})) + rho grad f_i(w_t)
+        k = t + 1  # the box counts from 1, t from 0
+        rho = 1.0 if k <= 2 else (k - 1.0) ** (-1.0 if self.n_steps == 0 else -2.0 / 3.0)
+        arrays.r.shrink(1.0 - rho)  # r <- (1 - rho) (r + hess f_i(z) (w_t - w_{t-1})) + rho grad f_i(w_t)
         for q in range(rows.size()):
             i = rows.at(q)
-            p, before = problem.predict(i, state.w), problem.predict(i, state.previous.w)
+            p, before = F.predict(i, arrays.w), F.predict(i, arrays.previous.w)
             between = rows.uniform * p + (1.0 - rows.uniform) * before  # x_i'z for z = a w_t + (1 - a) w_{t-1}
-            carried = (1.0 - rho) * problem.curvature(i, between) * (p - before)
-            state.r.add_row(problem, i, rows.share(i) * (carried + rho * problem.derivative(i, p)), p)
-        s = state.r.best_vertex(problem)  # s = LMO(r)
-        gamma = self.step_size.at(t, state.r)
-        state.previous.follow(s, gamma)
-        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
+            carried = (1.0 - rho) * F.curvature(i, between) * (p - before)
+            arrays.r.add_row(F, i, rows.share(i) * (carried + rho * F.derivative(i, p)), p)
+        s = arrays.r.best_vertex(F)  # s = LMO(r)
+        gamma = self.step_size.at(k, arrays.r)
+        arrays.previous.follow(s, gamma)
+        arrays.r.move(arrays.w, s, gamma)  # w <- w + gamma (s - w)

@@ -9,48 +9,54 @@ import numpy as np
 from condgrad.compiled import compiled
 from condgrad.linalg.convert import as_number
 from condgrad.linalg.index_set import IndexSet
-from condgrad.linalg.settings import as_generator
 from condgrad.linalg.vectors import Vector
 from condgrad.problems.base import Feature
-from condgrad.problems.coordinates import PartialGradient, QuadraticCoordinates, SmoothCoordinates
+from condgrad.problems.by_feature.quadratic import QuadraticByFeature
+from condgrad.problems.by_feature.sampled import PartialGradient
+from condgrad.problems.by_feature.smooth import SmoothByFeature
 from condgrad.solvers.step_sizes import EstimateRule, ExactLineSearch, ShortStep
-from condgrad.solvers.stochastic._columns import ColumnRun
+from condgrad.solvers.stochastic._columns import ColumnSolver, column_solver
 from condgrad.solvers.stochastic.atom_counts import TopShare, resolve
-from condgrad.solvers.stochastic.base import StepSolver, step_solver
+from condgrad.solvers.stochastic.base import StepSolver
 
 _GRADIENTS = ("auto", "residuals", "covariates")
+_DRAWN, _IS_OVER = range(2)  # places in the memory of SmallStepRule; a checkpoint holds the numbers in this order
 _NONE = 1e-9  # where the best vertex of a sample is the one that w has just moved towards, rounding leaves such a step
 
 
 @compiled
-class RandomizedState(NamedTuple):
+class RandomizedArrays(NamedTuple):
     """w, the sampled part r of the gradient, F one feature at a time, the features of w, and the stopping rule."""
 
     w: Vector
     r: PartialGradient
-    f: QuadraticCoordinates | SmoothCoordinates
+    f: QuadraticByFeature | SmoothByFeature
     active: IndexSet
-    rule: SmallStepRule
+    stopping: SmallStepRule
 
 
 @compiled
 class SmallStepRule(NamedTuple):
     """The rule that ends a run when a step changes no entry of w by more than ``tol``; off where that is 0.
 
-    Steps that go nowhere count once ``patience`` times all atoms have been drawn in vain. ``memory`` holds the atoms
-    drawn since the last move, and 1 once the run is over.
+    Steps that go nowhere count once ``patience`` times all atoms have been drawn since the last move. ``memory`` holds
+    how many were, and 1 once the run is over.
     """
 
     tol: float
     patience: float
     memory: np.ndarray
 
-    def look(self, w, active, s, gamma, n_drawn, n_atoms):
-        """Look at the step from w towards s that is about to be made."""
-        self.memory[0] = 0.0 if gamma > _NONE else self.memory[0] + n_drawn
-        counts = gamma > _NONE or self.memory[0] >= self.patience * n_atoms
+    def update(self, w, active, s, gamma, n_drawn, n_atoms):
+        """Take note of the step from w towards s that is about to be made."""
+        self.memory[_DRAWN] = 0.0 if gamma > _NONE else self.memory[_DRAWN] + n_drawn
+        counts = gamma > _NONE or self.memory[_DRAWN] >= self.patience * n_atoms
         if self.tol > 0.0 and counts and self.is_small(w, active, s, gamma):
-            self.memory[1] = 1.0
+            self.memory[_IS_OVER] = 1.0
+
+    def is_over(self):
+        """Tell whether a step was small enough to end the run."""
+        return self.memory[_IS_OVER] > 0.0
 
     def is_small(self, w, active, s, gamma):
         """Tell whether max_j |gamma (s_j - w_j)| <= tol.
@@ -68,7 +74,7 @@ class SmallStepRule(NamedTuple):
         return True
 
 
-@step_solver
+@column_solver
 class Randomized(NamedTuple):
     r"""Randomized Frank-Wolfe, algorithm 2 of Frandi et al. (2016): w moves to the best vertex of a random sample.
 
@@ -155,7 +161,7 @@ class Randomized(NamedTuple):
             raise ValueError(f"gradient of Randomized must be one of {', '.join(_GRADIENTS)}; got {self.gradient!r}.")
 
     def init(self, problem, w0, random_state=None):
-        """Return the run at ``w0``, or at the set's own start."""
+        """Return the state at ``w0``, or at the set's own start."""
         if self.gradient == "covariates" and not problem.loss.is_quadratic:
             raise ValueError(
                 f"gradient='covariates' needs a loss whose derivative is linear; {problem.loss!r} is not. Use 'auto'."
@@ -165,43 +171,43 @@ class Randomized(NamedTuple):
                 f"ShortStep needs a bound of the curvature, and {problem.loss!r} with a free intercept has none. "
                 "Use ExactLineSearch()."
             )
-        return ColumnRun(self, problem, w0, as_generator(random_state))
+        return ColumnSolver.init(self, problem, w0, random_state)
 
-    def in_numbers(self, parts):
+    def in_numbers(self, space):
         """Return the settings that kernels cannot take as they are."""
-        return {"sample_size": 0, "sampling": 0, "gradient": 0, "step_size": self.step_size.on_lines(parts.problem)}
+        return {"sample_size": 0, "sampling": 0, "gradient": 0, "step_size": self.step_size.on_lines(space.problem)}
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0 with what is known of F there."""
-        may_pay = self.gradient == "auto" and parts.products_of_a_step() > parts.d
-        f = parts.coordinates(caches=may_pay or self.gradient == "covariates")
+        may_pay = self.gradient == "auto" and space.products_of_a_step() > space.d
+        f = space.by_feature(caches=may_pay or self.gradient == "covariates")
         if self.gradient == "covariates":
-            f.use_covariates(parts.problem)
-        rule = SmallStepRule(self.step_tol, self.patience, np.zeros(2))
-        return RandomizedState(parts.iterate(), parts.partial_gradient(), f, parts.active(), rule)
+            f.use_covariates(space.problem)
+        stopping = SmallStepRule(self.step_tol, self.patience, np.zeros(2))
+        return RandomizedArrays(space.iterate(), space.partial_gradient(), f, space.active(), stopping)
 
-    def step(self, problem, state, sample, t):
+    def step(self, columns, arrays, sample, t):
         """Make one step of algorithm 2; the comments give its lines."""
-        f, w = state.f, state.w
-        r = state.r.on(problem.blocks, sample)  # 1: the sampling set S
-        f.differentiate(problem.X, r)  # 2: the gradient at the atoms of S, (7)
-        s = problem.constraint.lmo(r)  # 2-3: the best vertex there, (9)
-        inner = state.r.note(f.line.along(), s, sample.size() / problem.blocks.size())
-        f.look_towards(problem.X, s, inner)
-        gamma = self.step_size.at(t, f.line)  # 4: lambda, (8)
-        state.rule.look(w, state.active, s, gamma, sample.size(), problem.blocks.size())
+        f, w = arrays.f, arrays.w
+        r = arrays.r.on(columns.blocks, sample)  # 1: the sampling set S
+        f.differentiate(columns.X, r)  # 2: the gradient at the atoms of S, (7)
+        s = columns.constraint.lmo(r)  # 2-3: the best vertex there, (9)
+        inner = arrays.r.note(f.line.along(), s, sample.size() / columns.blocks.size())
+        f.set_segment(columns.X, s, inner)
+        gamma = self.step_size.at(t + 1, f.line)  # 4: lambda, (8); the paper counts from 1, t from 0
+        arrays.stopping.update(w, arrays.active, s, gamma, sample.size(), columns.blocks.size())
         if gamma > 0.0:
-            f.move(problem.X, s, gamma)  # 6: the residuals, (10)
+            f.move(columns.X, s, gamma)  # 6: the residuals, (10)
             s.blend_into(w, gamma)  # 5: w <- (1 - gamma) w + gamma s
             if gamma == 1.0:
-                state.active.clear()
+                arrays.active.clear()
             for k in range(s.n_entries()):
-                state.active.add(s.feature(k))
+                arrays.active.add(s.feature(k))
 
-    def is_done(self, state):
+    def is_done(self, arrays):
         """Tell whether ``step_tol`` ends the run."""
-        return state.rule.memory[1] > 0.0
+        return arrays.stopping.is_over()
 
-    def resynchronise(self, parts, state):
+    def resynchronise(self, space, arrays):
         """Compute predictions and running sums anew."""
-        state.f.synchronise(parts.problem, state.w.to_array())
+        arrays.f.synchronise(space.problem, arrays.w.to_array())

@@ -15,7 +15,7 @@ from condgrad.solvers.stochastic._table import table_solver
 
 
 @compiled
-class SAGAState(NamedTuple):
+class SAGAArrays(NamedTuple):
     """w, the table alpha of derivatives, r = X' alpha, and room for the batch's new derivatives and predictions."""
 
     w: Vector
@@ -60,27 +60,27 @@ class SAGA(NamedTuple):
 
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0 with alpha_0 = 0 and r_0 = 0, or the exact derivatives at w0."""
-        room = np.empty(parts.batch_size), np.empty(parts.batch_size)
-        state = SAGAState(parts.iterate(), parts.table(), parts.estimate(), *room)
-        return self.warmed(parts, state) if self.warm else state
+        room = np.empty(space.batch_size), np.empty(space.batch_size)
+        arrays = SAGAArrays(space.iterate(), space.table(), space.estimate(), *room)
+        return self.warmed(space, arrays) if self.warm else arrays
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Ask the oracle with g, then keep r = X' alpha."""
         for q in range(rows.size()):
             i = rows.at(q)
-            p = problem.predict(i, state.w)
-            new = problem.derivative(i, p)
-            state.new[q], state.p[q] = new, p
-            state.r.add_row(problem, i, rows.share(i) * (new - state.alpha.at(i)), p)  # g = r + (n/b) sum ...
-        s = state.r.best_vertex(problem)  # s = LMO(g)
-        gamma = self.step_size.at(t, state.r)
+            p = F.predict(i, arrays.w)
+            new = F.derivative(i, p)
+            arrays.new[q], arrays.p[q] = new, p
+            arrays.r.add_row(F, i, rows.share(i) * (new - arrays.alpha.at(i)), p)  # g = r + (n/b) sum ...
+        s = arrays.r.best_vertex(F)  # s = LMO(g)
+        gamma = self.step_size.at(t + 1, arrays.r)  # the paper counts from 1, t from 0
         for q in range(rows.size()):  # from g back to r, with the batch's new derivatives in it
             i = rows.at(q)
-            state.r.add_row(problem, i, -rows.share(i) * (state.new[q] - state.alpha.at(i)), state.p[q])
+            arrays.r.add_row(F, i, -rows.share(i) * (arrays.new[q] - arrays.alpha.at(i)), arrays.p[q])
         for q in range(rows.size()):
             i = rows.at(q)
-            state.r.add_row(problem, i, state.alpha.replace(i, state.new[q]), state.p[q])
-        state.r.renew(s)
-        state.r.move(state.w, s, gamma)
+            arrays.r.add_row(F, i, arrays.alpha.replace(i, arrays.new[q]), arrays.p[q])
+        arrays.r.renew(s)
+        arrays.r.move(arrays.w, s, gamma)  # w <- w + gamma (s - w)

@@ -13,7 +13,7 @@ from condgrad.solvers.stochastic._table import table_solver
 
 
 @compiled
-class SFWState(NamedTuple):
+class SFWArrays(NamedTuple):
     """w, the table alpha of derivatives, and r = X' alpha."""
 
     w: Vector
@@ -58,18 +58,18 @@ class SFW(NamedTuple):
 
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0 with alpha_0 = 0 and r_0 = 0, or the exact derivatives at w0."""
-        state = SFWState(parts.iterate(), parts.table(), parts.estimate())
-        return self.warmed(parts, state) if self.warm else state
+        arrays = SFWArrays(space.iterate(), space.table(), space.estimate())
+        return self.warmed(space, arrays) if self.warm else arrays
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Make lines 3 to 8 of algorithm 1, with a batch for its single sample."""
         for q in range(rows.size()):
             i = rows.at(q)  # 3
-            p = problem.predict(i, state.w)
-            change = state.alpha.replace(i, problem.derivative(i, p))  # 4: alpha_i <- f_i'(x_i'w) / n
-            state.r.add_row(problem, i, change, p)  # 6: r <- r + (alpha_i - its last value) x_i
-        s = state.r.best_vertex(problem)  # 7: s = LMO(r)
-        gamma = self.step_size.at(t, state.r)
-        state.r.move(state.w, s, gamma)  # 8: w <- w + gamma (s - w)
+            p = F.predict(i, arrays.w)
+            change = arrays.alpha.replace(i, F.derivative(i, p))  # 4: alpha_i <- f_i'(x_i'w) / n
+            arrays.r.add_row(F, i, change, p)  # 6: r <- r + (alpha_i - its last value) x_i
+        s = arrays.r.best_vertex(F)  # 7: s = LMO(r)
+        gamma = self.step_size.at(t + 1, arrays.r)  # the box counts from 1, t from 0
+        arrays.r.move(arrays.w, s, gamma)  # 8: w <- w + gamma (s - w)

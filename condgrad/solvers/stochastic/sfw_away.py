@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from condgrad.problems.active_atoms import short_step
+from condgrad.problems.parabola import Parabola
 from condgrad.solvers.stochastic._table import atom_solver
 
 
@@ -42,24 +42,26 @@ class SFWAway(NamedTuple):
     sampling: str = "batch"
     damping: float = 0.03
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Renew the batch's derivatives, then move towards s or away from v."""
         for q in range(rows.size()):
-            state.r.renew_sample(problem, rows.at(q), state.alpha, state.w)
-        s = state.r.best_vertex(problem)
-        k = state.atoms.worst(state.r.vector)
-        v = state.atoms.atom(k)
-        gap = state.r.gap()  # <r, w - s>
-        away_gap = v.inner(state.r.vector) - state.r.along()  # <r, v - w>
-        reach = state.atoms.reach(state.norms)
-        if gap >= away_gap or state.atoms.size() == 1:
-            gamma = short_step(gap, 1.0, state.L, abs(s.value) * state.norms[s.index] + reach)
-            state.atoms.step_towards(s, gamma)
-            state.r.move(state.w, s, gamma)
+            arrays.r.renew_sample(F, rows.at(q), arrays.alpha, arrays.w)
+        s = arrays.r.best_vertex(F)
+        k = arrays.atoms.worst(arrays.r.vector)
+        v = arrays.atoms.atom(k)
+        gap = arrays.r.gap()  # <r, w - s>
+        away_gap = v.inner(arrays.r.vector) - arrays.r.along()  # <r, v - w>
+        reach = arrays.atoms.reach(arrays.norms)
+        if gap >= away_gap or arrays.atoms.size() == 1:
+            length = abs(s.value) * arrays.norms[s.index] + reach  # at least ||X(s - w)||
+            gamma = Parabola(gap, arrays.L * length * length).minimiser(1.0)
+            arrays.atoms.step_towards(s, gamma)
+            arrays.r.move(arrays.w, s, gamma)
         else:
-            weight = state.atoms.weight[k]
+            weight = arrays.atoms.weights[k]
             max_step = weight / (1.0 - weight)
-            gamma = short_step(away_gap, max_step, state.L, abs(v.value) * state.norms[v.index] + reach)
-            state.atoms.step_away(k, gamma, max_step)
-            state.r.shift(-gamma * away_gap)
-            v.blend_into(state.w, -gamma)  # w <- (1 + gamma) w - gamma v
+            length = abs(v.value) * arrays.norms[v.index] + reach  # at least ||X(w - v)||
+            gamma = Parabola(away_gap, arrays.L * length * length).minimiser(max_step)
+            arrays.atoms.step_away(k, gamma, max_step)
+            arrays.r.shift(-gamma * away_gap)
+            v.blend_into(arrays.w, -gamma)  # w <- (1 + gamma) w - gamma v

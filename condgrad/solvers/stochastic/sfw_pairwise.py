@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from condgrad.problems.active_atoms import short_step
+from condgrad.problems.parabola import Parabola
 from condgrad.solvers.stochastic._table import atom_solver
 
 
@@ -43,18 +43,18 @@ class SFWPairwise(NamedTuple):
     sampling: str = "batch"
     damping: float = 0.03
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Renew the batch's derivatives, then hand weight from v to s."""
         for q in range(rows.size()):
-            state.r.renew_sample(problem, rows.at(q), state.alpha, state.w)
-        s = state.r.best_vertex(problem)
-        k = state.atoms.worst(state.r.vector)
-        v = state.atoms.atom(k)
-        descent = v.inner(state.r.vector) - s.inner(state.r.vector)  # <r, v - s>
-        length = abs(s.value) * state.norms[s.index] + abs(v.value) * state.norms[v.index]
-        max_step = state.atoms.weight[k]
-        gamma = short_step(descent, max_step, state.L, length)
-        state.atoms.step_between(k, s, gamma, max_step)
-        state.w.add_at(s.index, gamma * s.value)
-        state.w.add_at(v.index, -gamma * v.value)
-        state.r.shift(-gamma * descent)
+            arrays.r.renew_sample(F, rows.at(q), arrays.alpha, arrays.w)
+        s = arrays.r.best_vertex(F)
+        k = arrays.atoms.worst(arrays.r.vector)
+        v = arrays.atoms.atom(k)
+        descent = v.inner(arrays.r.vector) - s.inner(arrays.r.vector)  # <r, v - s>
+        length = abs(s.value) * arrays.norms[s.index] + abs(v.value) * arrays.norms[v.index]
+        max_step = arrays.atoms.weights[k]
+        gamma = Parabola(descent, arrays.L * length * length).minimiser(max_step)
+        arrays.atoms.step_between(k, s, gamma, max_step)
+        arrays.w.add_at(s.index, gamma * s.value)
+        arrays.w.add_at(v.index, -gamma * v.value)
+        arrays.r.shift(-gamma * descent)

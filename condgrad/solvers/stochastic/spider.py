@@ -16,7 +16,7 @@ from condgrad.solvers.stochastic.sampling import resolve_batch_size
 
 
 @compiled
-class SpiderState(NamedTuple):
+class SpiderArrays(NamedTuple):
     """w, the iterate before it, and r."""
 
     w: Vector
@@ -63,42 +63,42 @@ class Spider(NamedTuple):
         """Return the user's batch size, or 0 for the paper's."""
         return 0 if self.batch_size == "paper" else resolve_batch_size(self.batch_size, n)
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0; the first full gradient is taken before the first step."""
-        return SpiderState(parts.iterate(), parts.trail(), parts.estimate())
+        return SpiderArrays(space.iterate(), space.trail(), space.estimate())
 
-    def batch_sizes(self, parts, t, count):
+    def batch_sizes(self, space, t, count):
         """Return |S_k|: none where the step takes the full gradient."""
-        first, length = self.round_of(parts, t)  # blocks of steps end with their round
-        return np.full(count, 0 if t == first else parts.batch_size or min(parts.n, length))
+        first, length = self.round_of(space, t)  # blocks of steps end with their round
+        return np.full(count, 0 if t == first else space.batch_size or min(space.n, length))
 
-    def steps_before_pass(self, parts, t):
+    def steps_before_pass(self, space, t):
         """Return the steps left in the round; a new round begins with the full gradient."""
-        first, length = self.round_of(parts, t)
+        first, length = self.round_of(space, t)
         return 0 if t == first else first + length - t
 
-    def round_of(self, parts, t):
-        """Return the first iteration and the length of the round that iteration t = 1, 2, ... is in."""
+    def round_of(self, space, t):
+        """Return the first iteration and the length of the round that iteration ``t`` is in."""
         if isinstance(self.step_size, NonConvex):
-            length = math.ceil(math.sqrt(parts.n))
-            return t - (t - 1) % length, length
-        length = 1 << (int(t).bit_length() - 1)  # rounds 1; 2, 3; 4 ... 7; ...
-        return length, length
+            length = math.ceil(math.sqrt(space.n))
+            return t - t % length, length
+        length = 1 << (int(t + 1).bit_length() - 1)  # rounds 0; 1, 2; 3 ... 6; ...
+        return length - 1, length
 
-    def full_pass(self, parts, state, t):
+    def full_pass(self, space, arrays, t):
         """Take the full gradient."""
-        w = state.w.to_array()
-        state.r.set_to(parts.transpose_dot(parts.derivatives(w)), w)
+        w = arrays.w.to_array()
+        arrays.r.set_to(space.transpose_dot(space.derivatives(w)), w)
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Add the batch's difference of gradients to r, and move."""
         for q in range(rows.size()):
             i = rows.at(q)
-            p = problem.predict(i, state.w)
-            before = problem.derivative(i, problem.predict(i, state.previous.w))
+            p = F.predict(i, arrays.w)
+            before = F.derivative(i, F.predict(i, arrays.previous.w))
             # r <- r + mean over the batch of (grad f_i(w_k) - grad f_i(w_{k-1}))
-            state.r.add_row(problem, i, rows.share(i) * (problem.derivative(i, p) - before), p)
-        s = state.r.best_vertex(problem)  # s = LMO(r)
-        gamma = self.step_size.at(t - 1.0, state.r)  # 2 / (K + k): iteration t is step k = t - K + 1 of its round
-        state.previous.follow(s, gamma)
-        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
+            arrays.r.add_row(F, i, rows.share(i) * (F.derivative(i, p) - before), p)
+        s = arrays.r.best_vertex(F)  # s = LMO(r)
+        gamma = self.step_size.at(t, arrays.r)  # 2 / (K + k): iteration t is step k = t - K + 2 of its round
+        arrays.previous.follow(s, gamma)
+        arrays.r.move(arrays.w, s, gamma)  # w <- w + gamma (s - w)

@@ -13,7 +13,7 @@ from condgrad.solvers.stochastic._table import table_solver
 
 
 @compiled
-class SubstituteState(NamedTuple):
+class SubstituteArrays(NamedTuple):
     """w, the averaged predictions sigma, the derivatives alpha at them, and r = X' alpha."""
 
     w: Vector
@@ -63,24 +63,24 @@ class Substitute(NamedTuple):
 
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0 with sigma_0 = X w0, alpha_0 = 0 and r_0 = 0."""
-        sigma = parts.table(parts.predictions(parts.w0))
-        return SubstituteState(parts.iterate(), sigma, parts.table(), parts.estimate())
+        sigma = space.table(space.predictions(space.w0))
+        return SubstituteArrays(space.iterate(), sigma, space.table(), space.estimate())
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Make lines 3 to 8 of the box in appendix G.2, with a batch for its single sample."""
         # The appendix rounds m down to a whole number of batches; the average of the vertices is exact without.
-        m = state.alpha.values.shape[0] / max(1, rows.size())
-        delta = 2.0 * m / (2.0 * m + t)  # its t counts from 0, ours from 1
-        s = state.r.best_vertex(problem)  # 3: s = LMO(r), with the r of the step before
-        gamma = self.step_size.at(t, state.r)
+        m = arrays.alpha.values.shape[0] / max(1, rows.size())
+        delta = 2.0 * m / (2.0 * m + t + 1.0)
+        s = arrays.r.best_vertex(F)  # 3: s = LMO(r), with the r of the step before
+        gamma = self.step_size.at(t + 1, arrays.r)  # step sizes of other papers count from 1
         for q in range(rows.size()):
             i = rows.at(q)  # 4
-            sigma = (1.0 - delta) * state.sigma.at(i) + delta * s.dot_row_of(problem.X, i)
-            state.sigma.replace(i, sigma)  # 5: sigma_i <- (1 - delta) sigma_i + delta x_i's
-            alpha = problem.derivative(i, sigma + problem.b[0])  # 6: alpha_i <- f_i'(sigma_i) / n
-            change = state.alpha.replace(i, alpha)
-            state.r.add_row(problem, i, change, problem.predict(i, state.w))  # 7: r <- r + (the change of alpha_i) x_i
-        state.r.renew(s)
-        state.r.move(state.w, s, gamma)  # 8: w <- (1 - gamma) w + gamma s
+            sigma = (1.0 - delta) * arrays.sigma.at(i) + delta * s.dot_row_of(F.X, i)
+            arrays.sigma.replace(i, sigma)  # 5: sigma_i <- (1 - delta) sigma_i + delta x_i's
+            alpha = F.derivative(i, sigma + F.b[0])  # 6: alpha_i <- f_i'(sigma_i) / n
+            change = arrays.alpha.replace(i, alpha)
+            arrays.r.add_row(F, i, change, F.predict(i, arrays.w))  # 7: r <- r + (the change of alpha_i) x_i
+        arrays.r.renew(s)
+        arrays.r.move(arrays.w, s, gamma)  # 8: w <- (1 - gamma) w + gamma s

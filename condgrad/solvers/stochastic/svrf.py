@@ -15,8 +15,8 @@ from condgrad.solvers.stochastic.sampling import resolve_batch_size
 
 
 @compiled
-class SVRFState(NamedTuple):
-    """w, the derivatives alpha at the snapshot, r = X' alpha, the step of the snapshot, and room for a batch."""
+class SVRFArrays(NamedTuple):
+    """w, the derivatives alpha at the snapshot, r = X' alpha, the round's first step, and room for a batch."""
 
     w: Vector
     alpha: Table
@@ -68,48 +68,48 @@ class SVRF(NamedTuple):
         is_factor = isinstance(self.batch_size, (int, np.integer))
         return resolve_batch_size(self.batch_size, max(n, self.batch_size) if is_factor else n)
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0; the first snapshot is taken before the first step."""
-        room = np.empty(parts.n), np.empty(parts.n)
-        return SVRFState(parts.iterate(), parts.table(), parts.estimate(), np.zeros(1), *room)
+        room = np.empty(space.n), np.empty(space.n)
+        return SVRFArrays(space.iterate(), space.table(), space.estimate(), np.zeros(1), *room)
 
-    def batch_sizes(self, parts, t, count):
+    def batch_sizes(self, space, t, count):
         """Return m_k = batch_size (k + 1), at most n."""
         k = t - first_of_round(t) + 1 + np.arange(count)
-        return np.minimum(parts.n, parts.batch_size * (k + 1))
+        return np.minimum(space.n, space.batch_size * (k + 1))
 
-    def steps_before_pass(self, parts, t):
+    def steps_before_pass(self, space, t):
         """Return the steps left in the round; a new round begins with its snapshot."""
         first = first_of_round(t)
         return 0 if t == first else first_of_round(t, after=True) - t
 
-    def full_pass(self, parts, state, t):
+    def full_pass(self, space, arrays, t):
         """Take the snapshot v = w: its derivatives and its gradient."""
-        w = state.w.to_array()
-        state.alpha.values[:] = parts.derivatives(w)
-        state.r.set_to(parts.transpose_dot(state.alpha.values), w)
-        state.snapshot[0] = t
+        w = arrays.w.to_array()
+        arrays.alpha.values[:] = space.derivatives(w)
+        arrays.r.set_to(space.transpose_dot(arrays.alpha.values), w)
+        arrays.snapshot[0] = t + 1  # counted from 1, as checkpoints hold it
 
-    def step(self, problem, state, rows, t):
+    def step(self, F, arrays, rows, t):
         """Correct the snapshot's gradient by a batch, move, and take the correction back."""
-        k = t - state.snapshot[0] + 1.0  # the step of this round
+        k = t + 2.0 - arrays.snapshot[0]  # the step of this round, from 1 on
         for q in range(rows.size()):
             i = rows.at(q)
-            p = problem.predict(i, state.w)
-            state.p[q] = p
-            state.change[q] = rows.share(i) * (problem.derivative(i, p) - state.alpha.at(i))
-            state.r.add_row(problem, i, state.change[q], p)  # grad F(v) + mean of (grad f_i(w) - grad f_i(v))
-        s = state.r.best_vertex(problem)  # s = LMO(r)
-        gamma = self.step_size.at(k - 1.0, state.r)  # 2 / (k + 1)
+            p = F.predict(i, arrays.w)
+            arrays.p[q] = p
+            arrays.change[q] = rows.share(i) * (F.derivative(i, p) - arrays.alpha.at(i))
+            arrays.r.add_row(F, i, arrays.change[q], p)  # grad F(v) + mean of (grad f_i(w) - grad f_i(v))
+        s = arrays.r.best_vertex(F)  # s = LMO(r)
+        gamma = self.step_size.at(k - 1.0, arrays.r)  # 2 / (k + 1): the rule counts from 0
         for q in range(rows.size()):  # back to grad F(v), for the next batch
-            state.r.add_row(problem, rows.at(q), -state.change[q], state.p[q])
-        state.r.renew(s)
-        state.r.move(state.w, s, gamma)  # w <- w + gamma (s - w)
+            arrays.r.add_row(F, rows.at(q), -arrays.change[q], arrays.p[q])
+        arrays.r.renew(s)
+        arrays.r.move(arrays.w, s, gamma)  # w <- w + gamma (s - w)
 
 
 def first_of_round(t: int, after: bool = False) -> int:
-    """Return the first iteration of the round that t = 1, 2, ... is in, or of the round after it."""
-    first, length = 1, 14
+    """Return the first iteration of the round that iteration ``t`` is in, or of the round after it."""
+    first, length = 0, 14
     while t >= first + length:
         first, length = first + length, 2 * length + 2  # N_t = 2^(t+3) - 2
     return first + length if after else first

@@ -20,7 +20,7 @@ _FORMS = ("auto", "stored", "implicit")
 
 
 @compiled
-class TUFWState(NamedTuple):
+class TUFWArrays(NamedTuple):
     """w, the estimate r = q + H w, and what is kept of the Taylor points."""
 
     w: Vector
@@ -92,63 +92,66 @@ class TUFW(NamedTuple):
         """Return 0: the rule decides."""
         return 0
 
-    def in_numbers(self, parts):
+    def in_numbers(self, space):
         """Return the settings that kernels cannot take as they are, as numbers and compiled rules."""
-        return {"rule": 0, "form": 0, "step_size": self.step_size.on_estimates(parts.problem, 1)}
+        return {"rule": 0, "form": 0, "step_size": self.step_size.on_estimates(space.problem, 1)}
 
-    def start(self, parts):
+    def start(self, space):
         """Return w0; all Taylor points are set to it before the first step."""
-        if parts.problem.has_intercept:
+        if space.problem.has_intercept:
             raise ValueError(
                 "tufw does not take an intercept: its Taylor points are in w alone. Use 'corrective' instead."
             )
         renews_all = getattr(self.rule, "renews_all", False)
-        points, H = parts.problem.taylor_points(parts, self.form, renews_all)
-        parts.gradients_per_sample = points.gradients_per_sample()
-        return TUFWState(
-            w=parts.iterate(shrinks=False), r=parts.estimate(), q=parts.vector(), H=H, points=points, Hs=parts.vector()
+        points, H = space.problem.taylor_points(space, self.form, renews_all)
+        return TUFWArrays(
+            w=space.iterate(shrinks=False), r=space.estimate(), q=space.vector(), H=H, points=points, Hs=space.vector()
         )
 
-    def batch_sizes(self, parts, t, count):
-        """Return the rule's sizes for iterations k = t - 1; full renewals are made as passes."""
-        sizes = self.rule.sizes(np.maximum(1.0, t - 1.0 + np.arange(count)), parts.n)
-        if getattr(self.rule, "renews_all", False) and ((sizes > 0.0) & (sizes < parts.n)).any():
-            raise ValueError(f"{self.rule!r} says renews_all, but some of its sizes lie between 0 and n = {parts.n}.")
-        is_passed = (sizes >= parts.n) | (t + np.arange(count) == 1)
+    def batch_sizes(self, space, t, count):
+        """Return the rule's sizes for iterations k = t; full renewals are made as passes."""
+        sizes = self.rule.sizes(np.maximum(1.0, t + np.arange(count)), space.n)
+        if getattr(self.rule, "renews_all", False) and ((sizes > 0.0) & (sizes < space.n)).any():
+            raise ValueError(f"{self.rule!r} says renews_all, but some of its sizes lie between 0 and n = {space.n}.")
+        is_passed = (sizes >= space.n) | (t + np.arange(count) == 0)
         return np.where(is_passed, 0.0, sizes)
 
-    def steps_before_pass(self, parts, t):
+    def spent(self, state, sizes):
+        """Return how many gradients are taken by the end of each of the next steps: as many as renewals take."""
+        return np.cumsum(state.sampler.whole(sizes)) * state.arrays.points.gradients_per_sample()
+
+    def steps_before_pass(self, space, t):
         """Return the steps before all Taylor points are renewed at once; at the start they are."""
-        if t == 1:
+        if t == 0:
             return 0
-        k, ahead = t - 1.0, 64
-        is_full = self.rule.sizes(k + np.arange(ahead), parts.n) >= parts.n
+        ahead = 64
+        is_full = self.rule.sizes(float(t) + np.arange(ahead), space.n) >= space.n
         return int(is_full.argmax()) if is_full.any() else ahead
 
-    def full_pass(self, parts, state, t):
+    def full_pass(self, space, arrays, t):
         """Renew every Taylor point: r is the exact gradient."""
-        state.points.renew_all(parts, state)
+        arrays.points.renew_all(space, arrays)
 
-    def step(self, problem, state, rows, t):
-        """Make lines 4 to 8 of algorithm 2.1, for k = t - 1."""
+    def step(self, F, arrays, rows, t):
+        """Make lines 4 to 8 of algorithm 2.1, for k = t."""
         for z in range(rows.size()):
-            state.points.renew(problem, rows.at(z), state)  # 4-6: b_i <- w; (2.1) brings g = q + H w along
-        s = state.r.best_vertex(problem)  # 7: s = LMO(g)
-        state.Hs.shrink(0.0)
-        state.H.add_product(s, 1.0, state.Hs)
-        gamma = self.step_size.at(t - 1.0, state.r)
+            arrays.points.renew(F, rows.at(z), arrays)  # 4-6: b_i <- w; (2.1) brings g = q + H w along
+        s = arrays.r.best_vertex(F)  # 7: s = LMO(g)
+        arrays.Hs.shrink(0.0)
+        arrays.H.add_product(s, 1.0, arrays.Hs)
+        gamma = self.step_size.at(t, arrays.r)
         if self.adaptive:  # (5.1), with (s - w)'H(s - w) from H s and H w = g - q
-            bend = s.inner(state.Hs) - 2.0 * (s.inner(state.r.vector) - s.inner(state.q))
-            bend += state.w.inner(state.r.vector.values) - state.w.inner(state.q.values)
+            bend = s.inner(arrays.Hs) - 2.0 * (s.inner(arrays.r.vector) - s.inner(arrays.q))
+            bend += arrays.w.inner(arrays.r.vector.values) - arrays.w.inner(arrays.q.values)
             if bend > 0.0:
-                gamma = max(0.0, min(gamma, state.r.gap() / bend))
-        s.blend_into(state.w, gamma)  # 8: w <- w + gamma (s - w)
+                gamma = max(0.0, min(gamma, arrays.r.gap() / bend))
+        s.blend_into(arrays.w, gamma)  # 8: w <- w + gamma (s - w)
         # Lines 5 and 6 of the next iteration, before it renews any point: g <- q + (1 - gamma) H w + gamma H s.
-        state.r.vector.shrink(1.0 - gamma)
-        state.r.vector.add_array(gamma, state.q.values)
-        state.r.vector.add_array(gamma, state.Hs.values)
-        state.r.synchronise(state.w.values)
+        arrays.r.vector.shrink(1.0 - gamma)
+        arrays.r.vector.add_array(gamma, arrays.q.values)
+        arrays.r.vector.add_array(gamma, arrays.Hs.values)
+        arrays.r.synchronise(arrays.w.values)
 
-    def resynchronise(self, parts, state):
+    def resynchronise(self, space, arrays):
         """Compute q, H and r anew from the Taylor points."""
-        state.points.recompute(parts, state)
+        arrays.points.recompute(space, arrays)

@@ -1,8 +1,8 @@
-"""Parts: what a stochastic solver builds its state from."""
+"""Workspace: what a stochastic solver makes its arrays from."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,38 +18,36 @@ from condgrad.problems.finite_sum import Estimate, Table, Trail, estimate
 from condgrad.problems.linear import Problem
 
 
-class Stepping(Protocol):
-    """What the parts of a state ask of a solver."""
+class Workspace:
+    """What a solver makes its arrays from: the problem as kernels see it, and vectors that suit it.
 
-    gradients_per_sample: int
-    batches_grow: bool
+    Parameters
+    ----------
+    problem : Problem
+    w0 : iterate, optional
+        Where the run starts; the set's own start by default.
+    batch_size : int
+        The samples of a step, or of the first one where batches grow; 0 where the paper's schedule decides.
+    batches_grow : bool
+    """
 
-    def first_batch_size(self, n: int) -> int:
-        """Return the batch size for n samples."""
-
-
-class Parts:
-    """What a solver builds its state from: the problem as kernels see it, and vectors that suit it."""
-
-    def __init__(self, problem: Problem, w0: np.ndarray | None, solver: Stepping) -> None:
+    def __init__(self, problem: Problem, w0: np.ndarray | None, batch_size: int, batches_grow: bool) -> None:
         self.problem = problem
         self.n, self.d = problem.n_samples, problem.n_coordinates
+        self.batch_size, self.batches_grow = batch_size, batches_grow
         self.n_gradients = 0  # of single samples, taken in full passes
         self.is_compiled = problem.is_compiled
         self.first = problem.start()[0] if w0 is None else w0
         self.w0 = problem.in_coordinates(self.first)
-        self._prepare(solver)
+        self.b, self.view = self._view()
 
-    def _prepare(self, solver: Stepping) -> None:
-        """Set the view of the problem that kernels get, and how much of it a step of the solver sees."""
-        self.batch_size = solver.first_batch_size(self.n)
-        self.batches_grow = solver.batches_grow
-        self.gradients_per_sample = solver.gradients_per_sample
-        self.b = np.array([self.problem.best_offset(self.first)])
-        self.view: Any = self.problem.finite_sum(self.b)
+    def _view(self) -> tuple[np.ndarray, Any]:
+        """Return the intercept, which steps read and records renew, and the problem as kernels see it."""
+        b = np.array([self.problem.best_offset(self.first)])
+        return b, self.problem.finite_sum(b)
 
     def iterate(self, *, shrinks: bool = True) -> Vector:
-        """Return w, at the start, as a vector that shrinks in O(1) unless told otherwise."""
+        """Return w, at the start, as a vector that shrinks in O(1) unless ``shrinks`` is False."""
         if not self.is_compiled:
             return self.problem.vector_at(self.first)
         return self._vector(self.w0.copy(), shrinks=shrinks)
