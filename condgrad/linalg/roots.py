@@ -26,11 +26,11 @@ class Bracket(NamedTuple):
     low: float
     high: float
 
-    def is_closed(self):
+    def is_closed(self) -> bool:
         """Tell whether both sides are known."""
         return self.low > -np.inf and self.high < np.inf
 
-    def after(self, x, value, slope, least, most):
+    def after(self, x: float, value: float, slope: float, least: float, most: float) -> tuple[Bracket, float]:
         """Return the bracket once f(x) = value and f'(x) = slope are known, and the next x to try.
 
         The next x is that of a Newton step. Far out, where f is flat, such a step can be astronomic, and where the
@@ -52,7 +52,7 @@ class Bracket(NamedTuple):
             new = 0.5 * (low + high)
         return Bracket(low, high), new
 
-    def inside(self, x, margin):
+    def inside(self, x: float, margin: float) -> float:
         """Return x, or the nearest point to it that is at least a share ``margin`` of the width away from both ends."""
         width = self.high - self.low
         return min(max(x, self.low + margin * width), self.high - margin * width)

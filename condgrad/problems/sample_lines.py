@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from condgrad.compiled import kernel
+from condgrad.linalg.roots import Bracket
 from condgrad.linalg.support import Support
 
 
@@ -34,10 +35,9 @@ class Terms(Protocol):
 def best_intercept(samples: Terms, p: np.ndarray, q: np.ndarray, gamma: float, b: float) -> float:
     """Return the root b of h(b) = sum_i weight_i f'(p_i + gamma q_i + b), increasing for convex f.
 
-    Newton steps, kept inside the bracket found so far and, while a side of it is still open, inside a reach that
-    grows: far out on the flat tail of a loss a Newton step can be astronomic.
+    Newton steps in a bracket; while a side of it is open, steps stay below a length that grows.
     """
-    low, high, reach = -np.inf, np.inf, 1.0
+    bracket, longest = Bracket(-np.inf, np.inf), 1.0
     for k in range(200):
         slope, curvature, size = 0.0, 0.0, 0.0
         for i in range(p.shape[0]):
@@ -46,20 +46,11 @@ def best_intercept(samples: Terms, p: np.ndarray, q: np.ndarray, gamma: float, b
             slope += first
             curvature += second
             size += abs(first) + second * abs(at)
-        if abs(slope) <= 2.0**-52 * (1.0 + k) * size:  # rounding, of which a sum may have more than one unit
+        # Rounding, of which a sum may have more than one unit; or a step that b would not feel.
+        if abs(slope) <= max(2.0**-52 * (1.0 + k) * size, 2.0**-53 * abs(b) * curvature):
             return b
-        if slope < 0.0:
-            low = b
-        else:
-            high = b
-        step = -slope / curvature if curvature > 0.0 else -np.sign(slope) * reach
-        new = b + min(max(step, -reach), reach)
-        reach *= 4.0
-        if abs(new - b) <= 2.0**-53 * abs(b):
-            return new
-        if new <= low or new >= high:  # never with an open side: a step goes away from the known side
-            new = 0.5 * (low + high)
-        b = new
+        bracket, b = bracket.after(b, slope, curvature, b - longest, b + longest)
+        longest *= 4.0
     return b
 
 
@@ -120,30 +111,25 @@ def minimise_on_line(
 ) -> float:
     """Return the gamma in [0, max_step] that minimises phi (a root of phi' if phi is not convex).
 
-    Newton on phi' inside a bracket [low, high] with phi'(low) < 0; one Newton step is exact for a quadratic.
+    Newton steps on phi' in a bracket whose upper end is known once phi' is positive there; one Newton step is exact for
+    a quadratic.
     """
     first, second, b = line_slopes(samples, support, p, q, 0.0, b, has_intercept)
     if first >= 0.0:
         return 0.0
-    low, high, high_is_tried, gamma = 0.0, max_step, False, 0.0
+    if is_quadratic:
+        return min(-first / second, max_step) if second > 0.0 else max_step
+    bracket, gamma = Bracket(0.0, np.inf), 0.0
     for _ in range(100):
-        new = gamma - first / second if second > 0.0 else high
-        if is_quadratic:
-            return min(new, max_step)
-        # Before the bracket is asked: at the root a rounding error may point out of it. A Newton step that short is the
-        # last one, for its successor would be of the order of its square.
-        if second > 0.0 and abs(new - gamma) <= 1e-10 * gamma:
-            return min(max(new, low), high)
-        if new >= high or new <= low:
-            new = 0.5 * (low + high) if high_is_tried else high
+        # A Newton step that short is the last one: the next would be of the order of its square. The bracket is not
+        # asked, because at the root a rounding error may point out of it.
+        if second > 0.0 and abs(first) <= 1e-10 * gamma * second:
+            return min(max(gamma - first / second, bracket.low), min(bracket.high, max_step))
+        bracket, new = bracket.after(gamma, first, second, bracket.low, max_step)
         if abs(new - gamma) <= 1e-15 * new:  # the bracket has closed
             return new
         gamma = new
         first, second, b = line_slopes(samples, support, p, q, gamma, b, has_intercept)
-        if first > 0.0:
-            high, high_is_tried = gamma, True
-        elif gamma == max_step or first == 0.0:
+        if first == 0.0 or (gamma == max_step and first < 0.0):
             return gamma
-        else:
-            low = gamma
     return gamma
