@@ -131,7 +131,7 @@ class ExactEngine:
         limit = tol * self.scale
         gap, rounding = self._gap(goal), self._rounding(goal)
         if gap + rounding <= limit:  # the last point serves for this one too
-            return self._point(goal)
+            return self._point(gap, rounding)
         limit = max(limit - rounding, rounding)  # where rounding is more than half of it, that much is the best
         accuracy = Accuracy(np.inf, _INNER * limit).after(gap, has_new=gap < np.inf)
         if goal.is_penalised and not self.solver.is_exact:
@@ -147,8 +147,9 @@ class ExactEngine:
                 continue
             missing = self._ask_all()
             n_idle = 0 if missing.features.size else n_idle + 1
-            if self._gap(goal) <= limit or n_idle > _MOST_IDLE:
-                point = self._point(goal)
+            gap = self._gap(goal)
+            if gap <= limit or n_idle > _MOST_IDLE:
+                point = self._point(gap, self._rounding(goal))
                 self._prune()
                 return point
             if missing.features.size:
@@ -235,10 +236,9 @@ class ExactEngine:
     def _rounding(self, goal: Goal) -> float:
         return self.quadratic.rounding(goal, self.working.sums, self.working.n_used, self.bound)
 
-    def _point(self, goal: Goal) -> PathPoint:
+    def _point(self, gap: float, rounding: float) -> PathPoint:
         working = self.working
         used = np.flatnonzero(working.x)
-        gap, rounding = self._gap(goal), self._rounding(goal)
         return _certified(working.features[used], working.x[used], working.sums, self.bound, gap, rounding)
 
 

@@ -51,9 +51,8 @@ class GramModel(NamedTuple):
     def append(self, n_new):
         """Make the next ``n_new`` atoms, whose rows of G and c are filled in, a part of the model outside of S."""
         first = self.counts[_ATOMS]
-        for k in range(first, first + n_new):
-            self.x[k] = 0.0
-            self.is_in[k] = False
+        self.x[first : first + n_new] = 0.0
+        self.is_in[first : first + n_new] = False
         self.counts[_ATOMS] = first + n_new
 
     def enter(self, k):

@@ -5,6 +5,7 @@ The boxes below know nothing of condgrad but the batches: dense arrays, no runni
 
 import itertools
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -23,6 +24,7 @@ from condgrad.linalg.scaled import Scaled
 from condgrad.linalg.vectors import DenseVector
 from condgrad.solvers.stochastic import _schedule, _state, _workspace
 from condgrad.solvers.stochastic.sampling import Sampler
+from condgrad.solvers.stochastic.sfw import SFWArrays
 
 FORMULAS = FORMULAS | {
     "SigmoidSquared": (
@@ -652,6 +654,41 @@ def test_short_step_never_goes_back(by_hand):
         assert run.arrays.r.oracle_calls() == t + 1
         if t == 0:
             assert not np.array_equal(before, run.w)
+
+
+# A solver of a user's own ----------------------------------------------------------------------------------------
+
+COUNTED = []
+
+
+@cg.solvers.step_solver
+class Plain(NamedTuple):
+    """SFW as a user would write it, with names of the user's own: a step is called by position."""
+
+    batch_size: int = 1
+    step_size: step_sizes.OpenLoop = step_sizes.OpenLoop()
+    sampling: str = "batch"
+
+    def start(self, parts):
+        return SFWArrays(parts.iterate(), parts.table(), parts.estimate())
+
+    def step(self, problem, state, rows, t):
+        COUNTED.append(t)
+        for q in range(rows.size()):
+            p = problem.predict(rows.at(q), state.w)
+            change = state.alpha.replace(rows.at(q), problem.derivative(rows.at(q), p))
+            state.r.add_row(problem, rows.at(q), change, p)
+        s = state.r.best_vertex(problem)
+        state.r.move(state.w, s, self.step_size.at(t + 1, state.r))
+
+
+def test_a_solver_of_a_users_own(by_hand):
+    COUNTED.clear()
+    problem, _ = make(kind="csr")
+    settings = {"tol": 0.0, "max_steps": 50, "random_state": 3}
+    own = cg.minimize(problem, Plain(batch_size=2), **settings)
+    assert own.w.tobytes() == cg.minimize(problem, cg.solvers.SFW(batch_size=2), **settings).w.tobytes()
+    assert list(range(50)) == COUNTED
 
 
 # Convergence -----------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class BlendedPairwise(PassSolver):
             point.ask_oracle()
             if point.gap < state.phi / 2:
                 # The paper halves Phi once an iteration and stays at w meanwhile. The gap is known here and tells where
-                # the halving ends, so the iteration goes on with a step.
+                # the halving ends, so the iteration makes a step.
                 state.phi = min(state.phi / 2, point.gap)
         products = active.inner_products(point.r)
         if products.max() - products.min() >= point.gap:

@@ -200,7 +200,7 @@ class Corrective(FullPassSolver):
         """Do nothing: every pass is a fresh one."""
 
     def evaluate(self, problem: BaseProblem, state: CorrectiveState) -> Evaluation | None:
-        """Return what the last pass told; None while passes go over some of the samples."""
+        """Return what the last pass has found; None while passes go over some of the samples."""
         return state.look.evaluation if state.sees_all else None
 
 

@@ -20,7 +20,7 @@ from condgrad.solvers.step_sizes import LineRule, StepSize
 
 
 class LazyFrankWolfe(PassSolver):
-    r"""Lazy Frank-Wolfe, for sets whose oracle is dear: linear programs, say, or a user's own.
+    r"""Lazy Frank-Wolfe, for sets whose oracle is expensive: linear programs, say, or a user's own.
 
     Phi estimates the gap from above. A vertex v that the oracle has returned before serves again where
     <grad F(w), w - v> >= Phi / K; only where none does is the oracle asked, and where the gap itself is below Phi / K,
@@ -69,7 +69,7 @@ class LazyFrankWolfe(PassSolver):
                 point.ask_oracle()
             if point.gap < state.phi / self.accuracy:
                 # The box halves Phi once an iteration, without moving, until it is low enough. The gap is known here
-                # and tells where that ends, so the iteration goes on with the step.
+                # and tells where that ends, so the iteration makes its step.
                 state.phi = min(state.phi / 2, point.gap)
             v, gap = point.s, point.gap
             state.keep(v)

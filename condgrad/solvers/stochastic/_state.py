@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from condgrad.solvers.stochastic._workspace import Workspace
 from condgrad.solvers.stochastic.sampling import Batches, Sampler
 
 
+@runtime_checkable
 class Remembering(Protocol):
     """A part of a state that keeps more than arrays of one shape."""
 
@@ -137,7 +138,7 @@ class StepState(State):
 
     def _with_memory(self) -> list[Remembering]:
         """Return what keeps more than arrays of one shape, and saves that itself."""
-        return [part for part in (self.arrays.w, self.space.view) if hasattr(part, "restore")]
+        return [part for part in (self.arrays.w, self.space.view) if isinstance(part, Remembering)]
 
 
 def unchecked(kind: type, values: Iterable[object]) -> Any:

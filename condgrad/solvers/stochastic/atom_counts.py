@@ -1,4 +1,4 @@
-"""Sample sizes: how many atoms a step of the randomized solver looks at, section 4.5 of Frandi et al. (2016).
+"""Sample sizes: how many atoms a step of the randomized solver draws, section 4.5 of Frandi et al. (2016).
 
 A rule answers ``size(n_atoms, n_active)`` for a set with ``n_atoms`` atoms (features, or groups of them) and an iterate
 that has ``n_active`` of them.

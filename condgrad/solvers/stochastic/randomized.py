@@ -62,7 +62,7 @@ class SmallStepRule(NamedTuple):
         """Tell whether max_j |gamma (s_j - w_j)| <= tol.
 
         On the l1 ball and the simplex the largest change is always at the features of s, as all others together weigh
-        no more. Elsewhere the other features are looked through, but only where those of s have hardly changed.
+        no more. Elsewhere the other features are compared as well, but only where those of s have hardly changed.
         """
         for k in range(s.n_entries()):
             if gamma * abs(s.entry(k) - w.at(s.feature(k))) > self.tol:
@@ -90,8 +90,8 @@ class Randomized(NamedTuple):
     store more. CSR data and dense data in C order are copied once, column by column.
 
     The sampled gap <grad F(w), w - s> is never above the gap and can be far below it. ``Progress.gap_estimate`` is
-    made from it and only tells when to look; ``Result.gap`` and every recorded ``gap`` come from full passes, as ever.
-    As many atoms as there are count as one epoch.
+    made from it and only tells when to ask for a certificate; ``Result.gap`` and every recorded ``gap`` come from full
+    passes, as ever. As many atoms as there are count as one epoch.
 
     Proposition 2 states E[F(w_k)] - F* <= 4 C_f / (k + 2) for every kappa. Its proof takes <u, grad F> for
     <u, restricted grad F> in (25), where u depends on the sample; with small samples the statement does not hold (X = I
@@ -116,9 +116,9 @@ class Randomized(NamedTuple):
         experiments; 0 leaves it out. This is no certificate: look at ``Result.gap``.
     patience : float
         Where no sampled vertex goes down, nothing changes. To the letter, the rule then ends the run at once:
-        ``patience=0``. By default such steps count only once 3 p atoms have been drawn in vain, which an atom that
-        would have helped escapes with a chance below e^-3. The iterations that the paper's tables print, about three
-        for each radius, are those of the letter (benchmarks/frandi2016).
+        ``patience=0``. By default such steps count only once 3 p atoms have been drawn without effect, which an atom
+        that would have helped escapes with a chance below e^-3. The iterations that the paper's tables print, about
+        three for each radius, are those of the letter (benchmarks/frandi2016).
     gradient : {"auto", "residuals", "covariates"}
         How the squared loss computes its gradient: by products of columns with the residuals, (7), or by cached
         products of all columns with the active ones, which cost a pass for each new active feature and O(p) a step.
