@@ -294,21 +294,20 @@ def _old_sets(label, size):
 @kernel
 def _short_features(columns, features):
     """Return the features with few entries."""
-    number, n_short, total = np.full(features.shape[0], -1), 0, 0
+    number, n_short = np.full(features.shape[0], -1), 0
+    begins = np.zeros(features.shape[0] + 1, np.int64)
     for k in range(features.shape[0]):
         stored = np.int64(columns.n_stored(features[k]))
         if stored <= _FEW:
             number[k] = n_short
+            begins[n_short + 1] = begins[n_short] + stored
             n_short += 1
-            total += stored
-    places, begins = np.empty(n_short, np.int64), np.zeros(n_short + 1, np.int64)
-    entries = EntryList(np.empty(total, np.int64), np.empty(total), np.zeros(1, np.int64))
+    places, begins = np.empty(n_short, np.int64), begins[: n_short + 1]
+    entries = EntryList(np.empty(begins[-1], np.int64), np.empty(begins[-1]), np.zeros(1, np.int64))
     for k in range(features.shape[0]):
-        r = number[k]
-        if r >= 0:
+        if number[k] >= 0:
             columns.add(features[k], 1.0, entries)
-            places[r] = k
-            begins[r + 1] = entries.length[0]
+            places[number[k]] = k
     return ShortFeatures(places, number, begins, entries.samples, entries.values)
 
 
@@ -369,11 +368,11 @@ def _multiply(columns, features, members, short, block, dense):
             for m in range(short.begins[r], short.begins[r + 1]):
                 dense[short.samples[m]] = columns.weight[short.samples[m]] * short.values[m]
             for k in range(i):
-                total = _dot(short, short.number[members[k]], dense)
                 j_k = features[members[k]]
-                total -= columns.scale[j] * columns.mean[j] * columns.scale[j_k] * columns.mean[j_k]
-                block[i * size + k] = total
-                block[k * size + i] = total
+                means = columns.scale[j] * columns.mean[j] * columns.scale[j_k] * columns.mean[j_k]
+                product = _dot(short, short.number[members[k]], dense) - means
+                block[i * size + k] = product
+                block[k * size + i] = product
             for m in range(short.begins[r], short.begins[r + 1]):
                 dense[short.samples[m]] = 0.0
 
