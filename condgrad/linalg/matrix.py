@@ -86,9 +86,14 @@ class Matrix:
         """Return the centred data as an array or sparse matrix, and what was subtracted from each column."""
         return (self.X if self.is_sparse or self.shift is None else self.X - self.shift), self.shift
 
-    def along_shift(self, w: np.ndarray) -> float:
-        """Return <shift, w>, by which the intercept of the columns as given is below that of the centred ones."""
-        return 0.0 if self.shift is None else float(self.shift @ w)
+    def along_shift(self, w: np.ndarray, features: np.ndarray | None = None) -> float:
+        """Return <shift, w>, by which the intercept of the columns as given is below that of the centred ones.
+
+        With ``features``, w holds the coefficients of these alone.
+        """
+        if self.shift is None:
+            return 0.0
+        return float((self.shift if features is None else self.shift[features]) @ w)
 
     # Full passes go through the view that the user gave, whichever others have been built since: another view rounds
     # differently, and two runs on one problem should agree to the last bit.

@@ -14,12 +14,12 @@ import numpy as np
 
 from condgrad.compiled import compiled, kernel
 
-_FEW = 64  # entries of a feature that may be in a cluster
-_CROWD = 256  # such features that share a sample; more of them than this tell nothing about each other
-_LINK = 0.4  # correlation that links two features
-_LARGEST = 24  # features in a cluster
-_RIDGE = 3e-3  # of the diagonal, so that equal features have a factor
-_MOST_CYCLES = 50  # of coordinate descent within a block
+_FEW = 64  # most entries of a feature that may be in a cluster
+_CROWD = 256  # most such features in a sample from which links are drawn; more tell nothing about each other
+_LINK = 0.4  # least correlation that links two features
+_LARGEST = 24  # most features in a cluster
+_RIDGE = 3e-3  # share of the diagonal that is added to it, so that equal features have a factor
+_MOST_CYCLES = 50  # most cycles of coordinate descent within a cluster
 
 
 @compiled
@@ -36,11 +36,7 @@ class Clusters(NamedTuple):
 
     def labels(self):
         """Return the number of its block for every feature."""
-        label = np.empty(self.starts[-1], np.int64)
-        for b in range(self.starts.shape[0] - 1):
-            for k in range(self.starts[b], self.starts[b + 1]):
-                label[k] = b
-        return label
+        return np.repeat(np.arange(self.starts.shape[0] - 1), np.diff(self.starts))
 
     def minimise(self, b, x, alpha, accuracy, correlation):
         """Minimise over the coefficients of block b, with the others as they are; return whether any has changed.

@@ -19,7 +19,7 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.slices import Slices, SparseSlices
 from condgrad.linalg.vectors import DenseVector
 
-_CONSTANT = 1e-12  # a feature whose deviation from its mean is below this times its size is constant up to rounding
+_CONSTANT = 1e-12  # share of its size below which the deviation of a feature from its mean is rounding
 
 
 @compiled

@@ -19,8 +19,8 @@ import numpy as np
 from condgrad.compiled import compiled, kernel
 from condgrad.paths.least_squares import duality_gap
 
-_DEPENDENT = 1e-9  # a pivot below this share of an atom's norm squared: it depends on the support
-_ENTERS = 1e-11  # an atom enters where its correlation exceeds alpha by this share
+_DEPENDENT = 1e-9  # share of an atom's squared norm below which its pivot counts as zero: it depends on the support
+_ENTERS = 1e-11  # least share by which the correlation of an atom that enters exceeds alpha
 
 SOLVED, GAVE_UP = 0, 1
 

@@ -8,11 +8,11 @@ from condgrad.paths.gram_model import GAVE_UP, GramModel, correlate, empty_model
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.working_set import WorkingSet
 
-# Sweeps take over where there are so many times more atoms than entries in a column, at rough and at tight tolerances.
-_DENSE_WORK = 20, 120
-_ROUND = 5000  # entries that a round of sweeps could see in the time of its calls alone
-_ROUGH_TOL = 1e-5  # relative gaps above this are rough ones
-_MOST_DENSE = 800  # nonzero coefficients up to which a dense factor may serve
+_ROUGH_WORK = 20  # ratio of atoms to entries of a column above which sweeps take over, at rough tolerances
+_TIGHT_WORK = 120  # the same ratio at tight tolerances
+_ROUND = 5000  # stored entries that a round of sweeps could read in the time of its calls alone
+_ROUGH_TOL = 1e-5  # least relative gap that counts as rough
+_MOST_DENSE = 800  # most nonzero coefficients for a dense factor
 
 
 class GramSolver:
@@ -39,7 +39,7 @@ class GramSolver:
         """Tell whether changes of the support cost more than sweeps would, or have led nowhere."""
         n_atoms, n_used = self.model.n_atoms(), self.model.n_support()
         quadratic = self.working.quadratic
-        factor = _DENSE_WORK[0] if tol > _ROUGH_TOL else _DENSE_WORK[1]
+        factor = _ROUGH_WORK if tol > _ROUGH_TOL else _TIGHT_WORK
         work = quadratic.n_stored / quadratic.columns.norm.size + _ROUND / max(1, n_atoms)  # of an atom in a round
         is_large = n_used > _MOST_DENSE or (n_used > 100 and n_atoms > factor * work)
         return bool(is_large or self.gave_up)

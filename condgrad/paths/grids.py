@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from condgrad.linalg.convert import as_number
 
-_SMALLEST_EPS = 1e-12  # a multiplier below this share of the first is lost in rounding
+_SMALLEST_EPS = 1e-12  # least share of the first multiplier that is not lost in rounding
 
 
 def shares(n_radii: int) -> np.ndarray:

@@ -33,10 +33,10 @@ from condgrad.run.result import Status
 from condgrad.run.trace import Progress
 
 _ENGINES = ("exact", "randomized")
-_MOST_EPOCHS = 10_000  # of the randomized engine for one radius
-_STEP = 1e-3  # of the radius: the change of a coefficient at which the randomized engine stops
-_WALK = 8  # penalties from lambda_max down to eps * lambda_max on the way to the largest radius
-_WALK_TOL = 1e-4  # relative gap at the end of that walk, or tol where it is smaller
+_MOST_EPOCHS = 10_000  # most epochs of the randomized engine for one radius
+_STEP = 1e-3  # share of the radius: the change of a coefficient at which the randomized engine stops
+_WALK = 8  # number of penalties from lambda_max down to eps * lambda_max in the search for the largest radius
+_WALK_TOL = 1e-4  # relative gap at the end of that search, or tol where it is smaller
 
 
 def lasso_path(
@@ -71,7 +71,7 @@ def lasso_path(
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        Columns are looked at one by one: Fortran order and CSC are fastest, CSR is copied to CSC once.
+        Columns are read one by one: Fortran order and CSC are fastest, CSR is copied to CSC once.
     y : array of shape (n_samples,)
     n_radii : int or None
         None: as few radii, from 0 on, as it takes for *every* radius in between to be certified: there w is on the line
@@ -86,7 +86,7 @@ def lasso_path(
         Adds (l2/2) ||w||_2^2 to F: the elastic net (alpha (1 - l1_ratio) of scikit-learn's). With ``standardize`` it
         counts the coefficients of the standardised features.
     engine : {"exact", "randomized"} or a :class:`~condgrad.solvers.Randomized`
-        "exact": a working set solved to the end, and an oracle that proves the best column while looking at few.
+        "exact": a working set solved to the end, and an oracle that proves the best column while reading few.
         "randomized": the solver of Frandi et al. for every radius, from the last solution scaled to the border. It
         stops when a step changes no coefficient by more than a thousandth of the radius (or by ``step_tol`` of the
         solver given), so gaps are reported and not promised. Radii only, without ``standardize`` and ``l2``.
@@ -132,7 +132,7 @@ def lasso_path(
     """
     settings = _checked(n_radii, eps, tol, radii, alphas, l2, engine, fit_intercept, standardize)
     check_callback(callback)
-    data = _Data(X, y, sample_weight, settings)
+    data = _Regression(X, y, sample_weight, settings)
     with Interrupts() as interrupts, show(callback, verbose) as report:
         if engine == "exact":
             path: Any = _ExactPath(data, settings, interrupts)
@@ -161,7 +161,7 @@ class _Settings(NamedTuple):
         return self.n_radii is None and self.radii is None and self.alphas is None
 
 
-class _Data:
+class _Regression:
     """X, y and weights, checked, and the features as the path sees them."""
 
     def __init__(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, settings: _Settings) -> None:
@@ -183,10 +183,7 @@ class _Data:
 
     def intercept(self, features: np.ndarray, w: np.ndarray) -> float:
         """Return the intercept that belongs to the coefficients w of some features, all as given."""
-        mean = self.columns.mean[features]
-        if self.matrix.shift is not None:
-            mean = mean + self.matrix.shift[features]
-        return self.y_mean - float(mean @ w)
+        return self.y_mean - float(self.columns.mean[features] @ w) - self.matrix.along_shift(w, features)
 
     def engine(self, interrupts: Interrupts) -> ExactEngine:
         """Return an exact engine that stands at w = 0."""
@@ -198,7 +195,7 @@ class _ExactPath:
 
     shortfall = Status.STALLED  # why a point may miss the tolerance
 
-    def __init__(self, data: _Data, settings: _Settings, interrupts: Interrupts) -> None:
+    def __init__(self, data: _Regression, settings: _Settings, interrupts: Interrupts) -> None:
         self.data, self.settings, self.interrupts = data, settings, interrupts
         self.n_features, self.scale = data.n_features, data.scale
         self.tol, self.is_penalised = settings.tol, settings.is_penalised
@@ -283,7 +280,7 @@ class _RandomizedWalk(Walk):
         return self.w * (radius / norm) if norm > 0.0 else self.w
 
 
-def _randomized_path(data: _Data, settings: _Settings, engine: Any, random_state: RandomState) -> MinimizedPath:
+def _randomized_path(data: _Regression, settings: _Settings, engine: Any, random_state: RandomState) -> MinimizedPath:
     """Return the path of the randomized solver."""
     loss, ball = Squared(), L1Ball(1.0)  # type: ignore[call-arg]
     problem = Problem(data.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
@@ -291,7 +288,9 @@ def _randomized_path(data: _Data, settings: _Settings, engine: Any, random_state
     return MinimizedPath(walk, tol=settings.tol, scale=data.scale)
 
 
-def _walk(path: Any, data: _Data, settings: _Settings, interrupts: Interrupts) -> Iterator[tuple[int, float, Solved]]:
+def _walk(
+    path: Any, data: _Regression, settings: _Settings, interrupts: Interrupts
+) -> Iterator[tuple[int, float, Solved]]:
     """Yield the points for the targets given, for the default grid, or for as many radii as it takes."""
     if settings.is_everywhere:
         for k, (is_last, point) in enumerate(path.cover()):

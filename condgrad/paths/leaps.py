@@ -22,12 +22,12 @@ from condgrad.paths.engine import ExactEngine, PathPoint
 from condgrad.paths.least_squares import Goal
 
 _ENDS = 0.5  # share of the tolerance that the ends of a leap of several points may use up
-_ORDER = 3.0  # the gap between two ends grows with their distance to this power or faster
-_LONGER = 2.0  # times the last leap that the next one may be at most
-_SHORTER = 0.25
-_FIRST = 1e-2  # the first leap from zero, relative to the last radius, where no points are given
-_SHORTEST = 1e-6  # the other leaps, at least
-_CLOSEST = 1e-9  # ends that are closer to each other than this, relative to the radius, have no point between them
+_ORDER = 3.0  # power of the distance between two ends with which the gap between them grows at least
+_LONGER = 2.0  # most times that a leap may be longer than the last one
+_SHORTER = 0.25  # least times that a leap may be longer than the last one
+_FIRST = 1e-2  # share of the last radius that the first leap from zero takes, where no points are given
+_SHORTEST = 1e-6  # share of the last radius that a later leap takes at least
+_CLOSEST = 1e-9  # share of the radius below which the distance of two ends leaves no point between them
 
 
 class End(NamedTuple):

@@ -12,7 +12,7 @@ from condgrad.linalg.conjugate_gradients import Flatness, ThreadedGradients
 from condgrad.paths.clusters import Factors
 from condgrad.paths.working_set import Atoms, WorkingSet
 
-_MOST_PRODUCTS = 100
+_MOST_PRODUCTS = 100  # most products with the Gram matrix for one Newton step
 _FLAT = 1e-6  # share of the curvature of single coefficients below which a direction has no minimum
 _LOST = 1e-11  # the same share, for what rounding may have put there
 

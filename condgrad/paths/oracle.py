@@ -24,9 +24,9 @@ from condgrad.linalg import threads
 from condgrad.linalg.rounding import gamma
 from condgrad.paths.columns import Columns, offsets_of
 
-_BLOCK = 128  # bounds compared at a time: counting those above the threshold vectorises
-_WORTH_THREADS = 600_000  # multiply-adds that a scan should have before more than one thread pays
-_SUMS = 8  # operations beside the products of a correlation
+_BLOCK = 128  # number of bounds compared at a time: counting those above the threshold vectorises
+_WORTH_THREADS = 600_000  # least multiply-adds of a scan that is shared by several threads
+_SUMS = 8  # operations of a correlation beside its products
 
 
 class Scan(NamedTuple):

@@ -49,7 +49,7 @@ class PathInfo(NamedTuple):
         Why the path ended; CONVERGED means that every point (with ``n_radii=None`` every radius) is certified to
         ``tol``.
     columns_seen : int
-        Columns that the oracle looked at, in all.
+        Columns that the oracle read, in all.
     passes : float
         The same in units of all columns of X.
     n_looks : int

@@ -18,12 +18,13 @@ from condgrad.problems.softmax import SoftmaxProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Status
 
-_CLOSE = 1.02  # a radius is found when its multiplier is within this factor of the one wanted
-_CLOSE_GAP = 5e-3  # gap of the solves that tell it, relative to what that multiplier could gain
-_MOST_EPOCHS = 300.0  # for one solve of the search
-_MOST_SOLVES = 40
-_LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0  # factors to the next radius, as long as none is known to be too large
-_MARGIN = 0.1  # share of the bracket that the next radius is away from its ends
+_CLOSE = 1.02  # largest factor between the multiplier wanted and that of the radius found
+_CLOSE_GAP = 5e-3  # gap of a solve of the search, as a share of what the multiplier wanted could gain
+_MOST_EPOCHS = 300.0  # most epochs of one solve of the search
+_MOST_SOLVES = 40  # most solves of the search
+_LEAST_GROWTH = 1.5  # least factor to the next radius, while none is known to be too large
+_MOST_GROWTH = 4.0  # largest factor to the next radius, while none is known to be too large
+_MARGIN = 0.1  # share of the bracket that the next radius stays away from its ends
 _REMEDY = "pass the set itself, condgrad.constraints.{name}(...), and leave radius at None"
 
 

@@ -18,19 +18,19 @@ from condgrad.paths.sweeps import sweep
 from condgrad.paths.working_set import WorkingSet
 from condgrad.run.interrupts import Interrupts
 
-_ROUNDING = 1e-15  # relative gaps below this are lost in rounding
-_MOST_PENALTIES = 50
-_MOST_ROUNDS = 200  # of sweeps, with or without a Newton step, for one penalty
-_SUPPORT_SWEEPS = 1  # sweeps over the support after one over the whole working set
-_PATIENCE = 2  # rounds of sweeps that may be left before Newton steps take over
-_PAUSE = 4  # rounds of sweeps after a Newton step that did not halve the gap: the support has not settled
-_SHORTEST = 1e-3  # of the Newton steps
-_ZERO = 1e-12  # of a step: what is left of a coefficient that it takes to zero
-_CG_ACCURACY = 0.5  # correlations may exceed alpha by this share of what the tolerance allows
+_ROUNDING = 1e-15  # relative gap below which rounding is all that is left
+_MOST_PENALTIES = 50  # most penalties that are tried for one radius
+_MOST_ROUNDS = 200  # most rounds of sweeps, with or without a Newton step, for one penalty
+_SUPPORT_SWEEPS = 1  # number of sweeps over the support after one over the whole working set
+_PATIENCE = 2  # number of rounds of sweeps that may be left before Newton steps take over
+_PAUSE = 4  # number of rounds of sweeps after a Newton step that did not halve the gap: the support has not settled
+_SHORTEST = 1e-3  # shortest length of a Newton step that is tried
+_ZERO = 1e-12  # share of a step below which what it leaves of a coefficient is zero
+_CG_ACCURACY = 0.5  # share of what the tolerance allows by which correlations may exceed alpha after a Newton step
 _NEWTON_AIM = 0.4  # share of the gap that a Newton step would leave if all signs held
-_BLOCK_ACCURACY = 0.1  # the same for sweeps within a cluster
-_SLOPE_ACCURACY = 1e-3  # of the rate at which the norm falls with the penalty
-_LOWER = 0.1  # share of a penalty that is tried next at least, as long as none is known to be too small
+_BLOCK_ACCURACY = 0.1  # share of what the tolerance allows by which correlations may exceed alpha within a cluster
+_SLOPE_ACCURACY = 1e-3  # accuracy of the rate at which the norm falls with the penalty
+_LOWER = 0.1  # share of a penalty that is tried next at least, while none is known to be too small
 
 
 class SweepSolver:
