@@ -17,10 +17,7 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.settings import as_flag
-from condgrad.problems.active_set import Stack, as_stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.evaluation import Evaluation
-from condgrad.problems.look import Look
 from condgrad.problems.outputs_point import OutputsPoint
 
 _FEW_ENTRIES = 16  # of a vertex: with more of them, columns one by one are no longer cheaper than a pass over X
@@ -198,6 +195,26 @@ class OutputsProblem(BaseProblem):
     def _take_targets_of(self, whole: Self, rows: slice) -> bool:
         """Take the targets of some samples of another problem; return whether they are enough for the intercepts."""
 
+    @abc.abstractmethod
+    def with_targets(self, y: ArrayLike) -> Self:
+        """Return the same problem with other targets, of as many outputs; both share the data and their views."""
+
+    @abc.abstractmethod
+    def null_objective(self) -> float:
+        """Return the objective at W = 0."""
+
+    @abc.abstractmethod
+    def loss_scale(self) -> float:
+        """Return the size of the loss at W = 0, which tolerances of estimators and paths are relative to."""
+
+    @abc.abstractmethod
+    def derivative_size(self) -> float:
+        """Return how large the derivatives of the loss are at W = 0."""
+
+    def slope_size(self, s: Vertex) -> float:
+        """Return how large the slope of F at W = 0 towards the vertex s could be if nothing cancelled."""
+        return self.derivative_size() * float(np.abs(self.vertex_scores(s)).max(initial=0.0))
+
     @property
     def cost_of_pass(self) -> float:
         """The multiply-adds of one look: two for every stored entry of X and output."""
@@ -210,27 +227,3 @@ class OutputsProblem(BaseProblem):
             return X.shape, X.astype(np.float64, copy=False)
         X = X.tocsr().astype(np.float64, copy=False)
         return X.shape, X.data, X.indices, X.indptr
-
-
-class OutputsLook(Look, abc.ABC):
-    """A pass at W that knows the curvature there."""
-
-    def __init__(self, evaluation: Evaluation) -> None:
-        super().__init__(evaluation)
-
-    def curvature(
-        self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
-    ) -> np.ndarray:
-        """Return <v_k, H v_l> for all pairs of atoms, from ``n_rows`` samples where that is less than half of all."""
-        atoms = as_stack(atoms)
-        n_known = 0 if known is None else known.shape[0]
-        if known is not None and n_known == len(atoms):
-            return known
-        H = self._curvature_on(atoms, n_known, n_rows)
-        if known is not None:
-            H[:n_known, :n_known] = known
-        return H
-
-    @abc.abstractmethod
-    def _curvature_on(self, atoms: Stack, n_known: int, n_rows: float) -> np.ndarray:
-        """Return the curvature; that of the first ``n_known`` atoms with each other need not be right."""

@@ -8,19 +8,17 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.rounding import FORMULA, UNIT, Bounds, Sizes, bounds, gamma, prediction_error
-from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.active_set import AtomStack
 from condgrad.problems.chances import bend_of, best_chances, chances_of, solve, traces_of
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
-from condgrad.problems.outputs import OutputsLook, OutputsProblem
-from condgrad.problems.samples import sample_by_curvature
+from condgrad.problems.outputs import OutputsProblem
+from condgrad.problems.outputs_look import OutputsLook
 
-_BLOCK_ENTRIES = 4_000_000  # of the dense rows that the curvature is summed from, at a time
 _SMALLEST_SCALE = 1e-9  # of the loss of equal chances, for classes of which one has all the weight
 
 
@@ -181,10 +179,6 @@ class SoftmaxProblem(OutputsProblem):
         """Return the loss at W = 0, which tolerances of estimators and paths are relative to."""
         return max(self.null_objective(), _SMALLEST_SCALE * math.log(self.n_classes))
 
-    def slope_size(self, s: Vertex) -> float:
-        """Return how large the slope of F at W = 0 towards the vertex s could be if nothing cancelled."""
-        return float(np.abs(self.vertex_scores(s)).max(initial=0.0))
-
     def derivative_size(self) -> float:
         """Return 1: a derivative of the softmax is never more."""
         return 1.0
@@ -226,38 +220,21 @@ class SoftmaxProblem(OutputsProblem):
 class SoftmaxLook(OutputsLook):
     """A pass at W with the chances ``P`` of all classes and samples there."""
 
-    def __init__(self, problem: SoftmaxProblem, evaluation: Evaluation, P: np.ndarray) -> None:
-        super().__init__(evaluation)
-        self.problem, self.P = problem, P
+    problem: SoftmaxProblem
 
-    def _curvature_on(self, atoms: Stack, n_known: int, n_rows: float) -> np.ndarray:
-        """Return the curvature, all of it: what two classes share is found for all atoms together."""
-        problem, P, weight = self.problem, self.P, self.problem.weight
-        rows = np.arange(problem.n_samples)
-        traces = weight * traces_of(P)
-        if n_rows <= problem.n_samples / 2 and traces.any():
-            rows, shares = sample_by_curvature(traces, n_rows)
-            P, weight = P[:, rows], weight[rows] * (shares / traces[rows])
-        H, mixed = np.zeros((len(atoms), len(atoms))), np.zeros((len(atoms), problem.n_classes))
-        per_row = len(atoms) * (1 if isinstance(atoms, AtomStack) else problem.n_classes)
-        height = max(1, _BLOCK_ENTRIES // max(1, per_row))
-        for start in range(0, rows.size, height):
-            part = slice(start, start + height)
-            if isinstance(atoms, AtomStack):
-                self._add_of_atoms(atoms, rows[part], P[:, part], weight[part], H, mixed)
-            else:
-                self._add_of_vertices(atoms, rows[part], P[:, part], weight[part], H, mixed)
-        if problem.has_intercept:  # the minimum over b takes the Schur complement
-            H -= mixed @ solve(bend_of(P, weight), mixed.T)
-        return H
+    def __init__(self, problem: SoftmaxProblem, evaluation: Evaluation, P: np.ndarray) -> None:
+        super().__init__(problem, evaluation)
+        self.P = P
+
+    def _traces(self) -> np.ndarray:
+        weighted: np.ndarray = self.problem.weight * traces_of(self.P)
+        return weighted
 
     def _add_of_atoms(
-        self, atoms: AtomStack, rows: np.ndarray, P: np.ndarray, weight: np.ndarray, H: np.ndarray, mixed: np.ndarray
+        self, atoms: AtomStack, rows: np.ndarray, factor: np.ndarray, H: np.ndarray, mixed: np.ndarray
     ) -> None:
-        """Add the curvature of some samples on atoms v e_(c, j), and their curvature with the intercepts."""
-        of_class, column = np.divmod(atoms.index, self.problem.n_columns)
-        single, at = np.unique(column, return_inverse=True)
-        Z = self.problem.matrix.block(rows, single).T[at] * atoms.value[:, None]
+        P, weight = self.P[:, rows], self.problem.weight[rows] * factor
+        of_class, Z = self._atom_scores(atoms, rows)
         Q = P[of_class] * Z
         weighted = weight * Q
         H -= weighted @ Q.T
@@ -267,19 +244,20 @@ class SoftmaxLook(OutputsLook):
             H[np.ix_(own, own)] += weighted[own] @ Z[own].T
             mixed[own, c] += weighted[own].sum(axis=1)
 
-    def _add_of_vertices(
-        self, atoms: Stack, rows: np.ndarray, P: np.ndarray, weight: np.ndarray, H: np.ndarray, mixed: np.ndarray
+    def _add_of_scores(
+        self, Z: np.ndarray, rows: np.ndarray, factor: np.ndarray, H: np.ndarray, mixed: np.ndarray
     ) -> None:
-        """Add the same for vertices of any kind."""
-        problem = self.problem
-        X = problem.matrix.chosen(rows)
-        V = (atoms.vertex(k).to_dense(problem.n_features).reshape(problem.shape) for k in range(len(atoms)))
-        Z = np.array([X.dot_each(v) for v in V]).reshape(len(atoms), problem.n_classes, rows.size)
+        P, weight = self.P[:, rows], self.problem.weight[rows] * factor
         Q = P * Z
         mean = Q.sum(axis=1)
-        root = (np.sqrt(weight * P) * Z).reshape(len(atoms), -1)
+        root = (np.sqrt(weight * P) * Z).reshape(Z.shape[0], -1)
         H += root @ root.T - (weight * mean) @ mean.T
         mixed += np.einsum("i,aci->ac", weight, Q) - (weight * mean) @ P.T
+
+    def _of_intercepts(self, mixed: np.ndarray, rows: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        of_intercepts = bend_of(self.P[:, rows], self.problem.weight[rows] * factor)
+        taken: np.ndarray = mixed @ solve(of_intercepts, mixed.T)
+        return taken
 
 
 def _as_classes(y: ArrayLike, n_samples: int, n_classes: int | None) -> tuple[np.ndarray, int]:
