@@ -26,6 +26,7 @@ _NAMES_OF_MODULES = {
     "problems.linear": ("Problem",),
     "problems.general": ("GeneralProblem",),
     "problems.softmax": ("SoftmaxProblem",),
+    "problems.multi_output": ("MultiOutputProblem",),
     "problems.completion": ("CompletionProblem",),
     "problems.evaluation": ("Evaluation",),
     "models.linear": ("Model",),

@@ -29,6 +29,7 @@ from condgrad.problems.completion import CompletionProblem as CompletionProblem
 from condgrad.problems.evaluation import Evaluation as Evaluation
 from condgrad.problems.general import GeneralProblem as GeneralProblem
 from condgrad.problems.linear import Problem as Problem
+from condgrad.problems.multi_output import MultiOutputProblem as MultiOutputProblem
 from condgrad.problems.softmax import SoftmaxProblem as SoftmaxProblem
 from condgrad.run.checkpoint import Checkpoint as Checkpoint
 from condgrad.run.minimize import minimize as minimize
@@ -58,6 +59,7 @@ __all__ = [
     "MatrixCompletionCV",
     "Model",
     "MultiModel",
+    "MultiOutputProblem",
     "PathInfo",
     "Problem",
     "Progress",

@@ -31,7 +31,7 @@ from condgrad.models.linear import Model
 from condgrad.models.multi import OUTPUTS, MultiModel
 from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
 from condgrad.problems.linear import Problem
-from condgrad.problems.softmax import SoftmaxProblem
+from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
 
@@ -51,8 +51,8 @@ class Budget(NamedTuple):
         return self.constraint if self.make is None else self.make(1.0)
 
     def applied(
-        self, problem: Problem | SoftmaxProblem, max_time: float | None = None
-    ) -> tuple[Problem | SoftmaxProblem, float | None]:
+        self, problem: Problem | OutputsProblem, max_time: float | None = None
+    ) -> tuple[Problem | OutputsProblem, float | None]:
         """Return the problem over the set, and the radius where there is one; ``problem`` is over the unit set.
 
         The rule for a radius takes ``max_time`` seconds at most.
@@ -66,7 +66,7 @@ class Budget(NamedTuple):
 class Fit(NamedTuple):
     """A problem of an estimator, the radius of its set where that is named, and the run that was to reach ``tol``."""
 
-    problem: Problem | SoftmaxProblem
+    problem: Problem | OutputsProblem
     radius: float | None
     result: Result
     tol: float
@@ -212,7 +212,7 @@ class ConstrainedLinearModel(BaseEstimator):
 
     def _problem(
         self, X: Checked, weight: np.ndarray | None, y: np.ndarray, budget: Budget
-    ) -> Problem | SoftmaxProblem:
+    ) -> Problem | OutputsProblem:
         """Return the problem over the set, over the unit one where the radius is still to come."""
         return Problem(
             X, y, self._loss(), budget.unit_set(), sample_weight=weight, intercept=bool(self.fit_intercept),

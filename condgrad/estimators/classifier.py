@@ -20,6 +20,7 @@ from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
 from condgrad.models.multi import MULTINOMIAL, REST, probabilities
 from condgrad.problems.linear import Problem
+from condgrad.problems.outputs import OutputsProblem
 from condgrad.problems.softmax import SoftmaxProblem
 
 
@@ -255,7 +256,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
 
     def _problem(
         self, X: Checked, weight: np.ndarray | None, y: np.ndarray, budget: Budget
-    ) -> Problem | SoftmaxProblem:
+    ) -> Problem | OutputsProblem:
         if not self._is_joint:
             return super()._problem(X, weight, y, budget)
         return SoftmaxProblem(

@@ -14,7 +14,7 @@ from condgrad.paths.grids import check_eps
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
 from condgrad.problems.evaluation import gap_at
 from condgrad.problems.linear import Problem
-from condgrad.problems.softmax import SoftmaxProblem
+from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Result
 
 DEFAULT_SHARE = 0.1  # radius=None: where the multiplier has fallen to a tenth
@@ -89,7 +89,7 @@ def radius_max(
 
 
 def default_radius(
-    problem: Problem | SoftmaxProblem, make: Callable[[float], ConstraintSet], max_time: float | None = None
+    problem: Problem | OutputsProblem, make: Callable[[float], ConstraintSet], max_time: float | None = None
 ) -> float:
     """Return what radius=None stands for: ``radius_at`` a tenth, or 1 where that is no answer.
 
@@ -105,7 +105,7 @@ def two_digits(radius: float) -> float:
     return float(f"{radius:.1e}")
 
 
-def complaint(problem: Problem | SoftmaxProblem, result: Result, null_loss: float, radius: float) -> str:
+def complaint(problem: Problem | OutputsProblem, result: Result, null_loss: float, radius: float) -> str:
     """Return what is wrong with a given radius at the solution over the named set, or an empty string.
 
     A solution strictly inside, with a gap of at most tol, has a multiplier of at most tol / (_INSIDE radius): the
@@ -128,13 +128,13 @@ def complaint(problem: Problem | SoftmaxProblem, result: Result, null_loss: floa
     return ""
 
 
-def _has_hardly_begun(problem: Problem | SoftmaxProblem, w: np.ndarray) -> bool:
+def _has_hardly_begun(problem: Problem | OutputsProblem, w: np.ndarray) -> bool:
     """Tell whether the objective falls at w about as fast as it did from zero: a larger radius would help."""
     zero = np.zeros(problem.n_features)
     at_w, at_zero = (-_support(problem, problem.gradient(point)) for point in (w, zero))
     return at_zero > 1e-14 * problem.derivative_size() and at_w > 0.5 * at_zero
 
 
-def _support(problem: Problem | SoftmaxProblem, r: np.ndarray) -> float:
+def _support(problem: Problem | OutputsProblem, r: np.ndarray) -> float:
     """Return the smallest <r, s> over the set."""
     return -gap_at(r, np.zeros(problem.n_features), problem.lmo(r))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Self
 
 import numpy as np
@@ -9,16 +10,21 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from condgrad.estimators._linear_model import ConstrainedLinearModel, weighted_only
+from condgrad import constraints
+from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, weighted_only
 from condgrad.estimators._partial_fit import goes_on
-from condgrad.linalg.convert import Data
+from condgrad.linalg.convert import Checked, Data
 from condgrad.linalg.settings import RandomState
+from condgrad.problems.linear import Problem
+from condgrad.problems.multi_output import MultiOutputProblem
+from condgrad.problems.outputs import OutputsProblem
 
 
 class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     r"""Linear regressor: minimises the mean loss of the predictions x'w + b over w in a constraint set.
 
-    Several outputs are one problem each. With ``loss="poisson"`` the predicted mean is exp(x'w + b).
+    Several outputs are one problem each, or one problem together. With ``loss="poisson"`` the predicted mean is
+    exp(x'w + b).
 
     Parameters
     ----------
@@ -42,6 +48,13 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         Epochs, n evaluations of a single-sample gradient each, after which to stop.
     max_time : float, optional
         Seconds after which to stop.
+    multi_output : {"separate", "joint"}
+        How several outputs are fitted: by one problem for each, with a set each; or by one problem for all, which
+        minimises the sum of their losses over one set of all coefficients (:class:`condgrad.MultiOutputProblem`),
+        certified by one gap. A set then has the entries of ``coef_``, row after row; ``solver`` is one of full passes
+        ("auto" is one); and there are two more names: "group" selects features for all outputs at once, by
+        sum_j ||coef_[:, j]||_2 <= radius, and "nuclear" keeps the rank of ``coef_`` low, by the sum of its singular
+        values.
     warm_start : bool
         Whether ``fit`` starts from the last solution (scaled into the set where that has become smaller).
     random_state : int, RandomState, Generator or None
@@ -54,7 +67,8 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     coef_ : array of shape (n_features,) or (n_outputs, n_features)
         Sparse after ``sparsify()``.
     intercept_ : float or array of shape (n_outputs,)
-    gap_ : float, or array with one entry per output
+    n_outputs_ : int
+    gap_ : float, or array with one entry per output that was fitted for itself
         The exact Frank-Wolfe gap: the loss is at most that above the optimum, for a convex loss.
     rounding_ : float, or array
         A bound for what floating point may have done to ``gap_``: ``gap_ + rounding_`` holds, always.
@@ -74,6 +88,8 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     (array([1., 0.]), True)
     """
 
+    multi_output: str = "separate"  # of the estimators that do not offer it as a parameter
+
     def __init__(
         self,
         loss: object = "squared",
@@ -85,6 +101,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         tol: float = 1e-6,
         max_iter: float = 1000,
         max_time: float | None = None,
+        multi_output: str = "separate",
         warm_start: bool = False,
         random_state: RandomState = None,
         verbose: bool = False,
@@ -97,6 +114,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
+        self.multi_output = multi_output
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -118,8 +136,8 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
             Samples without weight are left out, as if never given.
         """
         X, y, weight = weighted_only(*self._validated(X, y, sample_weight, multi_output=True, y_numeric=True))
-        targets = [y] if y.ndim == 1 else list(y.T)
-        self._solve_all(X, targets, weight, self._starts(len(targets), (len(targets), X.shape[1])))
+        targets = self._targets(y)
+        self._solve_all(X, targets, weight, self._starts(len(targets), (self.n_outputs_, X.shape[1])))
         if y.ndim == 1:
             self._flatten()
         return self
@@ -140,7 +158,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         """
         is_first = not hasattr(self, "coef_")
         X, y, weight = self._validated(X, y, sample_weight, multi_output=True, y_numeric=True, reset=is_first)
-        self._go_on(X, [y] if y.ndim == 1 else list(y.T), weight)
+        self._go_on(X, self._targets(y), weight)
         if y.ndim == 1:
             self._flatten()
         return self
@@ -150,6 +168,42 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         scores = self._scores(X)
         p = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
         return self._loss().mean(p)
+
+    @property
+    def _is_joint(self) -> bool:
+        """Whether all outputs are one problem."""
+        return self.multi_output == "joint"
+
+    def _targets(self, y: np.ndarray) -> list[np.ndarray]:
+        """Set ``n_outputs_`` and return the targets of each problem."""
+        Y = y.reshape(y.shape[0], -1)
+        self.n_outputs_ = Y.shape[1]
+        return [Y] if self._is_joint else list(Y.T)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.multi_output not in ("separate", "joint"):
+            raise ValueError(f"multi_output must be 'separate' or 'joint'; got {self.multi_output!r}.")
+
+    def _budget(self) -> Budget:
+        is_of_matrices = isinstance(self.constraint, str) and self.constraint in ("group", "nuclear")
+        if not (is_of_matrices and self._is_joint):
+            return super()._budget()
+        radius = None if self.radius is None else float(self.radius)
+        k, d = self.n_outputs_, self.n_features_in_
+        if self.constraint == "nuclear":
+            return Budget(None, functools.partial(constraints.NuclearBall, shape=(k, d)), radius)
+        return Budget(None, functools.partial(constraints.GroupBall, np.tile(np.arange(d), k)), radius)
+
+    def _problem(
+        self, X: Checked, weight: np.ndarray | None, y: np.ndarray, budget: Budget
+    ) -> Problem | OutputsProblem:
+        if not self._is_joint:
+            return super()._problem(X, weight, y, budget)
+        intercept = bool(self.fit_intercept)
+        return MultiOutputProblem(
+            X, y, self._loss(), budget.unit_set(), sample_weight=weight, intercept=intercept
+        )  # fmt: skip
 
     def _flatten(self) -> None:
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])

@@ -59,6 +59,20 @@ def as_targets(y: ArrayLike, n_samples: int) -> np.ndarray:
     return _as_vector(y, "y", n_samples)
 
 
+def as_outputs(Y: ArrayLike, n_samples: int) -> np.ndarray:
+    """Return ``Y`` as a float64 array of shape (n_outputs, n_samples): the targets of an output lie together."""
+    if scipy.sparse.issparse(Y):
+        raise ValueError("Y must be a dense array; got a sparse matrix. Use Y.toarray().")
+    Y = _as_float_array(Y, "Y")
+    if Y.ndim != 2 or Y.shape[1] == 0:
+        hint = " Use Y.reshape(-1, 1) for one output." if Y.ndim == 1 else ""
+        raise ValueError(f"Y must have two dimensions (samples, outputs); got shape {Y.shape}.{hint}")
+    if Y.shape[0] != n_samples:
+        raise ValueError(f"Y must have one row per sample: X has {n_samples} rows, Y has {Y.shape[0]}.")
+    _check_entries(Y, "Y")
+    return np.require(Y.T, np.float64, ["C", "W"])
+
+
 def as_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
     """Return weights that sum to one: 1/n each where the user gave none."""
     if sample_weight is None:

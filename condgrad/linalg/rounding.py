@@ -72,6 +72,7 @@ def bounds(
     free_reach: float,
     delta: float,
     slope_error: float,
+    total_weight: float = 1.0,
 ) -> Bounds:
     """Return the bounds for losses of linear predictions, without the gap's own sums and the oracle.
 
@@ -85,9 +86,12 @@ def bounds(
         How far from the present intercept the best one can be (0 without an intercept).
     delta, slope_error : float
         Bounds for the norms of the errors of predictions and derivatives; the latter those of the former included.
+    total_weight : float
+        The sum of the weights v_i: one, or the number of outputs where each of them has weights that sum to one.
     """
     sums = gamma(n_samples + 4)
     of_slopes = slope_error + sums * sizes.slope
     gap = 2.0 * (sizes.slope + slope_error) * delta + of_slopes * reach + sizes.balance * free_reach
-    parts = sizes.value + (sizes.slope + sizes.target) * (1.0 + sizes.prediction) + sizes.slope * sizes.target
+    one = math.sqrt(total_weight)  # the norm of ones
+    parts = sizes.value + (sizes.slope + sizes.target) * (one + sizes.prediction) + sizes.slope * sizes.target
     return Bounds(_SLACK * gap, _SLACK * ((FORMULA * UNIT + sums) * parts + sizes.slope * delta))

@@ -13,7 +13,7 @@ from condgrad.paths.radius_search import contains_zero, go_on_unless_interrupted
 from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear import Problem
-from condgrad.problems.softmax import SoftmaxProblem
+from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
 
@@ -35,7 +35,7 @@ class Walk:
 
     def __init__(
         self,
-        problem: Problem | SoftmaxProblem | CompletionProblem,
+        problem: Problem | OutputsProblem | CompletionProblem,
         make: Callable[..., Any],
         solver: object = "auto",
         *,

@@ -14,7 +14,7 @@ from condgrad.constraints._protocol import ConstraintSet
 from condgrad.linalg.roots import Bracket
 from condgrad.problems.evaluation import gap_at
 from condgrad.problems.linear import Problem
-from condgrad.problems.softmax import SoftmaxProblem
+from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Status
 
@@ -29,7 +29,7 @@ _REMEDY = "pass the set itself, condgrad.constraints.{name}(...), and leave radi
 
 
 def radius_at(
-    problem: Problem | SoftmaxProblem,
+    problem: Problem | OutputsProblem,
     make: Callable[[float], ConstraintSet],
     share: float,
     max_time: float | None = None,

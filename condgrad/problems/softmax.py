@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
-from typing import cast
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 
-from condgrad.constraints import best_vertex
-from condgrad.constraints.oracle_set import as_set_for
-from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
-from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.rounding import FORMULA, UNIT, Sizes, bounds, gamma, prediction_error
-from condgrad.linalg.settings import as_flag
-from condgrad.problems.active_set import AtomStack, Stack, as_stack
-from condgrad.problems.base import BaseProblem, Feature
+from condgrad.linalg.rounding import FORMULA, UNIT, Bounds, Sizes, bounds, gamma, prediction_error
+from condgrad.problems.active_set import AtomStack
+from condgrad.problems.chances import bend_of, best_chances, chances_of, solve, traces_of
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
-from condgrad.problems.look import Look
-from condgrad.problems.samples import sample_by_curvature
+from condgrad.problems.outputs import OutputsProblem
+from condgrad.problems.outputs_look import OutputsLook
 
-_BLOCK_ENTRIES = 4_000_000  # of the dense rows that the curvature is summed from, at a time
-_MOST_NEWTON_STEPS = 100
 _SMALLEST_SCALE = 1e-9  # of the loss of equal chances, for classes of which one has all the weight
-_LONGEST_STEP = 5.0  # of an intercept: far out, where all chances are 0 or 1, a Newton step can be astronomic
 
 
-class SoftmaxProblem(BaseProblem):
+class SoftmaxProblem(OutputsProblem):
     r"""Minimise over W in C the mean of log sum_c exp(x_i'w_c) - x_i'w_(y_i): multinomial logistic regression.
 
     W has a row w_c for each of the k classes. Solvers and sets see it as one vector of k d entries, row after row: the
@@ -47,7 +36,7 @@ class SoftmaxProblem(BaseProblem):
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_columns)
-        Sums are in float64; data of another precision are converted once.
+        Used as it is, as by :class:`~condgrad.Problem`. Sums are accumulated in float64.
     y : array of int, of shape (n_samples,)
         The class of each sample, 0, 1, ..., k - 1.
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
@@ -69,8 +58,8 @@ class SoftmaxProblem(BaseProblem):
            [0., 0., 1.]])
     """
 
-    offers = BaseProblem.offers | {Feature.CURVATURE}
     is_convex = True
+    output_name = "classes"
 
     def __init__(
         self,
@@ -82,168 +71,105 @@ class SoftmaxProblem(BaseProblem):
         sample_weight: ArrayLike | None = None,
         intercept: bool = False,
     ) -> None:
-        X = convert.as_data(X)
-        X = (X.tocsr() if scipy.sparse.issparse(X) else X).astype(np.float64, copy=False)
-        (self.n_samples, self.n_columns) = X.shape
-        self.y, self.n_classes = _as_classes(y, self.n_samples, n_classes)
-        self.n_features = self.n_classes * self.n_columns
-        self.weight = convert.as_weights(sample_weight, self.n_samples)
-        self.has_intercept = as_flag(intercept, "intercept")
+        super().__init__(X, sample_weight, intercept)
+        self.y, self.n_outputs = _as_classes(y, self.n_samples, n_classes)
         self._check_classes()
-        self.X, self.shift = X, None
-        if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
-            self.X, self.shift = Matrix(X).centred(self.weight).as_centred()
-        X = self.X
-        squares = X.multiply(X).sum(axis=1) if scipy.sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-        # The Hessian of f in s is at most 1/2, and the largest eigenvalue of X' diag(weight) X at most its trace.
-        self._lipschitz = 0.5 * float(self.weight @ np.asarray(squares).ravel())
         self._constrain(constraint)
 
-    def __repr__(self) -> str:
-        return (
-            f"SoftmaxProblem({self.constraint!r}, n_samples={self.n_samples}, n_classes={self.n_classes}, "
-            f"n_columns={self.n_columns})"
-        )
+    @property
+    def n_classes(self) -> int:
+        """The number k of classes."""
+        return self.n_outputs
 
-    def _constrain(self, constraint: object) -> None:
-        n_features = getattr(constraint, "n_features", None)
-        if n_features not in (None, self.n_features):
-            raise ValueError(
-                f"{type(constraint).__name__} is a set of vectors of length {n_features}, but "
-                f"{self.n_classes} classes and {self.n_columns} columns of X make n_features={self.n_features}."
-            )
-        self.constraint = as_set_for(constraint, self.n_features)
+    def bend(self) -> float:
+        """Return 1/2: the Hessian of f by its scores, diag(p) - pp', has no larger eigenvalue."""
+        return 0.5
 
-    def lipschitz(self) -> float:
-        """Return a Lipschitz constant of grad F in the l2 norm."""
-        return self._lipschitz
+    def value_of(self, S: np.ndarray) -> float:
+        """Return F for the scores S."""
+        return self._chances(S)[0]
 
-    def objective(self, w: IterateLike) -> float:
-        """Return F(W)."""
-        return self._chances_at(w)[0]
+    def derivatives_of(self, S: np.ndarray) -> np.ndarray:
+        """Return the derivatives of F by the scores S."""
+        return self._derivatives(self._chances(S)[1])
 
-    def gradient(self, w: IterateLike) -> np.ndarray:
-        """Return the gradient of F at W, as a vector."""
-        return self._gradient(self._chances_at(w)[1])
+    def best_offsets(self, S: np.ndarray) -> np.ndarray:
+        """Return the intercepts of the centred columns that are best for the scores S; they sum to zero."""
+        return self._chances(S)[2]
 
-    def best_intercept(self, w: IterateLike) -> np.ndarray:
-        """Return the intercepts that belong to W, which sum to zero (zeros for a problem without them)."""
-        w = convert.as_point(w, self.n_features, "w")
-        return self._intercept_at(w, self._chances_at(w)[2]) if self.has_intercept else np.zeros(self.n_classes)
-
-    def _intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the intercepts of the columns as given where those of the centred ones are b."""
-        if self.shift is None:
-            return b
-        given: np.ndarray = b - w.reshape(self.n_classes, self.n_columns) @ self.shift
-        given -= given.mean()
-        return given
+    def intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the intercepts of the columns as given where those of the centred ones are b; both sum to zero."""
+        given = super().intercept_at(w, b)
+        return given if self.matrix.shift is None else given - given.mean()
 
     def look(self, w: IterateLike) -> SoftmaxLook:
         """Make a pass at W: objective, gradient, gap, vertex and intercepts, and on demand the curvature on atoms."""
         w = convert.as_point(w, self.n_features, "w")
-        value, P, b = self._chances_at(w)
-        r = self._gradient(P)
-        return SoftmaxLook(self, self._certified_at(w, value, r, best_vertex(self.constraint, r), P, b), P)
+        value, P, b = self._chances(self.scores(w))
+        A = self._derivatives(P)
+        r = self.gradient_of(A)
+        s = self.lmo(r)
+        rounding = self._rounding_at(w, value, P, A, b).with_oracle(vertex_rounding(self.constraint, r, w, s))
+        found = certify(True, value, r, gap_at(r, w, s), s, self.intercept_at(w, b), rounding)
+        return SoftmaxLook(self, found, P)
 
-    def _certified_at(
-        self, w: np.ndarray, value: float, r: np.ndarray, s: Vertex, P: np.ndarray, b: np.ndarray
-    ) -> Evaluation:
-        n_terms = int(np.count_nonzero(w)) + self.n_classes
+    def _rounding_at(self, w: np.ndarray, value: float, P: np.ndarray, A: np.ndarray, b: np.ndarray) -> Bounds:
+        """Return what rounding may have done to gradient and objective at W, without the oracle's share."""
         # The error of one score: of its sum, and of its difference to the largest one of the sample.
-        W = np.abs(w.reshape(self.n_classes, self.n_columns))
-        score = self._largest_entry * float(W.sum(axis=1).max())
+        W = np.abs(w.reshape(self.shape))
+        score = self.largest_entry * float(W.sum(axis=1).max())
         per_class = int(np.count_nonzero(W, axis=1).max())
         of_score = 2.0 * (gamma(per_class + 2) * score + 4.0 * UNIT * (score + float(np.abs(b).max())))
-        sizes = self._sizes(P, value, w, b, of_score)
-        delta = prediction_error(sizes, n_terms, float(np.abs(w) @ self._score_sizes))
+        # Scores of all samples at once: their norm is at most that of the sums that they are made of.
+        spread = float(np.abs(w) @ self.score_sizes)
+        own = np.where(self.weight > 0.0, self.weight, 1.0)
+        slope = math.sqrt(float((np.einsum("cn,cn->n", A, A) / own).sum()))
+        sizes = Sizes(slope, spread + float(np.linalg.norm(b)), 1.0, value, 0.0)
+        if self.has_intercept:
+            sizes = sizes._replace(balance=self._balance(value, P, A, b, spread, of_score))
+        delta = prediction_error(sizes, int(np.count_nonzero(w)) + self.n_classes, spread)
         # The Hessian of f in the scores is at most its trace, and at most 1/2.
-        bends = 1.0 - np.einsum("ij,ij->i", P, P)
-        bend = math.sqrt(self.n_classes * float(self.weight @ (bends * bends)))
+        traces = traces_of(P)
+        bend = math.sqrt(self.n_classes * float(self.weight @ (traces * traces)))
         of_scores = min(2.0 * bend * of_score, 0.5 * (delta + FORMULA * UNIT * sizes.prediction))
-        found = bounds(
+        return bounds(
             sizes,
             n_samples=self.n_samples,
-            reach=self._reach,
+            reach=self.reach,
             free_reach=1.0,  # the balance holds it already
             delta=delta,
             slope_error=UNIT * (FORMULA * sizes.slope + 4.0) + of_scores,  # a chance near 1 is right to a unit of 1
-        ).with_oracle(vertex_rounding(self.constraint, r, w, s))
-        return certify(True, value, r, gap_at(r, w, s), s, self._intercept_at(w, b), found)
+        )
 
-    @functools.cached_property
-    def _score_sizes(self) -> np.ndarray:
-        """The norms sqrt(sum_i weight_i x_ij^2) of the columns, once for each class."""
-        if scipy.sparse.issparse(self.X):
-            squares = np.asarray(self.X.multiply(self.X).T @ self.weight).ravel()
-        else:
-            squares = np.einsum("ij,ij,i->j", self.X, self.X, self.weight)
-        return np.tile(np.sqrt(squares), self.n_classes)
+    def _balance(
+        self, value: float, P: np.ndarray, A: np.ndarray, b: np.ndarray, spread: float, of_score: float
+    ) -> float:
+        """Return the derivatives by the intercepts, which are rounding, times how far the intercepts can move.
 
-    @functools.cached_property
-    def _reach(self) -> float:
-        """How far the set lets the scores move, in the norm of :mod:`condgrad.linalg.rounding`."""
-        return float(self.constraint.reach(self._score_sizes))
-
-    def _sizes(self, P: np.ndarray, value: float, w: np.ndarray, b: np.ndarray, of_score: float) -> Sizes:
-        """Return the norms over samples and classes; the balance is already times how far the intercepts can move."""
-        A = self.weight[:, None] * P
-        of_class = A.sum(axis=0)  # each sum_i weight_i p_ic
-        A[np.arange(self.n_samples), self.y] -= self.weight
-        own = np.where(self.weight > 0.0, self.weight, 1.0)
-        slope = float(np.sqrt(np.einsum("ij,ij,i->", A, A, 1.0 / own)))
-        # Scores of all samples at once: their norm is at most that of the sums that they are made of.
-        spread = float(np.abs(w) @ self._score_sizes)
-        sizes = Sizes(slope, spread + float(np.linalg.norm(b)), 1.0, value, 0.0)
-        if not self.has_intercept:
-            return sizes
-        # The loss of a sample of class y is at least b_c - b_y plus what the scores differ by, for every class c. So a
-        # best intercept differs from that of the commonest class (an equal number added to all changes nothing) by no
-        # more than F and the scores allow, divided by the share of its class; and rounding moves the derivative by it
-        # no more than a few units of that share, and of the sum of its chances.
-        shares = self._class_shares()
+        The loss of a sample of class y is at least b_c - b_y plus what the scores differ by, for every class c. So a
+        best intercept differs from that of the commonest class (an equal number added to all changes nothing) by no
+        more than F and the scores allow, divided by the share of its class; and rounding moves the derivative by it
+        no more than a few units of that share, and of the sum of its chances.
+        """
+        shares = self._class_shares
         most = int(shares.argmax())
-        far = (value + 2.0 * (self._reach + spread)) / shares + np.abs(b - b[most])
+        far = (value + 2.0 * (self.reach + spread)) / shares + np.abs(b - b[most])
         unit = gamma(self.n_samples + 4) + FORMULA * UNIT + of_score
-        errors = np.abs(A.sum(axis=0)) + unit * (of_class + shares)
+        errors = np.abs(A.sum(axis=1)) + unit * (P @ self.weight + shares)
         errors[most] = 0.0
-        return sizes._replace(balance=float(errors @ far))
-
-    @functools.cached_property
-    def _largest_entry(self) -> float:
-        return Matrix(self.X).largest_entry()
-
-    def over(self, constraint: object) -> SoftmaxProblem:
-        """Return the same problem over another set; both share the data."""
-        other = copy.copy(self)
-        other._constrain(constraint)
-        other.__dict__.pop("_reach", None)
-        return other
+        return float(errors @ far)
 
     def with_targets(self, y: ArrayLike) -> SoftmaxProblem:
         """Return the same problem with other classes of the samples, of the same number; both share the data."""
-        other = copy.copy(self)
+        other = self._without("_class_shares")
         other.y = _as_classes(y, self.n_samples, self.n_classes)[0]
         other._check_classes()
         return other
 
-    def part(self, n_rows: int) -> SoftmaxProblem | None:
-        """Return the problem of ``n_rows`` samples or somewhat more, evenly spread, over the same set.
-
-        None where they have no weight, or for an intercept not all classes.
-        """
-        every = max(1, self.n_samples // max(1, n_rows))
-        if every == 1:
-            return self
-        part = copy.copy(self)
-        for name in ("_reach", "_score_sizes", "_largest_entry"):
-            part.__dict__.pop(name, None)
-        part.X, part.y, weight = self.X[::every], self.y[::every], self.weight[::every]
-        part.n_samples = part.y.size
-        if not weight.any():
-            return None
-        part.weight = weight / weight.sum()
-        return part if part._has_all_classes() or not self.has_intercept else None
+    def _take_targets_of(self, whole: SoftmaxProblem, rows: slice) -> bool:
+        self.y = whole.y[rows]
+        self.__dict__.pop("_class_shares", None)
+        return self._has_all_classes or not self.has_intercept
 
     def null_objective(self) -> float:
         """Return the objective at W = 0."""
@@ -253,178 +179,85 @@ class SoftmaxProblem(BaseProblem):
         """Return the loss at W = 0, which tolerances of estimators and paths are relative to."""
         return max(self.null_objective(), _SMALLEST_SCALE * math.log(self.n_classes))
 
-    def slope_size(self, s: Vertex) -> float:
-        """Return how large the slope of F at W = 0 towards the vertex s could be if nothing cancelled."""
-        return float(np.abs(self._scores(s.to_dense(self.n_features))).max(initial=0.0))
-
     def derivative_size(self) -> float:
         """Return 1: a derivative of the softmax is never more."""
         return 1.0
 
     def fingerprint(self) -> str:
         """Return a hash of all that defines the problem, for a checkpoint to know it by."""
-        X = self.X
-        data = (X.data, X.indices, X.indptr) if scipy.sparse.issparse(X) else (X,)
-        return fingerprint_of(
-            (X.shape, *data, self.y, self.n_classes, self.weight, self.constraint, self.has_intercept)
-        )
-
-    @property
-    def cost_of_pass(self) -> float:
-        """The multiply-adds of one look: two for every stored entry of X and class."""
-        return 2.0 * self.n_classes * Matrix(self.X).n_stored
+        return fingerprint_of((*self._data(), self.y, self.n_classes, self.weight, self.constraint, self.has_intercept))
 
     def _check_classes(self) -> None:
         """Raise where an intercept is free whose class has no samples: the best one would be minus infinity."""
-        if self.has_intercept and not self._has_all_classes():
+        if self.has_intercept and not self._has_all_classes:
             raise ValueError(
                 f"an intercept for each class needs samples of all {self.n_classes} classes; "
-                f"class {int(self._class_shares().argmin())} has none. Leave it out, or use intercept=False."
+                f"class {int(self._class_shares.argmin())} has none. Leave it out, or use intercept=False."
             )
 
+    @functools.cached_property
     def _class_shares(self) -> np.ndarray:
+        """The weights of the classes."""
         return np.bincount(self.y, weights=self.weight, minlength=self.n_classes)
 
+    @property
     def _has_all_classes(self) -> bool:
-        return bool((self._class_shares() > 0.0).all())
+        return bool((self._class_shares > 0.0).all())
 
-    def _scores(self, w: np.ndarray) -> np.ndarray:
-        """Return X W', of shape (n_samples, n_classes)."""
-        if not w.any():
-            return np.zeros((self.n_samples, self.n_classes))
-        scores: np.ndarray = self.X @ np.ascontiguousarray(w.reshape(self.n_classes, self.n_columns).T)
-        return scores
+    def _chances(self, S: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return F, the chances of all classes and samples, and the intercepts for the scores S."""
+        if self.has_intercept:
+            return best_chances(S, self.y, self.weight, self._class_shares)
+        b = np.zeros(self.n_classes)
+        return *chances_of(S, b, self.y, self.weight), b
 
-    def _chances_at(self, w: IterateLike) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return F(W), the chances of all samples and classes, and the intercepts."""
-        S = self._scores(convert.as_point(w, self.n_features, "w"))
-        if not self.has_intercept:
-            return *self._chances(S), np.zeros(self.n_classes)
-        b = np.log(self._class_shares())  # the best ones at W = 0
-        value, P = self._chances(S + b)
-        last = np.inf
-        for _ in range(_MOST_NEWTON_STEPS):
-            step = self._newton_step(P)
-            size = float(np.abs(step).max())
-            if size > _LONGEST_STEP:
-                step, size = step * (_LONGEST_STEP / size), _LONGEST_STEP
-            new_value, new_P = self._chances(S + (b + step))
-            while new_value > value and size > 1e-6:  # far from the best ones a step may be too long
-                step, size = 0.5 * step, 0.5 * size
-                new_value, new_P = self._chances(S + (b + step))
-            b, value, P = b + step, new_value, new_P
-            # The successor of a Newton step is of the order of its square; a short one that is not is rounding.
-            if size <= 1e-14 or last <= size <= 1e-4:
-                break
-            last = size
-        return value, P, b - b.mean()
-
-    def _chances(self, S: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the mean loss of the scores S, and the chances exp(s_c) / sum_c exp(s_c)."""
-        S = S - S.max(axis=1, keepdims=True)
-        P = np.exp(S)
-        total = P.sum(axis=1)
-        P /= total[:, None]
-        return float(self.weight @ (np.log(total) - S[np.arange(self.n_samples), self.y])), P
-
-    def _newton_step(self, P: np.ndarray) -> np.ndarray:
-        """Return the Newton step of the intercepts; a constant added to all of them changes nothing."""
-        shares = self._class_shares()
-        slopes = self.weight @ P - shares
-        most = int(shares.argmax())  # whose own difference has lost the digits of the rare classes
-        slopes[most] = 0.0
-        slopes[most] = -slopes.sum()
-        return -_solve(_bend(P, self.weight), slopes)
-
-    def _gradient(self, P: np.ndarray) -> np.ndarray:
-        A = self.weight[:, None] * P
-        A[np.arange(self.n_samples), self.y] -= self.weight
-        return np.ascontiguousarray((self.X.T @ A).T).ravel()
-
-    def curvature_on(self, atoms: Stack, P: np.ndarray, n_rows: float) -> np.ndarray:
-        """Return the curvature on atoms for the chances P, from ``n_rows`` samples where that is less than half."""
-        rows, weight = np.arange(self.n_samples), self.weight
-        bends = weight * (1.0 - np.einsum("ij,ij->i", P, P))  # the traces of weight_i (diag(p_i) - p_i p_i')
-        if n_rows <= self.n_samples / 2 and bends.any():
-            rows, shares = sample_by_curvature(bends, n_rows)
-            weight = weight[rows] * (shares / bends[rows])
-        add = self._add_of_atoms if isinstance(atoms, AtomStack) else self._add_of_vertices
-        H, mixed = np.zeros((len(atoms), len(atoms))), np.zeros((len(atoms), self.n_classes))
-        block = max(1, _BLOCK_ENTRIES // max(1, len(atoms) * (1 if add == self._add_of_atoms else self.n_classes)))
-        for start in range(0, rows.size, block):
-            part = rows[start : start + block]
-            add(cast("AtomStack", atoms), part, P[part], weight[start : start + block], H, mixed)
-        if self.has_intercept:  # the minimum over b takes the Schur complement
-            H -= mixed @ _solve(_bend(P[rows], weight), mixed.T)
-        return H
-
-    def _add_of_atoms(
-        self, atoms: AtomStack, rows: np.ndarray, P: np.ndarray, weight: np.ndarray, H: np.ndarray, mixed: np.ndarray
-    ) -> None:
-        """Add the curvature of some samples on atoms v e_(c, j), and their curvature with the intercepts."""
-        of_class, column = np.divmod(atoms.index, self.n_columns)
-        single, at = np.unique(column, return_inverse=True)
-        found = self.X[rows][:, single] if scipy.sparse.issparse(self.X) else self.X[rows[:, None], single]
-        Z = (found.toarray() if scipy.sparse.issparse(found) else found)[:, at] * atoms.value
-        Q = P[:, of_class] * Z
-        weighted = weight[:, None] * Q
-        H -= weighted.T @ Q
-        mixed -= weighted.T @ P
-        for c in np.unique(of_class):
-            own = np.flatnonzero(of_class == c)
-            H[np.ix_(own, own)] += weighted[:, own].T @ Z[:, own]
-            mixed[own, c] += weighted[:, own].sum(axis=0)
-
-    def _add_of_vertices(
-        self, atoms: Stack, rows: np.ndarray, P: np.ndarray, weight: np.ndarray, H: np.ndarray, mixed: np.ndarray
-    ) -> None:
-        """Add the same for vertices of any kind."""
-        X, shape = self.X[rows], (self.n_classes, self.n_columns)
-        V = (atoms.vertex(k).to_dense(self.n_features).reshape(shape) for k in range(len(atoms)))
-        Z = np.array([X @ v.T for v in V]).reshape(len(atoms), rows.size, self.n_classes)
-        Q = P * Z
-        mean = Q.sum(axis=2)
-        root = (np.sqrt(weight[:, None] * P) * Z).reshape(len(atoms), -1)
-        H += root @ root.T - (weight * mean) @ mean.T
-        mixed += np.einsum("i,aic->ac", weight, Q) - (weight * mean) @ P
+    def _derivatives(self, P: np.ndarray) -> np.ndarray:
+        A: np.ndarray = self.weight * P
+        A[self.y, np.arange(self.n_samples)] -= self.weight
+        return A
 
 
-class SoftmaxLook(Look):
-    """A pass at W with the chances ``P`` of all samples and classes there."""
+class SoftmaxLook(OutputsLook):
+    """A pass at W with the chances ``P`` of all classes and samples there."""
+
+    problem: SoftmaxProblem
 
     def __init__(self, problem: SoftmaxProblem, evaluation: Evaluation, P: np.ndarray) -> None:
-        super().__init__(evaluation)
-        self.problem, self.P = problem, P
+        super().__init__(problem, evaluation)
+        self.P = P
 
-    def curvature(
-        self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
-    ) -> np.ndarray:
-        """Return <v_k, H v_l> for all pairs of atoms, from ``n_rows`` samples where that is less than half of all."""
-        atoms = as_stack(atoms)
-        if known is not None and known.shape[0] == len(atoms):
-            return known
-        H = self.problem.curvature_on(atoms, self.P, n_rows)
-        if known is not None:
-            H[: known.shape[0], : known.shape[0]] = known
-        return H
+    def _traces(self) -> np.ndarray:
+        weighted: np.ndarray = self.problem.weight * traces_of(self.P)
+        return weighted
 
+    def _add_of_atoms(
+        self, atoms: AtomStack, rows: np.ndarray, factor: np.ndarray, H: np.ndarray, mixed: np.ndarray
+    ) -> None:
+        P, weight = self.P[:, rows], self.problem.weight[rows] * factor
+        of_class, Z = self._atom_scores(atoms, rows)
+        Q = P[of_class] * Z
+        weighted = weight * Q
+        H -= weighted @ Q.T
+        mixed -= weighted @ P.T
+        for c in np.unique(of_class):
+            own = np.flatnonzero(of_class == c)
+            H[np.ix_(own, own)] += weighted[own] @ Z[own].T
+            mixed[own, c] += weighted[own].sum(axis=1)
 
-def _bend(P: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return sum_i weight_i (diag(p_i) - p_i p_i')."""
-    B: np.ndarray = -(weight[:, None] * P).T @ P
-    np.fill_diagonal(B, 0.0)
-    B -= np.diag(B.sum(axis=1))  # rows sum to zero, and no digits of rare classes are lost in 1 - 1
-    return B
+    def _add_of_scores(
+        self, Z: np.ndarray, rows: np.ndarray, factor: np.ndarray, H: np.ndarray, mixed: np.ndarray
+    ) -> None:
+        P, weight = self.P[:, rows], self.problem.weight[rows] * factor
+        Q = P * Z
+        mean = Q.sum(axis=1)
+        root = (np.sqrt(weight * P) * Z).reshape(Z.shape[0], -1)
+        H += root @ root.T - (weight * mean) @ mean.T
+        mixed += np.einsum("i,aci->ac", weight, Q) - (weight * mean) @ P.T
 
-
-def _solve(B: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the solution of B z = right whose classes sum to zero, as those of every column of ``right`` do.
-
-    B has one null direction, equal numbers for all classes; a multiple of ones fills it. (A pseudo-inverse would have
-    to guess from rounding errors which eigenvalue is zero.)
-    """
-    scale = max(float(np.trace(B)) / B.shape[0], 1e-300)
-    return np.linalg.solve(B + scale * (1.0 + 1e-15 * np.eye(B.shape[0])), right)
+    def _of_intercepts(self, mixed: np.ndarray, rows: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        of_intercepts = bend_of(self.P[:, rows], self.problem.weight[rows] * factor)
+        taken: np.ndarray = mixed @ solve(of_intercepts, mixed.T)
+        return taken
 
 
 def _as_classes(y: ArrayLike, n_samples: int, n_classes: int | None) -> tuple[np.ndarray, int]:

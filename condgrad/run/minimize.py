@@ -51,7 +51,7 @@ def minimize(
 
     Parameters
     ----------
-    problem : Problem, GeneralProblem, SoftmaxProblem, CompletionProblem, or one of your own
+    problem : Problem, GeneralProblem, SoftmaxProblem, MultiOutputProblem, CompletionProblem, or one of your own
         Anything that keeps the contract of :class:`condgrad.problems.base.BaseProblem`.
     solver : str or solver object
         A registered name (see :func:`condgrad.solvers.by_name`), an object such as
@@ -104,8 +104,9 @@ def minimize(
     """
     if not isinstance(problem, BaseProblem):
         raise TypeError(
-            "problem must be a condgrad.Problem, GeneralProblem, SoftmaxProblem or CompletionProblem, or a class of "
-            f"your own based on condgrad.problems.base.BaseProblem; got {type(problem).__name__}."
+            "problem must be a condgrad.Problem, GeneralProblem, SoftmaxProblem, MultiOutputProblem or "
+            "CompletionProblem, or a class of your own based on condgrad.problems.base.BaseProblem; "
+            f"got {type(problem).__name__}."
         )
     limits = _Limits(tol, relative_tol, max_epochs, max_steps, max_time, evaluate_every)
     solver, description = _resolve(solver, problem, limits)

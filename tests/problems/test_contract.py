@@ -19,6 +19,7 @@ X = RNG.standard_normal((N, D)) * (RNG.random((N, D)) < 0.8)
 P = X @ RNG.uniform(-1.0, 1.0, D) + 0.2 * RNG.standard_normal(N)
 SIGNS = np.where(np.median(P) < P, 1.0, -1.0)
 WEIGHT = RNG.uniform(0.5, 2.0, N)
+OUTPUTS = np.column_stack([P, -P, X[:, 0]]) + 0.1 * np.random.default_rng(6).standard_normal((N, 3))
 
 
 class Distances:
@@ -101,6 +102,19 @@ PROBLEMS = {
     "not convex": lambda: cg.Problem(X, P, losses.Welsch(), constraints.KSparsePolytope(2, 1.0)),
     "terms": lambda: cg.GeneralProblem(Distances(), constraints.L1Ball(1.0), n_samples=N, n_features=D),
     "softmax": lambda: cg.SoftmaxProblem(X, RNG.permutation(np.arange(N) % 3), constraints.L1Ball(3.0), intercept=True),
+    "outputs": lambda: cg.MultiOutputProblem(X, OUTPUTS, losses.Squared(), constraints.L1Ball(2.0), intercept=True),
+    "outputs, nuclear": lambda: cg.MultiOutputProblem(
+        scipy.sparse.csr_matrix(X), OUTPUTS, losses.Huber(0.5), constraints.NuclearBall(1.5, shape=(3, D))
+    ),
+    "outputs, groups": lambda: cg.MultiOutputProblem(
+        np.asfortranarray(X),
+        OUTPUTS,
+        losses.PseudoHuber(0.5),
+        constraints.GroupBall(np.tile(np.arange(D), 3), 1.0),
+        sample_weight=WEIGHT,
+        intercept=True,
+    ),
+    "outputs, not convex": lambda: cg.MultiOutputProblem(X, OUTPUTS, losses.Welsch(), constraints.L1Ball(1.0)),
     "own": lambda: LeastSquares(X, P, constraints.L1Ball(1.5)),
     "own, curved": lambda: WithCurvature(X, P, constraints.L1Ball(1.5)),
 }

@@ -389,7 +389,7 @@ def test_no_intercept_costs_no_pass(kind, monkeypatch):
     X, ball = np.eye(3), cg.constraints.L1Ball(1.0)
     if kind == "softmax":
         problem, expected = cg.SoftmaxProblem(X, [0, 1, 2], ball), [0.0, 0.0, 0.0]
-        monkeypatch.setattr(cg.SoftmaxProblem, "_scores", None)
+        monkeypatch.setattr(cg.SoftmaxProblem, "scores", None)
     else:
         problem, expected = cg.Problem(X, [1.0, 2.0, 3.0], cg.losses.Squared(), ball), 0.0
         monkeypatch.setattr(type(problem.matrix), "dot", None)

@@ -1,0 +1,100 @@
+"""Chances: the softmax of the scores of all classes, its best intercepts and its curvature.
+
+Scores S and chances P have a row for each class and a column for each sample.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condgrad.linalg import threads
+
+_BLOCK_ENTRIES = 32_768  # scores that are turned into chances together: they stay in the cache
+_WORK_PER_SCORE = 10  # an exponential costs about as much as ten multiply-adds
+_MOST_NEWTON_STEPS = 100
+_LONGEST_STEP = 5.0  # of an intercept: far out, where all chances are 0 or 1, a Newton step can be astronomic
+
+
+def chances_of(S: np.ndarray, b: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the mean loss log sum_c exp(s_c + b_c) - s_y - b_y, and the chances exp(s_c + b_c) / sum_c exp(s_c + b_c).
+
+    On all cores, a block of samples at a time.
+    """
+    P, n = np.empty_like(S), S.shape[1]
+    width = max(1, _BLOCK_ENTRIES // S.shape[0])
+
+    def fill(start: int, stop: int) -> float:
+        value = 0.0
+        for first in range(start, stop, width):
+            part = slice(first, min(first + width, stop))
+            chances = P[:, part]
+            np.add(S[:, part], b[:, None], out=chances)
+            chances -= chances.max(axis=0)
+            own = chances[y[part], np.arange(chances.shape[1])]
+            np.exp(chances, out=chances)
+            total = chances.sum(axis=0)
+            chances /= total
+            value += float(weight[part] @ (np.log(total) - own))
+        return value
+
+    return sum(threads.run(fill, threads.cut(n, _WORK_PER_SCORE * S.size))), P
+
+
+def best_chances(
+    S: np.ndarray, y: np.ndarray, weight: np.ndarray, shares: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the mean loss, the chances, and the intercepts that make the loss smallest, whose sum is zero.
+
+    ``shares`` are the weights of the classes. Newton steps lead to the intercepts; a constant added to all of them
+    changes nothing.
+    """
+    b = np.log(shares)  # the best ones where all scores are equal
+    value, P = chances_of(S, b, y, weight)
+    last = np.inf
+    for _ in range(_MOST_NEWTON_STEPS):
+        step = _newton_step(P, weight, shares)
+        size = float(np.abs(step).max())
+        if size > _LONGEST_STEP:
+            step, size = step * (_LONGEST_STEP / size), _LONGEST_STEP
+        new_value, new_P = chances_of(S, b + step, y, weight)
+        while new_value > value and size > 1e-6:  # far from the best ones a step may be too long
+            step, size = 0.5 * step, 0.5 * size
+            new_value, new_P = chances_of(S, b + step, y, weight)
+        b, value, P = b + step, new_value, new_P
+        # The successor of a Newton step is of the order of its square; a short one that is not is rounding.
+        if size <= 1e-14 or last <= size <= 1e-4:
+            break
+        last = size
+    return value, P, b - b.mean()
+
+
+def _newton_step(P: np.ndarray, weight: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    slopes = P @ weight - shares
+    most = int(shares.argmax())  # whose own difference has lost the digits of the rare classes
+    slopes[most] = 0.0
+    slopes[most] = -slopes.sum()
+    return -solve(bend_of(P, weight), slopes)
+
+
+def traces_of(P: np.ndarray) -> np.ndarray:
+    """Return 1 - sum_c p_c^2 for every sample: the trace of diag(p) - pp', the Hessian of its loss by its scores."""
+    squares: np.ndarray = np.einsum("cn,cn->n", P, P)
+    return 1.0 - squares
+
+
+def bend_of(P: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return sum_i weight_i (diag(p_i) - p_i p_i')."""
+    B: np.ndarray = -(weight * P) @ P.T
+    np.fill_diagonal(B, 0.0)
+    B -= np.diag(B.sum(axis=1))  # rows sum to zero, and no digits of rare classes are lost in 1 - 1
+    return B
+
+
+def solve(B: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the solution of B z = right whose classes sum to zero, as those of every column of ``right`` do.
+
+    B has one null direction, equal numbers for all classes; a multiple of ones fills it. (A pseudo-inverse would have
+    to guess from rounding errors which eigenvalue is zero.)
+    """
+    scale = max(float(np.trace(B)) / B.shape[0], 1e-300)
+    return np.linalg.solve(B + scale * (1.0 + 1e-15 * np.eye(B.shape[0])), right)

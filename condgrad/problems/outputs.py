@@ -1,0 +1,229 @@
+"""OutputsProblem: what problems with a matrix of coefficients share, whose samples have several linear predictions."""
+
+from __future__ import annotations
+
+import abc
+import copy
+import functools
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from condgrad.constraints.oracle_set import as_set_for
+from condgrad.constraints.vertices import Vertex
+from condgrad.linalg import convert
+from condgrad.linalg.convert import Data
+from condgrad.linalg.factored import IterateLike
+from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.settings import as_flag
+from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.outputs_point import OutputsPoint
+
+_FEW_ENTRIES = 16  # of a vertex: with more of them, columns one by one are no longer cheaper than a pass over X
+
+
+class OutputsProblem(BaseProblem):
+    r"""Minimise over W in C the mean F(W) = sum_i weight_i f(W x_i + b, y_i) of losses f of k predictions each.
+
+    W has a row for each of the k outputs. Solvers and sets see it as one vector w of k d entries, row after row. All
+    that has a number for each output and sample is an array of shape (k, n): the scores S of which column i is W x_i,
+    and the derivatives A of F by them, so that the gradient is A X. A problem says what f is by ``value_of(S)`` and
+    ``derivatives_of(S)``, both for the best intercepts b, and by its ``look``.
+    """
+
+    offers = BaseProblem.offers | {Feature.CURVATURE}
+    output_name = "outputs"  # what the rows of W are, for sentences
+    n_outputs: int
+
+    def __init__(self, X: Data, sample_weight: ArrayLike | None, intercept: bool) -> None:
+        self.matrix = Matrix(convert.as_data(X))
+        self.n_samples, self.n_columns = self.matrix.shape
+        self.weight = convert.as_weights(sample_weight, self.n_samples)
+        self.has_intercept = as_flag(intercept, "intercept")
+        if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
+            self.matrix = self.matrix.centred(self.weight)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.constraint!r}, n_samples={self.n_samples}, "
+            f"n_{self.output_name}={self.n_outputs}, n_columns={self.n_columns})"
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape (k, d) of W."""
+        return self.n_outputs, self.n_columns
+
+    def _constrain(self, constraint: object) -> None:
+        """Take the set; one of matrices must be of the shape of W."""
+        self.n_features = self.n_outputs * self.n_columns
+        name, n_features = type(constraint).__name__, getattr(constraint, "n_features", None)
+        if n_features not in (None, self.n_features):
+            raise ValueError(
+                f"{name} is a set of vectors of length {n_features}, but {self.n_outputs} {self.output_name} and "
+                f"{self.n_columns} columns of X make n_features={self.n_features}."
+            )
+        self.constraint = as_set_for(constraint, self.n_features)
+        if getattr(constraint, "shape", None) not in (None, self.shape):
+            raise ValueError(
+                f"{name} is a set of matrices of shape {constraint.shape}, but W has a row for each of the "  # type: ignore[attr-defined]
+                f"{self.n_outputs} {self.output_name}; use shape={self.shape}."
+            )
+
+    @abc.abstractmethod
+    def value_of(self, S: np.ndarray) -> float:
+        """Return F for the scores S."""
+
+    @abc.abstractmethod
+    def derivatives_of(self, S: np.ndarray) -> np.ndarray:
+        """Return the derivatives A of F by the scores S."""
+
+    @abc.abstractmethod
+    def best_offsets(self, S: np.ndarray) -> np.ndarray:
+        """Return the intercepts of the centred columns that are best for the scores S."""
+
+    @abc.abstractmethod
+    def bend(self) -> float:
+        """Return a bound of the curvature of f by its predictions, for all points of the set (inf: there is none)."""
+
+    def objective(self, w: IterateLike) -> float:
+        """Return F(W)."""
+        return self.value_of(self.scores(convert.as_point(w, self.n_features, "w")))
+
+    def gradient(self, w: IterateLike) -> np.ndarray:
+        """Return the gradient of F at W, as a vector."""
+        return self.gradient_of(self.derivatives_of(self.scores(convert.as_point(w, self.n_features, "w"))))
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Return S, one row for each output, in one pass."""
+        return self.matrix.dot_each(w.reshape(self.shape))
+
+    def gradient_of(self, A: np.ndarray) -> np.ndarray:
+        """Return A X as a vector, in one pass."""
+        return self.matrix.transpose_dot_each(A).ravel()
+
+    def vertex_scores(self, s: Vertex) -> np.ndarray:
+        """Return the scores of a vertex: a pass over X, or the columns that it touches where they are few."""
+        indices, values = s.support()
+        if indices is None or len(indices) > _FEW_ENTRIES:
+            return self.scores(s.to_dense(self.n_features))
+        S = np.zeros((self.n_outputs, self.n_samples))
+        for index, value in zip(indices, values, strict=True):
+            c, j = divmod(int(index), self.n_columns)
+            rows, entries = self.matrix.column(j)
+            S[c, slice(None) if rows is None else rows] += value * entries
+        return S
+
+    def best_intercept(self, w: IterateLike) -> np.ndarray:
+        """Return the intercepts that belong to W, one for each output (zeros for a problem without them)."""
+        w = convert.as_point(w, self.n_features, "w")
+        if not self.has_intercept:
+            return np.zeros(self.n_outputs)
+        return self.intercept_at(w, self.best_offsets(self.scores(w)))
+
+    def intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the intercepts of the columns as given where those of the centred ones are b."""
+        return b if self.matrix.shift is None else b - w.reshape(self.shape) @ self.matrix.shift
+
+    def point(self, w: np.ndarray) -> OutputsPoint:
+        """Return the iterate of a solver that moves along lines, at ``w``."""
+        return OutputsPoint(self, w)
+
+    def lipschitz(self) -> float:
+        """Return a Lipschitz constant of grad F in the l2 norm, by the trace of X' diag(weight) X."""
+        trace = float(self.column_sizes @ self.column_sizes)
+        return self.bend() * trace if trace > 0.0 else 0.0
+
+    def curvature_along(self, Q: np.ndarray) -> float:
+        """Return a bound of the second derivative of F along a line on which the scores move at the rate Q."""
+        square = float(np.einsum("cn,cn,n->", Q, Q, self.weight))
+        return self.bend() * square if square > 0.0 else 0.0
+
+    @functools.cached_property
+    def column_sizes(self) -> np.ndarray:
+        """The norms sqrt(sum_i weight_i x_ij^2) of the columns, centred where the problem centres them."""
+        return self.matrix.column_norms(self.weight)
+
+    @functools.cached_property
+    def score_sizes(self) -> np.ndarray:
+        """The norms of the columns, once for each output: they belong to the entries of w."""
+        return np.tile(self.column_sizes, self.n_outputs)
+
+    @functools.cached_property
+    def reach(self) -> float:
+        """How far the set lets the scores move, in the norm of :mod:`condgrad.linalg.rounding`."""
+        return float(self.constraint.reach(self.score_sizes))
+
+    @functools.cached_property
+    def largest_entry(self) -> float:
+        """The largest absolute value of an entry of X."""
+        return self.matrix.largest_entry()
+
+    def _without(self, *measured: str) -> Self:
+        """Return a copy that shares the data, but not what was measured under these names."""
+        other = copy.copy(self)
+        for name in measured:
+            other.__dict__.pop(name, None)
+        return other
+
+    def over(self, constraint: object) -> Self:
+        """Return the same problem over another set; both share the data and their views."""
+        other = self._without("reach")
+        other._constrain(constraint)
+        return other
+
+    def part(self, n_rows: int) -> Self | None:
+        """Return the problem of ``n_rows`` samples or somewhat more, evenly spread, over the same set.
+
+        None where they have no weight, or for intercepts not all of the targets that these need.
+        """
+        every = max(1, self.n_samples // max(1, n_rows))
+        if every == 1:
+            return self
+        weight = self.weight[::every]
+        if not weight.any():
+            return None
+        part = self._without("column_sizes", "score_sizes", "reach", "largest_entry")
+        part.n_samples, part.weight = weight.size, weight / weight.sum()
+        if not part._take_targets_of(self, slice(None, None, every)):
+            return None
+        part.matrix = self.matrix.thinned(every)
+        return part
+
+    @abc.abstractmethod
+    def _take_targets_of(self, whole: Self, rows: slice) -> bool:
+        """Take the targets of some samples of another problem; return whether they are enough for the intercepts."""
+
+    @abc.abstractmethod
+    def with_targets(self, y: ArrayLike) -> Self:
+        """Return the same problem with other targets, of as many outputs; both share the data and their views."""
+
+    @abc.abstractmethod
+    def null_objective(self) -> float:
+        """Return the objective at W = 0."""
+
+    @abc.abstractmethod
+    def loss_scale(self) -> float:
+        """Return the size of the loss at W = 0, which tolerances of estimators and paths are relative to."""
+
+    @abc.abstractmethod
+    def derivative_size(self) -> float:
+        """Return how large the derivatives of the loss are at W = 0."""
+
+    def slope_size(self, s: Vertex) -> float:
+        """Return how large the slope of F at W = 0 towards the vertex s could be if nothing cancelled."""
+        return self.derivative_size() * float(np.abs(self.vertex_scores(s)).max(initial=0.0))
+
+    @property
+    def cost_of_pass(self) -> float:
+        """The multiply-adds of one look: two for every stored entry of X and output."""
+        return 2.0 * self.n_outputs * self.matrix.n_stored
+
+    def _data(self) -> tuple[Any, ...]:
+        """Return the shape and the arrays of X for a fingerprint, whatever the form in which X was given."""
+        X, _ = self.matrix.as_centred()
+        if not self.matrix.is_sparse:
+            return X.shape, X.astype(np.float64, copy=False)
+        X = X.tocsr().astype(np.float64, copy=False)
+        return X.shape, X.data, X.indices, X.indptr

@@ -1,0 +1,95 @@
+"""OutputsLook: one pass of a problem with several outputs, and the curvature there as a sum over samples."""
+
+from __future__ import annotations
+
+import abc
+
+import numpy as np
+
+from condgrad.constraints.vertices import Vertex
+from condgrad.problems.active_set import AtomStack, Stack, as_stack
+from condgrad.problems.evaluation import Evaluation
+from condgrad.problems.look import Look
+from condgrad.problems.outputs import OutputsProblem
+from condgrad.problems.samples import sample_by_curvature
+
+_BLOCK_ENTRIES = 4_000_000  # of the dense rows that the curvature is summed from, at a time
+
+
+class OutputsLook(Look, abc.ABC):
+    """A pass at W that knows the curvature there, as a sum over samples."""
+
+    problem: OutputsProblem
+
+    def __init__(self, problem: OutputsProblem, evaluation: Evaluation) -> None:
+        super().__init__(evaluation)
+        self.problem = problem
+
+    def curvature(
+        self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
+    ) -> np.ndarray:
+        """Return <v_k, H v_l> for all pairs of atoms, from ``n_rows`` samples where that is less than half of all."""
+        atoms = as_stack(atoms)
+        n_known = 0 if known is None else known.shape[0]
+        if known is not None and n_known == len(atoms):
+            return known
+        H = self._curvature_on(atoms, n_known, n_rows)
+        if known is not None:
+            H[:n_known, :n_known] = known
+        return H
+
+    def _curvature_on(self, atoms: Stack, n_known: int, n_rows: float) -> np.ndarray:
+        """Return the curvature; that of the first ``n_known`` atoms with each other need not be right."""
+        n, k = self.problem.n_samples, self.problem.n_outputs
+        rows, factor, traces = np.arange(n), np.ones(n), self._traces()
+        if n_rows <= n / 2 and traces.any():
+            rows, shares = sample_by_curvature(traces, n_rows)
+            factor = shares / traces[rows]
+        H, mixed = np.zeros((len(atoms), len(atoms))), np.zeros((len(atoms), k))
+        entries_per_row = len(atoms) * (1 if isinstance(atoms, AtomStack) else k)
+        height = max(1, _BLOCK_ENTRIES // max(1, entries_per_row))
+        for start in range(0, rows.size, height):
+            part = slice(start, start + height)
+            if isinstance(atoms, AtomStack):
+                self._add_of_atoms(atoms, rows[part], factor[part], H, mixed)
+            else:
+                self._add_of_scores(self._vertex_scores(atoms, rows[part]), rows[part], factor[part], H, mixed)
+        if self.problem.has_intercept:  # the minimum over b takes the Schur complement
+            H -= self._of_intercepts(mixed, rows, factor)
+        return H
+
+    def _vertex_scores(self, atoms: Stack, rows: np.ndarray) -> np.ndarray:
+        """Return the scores of all vertices and outputs for some samples."""
+        problem = self.problem
+        X = problem.matrix.chosen(rows)
+        V = (atoms.vertex(k).to_dense(problem.n_features).reshape(problem.shape) for k in range(len(atoms)))
+        return np.array([X.dot_each(v) for v in V]).reshape(len(atoms), problem.n_outputs, rows.size)
+
+    def _atom_scores(self, atoms: AtomStack, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the output of each atom v e_(c, j), and its scores for some samples, which are those of c alone."""
+        of_output, column = np.divmod(atoms.index, self.problem.n_columns)
+        single, at = np.unique(column, return_inverse=True)
+        return of_output, self.problem.matrix.block(rows, single).T[at] * atoms.value[:, None]
+
+    # What follows is for samples ``rows``, each counted ``factor`` times. ``mixed`` is the curvature between the atoms
+    # and the intercepts.
+
+    @abc.abstractmethod
+    def _traces(self) -> np.ndarray:
+        """Return the trace of the Hessian of every sample's loss by its scores, times its weight."""
+
+    @abc.abstractmethod
+    def _add_of_atoms(
+        self, atoms: AtomStack, rows: np.ndarray, factor: np.ndarray, H: np.ndarray, mixed: np.ndarray
+    ) -> None:
+        """Add the curvature on atoms v e_(c, j)."""
+
+    @abc.abstractmethod
+    def _add_of_scores(
+        self, Z: np.ndarray, rows: np.ndarray, factor: np.ndarray, H: np.ndarray, mixed: np.ndarray
+    ) -> None:
+        """Add the curvature on vertices with the scores Z, of shape (n_vertices, k, n_rows)."""
+
+    @abc.abstractmethod
+    def _of_intercepts(self, mixed: np.ndarray, rows: np.ndarray, factor: np.ndarray) -> np.ndarray:
+        """Return what the best intercepts take off the curvature."""

@@ -1,0 +1,106 @@
+"""OutputsPoint: the iterate of a solver along lines with the scores of all outputs, and F along lines from it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Unpack
+
+import numpy as np
+
+from condgrad.constraints.vertices import Vertex
+from condgrad.problems.look_point import LookPoint, LookSegment
+from condgrad.problems.point import Whole
+from condgrad.problems.segment import Course, Segment
+
+
+class Scoring(Whole, Protocol):
+    """What a point asks of a problem whose samples have several linear predictions."""
+
+    n_outputs: int
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """Return S, one row for each output."""
+
+    def vertex_scores(self, s: Vertex) -> np.ndarray:
+        """Return the scores of a vertex."""
+
+    def value_of(self, S: np.ndarray) -> float:
+        """Return F for the scores S."""
+
+    def derivatives_of(self, S: np.ndarray) -> np.ndarray:
+        """Return the derivatives of F by the scores S."""
+
+    def gradient_of(self, A: np.ndarray) -> np.ndarray:
+        """Return the gradient of F for the derivatives A."""
+
+    def best_offsets(self, S: np.ndarray) -> np.ndarray:
+        """Return the best intercepts of the centred columns."""
+
+    def intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the intercepts of the columns as given."""
+
+    def curvature_along(self, Q: np.ndarray) -> float:
+        """Return a bound of the second derivative of F along a line on which the scores move at the rate Q."""
+
+
+class OutputsPoint(LookPoint):
+    """A point with its scores ``S``, which follow its moves: F along a line takes no pass over X.
+
+    ``reset`` computes them anew, which bounds the rounding error.
+    """
+
+    problem: Scoring
+    arrays = (*LookPoint.arrays, "S")
+
+    def segment(self, **course: Unpack[Course]) -> OutputsSegment:
+        """Return F along a line from here."""
+        return OutputsSegment(self, **course)
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Go back to a snapshot; those of older versions have no scores in them."""
+        known = arrays if "S" in arrays else {**arrays, "S": self.problem.scores(arrays["w"])}
+        super().restore(numbers, known)
+
+    def _arrive(self) -> None:
+        self.S = self.problem.scores(self.w)
+
+    def _follow(self, line: Segment, gamma: float) -> None:
+        assert isinstance(line, OutputsSegment)
+        self.S += gamma * line.Q
+        self.r = None
+
+    def _gradient(self) -> np.ndarray:
+        self.gradient_evaluations += self.problem.n_samples
+        return self.problem.gradient_of(self.problem.derivatives_of(self.S))
+
+    def _objective(self) -> float:
+        return self.problem.value_of(self.S)
+
+    def _intercept(self) -> np.ndarray:
+        return self.problem.intercept_at(self.w, self.problem.best_offsets(self.S))
+
+
+class OutputsSegment(LookSegment):
+    """F along a line, on which the scores move at the rate ``Q``."""
+
+    point: OutputsPoint
+
+    def __init__(self, point: OutputsPoint, **course: Unpack[Course]) -> None:
+        super().__init__(point, **course)
+        self.Q = -self.pull * point.S
+        for c, v in self.parts:
+            self.Q += c * point.problem.vertex_scores(v)
+
+    def curvature(self) -> float:
+        """Return a bound of phi'' over the segment, from the scores."""
+        return self.point.problem.curvature_along(self.Q)
+
+    def _value(self, gamma: float) -> float:
+        if gamma not in self._values:
+            self._values[gamma] = self.point.problem.value_of(self.point.S + gamma * self.Q)
+        return self._values[gamma]
+
+    def _slope(self, gamma: float) -> float:
+        if gamma not in self._slopes:
+            A = self.point.problem.derivatives_of(self.point.S + gamma * self.Q)
+            self._slopes[gamma] = float(np.vdot(A, self.Q))
+        return self._slopes[gamma]
