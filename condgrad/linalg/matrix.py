@@ -19,6 +19,7 @@ _BLOCK = 32  # rows and columns of a block of a transposition
 _FAR = 8.0  # times its deviation: a mean that is farther from zero costs digits, and its column is centred
 _SEEN = 1000  # rows from which the means are estimated: what is subtracted need not be the mean to the last digit
 _ENTRIES = 1_000_000  # of dense data that are looked at together
+_SMALL_PASS = 2_000_000  # multiply-adds, a few milliseconds: less is not worth compiling a kernel for half a second
 _CONVERTED = 250_000  # entries of dense data that are converted at a time, so that they stay in the cache
 
 
@@ -115,7 +116,8 @@ class Matrix:
         return _dot_all(self.columns, self.shape[1], self.n_stored, a)
 
     # With several vectors at once an entry of X is read once for all of them. Dense data go through BLAS, which is two
-    # to five times faster than a kernel of ours; its sums obey the same bounds of rounding, whatever their order.
+    # to five times faster than a kernel of ours, and small sparse data through scipy, which has nothing to compile.
+    # Whatever the order of their sums, they obey the same bounds of rounding.
 
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W in one pass, on all cores: an array of shape (k, n)."""
@@ -126,6 +128,8 @@ class Matrix:
             for part, rows in self._converted():
                 np.matmul(W, rows.T, out=out[:, part])
             return out
+        if self.n_stored * W.shape[0] <= _SMALL_PASS:
+            return np.ascontiguousarray((self.X @ np.ascontiguousarray(W.T)).T)
         if self.rows_are_native:
             return products.dot_slices(self._own_slices, self.n_stored, W.T)
         return np.ascontiguousarray(products.add_slices(self._own_slices, self.n_stored, W, self.shape[0]).T)
@@ -134,9 +138,19 @@ class Matrix:
         """Return X' a_c for every row a_c of A in one pass, on all cores: an array of shape (k, d)."""
         if not self.is_sparse:
             return functools.reduce(np.add, (A[:, part] @ rows for part, rows in self._converted()))
+        if self.n_stored * A.shape[0] <= _SMALL_PASS:
+            return np.ascontiguousarray((self.X.T @ np.ascontiguousarray(A.T)).T)
         if not self.rows_are_native:
             return products.dot_slices(self._own_slices, self.n_stored, A.T)
         return np.ascontiguousarray(products.add_slices(self._own_slices, self.n_stored, A, self.shape[1]).T)
+
+    def column_squares(self, weight: np.ndarray) -> np.ndarray:
+        """Return sum_i weight_i x_ij^2 for every column: the squares of ``column_norms``, with nothing to compile."""
+        if not self.is_sparse:
+            blocks = self._converted()
+            return functools.reduce(np.add, (np.einsum("n,nd,nd->d", weight[part], X, X) for part, X in blocks))
+        X, squares = self.X, np.square(self.X.data, dtype=np.float64)
+        return np.asarray(type(X)((squares, X.indices, X.indptr), shape=X.shape, copy=False).T @ weight)
 
     @property
     def _own_slices(self) -> SparseSlices:

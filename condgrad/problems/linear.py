@@ -36,7 +36,7 @@ from condgrad.problems.rows.findings import Pass
 from condgrad.problems.rows.memory import MemoryRows, Predictions
 from condgrad.problems.samples import Samples
 from condgrad.problems.segment import PointLike
-from condgrad.problems.taylor_points import Expansions, Parts
+from condgrad.problems.taylor_points import Expansions, Workspace
 
 
 class Problem(BaseProblem):
@@ -407,9 +407,9 @@ class Problem(BaseProblem):
         """Return the problem one sample at a time, with the intercept ``b[0]``."""
         return FiniteSum(self._for_steps(self.matrix.rows), self.samples, self.constraint, b)
 
-    def taylor_points(self, parts: Parts, form: str, renews_all: bool) -> Expansions:
+    def taylor_points(self, space: Workspace, form: str, renews_all: bool) -> Expansions:
         """Return what TUFW keeps of its Taylor points, and its H; three numbers a sample serve every rule."""
-        return taylor_points.of_predictions(parts, form)
+        return taylor_points.of_predictions(space, form)
 
     @property
     def cost_of_pass(self) -> float:

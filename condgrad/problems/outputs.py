@@ -143,7 +143,8 @@ class OutputsProblem(BaseProblem):
     @functools.cached_property
     def column_sizes(self) -> np.ndarray:
         """The norms sqrt(sum_i weight_i x_ij^2) of the columns, centred where the problem centres them."""
-        return self.matrix.column_norms(self.weight)
+        sizes: np.ndarray = np.sqrt(self.matrix.column_squares(self.weight))
+        return sizes
 
     @functools.cached_property
     def score_sizes(self) -> np.ndarray:

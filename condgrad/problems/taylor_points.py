@@ -32,9 +32,6 @@ class Workspace(Protocol):
         """Return the columns of X."""
 
 
-Parts = Workspace  # under the name by which problems/linear.py imports it
-
-
 class TaylorPoints(Protocol):
     """What TUFW asks of its Taylor points; the arrays are those of the solver."""
 

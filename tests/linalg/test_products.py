@@ -21,10 +21,12 @@ FORMS = {
 }
 
 
+@pytest.mark.parametrize("is_small", [False, True])
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("form", FORMS)
-def test_products_with_several_vectors(form, dtype, centred):
+def test_products_with_several_vectors(form, dtype, centred, is_small, monkeypatch):
+    monkeypatch.setattr("condgrad.linalg.matrix._SMALL_PASS", np.inf if is_small else 0)
     data = X.astype(dtype)
     matrix, Z = Matrix(FORMS[form](data)), data.astype(np.float64)
     if centred:
@@ -37,6 +39,9 @@ def test_products_with_several_vectors(form, dtype, centred):
     np.testing.assert_allclose(scores, W @ Z.T, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(gradient, A @ Z, rtol=1e-12, atol=1e-9)
     np.testing.assert_array_equal(matrix.dot_each(np.zeros((K, D))), np.zeros((K, N)))
+    weight = np.abs(A[0])
+    np.testing.assert_allclose(matrix.column_squares(weight), weight @ Z**2, rtol=1e-12)
+    np.testing.assert_allclose(matrix.column_norms(weight) ** 2, weight @ Z**2, rtol=1e-12)
     rows, columns = np.array([3, 70, 5]), np.array([2, 0, 2])
     np.testing.assert_allclose(matrix.block(rows, columns), Z[rows][:, columns], rtol=1e-12)
     np.testing.assert_allclose(matrix.chosen(rows).dot_each(W), W @ Z[rows].T, rtol=1e-12, atol=1e-12)
@@ -48,6 +53,7 @@ def test_products_with_several_vectors(form, dtype, centred):
 @pytest.mark.parametrize("form", FORMS)
 def test_threads_agree_up_to_rounding(form, centred, monkeypatch):
     monkeypatch.setattr(threads, "_MIN_WORK", 10)
+    monkeypatch.setattr("condgrad.linalg.matrix._SMALL_PASS", 0)
     matrix = Matrix(FORMS[form](X))
     matrix = matrix.centred(np.full(N, 1.0 / N)) if centred else matrix
     with threads.at_most(1):
