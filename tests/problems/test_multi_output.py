@@ -280,3 +280,14 @@ def test_solvers_of_single_samples_are_refused_in_a_sentence():
         cg.MultiOutputProblem(X, Y, Squared, L1Ball(1.0))
     with pytest.raises(TypeError, match="intercept must be True or False"):
         cg.MultiOutputProblem(X, Y, Squared(), L1Ball(1.0), intercept="yes")
+
+
+def test_snapshots_of_older_versions_have_no_scores():
+    problem = cg.SoftmaxProblem(X, np.arange(N) % K, L1Ball(2.0), intercept=True)
+    point, other = problem.point(np.zeros(K * D)), problem.point(np.zeros(K * D))
+    point.reset(problem.lmo(point.r).to_dense(K * D))
+    numbers, arrays = point.snapshot()
+    del arrays["S"]
+    other.restore(numbers, arrays)
+    np.testing.assert_array_equal(other.S, point.S)
+    assert other.gap == point.gap
