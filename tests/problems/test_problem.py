@@ -14,6 +14,7 @@ from tables import TWO_LOSSES as LOSSES
 
 import condgrad as cg
 from condgrad.linalg import threads
+from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
 RADIUS = 2.0
@@ -61,6 +62,18 @@ def test_curvature_on_atoms_is_the_second_difference(form, loss, intercept):
             a_dense, b_dense = a.to_dense(5), b.to_dense(5)
             slope = (problem.gradient(w + h * b_dense) - problem.gradient(w - h * b_dense)) / (2 * h)
             assert H[k, j] == pytest.approx(a_dense @ slope, rel=1e-5, abs=1e-8)
+
+
+@pytest.mark.parametrize("loss", [cg.losses.Logistic(), cg.losses.PseudoHuber(1.0)], ids=repr)
+def test_the_minimiser_on_a_line_is_a_root_of_the_slope_up_to_rounding(loss):
+    X, y, weight, w = data("Logistic")
+    problem = cg.Problem(X, y, loss, cg.constraints.L1Ball(RADIUS), sample_weight=weight)
+    samples, everywhere, p = problem.samples, support_of(None, y.size), X @ w
+    for k in range(5):
+        q = X[:, k] * -np.sign(problem.gradient(w)[k])
+        gamma = samples.minimise_on_line(everywhere, p, q, 0.0, False, 1e6, False)
+        here, curvature, _ = samples.line_slopes(everywhere, p, q, gamma, 0.0, False)
+        assert abs(here) <= 1e-15 * (1.0 + curvature * gamma), k
 
 
 @pytest.mark.parametrize("form", ["csr", "csc"])

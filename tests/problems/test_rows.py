@@ -97,6 +97,7 @@ def threads_of_three(monkeypatch):
 def test_a_sweep_finds_what_sums_by_hand_find(form, cached, threads_of_three, monkeypatch):
     monkeypatch.setattr(memory, "_CACHED", cached)
     X, y, weight, w = simulated()
+    X[-1, 0] = -7.0  # the largest entry, in the last block
     rows = MemoryRows(Matrix(FOUR_FORMS[form](X)), Samples(LOSS, y, weight))
     p, value, r, d, balance = by_hand(X, y, weight, w, 0.3)
     np.testing.assert_allclose(rows.sweep(Predict(), w).array, p, atol=1e-13)
@@ -104,6 +105,17 @@ def test_a_sweep_finds_what_sums_by_hand_find(form, cached, threads_of_three, mo
         found = rows.sweep(Expand(0.3, known), w)
         assert found.totals.value == pytest.approx(value, rel=1e-13)
         assert found.totals.balance == pytest.approx(balance, rel=1e-10)
+        first, second = LOSS.derivative(p + 0.3, y), LOSS.second_derivative(p + 0.3, y)
+        squares = {
+            "slope": first,
+            "prediction": p + 0.3,
+            "target": y,
+            "inputs": second * (np.abs(p + 0.3) + 1.0),
+            "curvature": second,
+        }
+        for name, numbers in squares.items():
+            assert getattr(found.totals, name) == pytest.approx(weight @ numbers**2, rel=1e-12), name
+        assert found.totals.size == pytest.approx(value, rel=1e-12)
         np.testing.assert_allclose(found.r, r, atol=1e-14)
         np.testing.assert_allclose(found.d.array, d, atol=1e-15)
     measures = rows.sweep(Measure(), w)
@@ -139,6 +151,29 @@ def test_a_head_is_a_problem_of_its_own():
     np.testing.assert_array_equal(part.matrix.X, X[::4])
     nothing = MemoryRows(Matrix(X), Samples(LOSS, y, np.where(np.arange(203) % 4 == 0, 0.0, weight)))
     assert nothing.head(50) is None
+
+
+def test_a_part_measures_its_own_columns():
+    X, y, weight, w = simulated()
+    X[1] = 100.0  # in no part that begins with the first sample and skips some
+    problem = cg.Problem(X, y, LOSS, cg.constraints.L1Ball(2.0), sample_weight=weight)
+    assert problem.look(w).evaluation.rounding > 0.0  # which measures the columns of all samples
+    part = problem.part(50)
+    alone = cg.Problem(X[::4], y[::4], LOSS, cg.constraints.L1Ball(2.0), sample_weight=weight[::4])
+    np.testing.assert_allclose(part.column_sizes, alone.column_sizes, rtol=1e-13)
+    assert part.reach == pytest.approx(alone.reach, rel=1e-13)
+    assert part.look(w).evaluation.rounding == pytest.approx(alone.look(w).evaluation.rounding, rel=1e-6)
+
+
+def test_negative_curvatures_count_as_zero():
+    X, y, weight, w = simulated()
+    loss, w = cg.losses.Welsch(1.0), 3.0 * w
+    problem = cg.Problem(X, y, loss, cg.constraints.L1Ball(20.0), sample_weight=weight)
+    d = weight * np.asarray(loss.second_derivative(X @ w, y))
+    assert (d < 0.0).sum() > 10
+    atoms = [cg.constraints.Atom(2, 2.0), cg.constraints.Atom(5, -2.0)]
+    Q = X[:, [2, 5]] * np.array([2.0, -2.0])
+    np.testing.assert_allclose(problem.look(w).curvature(atoms), Q.T @ (np.maximum(d, 0.0)[:, None] * Q), rtol=1e-12)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
