@@ -371,12 +371,12 @@ def _add_all(slices: Slices, shape: tuple[int, int], n_stored: int, c: np.ndarra
     # Each thread adds into a vector of its own: worth it where the slices hold more than those vectors.
     borders = threads.cut(n, n_stored if n_stored > 4 * length else 0, _offsets(slices))
 
-    def add_range(start: int, stop: int) -> np.ndarray:
+    def add_own(start: int, stop: int) -> np.ndarray:
         out = np.zeros(length)
-        _add_range(slices, c, DenseVector(out), start, stop)
+        add_range(slices, c[start:stop], start, DenseVector(out))
         return out
 
-    return functools.reduce(np.add, threads.run(add_range, borders))
+    return functools.reduce(np.add, threads.run(add_own, borders))
 
 
 @kernel
@@ -387,10 +387,11 @@ def dot_range(slices, v, first, out):
 
 
 @kernel
-def _add_range(slices, c, out, start, stop):
-    for k in range(start, stop):
+def add_range(slices, c, first, out):
+    """Add the slices from ``first`` on, each times its entry of c, to the vector ``out``."""
+    for k in range(c.shape[0]):
         if c[k] != 0.0:
-            slices.add_slice(k, c[k], out)
+            slices.add_slice(first + k, c[k], out)
 
 
 @kernel

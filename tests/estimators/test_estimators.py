@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, Lasso
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import condgrad as cg
 from condgrad import datasets
@@ -29,9 +29,14 @@ EACH = [
     cg.ConstrainedLogisticRegression(),
     cg.ConstrainedLasso(),
     cg.ConstrainedElasticNet(),
-    cg.ConstrainedLogisticRegressionCV(n_radii=3),
-    cg.ConstrainedLassoCV(n_radii=3),
 ]
+# Those that validate fit several times in each check, by what the estimators above are made of.
+WITH_VALIDATION = [cg.ConstrainedLogisticRegressionCV(n_radii=3), cg.ConstrainedLassoCV(n_radii=3)]
+OF_FITS = {  # checks that no other test of this file makes
+    "check_estimators_dtypes", "check_estimators_nan_inf", "check_estimators_pickle", "check_fit2d_1sample",
+    "check_methods_subset_invariance", "check_n_features_in", "check_parameters_default_constructible",
+    "check_sample_weights_not_overwritten",
+}  # fmt: skip
 WITH_OTHER_PARAMETERS = [
     cg.ConstrainedClassifier(loss="squared-hinge", constraint="l2"),
     cg.ConstrainedRegressor(loss="huber"),
@@ -67,6 +72,26 @@ THREE = np.argmax(C.X[:, :3] + 0.5 * np.random.default_rng(1).standard_normal((8
 @pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning")  # in data of scikit-learn's own
 @parametrize_with_checks(EACH)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def name_of(check):
+    return getattr(check, "func", check).__name__
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of fits take minutes when interpreted")
+@pytest.mark.filterwarnings("ignore:The least populated class in y:UserWarning")
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pytest.param(estimator, check, marks=[] if name_of(check) in OF_FITS else [pytest.mark.campaign])
+        for one in WITH_VALIDATION
+        for estimator, check in estimator_checks_generator(one)
+    ],
+    ids=lambda part: name_of(part) if callable(part) else type(part).__name__,
+)
+def test_scikit_learn_checks_of_validation(estimator, check):
     check(estimator)
 
 

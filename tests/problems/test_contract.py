@@ -99,7 +99,7 @@ PROBLEMS = {
         l2=0.1,
         sample_weight=WEIGHT,
     ),
-    "not convex": lambda: cg.Problem(X, P, losses.Welsch(), constraints.KSparsePolytope(2, 1.0)),
+    "not convex": lambda: cg.Problem(X, P, losses.Welsch(), constraints.L1Ball(1.0)),
     "terms": lambda: cg.GeneralProblem(Distances(), constraints.L1Ball(1.0), n_samples=N, n_features=D),
     "softmax": lambda: cg.SoftmaxProblem(X, RNG.permutation(np.arange(N) % 3), constraints.L1Ball(3.0), intercept=True),
     "outputs": lambda: cg.MultiOutputProblem(X, OUTPUTS, losses.Squared(), constraints.L1Ball(2.0), intercept=True),

@@ -96,6 +96,7 @@ def threads_of_three(monkeypatch):
 @pytest.mark.parametrize("form", FOUR_FORMS)
 def test_a_sweep_finds_what_sums_by_hand_find(form, cached, threads_of_three, monkeypatch):
     monkeypatch.setattr(memory, "_CACHED", cached)
+    monkeypatch.setattr(memory, "_LARGE", 0 if cached < 2**18 else np.inf)
     X, y, weight, w = simulated()
     X[-1, 0] = -7.0  # the largest entry, in the last block
     rows = MemoryRows(Matrix(FOUR_FORMS[form](X)), Samples(LOSS, y, weight))

@@ -11,7 +11,7 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import threads
-from condgrad.linalg.matrix import Matrix, dot_range, weighted_gram
+from condgrad.linalg.matrix import Matrix, add_range, dot_range, weighted_gram
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import DenseVector
 from condgrad.problems.active_set import AtomStack, Stack
@@ -22,6 +22,7 @@ from condgrad.problems.samples import Samples, Totals, expand_block, sample_by_c
 
 Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # those of some rows (None: all), and their values
 
+_LARGE = 2**24  # bytes of X that the caches of a processor cannot hold: then a pass should read X once
 _CACHED = 2**18  # bytes of X that a core keeps between the product with w and the one with the derivatives
 _FEWEST, _MOST = 8, 4096  # rows of such a piece: a loop over its losses should be worth its vectors
 _FEW_COLUMNS = 16  # of a vertex: more are multiplied in a pass over X, no longer one by one
@@ -31,9 +32,9 @@ _WORK_PER_SAMPLE = 20  # multiply-adds: that of a loss with an exponential, abou
 class MemoryRows(Rows):
     """The rows of a matrix in memory.
 
-    Rows that lie one after another (C order, CSR) are cut into one block for each thread. A block is passed over in
-    pieces that fit into the cache of a core, so that X comes from memory once although it is multiplied twice. Other
-    data are one block, whose products go column by column.
+    Rows that lie one after another (C order, CSR) are cut into one block for each thread. A block of large data is
+    passed over in pieces that fit into the cache of a core, so that X comes from memory once although it is multiplied
+    twice. Other data are one block, whose products go column by column.
     """
 
     offers = BaseProblem.offers | {
@@ -175,15 +176,16 @@ class RowBlock:
         return p
 
     def expand(self, w: np.ndarray, b: float, p: np.ndarray | None) -> Pass:
-        """Return what these samples add, from one read of their rows."""
-        size = self.stop - self.start
-        is_known = p is not None or not w.any()  # at w = 0, where many solvers start, nothing is multiplied
-        own = np.zeros(size) if p is None else p[self.start : self.stop]
+        """Return what these samples add, from one read of their rows where X is large."""
+        X, samples, start = self.matrix.rows, self.samples, self.start
+        size = self.stop - start
         totals, r, d = np.zeros(len(Totals._fields)), np.zeros(self.matrix.shape[1]), np.empty(size)
-        _expand_rows(
-            self.matrix.rows, self.samples, self.start, self._rows_of_a_piece(), w, is_known, own, b, totals,
-            DenseVector(r), d,
-        )  # fmt: skip
+        if p is None and self.matrix.n_bytes > _LARGE and w.any():
+            _expand_rows(X, samples, start, self._rows_of_a_piece(), w, np.empty(size), b, totals, DenseVector(r), d)
+        else:
+            alpha, own = np.empty(size), self.predict(w) if p is None else p[start : self.stop]
+            expand_block(samples, start, own, b, alpha, d, totals)
+            add_range(X, alpha, start, DenseVector(r))
         return Pass(Totals(*totals.tolist()), r, Joined((d,)))
 
     def _rows_of_a_piece(self) -> int:
@@ -218,14 +220,11 @@ class ColumnBlock:
 
 
 @kernel
-def _expand_rows(X, samples, first, height, w, is_known, p, b, totals, r, d):
+def _expand_rows(X, samples, first, height, w, p, b, totals, r, d):
     """Add totals and gradient of the samples from ``first`` on, as many as p holds, ``height`` rows at a time."""
     alpha = np.empty(height)
     for top in range(0, p.shape[0], height):
         end = min(top + height, p.shape[0])
-        if not is_known:
-            dot_range(X, w, first + top, p[top:end])
+        dot_range(X, w, first + top, p[top:end])
         expand_block(samples, first + top, p[top:end], b, alpha, d[top:end], totals)
-        for k in range(top, end):
-            if alpha[k - top] != 0.0:
-                X.add_slice(first + k, alpha[k - top], r)
+        add_range(X, alpha[: end - top], first + top, r)
