@@ -53,6 +53,7 @@ def fitted(entries, radius=30.0, loss="squared", **settings):
 # Good input -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_complete_is_the_estimator_and_predict_its_model(capsys, entries, ratings, tmp_path):
     out, plot, predictions = tmp_path / "model.npz", tmp_path / "run.png", tmp_path / "predictions.csv"
     found, code = answer(capsys, "complete", ratings, *RADIUS, "--out", out, "--plot", plot, "--test", ratings)
@@ -130,6 +131,7 @@ def test_quoted_ids_and_spaces(capsys, tmp_path):
     assert answer(capsys, "complete", tmp_path / "spaces.txt", "--radius", 1)[0]["shape"] == [2, 2]
 
 
+@pytest.mark.slow
 def test_options_reach_the_estimator(capsys, entries, ratings):
     for options, settings in (
         (["--no-biases"], {"biases": False}),

@@ -340,6 +340,7 @@ def test_a_thread_stops_the_watches_it_works_for(monkeypatch):
     assert watch.seconds == 1.0 + 6.0
 
 
+@pytest.mark.slow
 @compiled_only
 def test_the_seconds_of_a_run_are_those_of_the_solver():
     @loss
@@ -501,6 +502,7 @@ def run(code, **environment):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_interpreted_runs_equal_compiled_ones():
     compiled_run, plain_run = run(TINY, NUMBA_DISABLE_JIT="0"), run(TINY, NUMBA_DISABLE_JIT="1")
     rows = [[[float.fromhex(v) for v in row.split()] for row in out.splitlines()] for out in (compiled_run, plain_run)]

@@ -21,6 +21,7 @@ Y = X @ TRUTH.T + [1.0, 0.0, -2.0, 0.5] + 0.1 * RNG.standard_normal((N, K))
 WEIGHT = RNG.integers(1, 4, N).astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 @pytest.mark.parametrize("constraint", ["l1", "group", "nuclear", "l2", GroupBall(np.tile(np.arange(D), K), 3.0)])
 def test_joint_fits(constraint, loss):
@@ -90,6 +91,7 @@ def test_sentences():
         cg.ConstrainedRegressor(radius=3.0, solver="fw", max_iter=3, multi_output="joint").fit(X, Y)
 
 
+@pytest.mark.slow
 def test_scikit_learn_checks_of_regressors():
     model = cg.ConstrainedRegressor(multi_output="joint", tol=1e-9)
     wanted = ("regressor", "weight", "sparse", "pickle", "fit2d", "idempotent", "dtype")

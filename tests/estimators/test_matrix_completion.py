@@ -44,6 +44,7 @@ def test_predictions_are_those_of_the_problem(biases, weighted):
         assert model.intercept_ == 0.0
 
 
+@pytest.mark.slow
 def test_a_sparse_matrix_is_its_stored_entries():
     model, entries = fitted()
     X = scipy.sparse.csr_matrix((entries.values, (entries.rows, entries.cols)), shape=entries.shape)
@@ -51,6 +52,7 @@ def test_a_sparse_matrix_is_its_stored_entries():
     np.testing.assert_array_equal(other.factors_[0], model.factors_[0])
 
 
+@pytest.mark.slow
 def test_params_clone_and_pickle():
     model, entries = fitted()
     again = clone(model)
@@ -125,6 +127,7 @@ def test_names_that_a_model_does_not_know_are_unseen(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
     whole, entries = fitted(tol=1e-7)
     for steps in (3, 1000):

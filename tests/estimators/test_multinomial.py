@@ -201,6 +201,7 @@ def test_a_short_run_warns_and_is_feasible():
     assert np.abs(model.coef_).sum() <= 2.0 + 1e-12
 
 
+@pytest.mark.slow
 def test_scikit_learn_checks_of_classifiers():
     model = cg.ConstrainedLogisticRegression(multi_class="multinomial", tol=1e-9)
     wanted = ("classifiers", "weight", "sparse", "pickle", "fit2d", "idempotent", "dtype")

@@ -33,6 +33,7 @@ def test_help_of_the_command_line_leaves_them_alone_too():
     assert "--radius" in run.stdout and run.stderr.split() == []
 
 
+@pytest.mark.slow
 def test_a_function_is_imported_before_the_module_of_its_name_and_after():
     assert (
         run_python("import condgrad as cg; import condgrad.run.minimize; print(callable(cg.minimize))").strip()

@@ -81,6 +81,7 @@ def test_folds_side_by_side_share_the_threads(n_jobs, share):
     assert seen == [(k, share) for k in range(4)]
 
 
+@pytest.mark.slow
 def test_processes_of_joblib_get_their_share_by_the_environment():
     code = """
         import joblib

@@ -533,6 +533,7 @@ class Wrong:
 # check_terms -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_check_terms_passes_right_terms():
     X, y = linear_data()
     for terms in (bumps(), bumps(plain=True), Linear(X, y, losses.Logistic()), PlainLogistic(X, y)):

@@ -113,6 +113,7 @@ def test_a_nuclear_ball_shrinks_singular_values():
     assert result.gap + result.rounding <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.5)], ids=repr)
 @pytest.mark.parametrize("name", SETS)
 def test_every_solver_that_fits(name, loss):

@@ -88,6 +88,7 @@ def test_random_iterate_is_drawn_uniformly():
     assert ((counts - 80) ** 2 / 80).sum() < 18.5  # the 0.999 quantile of chi-square with 4 degrees of freedom
 
 
+@pytest.mark.slow
 def test_a_killed_process_goes_on_bit_for_bit(tmp_path):
     script = textwrap.dedent(
         """

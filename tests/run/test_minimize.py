@@ -294,6 +294,7 @@ def test_second_interrupt_aborts():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.slow
 def test_interrupt_from_outside():
     """A process in the middle of a run without end, and a signal from another thread."""
     code = """
