@@ -1,6 +1,6 @@
-"""Plain Python that runs at C speed: ``@compiled`` classes inside ``@kernel`` functions, and where kernels are kept.
+"""Plain Python that runs at C speed: ``@compiled`` classes inside ``@kernel`` functions, and the cache of kernels.
 
-This folder is the only place that knows the inside of numba.
+This folder is the only code that uses the internals of numba.
 """
 
 from condgrad.compiled.announcements import announce_to

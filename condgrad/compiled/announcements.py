@@ -1,4 +1,4 @@
-"""Say that kernels are being compiled where that takes longer than people wait without asking."""
+"""Announce that kernels are being compiled, if that takes longer than a second."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterable, Iterator
 
 from condgrad.compiled import store
 
-_PATIENCE = 1.0  # seconds
+_PATIENCE = 1.0  # seconds of compilation before it is announced
 
 
 class _Listener:
-    """Tells one line when the compilations that it heard of have taken a second together; once for each kind."""
+    """Writes one line when the compilations recorded have taken a second together, once for each combination."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self.write = write
         self.seconds = 0.0
         self.said: set[str] = set()
-        self.losses: dict[str, None] = {}  # in the order in which they were met
+        self.losses: dict[str, None] = {}  # in the order of their first compilation
         self.sets: dict[str, None] = {}
 
-    def hear(self, classes: Iterable[type]) -> None:
-        """Take note of what a kernel is compiled for."""
+    def record(self, classes: Iterable[type]) -> None:
+        """Record the losses and sets that a kernel is compiled for."""
         for cls in classes:
             name = cls.__qualname__.rpartition(".")[2]
             if hasattr(cls, "lmo"):
@@ -41,16 +41,16 @@ class _Listener:
         if store.can_write():
             until = "once on this machine"
         else:
-            until = "in every new process, as no cache folder can be written (NUMBA_CACHE_DIR names another)"
+            until = "in every new process, as no cache folder can be written (set NUMBA_CACHE_DIR to one that can)"
         self.write(f"compiling kernels{what and f' for {what}'}, {until} ...")
 
 
-_listeners = [_Listener(logging.getLogger("condgrad").info)]  # the last one hears
+_listeners = [_Listener(logging.getLogger("condgrad").info)]  # only the last one is active
 
 
 @contextlib.contextmanager
 def announce_to(write: Callable[[str], None]) -> Iterator[None]:
-    """Within the block, hand the line to ``write`` and not to the logger "condgrad"."""
+    """Pass the line to ``write`` within the block, not to the logger "condgrad"."""
     listener = _Listener(write)
     _listeners.append(listener)
     try:
@@ -61,9 +61,9 @@ def announce_to(write: Callable[[str], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def announced(classes: Iterable[type]) -> Iterator[None]:
-    """Say so if what is compiled in the block makes people wait; ``classes`` are those of its arguments."""
+    """Announce the compilation in the block if it takes long; ``classes`` are those of the kernel's arguments."""
     listener = _listeners[-1]
-    listener.hear(classes)
+    listener.record(classes)
     began = time.perf_counter()
     alarm = threading.Timer(max(0.0, _PATIENCE - listener.seconds), listener.say)
     alarm.daemon = True

@@ -1,9 +1,9 @@
 """The kernels that were compiled before: by this user, or by the build step of the wheel.
 
-A kernel is kept under a name that is a hash of all that decides its machine code: the sources that can reach it, the
-types of its arguments, the processor, the versions of Python, numba and llvmlite. A kernel of the user is made for this
-very processor and is preferred; the wheel's are made for a baseline, and serve where this processor has all of its
-features.
+A kernel is stored under a name that is a hash of everything that determines its machine code: the sources that can
+reach it, the types of its arguments, the processor, the versions of Python, numba and llvmlite. A kernel of the user is
+compiled for this processor and is preferred; those of the wheel are compiled for a baseline processor, and are used if
+this one has all of its features.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MACHINE = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platfo
 
 
 class KernelCache:
-    """What a dispatcher of numba asks for a kernel before it compiles, and hands a compiled one to."""
+    """The cache in which a dispatcher of numba looks up a kernel before it compiles, and stores a compiled one."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
@@ -62,7 +62,7 @@ class KernelCache:
         return None
 
     def save_overload(self, sig: Any, result: Any) -> None:
-        """Keep a compiled kernel in the first of the user's folders that can be written."""
+        """Store a compiled kernel in the first of the user's folders that can be written."""
         if result.lifted or result.library.has_dynamic_globals:
             return
         name = self._name(sig, _target(result.codegen))
@@ -89,18 +89,18 @@ class KernelCache:
             yield store.PREBUILT, name
 
     def _name(self, sig: Any, target: tuple[object, ...]) -> str | None:
-        """Return the name under which the kernel is kept; None where another process could not trust it."""
+        """Return the name under which the kernel is stored; None if another process could not rely on it."""
         function, found = self._function, list(classes(sig))
         if function.__closure__ or "<locals>" in function.__qualname__ or not all(map(_can_find, found)):
             return None
-        if not all(map(_is_told_by_its_name, sig)):
+        if not all(map(_is_identified_by_name, sig)):
             return None
         written = sources.digest(sources.modules_of(found) | {function.__module__})
         if written is None:
             return None
-        told = (function.__module__, function.__qualname__, [_describe(t) for t in sig], written, target, _versions())
+        parts = (function.__module__, function.__qualname__, [_describe(t) for t in sig], written, target, _versions())
         kind = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-        return f"{kind}-{hashlib.sha256(repr(told).encode()).hexdigest()[:40]}"
+        return f"{kind}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:40]}"
 
 
 def classes(sig: Any) -> Iterator[type]:
@@ -113,7 +113,7 @@ def classes(sig: Any) -> Iterator[type]:
 
 
 def _describe(t: Any) -> Any:
-    """Return what tells a type from all others, the same in every process."""
+    """Return what distinguishes a type from all others, the same in every process."""
     if isinstance(t, types.BaseNamedTuple):
         cls = t.instance_class
         return cls.__module__, cls.__qualname__, t.fields, [_describe(part) for part in t.types]
@@ -122,16 +122,16 @@ def _describe(t: Any) -> Any:
     return type(t).__name__, str(t)
 
 
-def _is_told_by_its_name(t: Any) -> bool:
-    """Tell whether a type says all of itself in its name: a function's name is an address."""
+def _is_identified_by_name(t: Any) -> bool:
+    """Return whether the name of a type identifies it: the name of a function type is an address."""
     if isinstance(t, types.BaseTuple):
-        return all(map(_is_told_by_its_name, t.types))
+        return all(map(_is_identified_by_name, t.types))
     return not isinstance(t, (types.Callable, types.Opaque))
 
 
 @functools.cache
 def _can_find(cls: type) -> bool:
-    """Tell whether another process will find ``cls`` again: a class of a notebook has no address."""
+    """Return whether another process can import ``cls``: a class of a notebook has no file."""
     if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:
         return False
     module = sys.modules.get(cls.__module__) or importlib.import_module(cls.__module__)
@@ -152,7 +152,7 @@ def _target(codegen: Any) -> tuple[object, ...]:
 
 
 def _baseline(codegen: Any) -> tuple[object, ...] | None:
-    """Return the processor of the wheel's kernels as a target; None where they must not run, or were not asked for."""
+    """Return the processor of the wheel's kernels as a target; None if they cannot run, or the user set another."""
     if config.CPU_NAME is not None or config.CPU_FEATURES is not None or MACHINE not in BASELINES:
         return None
     name, features, needed = BASELINES[MACHINE]
@@ -166,20 +166,20 @@ def _baseline(codegen: Any) -> tuple[object, ...] | None:
 def _host_features() -> dict[str, bool]:
     try:
         return dict(llvm.get_host_cpu_features())
-    except RuntimeError:  # LLVM cannot tell
+    except RuntimeError:  # LLVM does not know them
         return {}
 
 
 def _reduced(result: Any) -> tuple[object, ...]:
-    """Return a compiled kernel as numba pickles it, without the text of its types, which nobody reads."""
+    """Return a compiled kernel as numba pickles it, without the text of its types, which is never read."""
     library, *rest = result._reduce()
     rest[5] = ""
     return (library, *rest)
 
 
 def _rebuilt(data: bytes, target_context: Any) -> Any:
-    """Return the kernel that was saved as ``data``; None where this process can make nothing of it."""
+    """Return the kernel that was saved as ``data``; None if this process cannot load it."""
     try:
         return CompileResult._rebuild(target_context, *pickle.loads(data))
-    except Exception:  # whatever it is, compiling helps
+    except Exception:  # whatever the reason, the kernel is compiled again
         return None

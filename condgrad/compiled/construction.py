@@ -1,4 +1,4 @@
-"""How ``@compiled`` classes are made: their own names, fields of the right kind, checks where they are written."""
+"""Construction of ``@compiled`` classes and objects: unique names, fields of the right types, checks of parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def fill_in(cls: type, protocol: type) -> type:
-    """Give a NamedTuple class, which cannot inherit, the methods and attributes of ``protocol`` that it leaves out."""
+    """Give a NamedTuple class, which cannot inherit, the methods and attributes of ``protocol`` that it lacks."""
     for base in protocol.__mro__:
         for name, default in vars(base).items():
             if not name.startswith("_") and name not in vars(cls):
@@ -34,15 +34,15 @@ def with_placeholder(cls: type) -> type:
 
 
 def give_own_name(cls: Any, others: Iterable[type]) -> None:
-    """Number a class whose name is taken: numba's dispatcher knows namedtuples apart by name and field types alone.
+    """Number a class whose name is taken: numba's dispatcher distinguishes namedtuples by name and field types only.
 
-    Without this, a loss defined again in a notebook would go on running its first definition.
+    Without this, a loss defined again in a notebook would still run its first definition.
     """
     shown = cls.__name__
     taken = sum(shown == other.__qualname__.rpartition(".")[2] for other in others)
     if taken:
         cls.__name__ = f"{shown}_{taken + 1}"
-        if cls.__repr__.__module__ == "collections":  # the one that every namedtuple gets, which shows __name__
+        if cls.__repr__.__module__ == "collections":  # the default of namedtuples, which shows __name__
             fields = ", ".join(f"{name}=%r" for name in cls._fields)
             cls.__repr__ = lambda self: f"{shown}({fields % tuple(self)})"
 
@@ -71,7 +71,7 @@ def check_on_construction(cls: Any) -> None:
         return self
 
     cls.__new__ = new
-    cls._make = classmethod(lambda cls_, fields: cls_(*fields))  # what _replace calls: it must check too
+    cls._make = classmethod(lambda cls_, fields: cls_(*fields))  # _replace calls it, and must check too
 
 
 def _as_float(owner: str, name: str, value: object) -> float:

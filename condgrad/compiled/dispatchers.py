@@ -1,8 +1,8 @@
 """Kernels: functions that numba compiles, once for each kind of arguments.
 
-numba compiles a function that others call as carefully as if Python called it: with wrappers that unpack every
-argument, optimised, as machine code. A method that is inlined, and a kernel within another, need none of it, and are
-compiled without.
+numba compiles a function that only other kernels call as if Python called it, too: with wrappers that unpack every
+argument, optimised, as machine code. A method that is inlined, and a kernel within another, need none of this, and are
+compiled without it.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def kernel(function: F) -> F:
-    """Compile ``function`` with numba, kept on disk under all the sources it was built from."""
+    """Compile ``function`` with numba; the result is cached on disk under a hash of all its sources."""
     plain = njit(**OPTIONS, no_cfunc_wrapper=True)(function)
-    if plain is function:  # NUMBA_DISABLE_JIT=1 hands it back
+    if plain is function:  # with NUMBA_DISABLE_JIT=1 numba returns it unchanged
         return function
     return _Kernel(function, plain.locals, plain.targetoptions)
 
 
 class _Kernel(CPUDispatcher):
-    """A kernel as Python calls it; within other kernels its twin stands for it, which Python cannot call."""
+    """A kernel that Python can call; other kernels call its version ``_within_kernels``, which Python cannot call."""
 
     def __init__(
         self, py_func: Callable[..., object], locals: object = None, targetoptions: object = None, **rest: object
     ) -> None:
         super().__init__(py_func, locals or {}, targetoptions or {}, **rest)
         self._cache = KernelCache(py_func)
-        self._twin = inner(py_func)
+        self._within_kernels = inner(py_func)
 
     def get_call_template(self, args: object, kws: object) -> object:
-        return self._twin.get_call_template(args, kws)
+        return self._within_kernels.get_call_template(args, kws)
 
     def get_overload(self, sig: object) -> object:
-        return self._twin.get_overload(sig)
+        return self._within_kernels.get_overload(sig)
 
     def _compile_for_args(self, *args: object, **kws: object) -> object:
         with compiling(), _without_collecting():
@@ -65,7 +65,7 @@ class _Kernel(CPUDispatcher):
 
 @contextlib.contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Spare the garbage collector: the compiler makes many objects and drops few, and looking for them costs time."""
+    """Disable garbage collection: the compiler makes many objects and drops few, and searching for them is slow."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -76,7 +76,7 @@ def _without_collecting() -> Iterator[None]:
 
 
 class _Announcer(event.Listener):
-    """Hears from numba when a kernel is really compiled, not loaded; one at a time, as numba holds a lock."""
+    """Listens to numba's events: kernels that are compiled, not loaded; one at a time, as numba holds a lock."""
 
     def on_start(self, event: Any) -> None:
         if isinstance(event.data["dispatcher"], _Kernel):
@@ -96,7 +96,7 @@ def inner(function: Callable[..., object], **options: object) -> Any:
     return njit(pipeline_class=_InnerCompiler, **options, **WITHOUT_WRAPPERS, **OPTIONS)(function)
 
 
-_POINTER = "ptr" if llvm.llvm_version_info >= (16,) else "i8*"  # LLVM 15 still wants to know what is pointed at
+_POINTER = "ptr" if llvm.llvm_version_info >= (16,) else "i8*"  # LLVM 15 has typed pointers only
 
 
 class _InnerCompiler(Compiler):
@@ -109,7 +109,7 @@ class _InnerCompiler(Compiler):
         return pipelines
 
 
-# Where numba has renamed what this builds on, inner functions are compiled in full: slower, and as right.
+# If numba has renamed the methods that this needs, inner functions are compiled in full: slower, but just as correct.
 CAN_LEAVE_OUT = all(
     hasattr(JITCodeLibrary, name)
     for name in (
@@ -139,7 +139,7 @@ class _LeaveUnfinished(FunctionPass):
 
 
 def _finish(library: Any) -> None:
-    """Do what numba does with a finished library, short of machine code: only its environments get addresses."""
+    """Do what numba does with a finished library, without machine code: only its environments get addresses."""
     library._finalize_dynamic_globals()
     library._verify_declare_only_symbols()
     codegen = library._codegen

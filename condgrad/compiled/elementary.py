@@ -16,7 +16,7 @@ T = TypeVar("T", float, np.ndarray)  # the same formula for one number and for m
 
 _LOG2_E = 1.4426950408889634
 _LOG_2 = 0.6931471805599453
-_LOG_2_HIGH, _LOG_2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # the first times a whole number is exact
+_LOG_2_HIGH, _LOG_2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # the product of the first with k is exact
 _ROUND = 1.5 * 2.0**52  # added to a float, it leaves the nearest whole number in the last bits
 
 

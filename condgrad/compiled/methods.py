@@ -28,11 +28,11 @@ _unfinished: set[str] = set()  # modules outside the package that were being imp
 def compiled(cls: type) -> type:
     """Make the methods of a NamedTuple class callable from kernels.
 
-    Outside kernels, the constructor replaces the fields by those that ``self.prepare()`` returns where the class has
-    it (that must leave prepared fields as they are: numba hands them back through the constructor), turns fields
-    annotated ``float`` into floats (a kernel is compiled for the types it meets: ``L1Ball(10)`` and ``L1Ball(10.0)``
-    must be one) and then calls ``self.check()`` where the class has it, so that a wrong parameter is reported where
-    it was written.
+    Outside kernels, the constructor takes three steps. It replaces the fields by those that ``self.prepare()`` returns,
+    if the class has it; this must not change prepared fields, as numba calls the constructor with them again. It
+    converts fields annotated ``float`` to floats: a kernel is compiled for types, and ``L1Ball(10)`` must have those of
+    ``L1Ball(10.0)``. It calls ``self.check()``, if the class has it, so that a wrong parameter is reported where it was
+    written.
     """
     if not cls._fields:  # type: ignore[attr-defined]
         cls = with_placeholder(cls)
@@ -49,7 +49,7 @@ def compiled(cls: type) -> type:
 
 
 def is_compiled(obj: object) -> bool:
-    """Tell whether kernels understand ``obj``: numbers, arrays and ``@compiled`` objects, down to the last field."""
+    """Return whether kernels can use ``obj``: a ``@compiled`` object of numbers, arrays and such objects only."""
     return type(obj) in _compiled_classes and all(
         part is None or isinstance(part, (bool, int, float, np.generic, np.ndarray)) or is_compiled(part)
         for part in obj  # type: ignore[attr-defined]
@@ -57,10 +57,10 @@ def is_compiled(obj: object) -> bool:
 
 
 def is_importing() -> bool:
-    """Tell whether a user's module that defines a compiled class is still being imported.
+    """Return whether a user's module that defines a compiled class is still being imported.
 
-    numba looks up the module of a class when it compiles. In another thread it would wait for the import to end, and
-    the import for that thread.
+    numba imports the module of a class when it compiles. In another thread it would wait for the import to end, and
+    the import would wait for that thread.
     """
     for name in tuple(_unfinished):
         if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
@@ -71,8 +71,8 @@ def is_importing() -> bool:
 
 @functools.cache
 def _dispatcher(cls: type, name: str) -> Any:
-    # LLVM inlines them whatever their size. At a call that remains, references to arrays are counted, atomically: in a
-    # small step that would cost more than the arithmetic.
+    # LLVM inlines methods of any size. A call that is not inlined counts references to arrays, atomically: in a small
+    # step that would cost more than the arithmetic.
     return inner(getattr(cls, name), forceinline=True)
 
 
@@ -82,7 +82,7 @@ class _CompiledMethods(AttributeTemplate):
 
     def generic_resolve(self, typ, name):
         cls = typ.instance_class
-        # Other people's namedtuples, and fields named like a method of ours, are none of our business.
+        # Skip namedtuples that are not @compiled, and fields with the name of a method of another class.
         if cls not in _compiled_classes or name in typ.fields or not inspect.isfunction(getattr(cls, name, None)):
             return None
 

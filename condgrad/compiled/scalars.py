@@ -1,4 +1,4 @@
-"""What kernels say of numbers that NumPy would say too slowly, or not at all."""
+"""Operations on numbers in kernels that are too slow in NumPy, or that it lacks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def where(condition: ArrayLike, a: ArrayLike, b: ArrayLike) -> np.ndarray:
 
 
 def scalar_form(of: F) -> Callable[[Callable[..., object]], F]:
-    """Make kernels run the decorated function of numbers where their source says ``of``, rounded just as written."""
+    """Make kernels call the decorated function of numbers in place of ``of``; its operations are not reordered."""
 
     def register(function: Callable[..., object]) -> F:
         options = {**OPTIONS, **WITHOUT_WRAPPERS, "fastmath": {"contract"}, "forceinline": True}
@@ -38,7 +38,7 @@ def _where_scalar(condition, a, b):
 
 
 def bits_of(x: float) -> int:
-    """Return the 64 bits of a float as an integer: floats that are not negative are ordered as these integers are.
+    """Return the 64 bits of a float as an integer: non-negative floats have the same order as these integers.
 
     A maximum of integers vectorises; one of floats does not, because of nan.
 

@@ -1,10 +1,10 @@
-"""Which source files a kernel can be made of: the ground on which a kernel of another process is trusted.
+"""The source files that a kernel can depend on: if they are the same, a kernel of another process can be used.
 
-A kernel is compiled from its own text, the methods of its arguments' classes, and what these texts name. A name comes
-from the module that the text is in, and gets there by an import statement. So the files that the imports of those
-modules lead to, directly or by way of others, hold all that can reach the kernel. Two things work without an import:
-what numba is taught, which is this folder's and that of files that mention numba or ``scalar_form``, and what an
-``__init__.py`` may assign to the names of its folder's modules, which none does (a test looks).
+A kernel is compiled from its own text, the methods of its arguments' classes, and the objects that these texts name. A
+name is defined in the module of the text, or imported there. So the files that those modules import, directly or
+through others, contain everything that can reach the kernel. Two things work without an import statement: extensions of
+numba, which are in this folder and in files that mention numba or ``scalar_form``, and assignments in an
+``__init__.py`` to the names of its folder's modules, of which there are none (a test checks this).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _IMPORT = re.compile(
 
 
 def is_ours(module: str) -> bool:
-    """Tell whether a module is of this package."""
+    """Return whether a module belongs to this package."""
     return module.partition(".")[0] == _OURS
 
 
 @functools.cache
 def digest(modules: frozenset[str]) -> str | None:
-    """Return a hash of all sources that can reach a kernel that is made of ``modules``.
+    """Return a hash of all sources that can reach a kernel that is compiled from ``modules``.
 
-    None where one of them cannot be told: it is not the file any more that this process has imported.
+    None if a file of ours was edited since this process began.
     """
-    files = set(_taught_to_numba()).union(*(_reach(module) for module in modules))
+    files = set(_numba_extensions()).union(*(_reach(module) for module in modules))
     hashes = [_hash(file) for file in sorted(files)]
     if None in hashes:
         return None
@@ -50,7 +50,7 @@ def digest(modules: frozenset[str]) -> str | None:
 
 @functools.cache
 def _reach(module: str) -> frozenset[pathlib.Path]:
-    """Return the files that ``module`` leads to by its imports, its own included."""
+    """Return the files of ``module`` and of all modules that it imports, directly or through others."""
     seen: dict[str, pathlib.Path] = {}
     waiting = [module]
     while waiting:
@@ -79,7 +79,7 @@ def _imported(text: bytes, package: str) -> Iterator[str]:
         if home.startswith("."):
             try:
                 home = importlib.util.resolve_name(home, package)
-            except ImportError:  # words of a text that only look like an import
+            except ImportError:  # words of a docstring that look like an import statement
                 continue
         members = [words[0] for part in names.decode().strip("()").split(",") if (words := part.split())]
         submodules = [f"{home}.{member}" for member in members if _file_of(f"{home}.{member}") is not None]
@@ -102,7 +102,7 @@ def _file_of(module: str) -> pathlib.Path | None:
 
 
 def _is_watched(module: str, origin: str) -> bool:
-    """Tell whether a module of others may change with ``origin``, which imports it: installed packages do not."""
+    """Return whether a foreign module that ``origin`` imports may be edited like it: installed packages are not."""
     if module.partition(".")[0] == origin.partition(".")[0]:
         return True
     file = _file_of(module)
@@ -110,7 +110,7 @@ def _is_watched(module: str, origin: str) -> bool:
 
 
 @functools.cache
-def _taught_to_numba() -> tuple[pathlib.Path, ...]:
+def _numba_extensions() -> tuple[pathlib.Path, ...]:
     files = _PACKAGE.rglob("*.py")
     return tuple(file for file in files if re.search(rb"^\s*(from|import) numba|scalar_form", file.read_bytes(), re.M))
 
@@ -119,7 +119,8 @@ def _taught_to_numba() -> tuple[pathlib.Path, ...]:
 def _hash(file: pathlib.Path) -> str | None:
     """Return a hash of a file's content; None for a file of ours that was edited since this process began.
 
-    What runs is what was imported. Kept under the new text, it would be run by processes that have imported the edit.
+    This process runs the text that it imported. A kernel of it, stored under the hash of the new text, would be used by
+    processes that have imported the new text.
     """
     if _PACKAGE in file.parents and file.stat().st_mtime > _BEGAN:
         return None
@@ -127,7 +128,7 @@ def _hash(file: pathlib.Path) -> str | None:
 
 
 def _name(file: pathlib.Path) -> str:
-    """Return what a file is called wherever the package is installed."""
+    """Return a name of a file that does not depend on where the package is installed."""
     return file.relative_to(_PACKAGE).as_posix() if _PACKAGE in file.parents else file.name
 
 

@@ -13,9 +13,9 @@ _depth = threading.local()  # a kernel that is compiled may compile another
 
 
 class Stopwatch:
-    """Measures a ``with`` block; compilation in a thread that has no stopwatch of its own counts for all that run.
+    """Measures a ``with`` block; compilation in a thread without its own stopwatch is excluded from all running ones.
 
-    (Passes over the data run on threads of ours, which compile what they need for whoever asked.)
+    (Passes over the data run on threads of ours, which compile for the thread that started the pass.)
 
     >>> with Stopwatch() as watch:
     ...     total = sum(range(10))
@@ -57,7 +57,7 @@ class Stopwatch:
 
 @contextlib.contextmanager
 def compiling() -> Iterator[bool]:
-    """Stop the watches that this thread works for; yields whether it is the outermost of nested compilations."""
+    """Stop the watches of this thread, or all if it has none; yield whether this is the outermost compilation."""
     if getattr(_depth, "value", 0):
         yield False
         return

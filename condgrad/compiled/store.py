@@ -1,7 +1,7 @@
-"""Files of compiled kernels: each whole and unharmed, or as good as not there.
+"""Files of compiled kernels: a file that is incomplete or damaged counts as missing.
 
-A file is found by a name that says all that its content depends on, so that there is no index to keep in step: files
-are written aside and moved into place, and processes that write the same one at the same time write the same.
+The name of a file depends on everything that its content depends on, so there is no index to update. Files are written
+under another name and then renamed, and processes that write one file at the same time write the same content.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from collections.abc import Iterator
 from numba import config
 from numba.misc.appdirs import AppDirs
 
-PREBUILT = pathlib.Path(__file__).parents[1] / "prebuilt_kernels"  # the build step of a wheel fills it
+PREBUILT = pathlib.Path(__file__).parents[1] / "prebuilt_kernels"  # filled by the build step of a wheel
 _MAGIC = b"condgrad kernel 1\n"
 _ENDING = ".kernel"
-_MOST_BYTES = 1 << 30  # files that were not used for longest are deleted where there are more
+_MOST_BYTES = 1 << 30  # largest size of a folder: beyond, the least recently used files are deleted
 
 
 def load(folder: pathlib.Path, name: str) -> bytes | None:
-    """Return what was saved under ``name``; None where there is no such file, or not as it was written."""
+    """Return what was saved under ``name``; None if there is no such file, or if it is damaged."""
     path = folder / (name + _ENDING)
     try:
         content = path.read_bytes()
@@ -37,7 +37,7 @@ def load(folder: pathlib.Path, name: str) -> bytes | None:
     if content[:head] != _MAGIC + hashlib.sha256(body).digest():
         return None
     with contextlib.suppress(OSError):
-        os.utime(path)  # it was used
+        os.utime(path)  # mark it as used
     return zlib.decompress(body)
 
 
@@ -59,16 +59,16 @@ def save(folder: pathlib.Path, name: str, data: bytes) -> bool:
 
 
 def user_folders() -> Iterator[pathlib.Path]:
-    """Yield the folders of this user's own kernels, the best first: where one cannot be written, the next may be."""
+    """Yield the folders of this user's own kernels, the best first: if one cannot be written, the next may be."""
     own = pathlib.Path(config.CACHE_DIR or AppDirs("condgrad", appauthor=False).user_cache_dir)
-    if config.CACHE_DIR or own.is_absolute():  # it is not where the user has no home
+    if config.CACHE_DIR or own.is_absolute():  # it is relative if the user has no home
         yield own / "kernels"
     yield pathlib.Path(__file__).parent / "__pycache__"
 
 
 @functools.cache
 def can_write() -> bool:
-    """Tell whether one of the user's folders can be written."""
+    """Return whether one of the user's folders can be written."""
     for folder in user_folders():
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
@@ -79,10 +79,10 @@ def can_write() -> bool:
 
 @functools.cache
 def _tidy(folder: pathlib.Path) -> None:
-    """Delete the files that were not used for longest if there are too many; once in a process."""
+    """Delete the least recently used files if they take too much space; once in a process."""
     files = []
     for path in folder.glob(f"*{_ENDING}"):
-        with contextlib.suppress(OSError):  # another process may tidy up as well
+        with contextlib.suppress(OSError):  # another process may delete files as well
             files.append((path.stat().st_mtime, path.stat().st_size, path))
     excess = sum(size for _, size, _ in files) - _MOST_BYTES
     for _, size, path in sorted(files):

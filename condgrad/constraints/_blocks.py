@@ -1,4 +1,4 @@
-"""Blocks: the features on which the vertices of a set live, one block per vertex or pair or sphere of them."""
+"""Blocks of features: a vertex is nonzero on one block only, and a block has one vertex, a pair or a sphere of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from condgrad.constraints.vertices import SparseVertex
 
 
 class Blocks(Protocol):
-    """What every division of the features into blocks answers."""
+    """The methods of every division of the features into blocks."""
 
     def size(self) -> int:
         """Return the number of blocks."""
 
     def first(self, g: int) -> int:
-        """Return the place of the first member of block ``g``; its last one is before that of block g + 1."""
+        """Return the place of the first member of block ``g``; the block ends before ``first(g + 1)``."""
 
     def member(self, k: int) -> int:
         """Return the feature at place ``k``."""
@@ -35,7 +35,7 @@ class SingleFeatures(NamedTuple):
         return self.count
 
     def first(self, g):
-        """Return the place of the first member of block ``g``; its last one is before that of block g + 1."""
+        """Return the place of the first member of block ``g``; the block ends before ``first(g + 1)``."""
         return g
 
     def member(self, k):
@@ -55,7 +55,7 @@ class FeatureGroups(NamedTuple):
         return self.offsets.shape[0] - 1
 
     def first(self, g):
-        """Return the place of the first member of block ``g``; its last one is before that of block g + 1."""
+        """Return the place of the first member of block ``g``; the block ends before ``first(g + 1)``."""
         return self.offsets[g]
 
     def member(self, k):

@@ -8,10 +8,10 @@ import numpy as np
 def project_capped(v: np.ndarray, cap: float, total: float) -> np.ndarray:
     """Return the point of the capped simplex nearest to ``v``: clip(v - theta, 0, cap) for the right theta.
 
-    The sum is a decreasing function of theta, linear between the places v_j and v_j - cap: bisection over those
-    finds the piece, and a linear equation theta. Cost O(d log d).
+    The sum is a decreasing function of theta, linear between the places v_j and v_j - cap: bisection over these places
+    finds the interval, and a linear equation gives theta. Cost O(d log d).
     """
-    # With m = ceil(total / cap) and entries counted from the m-th largest one, theta lies in [-cap, 0].
+    # With m = ceil(total / cap) and the m-th largest entry subtracted from all entries, theta lies in [-cap, 0].
     m = min(int(np.ceil(total / cap)), v.size)
     v = v - np.partition(v, -m)[-m]
 
@@ -29,14 +29,15 @@ def project_capped(v: np.ndarray, cap: float, total: float) -> np.ndarray:
 
 
 def systematic_sample(t: np.ndarray, k: int) -> list[tuple[float, np.ndarray]]:
-    """Write t in [0, 1]^m with sum k as a mean of 0/1 vectors with k ones: (weight, places of the ones) pairs.
+    """Return 0/1 vectors with k ones whose mean is t, in [0, 1]^m with sum k: (weight, places of the ones) pairs.
 
     Lay intervals of the lengths t_j one after another on [0, k): for u in [0, 1), the points u, u + 1, ..., u + k - 1
-    meet k different intervals, and interval j is met for a share t_j of all u. There are at most m + 1 vectors.
+    lie in k different intervals, and one of them in interval j for a fraction t_j of all u. There are at most m + 1
+    vectors.
     """
     ends = np.cumsum(np.clip(t, 0.0, 1.0))
     ends *= k / ends[-1]
-    # Ends that differ by rounding alone are one.
+    # Merge ends that differ by rounding only.
     cuts = np.unique(np.concatenate([[0.0, 1.0], np.round(ends % 1.0, 12)]))
     middles = (cuts[1:] + cuts[:-1]) / 2
     return [

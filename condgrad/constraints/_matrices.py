@@ -1,4 +1,4 @@
-"""What sets of matrices share: w is the matrix row by row, and the shape says how to read it."""
+"""Base classes of sets of matrices: w holds the entries of a matrix of a given shape, row by row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from condgrad.linalg.vectors import Vector
 
 
 class MatrixSet(ConstraintSet):
-    """A set of matrices of one shape, which may be left open where the problem knows it."""
+    """A set of matrices of one shape, which may be None if the problem provides it."""
 
     def __init__(self, shape: tuple[int, int] | None) -> None:
         self.shape: tuple[int, int] | None = None
@@ -37,8 +37,8 @@ class MatrixSet(ConstraintSet):
         super().check_features(n_features)
 
     def violation(self, w: Iterate) -> float:
-        """Return by how much ``w`` breaks the constraint (at most 0: it does not); nan where w holds one."""
-        if isinstance(w, np.ndarray) and not np.isfinite(w).all():  # decompositions would not end
+        """Return by how much ``w`` breaks the constraint (at most 0: it does not); nan if w is not finite."""
+        if isinstance(w, np.ndarray) and not np.isfinite(w).all():  # decompositions would not converge
             return float("nan")
         return self.excess(w)
 
@@ -47,14 +47,14 @@ class MatrixSet(ConstraintSet):
         raise NotImplementedError
 
     def as_matrix(self, r: Vector | np.ndarray) -> np.ndarray:
-        """Return a flat array or a vector as the matrix that it stands for."""
+        """Return a flat array or a vector in the shape of the matrix."""
         if self.shape is None:
             raise ValueError(f"{type(self).__name__} needs the shape of the matrix here: pass shape=(rows, columns).")
         return (r if isinstance(r, np.ndarray) else as_array(r)).reshape(self.shape)
 
 
 class SymmetricSet(MatrixSet):
-    """A set of symmetric positive semidefinite matrices of one size; of r only its symmetric part counts."""
+    """A set of symmetric positive semidefinite matrices of one size; oracles use the symmetric part of r only."""
 
     def __init__(self, size: int) -> None:
         size = as_positive_integer(type(self).__name__, "size", size)
@@ -70,6 +70,6 @@ class SymmetricSet(MatrixSet):
         return np.linalg.eigh(0.5 * (M + M.T))
 
     def asymmetry(self, w: np.ndarray) -> float:
-        """Return how far from symmetric a matrix is."""
+        """Return max |W_ij - W_ji|."""
         M = self.as_matrix(w)
         return float(np.abs(M - M.T).max())

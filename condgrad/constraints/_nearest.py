@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-_MAX_STEPS = 300
-_CLOSE = 1e-11  # of the size of the set: what counts as touching it
+_MAX_STEPS = 300  # steps of ``distance_to``, with one call of the oracle each
+_CLOSE = 1e-11  # distance relative to the size of the set, up to which a point counts as a point of the set
 _SURE = 1e-3  # relative error of a distance that is known to be positive
 
 
@@ -29,17 +29,17 @@ def nearest_weights(atoms: np.ndarray, w: np.ndarray) -> np.ndarray:
     target = np.zeros(len(system))
     target[-1] = 1.0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LinAlgWarning)  # atoms that depend on each other, which some versions tell
+        warnings.simplefilter("ignore", LinAlgWarning)  # some versions warn of linearly dependent atoms
         x = nnls(system, target)[0]
     return x / x.sum()
 
 
 def distance_to(oracle: Callable[[np.ndarray], np.ndarray], w: np.ndarray) -> float:
-    """Return a proven lower bound of the distance from ``w`` to the set, 0 where no hyperplane was found between.
+    """Return a proven lower bound of the distance from ``w`` to the set, or 0 if no separating hyperplane was found.
 
     Fully corrective Frank-Wolfe seeks the nearest point x; every vertex s that minimises <x - w, s> proves the bound
-    <x - w, s - w> / ||x - w||. For polytopes it ends at the distance, up to 0.1 %. The search gives up after 300 calls
-    of the oracle: so a point within about 1e-5 of a round set may pass as inside, but none inside as outside.
+    <x - w, s - w> / ||x - w||. For polytopes it ends at the distance, up to 0.1 %. The search stops after 300 calls of
+    the oracle: so a point outside, within about 1e-5 of a round set, may be taken as inside, but never the reverse.
     """
     if not np.isfinite(w).all():
         return float("inf")

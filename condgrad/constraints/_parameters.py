@@ -1,4 +1,4 @@
-"""Parameters of constraint sets: brought into the form that kernels read, or refused in one sentence."""
+"""Parameters of constraint sets: converted to the form that kernels read, or refused in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every constraint set answers, and the decorator that makes a NamedTuple class one."""
+"""The methods of every constraint set, and the decorator that makes a NamedTuple class a constraint set."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from condgrad.linalg.max_tree import Score
 from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.vectors import DenseVector, Vector
 
-_N_SIGNS = 112
+_N_SIGNS = 112  # random vectors of signs in ``total_width``
 
 
 class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing inherits)
     """A compact convex set C of R^d, known through its linear minimisation oracle."""
 
     vertex: type[Vertex] = DenseVertex  # the kind of vertex that lmo returns
-    is_symmetric = False  # whether with w also -w is in the set
-    is_polytope = False  # finitely many vertices: away and pairwise steps converge linearly
-    has_absolute_values = False  # whether with every vertex s also |s| is in the set
-    n_features: int | None = None  # the dimension, where the set itself fixes one (a field or a property there)
+    is_symmetric = False  # whether the set contains -w for every w in it
+    is_polytope = False  # whether there are finitely many vertices: away and pairwise steps then converge linearly
+    has_absolute_values = False  # whether the set contains |s| for every vertex s
+    n_features: int | None = None  # the dimension, if the set itself fixes one (as a field or a property)
 
     def lmo(self, r: Vector) -> Vertex:
         """Return a vertex s that minimises <r, s> over the set, for a vector ``r``."""
@@ -35,36 +35,36 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
     def violation(self, w: np.ndarray) -> float:
         """Return by how much ``w`` breaks the constraint, in the set's own units (at most 0: it does not).
 
-        Here it is the distance to the set, as far as a search by the oracle alone can prove it.
+        By default it is the distance to the set, as far as a search by the oracle alone can prove it.
         """
         w = np.asarray(w, dtype=np.float64)
         return distance_to(lambda r: best_vertex(self, r).to_dense(w.size), w)
 
     def contains(self, w: np.ndarray, tol: float = 1e-9) -> bool:
-        """Tell whether ``w`` lies in the set, up to ``tol``."""
+        """Return whether ``w`` lies in the set, up to ``tol``."""
         return bool(self.violation(np.asarray(w, dtype=np.float64)) <= tol)
 
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
         """Return the largest distance of two points of the set in the l_order norm, or an upper bound of it.
 
-        Give ``n_features`` where the set does not know its dimension: some diameters depend on it. Here it is the
-        bound by the diagonal of the smallest box around the set, exact for ``order=inf``.
+        Pass ``n_features`` if the set does not fix its dimension: some diameters depend on it. By default it is the
+        length of the diagonal of the smallest box around the set: a bound, exact for ``order=inf``.
         """
         return float(np.linalg.norm(box_widths(self, known_features(self, n_features)), order))
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return a bound of <r, s> - min over the set of <r, .> for s = lmo(r), as floating point computed it.
 
-        Both inner products are meant without rounding. Here the oracle is taken at its word: its vertex is the best one
-        but for some roundings of each entry, as many as there are entries.
+        Both inner products are meant without rounding. The default trusts the oracle: its vertex is the best one, up to
+        d + 8 roundings of each entry.
         """
         return trusted(r, s, r.size + 8)
 
     def reach(self, c: np.ndarray) -> float:
         """Return a bound of the largest sum_j c_j |w_j - v_j| over points w and v of the set, for c >= 0.
 
-        With the absolute values of its vertices in the set it is 2 max <c, w>, one call of the oracle and exact for
-        symmetric sets; else it comes from the diameters, or from the widths of the set.
+        If the set contains the absolute values of its vertices, it is 2 max <c, w>: one call of the oracle, and exact
+        for symmetric sets. Else it comes from the diameters, or from the widths of the set.
         """
         if self.has_absolute_values:
             return 2.0 * highest(self, c)
@@ -85,13 +85,13 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         return best_vertex(self, np.zeros(n_features))
 
     def best_vertices(self, r: np.ndarray, count: int) -> list[Vertex]:
-        """Return up to ``count`` vertices with small <r, s>, the best one first; here that one alone."""
+        """Return up to ``count`` vertices with small <r, s>, the best one first; by default only that one."""
         return [best_vertex(self, r)]
 
     def best_atoms(self, r: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return up to ``count`` vertices with small <r, s> as features and values, for sets of atoms.
 
-        Here it is the best one alone, which is all that the oracle knows.
+        By default it is only the best one, which the oracle returns.
         """
         s = cast("Atom", best_vertex(self, r))
         return np.array([s.index]), np.array([s.value])
@@ -104,23 +104,23 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         return None
 
     def restricted(self, features: np.ndarray) -> ConstraintSet | None:
-        """Return the set of vectors on the chosen features alone, with its projection, or None where it is not known.
+        """Return the set of vectors on the chosen features only, with its projection, or None where it is not known.
 
-        For sets with curved faces, which no hull of few vertices fits: ``corrective`` then looks at some features
-        instead of some vertices. ``features`` holds with one all that ``related`` adds to it.
+        For sets with curved faces, which the hull of a few vertices does not fit: ``corrective`` then works on some
+        features instead of some vertices. ``features`` contains everything that ``related`` adds to its members.
         """
         return None
 
     def related(self, features: np.ndarray, is_chosen: np.ndarray) -> np.ndarray:
-        """Tell which of the ``features`` stay in play together with the chosen ones; here all of them."""
+        """Return which of the ``features`` must stay together with the chosen ones; by default all of them."""
         return np.ones(features.size, dtype=bool)
 
     def blocks(self, n_features: int) -> Blocks | None:
-        """Return the blocks of features that the vertices live on, one each, or None where they do not.
+        """Return blocks of features such that every vertex is nonzero on one block only, or None without such blocks.
 
-        With blocks, the oracle can be asked about a sample of them: ``lmo`` then gets a vector that knows the entries
-        of these alone, so it may ask ``argmax_abs``, ``argmin``, ``argmax_weighted``, ``best_group`` and ``at`` of what
-        they return, but not loop over all entries.
+        With blocks, the oracle can be called for a sample of them: ``lmo`` then gets a vector that has the entries of
+        these only. So it may call ``argmax_abs``, ``argmin``, ``argmax_weighted``, ``best_group``, and ``at`` where
+        these point, but not loop over all entries.
         """
         return None
 
@@ -135,7 +135,7 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
     def decompose(self, w: np.ndarray) -> list[tuple[float, Vertex]]:
         """Return (weight, vertex) pairs that sum to the point ``w`` of the set, the weights to one.
 
-        Here ``w`` itself stands as the only "vertex": solvers with an active set drop it as they go.
+        By default ``w`` itself is the only "vertex": solvers with an active set drop it during their steps.
         """
         return [(1.0, DenseVertex(np.array(w, dtype=np.float64)))]
 
@@ -180,15 +180,15 @@ def lowest(constraint: ConstraintSet, x: np.ndarray) -> np.floating:
     r = x.astype(np.float64)
     s = best_vertex(constraint, r)
     value, error = inner_with_error(x, s)
-    return value - 2.0 * error - constraint.oracle_rounding(r, s)  # twice, for sums with others
+    return value - 2.0 * error - constraint.oracle_rounding(r, s)  # twice the error, as callers add such values
 
 
 def total_width(constraint: ConstraintSet, c: np.ndarray) -> float:
     """Return a bound of the largest sum_j c_j |w_j - v_j| by the oracle alone.
 
-    Either by the smallest box around the set; or, in many dimensions, by the widths of the set along random signs times
-    c: for the farthest w and v, one of these is at least ||c (w - v)||_2 / 2 with probability 3/16 (Paley and Zygmund),
-    so 112 of them all fail with probability 1e-10.
+    It comes from the smallest box around the set or, in many dimensions, from the widths of the set along random signs
+    times c: for the farthest w and v, such a width is at least ||c (w - v)||_2 / 2 with probability 3/16 (Paley and
+    Zygmund), so 112 of them all fail with probability 1e-10.
     """
     if c.size <= _N_SIGNS:
         return rounded_up(c @ box_widths(constraint, c.size), c.size)
@@ -202,7 +202,7 @@ def total_width(constraint: ConstraintSet, c: np.ndarray) -> float:
 
 
 def known_features(constraint: ConstraintSet, n_features: int | None) -> int:
-    """Return the dimension, which the set itself or the caller must know."""
+    """Return the dimension: ``n_features``, or else that of the set."""
     known = constraint.n_features if n_features is None else n_features
     if known is None:
         raise ValueError(f"this diameter of {type(constraint).__name__} depends on the dimension: pass n_features.")

@@ -1,7 +1,6 @@
-"""Bounds of rounding errors in what oracles return: a posteriori, by sums in the widest floats of the machine.
+"""A posteriori bounds of the rounding errors of oracles, by sums in the widest floats of the machine.
 
-On most machines these have 11 or more bits more than a float64. Where they have not, the bounds are wider, and hold all
-the same.
+On most machines these have at least 11 bits more than a float64. On others the bounds are wider, and still hold.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ import numpy as np
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.rounding import UNIT
 
-WIDE_EPS = max(float(np.finfo(np.longdouble).eps), 2.0**-63)  # some pairs of floats claim less than they keep to
-_UNDERFLOW = 2.0**-1000  # more than what one product can lose by underflow
-_SLACK = 1e-12  # what a bound that need not be sharp is rounded up by
+WIDE_EPS = max(float(np.finfo(np.longdouble).eps), 2.0**-63)  # some double-doubles report less than they guarantee
+_UNDERFLOW = 2.0**-1000  # bound of the error of one product by underflow
+_SLACK = 1e-12  # relative amount by which a bound that need not be sharp is rounded up
 
 
 def normalised(r: np.ndarray) -> tuple[np.ndarray, int]:
@@ -28,7 +27,7 @@ def normalised(r: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def times_power(x: float | np.floating, exponent: int) -> float:
-    """Return 2^exponent x for x >= 0, rounded up; inf for nan: a bound that nobody knows."""
+    """Return 2^exponent x for x >= 0, rounded up; inf for nan, an unknown bound."""
     if math.isnan(x):
         return math.inf
     if x <= 0.0:
@@ -65,7 +64,7 @@ def norm(x: np.ndarray) -> np.floating:
 
 
 def of_decomposition(radius: float, R: np.ndarray) -> float:
-    """Return what the inner product of R with a vertex made of its best singular or eigenvectors may miss.
+    """Return a bound of <R, s> - min <R, .> for a vertex s made of the best singular vectors or eigenvectors of R.
 
     LAPACK's decompositions are exact for a matrix within a modest multiple of max(m, n) roundings of R, relative to its
     Frobenius norm; 10 stands for that multiple, and for the arithmetic around it.

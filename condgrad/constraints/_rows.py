@@ -15,7 +15,7 @@ Bounds: TypeAlias = ArrayLike | Sequence[object] | None  # a pair (low, high), o
 
 
 def as_rows(owner: str, name: str, A: Any, side: str, b: Any) -> tuple[Any, Any]:
-    """Return A and b with rows of norm 1 in A, or None twice."""
+    """Return A and b, scaled so that the rows of A have norm 1, or None twice."""
     if A is None and b is None:
         return None, None
     if A is None or b is None:
@@ -39,7 +39,7 @@ def as_rows(owner: str, name: str, A: Any, side: str, b: Any) -> tuple[Any, Any]
 
 
 def dimension(owner: str, A_ub: Any, A_eq: Any, bounds: Bounds, known: int | None = None) -> int:
-    """Return the number of features that the rows, the bounds and what is ``known`` agree on."""
+    """Return the number of features on which the rows, the bounds and ``known`` agree."""
     sizes = {A.shape[1] for A in (A_ub, A_eq) if A is not None}
     sizes |= set() if known is None else {known}
     table = np.array(bounds, dtype=object)
@@ -48,7 +48,7 @@ def dimension(owner: str, A_ub: Any, A_eq: Any, bounds: Bounds, known: int | Non
     if len(sizes) != 1:
         raise ValueError(
             f"A_ub, A_eq and bounds of {owner} must agree on the number of features; "
-            + (f"got {sorted(sizes)}." if sizes else "got none of them: give one, bounds with one row per feature.")
+            + (f"got {sorted(sizes)}." if sizes else "got none of them. Pass bounds with one row per feature.")
         )
     return int(sizes.pop())
 
@@ -66,7 +66,7 @@ def as_bounds(owner: str, bounds: Bounds, n_features: int) -> np.ndarray:
     limits = as_reals(owner, "bounds", np.where(free, 0.0, table).tolist(), n_dims=2, is_finite=False)
     limits = np.where(free, [-np.inf, np.inf], limits)
     if np.isnan(limits).any() or (limits[:, 0] == np.inf).any() or (limits[:, 1] == -np.inf).any():
-        raise ValueError(f"bounds of {owner} must be numbers or None; got nan, or a bound of the wrong infinity.")
+        raise ValueError(f"bounds of {owner} must be numbers or None; got nan, or low = inf, or high = -inf.")
     wrong = np.flatnonzero(limits[:, 0] > limits[:, 1])
     if wrong.size:
         j = wrong[0]

@@ -11,7 +11,7 @@ _MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # all bits of an integer but its sign
 
 @kernel
 def smallest(keys, k):
-    """Return the places of the ``k`` smallest entries of ``keys`` in increasing order, the first ones among equals.
+    """Return the places of the ``k`` smallest entries of ``keys`` in increasing order; ties go to the first ones.
 
     A heap of ``k`` values finds the largest key to take: O(d log k).
     """

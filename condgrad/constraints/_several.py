@@ -1,4 +1,4 @@
-"""Lists of sets of the same vectors, for sets that are made of several."""
+"""Lists of sets in one space, for sets that combine several."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from condgrad.constraints.vertices import DenseVertex, SparseVertex, Vertex
 
 
 def as_sets(owner: str, sets: object) -> tuple[list[ConstraintSet], int | None]:
-    """Return the sets as solvers understand them, and the dimension where one of them fixes it."""
+    """Return the sets as constraint sets, and their dimension if one of them fixes it."""
     if not isinstance(sets, Sequence) or hasattr(sets, "lmo") or isinstance(sets, str):
         raise TypeError(f"sets of {owner} must be a list of constraint sets; got {type(sets).__name__}.")
     if not sets:
@@ -23,5 +23,5 @@ def as_sets(owner: str, sets: object) -> tuple[list[ConstraintSet], int | None]:
 
 
 def common_vertex(sets: list[ConstraintSet]) -> type[Vertex]:
-    """Return the kind of vertex that fits those of all sets, and sums of them."""
+    """Return a kind of vertex that can hold the vertices of all sets, and sums of them."""
     return DenseVertex if any(one.vertex is DenseVertex for one in sets) else SparseVertex

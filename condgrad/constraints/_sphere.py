@@ -10,9 +10,9 @@ from condgrad.linalg.vectors import inner
 
 @kernel
 def stretch(values, length):
-    """Multiply ``values`` so that their Euclidean norm is |length|, turned round where it is negative.
+    """Scale ``values`` to the Euclidean norm |length|, with opposite signs if ``length`` is negative.
 
-    Zeros become |length| e_0: then every direction is as good.
+    Zeros become |length| e_0: all directions are equally good then.
     """
     largest = 0.0
     for k in range(values.shape[0]):

@@ -1,4 +1,4 @@
-"""Sets known by nothing but a user's linear minimisation oracle."""
+"""Sets given only by a user's linear minimisation oracle."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class OracleSet(ConstraintSet):
         Takes w and returns by how much it breaks the constraint (at most 0: it does not). Without it, the distance is
         found by up to 300 calls of ``lmo``; that may miss points less than about 1e-5 outside a round set.
     n_features : int, optional
-        The dimension, where the set has vectors of one length only.
+        The dimension, if the set has vectors of one length only.
     contains : callable, optional
-        Takes w and tells whether it lies in the set; used where ``violation`` is not given.
+        Takes w and returns whether it lies in the set; used if ``violation`` is not given.
     is_polytope : bool
         Whether the set has finitely many vertices.
 
@@ -64,11 +64,11 @@ class OracleSet(ConstraintSet):
         return f"OracleSet({name})" if self.n_features is None else f"OracleSet({name}, n_features={self.n_features})"
 
     def lmo(self, r: Vector) -> Vertex:
-        """Return the user's answer as a vertex, after a look at it."""
+        """Return the result of the user's function as a vertex, after checks."""
         return _as_vertex(self._lmo(as_array(r).copy()), r.size())
 
     def violation(self, w: np.ndarray) -> float:
-        """Return the user's violation; or 0 where the user's ``contains`` says so; or the distance."""
+        """Return the user's violation; or 0 where the user's ``contains`` returns True; or the distance."""
         if self._violation is not None:
             return float(self._violation(w))
         if self._contains is not None and self._contains(w):
@@ -77,7 +77,7 @@ class OracleSet(ConstraintSet):
         return distance if self._contains is None else max(distance, np.finfo(float).tiny)
 
     def contains(self, w: np.ndarray, tol: float = 1e-9) -> bool:
-        """Tell whether ``w`` lies in the set, up to ``tol``; the user's ``contains`` has the last word."""
+        """Return whether ``w`` lies in the set, up to ``tol``; without ``violation``, by the user's ``contains``."""
         w = np.asarray(w, dtype=np.float64)
         if self._violation is None and self._contains is not None:
             return bool(self._contains(w))
@@ -85,10 +85,10 @@ class OracleSet(ConstraintSet):
 
 
 def as_constraint_set(obj: object) -> ConstraintSet:
-    """Return ``obj`` where it is a constraint set, else wrap its method ``lmo``.
+    """Return ``obj`` if it is a constraint set, else wrap its method ``lmo``.
 
     An object of your own needs ``lmo(r)``, which takes and returns an array; ``violation(w)``, ``contains(w)``,
-    ``n_features`` and ``is_polytope`` are used where it has them (see :class:`OracleSet`).
+    ``n_features`` and ``is_polytope`` are used if it has them (see :class:`OracleSet`).
 
     >>> class Corner:
     ...     def lmo(self, r):
@@ -115,9 +115,9 @@ def as_constraint_set(obj: object) -> ConstraintSet:
 
 
 def as_set_for(obj: object, n_features: int) -> ConstraintSet:
-    """Return ``obj`` as a set of vectors of length ``n_features``; raise where it does not fit, or is too large.
+    """Return ``obj`` as a set of vectors of length ``n_features``; raise if it does not fit, or is too large.
 
-    Along a generic direction the two ends of the set are its largest vertices, up to a moderate factor: they tell
+    Along a generic direction the two ends of the set are its largest vertices, up to a moderate factor: they show
     whether predictions could overflow.
     """
     constraint = as_constraint_set(obj)
@@ -129,7 +129,7 @@ def as_set_for(obj: object, n_features: int) -> ConstraintSet:
 
 
 def _as_vertex(answer: object, n_features: int) -> Vertex:
-    """Return the answer of a user's oracle as a vertex, or say in one sentence what is wrong with it."""
+    """Return the result of a user's oracle as a vertex, or raise an error that says what is wrong with it."""
     if isinstance(answer, Atom | SparseVertex):
         indices, values = answer.support()
         if np.min(indices) < 0 or np.max(indices) >= n_features:

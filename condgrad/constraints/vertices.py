@@ -1,7 +1,7 @@
-"""Vertices: what a linear minimisation oracle returns, stored as sparsely as it is.
+"""Vertices: what a linear minimisation oracle returns, in sparse storage where it is sparse.
 
-A step of a solver moves the iterate towards a vertex s, and needs ``<r, s>`` and ``X s``; each kind of vertex knows
-the cheapest way. ``blend_into``, ``inner`` and ``dot_row_of`` run inside kernels; the rest serves ordinary Python.
+A step of a solver moves the iterate towards a vertex s, and needs ``<r, s>`` and ``X s``; each kind of vertex computes
+them the cheapest way. ``blend_into``, ``inner`` and ``dot_row_of`` run inside kernels; the rest is for ordinary Python.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from condgrad.linalg.vectors import Vector
 
 
 class Vertex(Protocol):
-    """What every vertex answers."""
+    """The methods of every vertex."""
 
     def inner(self, r: Vector) -> float:
         """Return <r, s> for a vector ``r``."""
@@ -35,10 +35,10 @@ class Vertex(Protocol):
         """Return s as an array."""
 
     def support(self) -> tuple[np.ndarray | None, np.ndarray]:
-        """Return the features that s touches and its values there: None stands for all features."""
+        """Return the features where s may be nonzero (None: all features) and its values there."""
 
     def key(self) -> Hashable:
-        """Return what tells this vertex from the others of its set."""
+        """Return a key that distinguishes this vertex from the others of its set."""
 
 
 @compiled
@@ -62,7 +62,7 @@ class Atom(NamedTuple):
         return self.value * X.entry(i, self.index)
 
     def n_entries(self):
-        """Return how many entries may be other than zero."""
+        """Return how many entries may be nonzero."""
         return 1
 
     def feature(self, k):
@@ -100,11 +100,11 @@ class Atom(NamedTuple):
         return dense
 
     def support(self):
-        """Return the features that s touches and its values there."""
+        """Return the features where s may be nonzero and its values there."""
         return np.array([self.index]), np.array([self.value])
 
     def key(self):
-        """Return what tells this vertex from the others of its set."""
+        """Return a key that distinguishes this vertex from the others of its set."""
         return int(self.index), float(self.value)
 
 
@@ -136,7 +136,7 @@ class SparseVertex(NamedTuple):
         return total
 
     def n_entries(self):
-        """Return how many entries may be other than zero."""
+        """Return how many entries may be nonzero."""
         return self.indices.shape[0]
 
     def feature(self, k):
@@ -181,11 +181,11 @@ class SparseVertex(NamedTuple):
         return dense
 
     def support(self):
-        """Return the features that s touches and its values there."""
+        """Return the features where s may be nonzero and its values there."""
         return self.indices, self.values
 
     def key(self):
-        """Return what tells this vertex from the others of its set."""
+        """Return a key that distinguishes this vertex from the others of its set."""
         return self.indices.tobytes(), self.values.tobytes()
 
 
@@ -227,50 +227,50 @@ class DenseVertex(NamedTuple):
         return self.values.copy()
 
     def support(self):
-        """Return the features that s touches and its values there: None stands for all features."""
+        """Return the features where s may be nonzero (None: all features) and its values there."""
         return None, self.values
 
     def key(self):
-        """Return what tells this vertex from the others of its set."""
+        """Return a key that distinguishes this vertex from the others of its set."""
         return self.values.tobytes()
 
 
 @compiled
 class AtomMemory(NamedTuple):
-    """A place to keep an atom in from one step to the next."""
+    """Memory for an atom from one step to the next."""
 
     index: np.ndarray  # type: ignore[assignment]
     value: np.ndarray
 
     def put(self, s):
-        """Keep ``s``."""
+        """Store ``s``."""
         self.index[0] = s.index
         self.value[0] = s.value
 
     def get(self):
-        """Return the atom kept last."""
+        """Return the atom stored last."""
         return Atom(self.index[0], self.value[0])
 
 
 @compiled
 class DenseMemory(NamedTuple):
-    """A place to keep a vertex of any kind in from one step to the next."""
+    """Memory for a vertex of any kind from one step to the next."""
 
     values: np.ndarray
 
     def put(self, s):
-        """Keep ``s``, in O(d)."""
+        """Store ``s``, in O(d)."""
         dense = s.to_dense(self.values.shape[0])
         for j in range(self.values.shape[0]):
             self.values[j] = dense[j]
 
     def get(self):
-        """Return the vertex kept last."""
+        """Return the vertex stored last."""
         return DenseVertex(self.values)
 
 
 def memory_for(vertex: type[Vertex], n_features: int) -> AtomMemory | DenseMemory:
-    """Return a place to keep vertices of the given kind in."""
+    """Return memory for a vertex of the given kind."""
     if vertex is Atom:
         return AtomMemory(np.zeros(1, dtype=np.int64), np.zeros(1))
     return DenseMemory(np.zeros(n_features))

@@ -1,7 +1,7 @@
 """Slices and vectors for ordinary Python: the same methods, each a compiled kernel or a numpy call.
 
-A set whose oracle is Python (a linear program, a user's function) cannot enter a kernel. Then the solver's step runs
-interpreted over these, and its heavy parts still run compiled.
+A kernel cannot call an oracle that is written in Python (a linear program, a user's function). The solver's step then
+runs interpreted over these classes, and its heavy parts still run compiled.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ArraySlices:
 
     def entry(self, k: int, j: int) -> float:
         """Return entry ``j`` of slice ``k``."""
-        return float(self.slices.entry(k, j))  # times a Python float, a float32 would stay one
+        return float(self.slices.entry(k, j))  # a float32 times a Python float would stay a float32
 
 
 class ArrayVector:
@@ -72,7 +72,7 @@ class ArrayVector:
         self.values *= factor
 
     def set_to(self, v: np.ndarray) -> None:
-        """Make this the vector ``v``."""
+        """Set all entries to those of ``v``."""
         self.values[:] = v
 
     def inner(self, v: np.ndarray) -> float:
@@ -100,7 +100,7 @@ class ArrayVector:
         return int(np.add.reduceat(self.values[members] ** 2, offsets[:-1]).argmax())
 
     def to_array(self) -> np.ndarray:
-        """Return the vector as an array of its own."""
+        """Return the entries as a new array."""
         return self.values.copy()
 
 

@@ -1,8 +1,7 @@
 """Preconditioned conjugate gradients for A x = b with a positive semidefinite A, once for Python and for kernels.
 
 :class:`ConjugateGradients` is the method as kernels run it, with a compiled operator. :class:`ThreadedGradients` runs
-the same text in Python where a product with A is a matter of several threads: a step then costs two calls beside its
-product.
+the same code in Python, for products with A that use several threads: a step then costs two calls beside its product.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 
 from condgrad.compiled import bits_of, compiled, float_of, kernel
 
-_ROUNDING = 1e-30  # share of the first slope, which is quadratic in the residual, that rounding may leave
+_ROUNDING = 1e-30  # slope relative to the first one, at which only rounding is left; it is quadratic in the residual
 
 
 class Operator(Protocol):
@@ -33,7 +32,7 @@ class Preconditioner(Protocol):
 
 @compiled
 class Diagonal(NamedTuple):
-    """The preconditioner with the diagonal of A, by its inverse; an entry of zero leaves its unknown at zero."""
+    """The diagonal of A as preconditioner, stored as its inverse; where ``inverse`` is 0, the unknown stays 0."""
 
     inverse: np.ndarray
 
@@ -45,11 +44,11 @@ class Diagonal(NamedTuple):
 
 @compiled
 class Flatness(NamedTuple):
-    """How much a direction must bend x'Ax/2 for a minimum along it to be more than rounding.
+    """The least curvature of x'Ax/2 along a direction v for which a minimum along v is more than rounding.
 
-    ``diagonal`` is that of A without its ridge, and ``flat`` the share of sum_k diagonal_k v_k^2 that v'Av must exceed.
-    With 0 any curvature will do. A ridge bends every direction: where its part is above the share ``lost`` there is a
-    minimum, however flat.
+    ``diagonal`` is that of A without its ridge, and v'Av must exceed ``flat`` times sum_k diagonal_k v_k^2. With
+    ``flat`` = 0 any positive curvature is enough. A ridge adds curvature to every direction: where half of it exceeds
+    ``lost`` times that sum, there is a minimum, however flat.
     """
 
     diagonal: np.ndarray
@@ -58,7 +57,7 @@ class Flatness(NamedTuple):
     lost: float = 0.0
 
     def has_minimum(self, v, curvature):
-        """Tell whether x'Ax/2 - b'x has a minimum along v, for curvature = v'Av."""
+        """Return whether x'Ax/2 - b'x has a minimum along v, for curvature = v'Av."""
         if self.flat == 0.0:
             return curvature > 0.0
         size, squared = 0.0, 0.0
@@ -79,15 +78,15 @@ class ConjugateGradients(NamedTuple):
     z: np.ndarray
 
     def begin(self):
-        """Go to x = 0, for the right-hand side that ``rest`` holds."""
+        """Set x = 0; ``rest`` must hold the right-hand side b."""
         for k in range(self.x.shape[0]):
             self.x[k] = 0.0
             self.direction[k] = 0.0
 
     def solve(self, operator, preconditioner, flatness, goal, most):
-        """Improve x until max |b - A x| <= goal, by at most so many products with A.
+        """Improve x until max |b - A x| <= goal, by at most ``most`` products with A.
 
-        It ends early where rounding is all that is left of b, and on a direction that is flat up to rounding.
+        It stops early when only rounding is left of b, and at a direction that is flat up to rounding.
         """
         first = slope = self.turn(preconditioner, 0.0, goal)
         for _ in range(most):
@@ -99,7 +98,7 @@ class ConjugateGradients(NamedTuple):
             slope = self.turn(preconditioner, slope, goal)
 
     def turn(self, preconditioner, slope, goal):
-        """Make the next direction conjugate to the last one; return the slope along it, 0 where the goal is reached."""
+        """Make the next direction conjugate to the last one; return the slope along it, 0 once the goal is reached."""
         if goal > 0.0 and self.largest_rest() <= goal:
             return 0.0
         preconditioner.solve(self.rest, self.z)
@@ -119,7 +118,7 @@ class ConjugateGradients(NamedTuple):
         return float_of(largest)
 
     def step(self, flatness, slope):
-        """Go to the minimum along the direction; return whether there is one."""
+        """Move x to the minimum along the direction; return whether there is one."""
         curvature = 0.0
         for k in range(self.x.shape[0]):
             curvature += self.direction[k] * self.image[k]
@@ -133,14 +132,14 @@ class ConjugateGradients(NamedTuple):
 
 
 def vectors_for(size: int) -> ConjugateGradients:
-    """Return vectors for systems of a size."""
+    """Return vectors for systems with ``size`` unknowns."""
     return ConjugateGradients(np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size))
 
 
 class ThreadedGradients:
-    """The same for an operator that Python calls, because its products are a matter of several threads.
+    """The same method for an operator that Python calls, because its products use several threads.
 
-    The text of the method is that of :class:`ConjugateGradients`; what it does to its vectors is compiled.
+    ``solve`` is that of :class:`ConjugateGradients`; the operations on the vectors are compiled.
     """
 
     def __init__(self, b: np.ndarray) -> None:
@@ -149,11 +148,11 @@ class ThreadedGradients:
         self.x, self.direction, self.image = self.vectors.x, self.vectors.direction, self.vectors.image
 
     def turn(self, preconditioner: Preconditioner, slope: float, goal: float) -> float:
-        """Make the next direction conjugate to the last one; return the slope along it, 0 where the goal is reached."""
+        """Make the next direction conjugate to the last one; return the slope along it, 0 once the goal is reached."""
         return _turn(self.vectors, preconditioner, slope, goal)
 
     def step(self, flatness: Flatness, slope: float) -> bool:
-        """Go to the minimum along the direction; return whether there is one."""
+        """Move x to the minimum along the direction; return whether there is one."""
         return _step(self.vectors, flatness, slope)
 
     solve: Callable[..., None] = ConjugateGradients.solve

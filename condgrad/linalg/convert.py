@@ -1,4 +1,4 @@
-"""The door for data: whatever users hold becomes a float matrix, a target vector, weights; or one clear sentence."""
+"""Conversion of user data to a float matrix, a target vector or weights; an error is one clear sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.vectors import inner
 
-_LARGEST = 1e60
+_LARGEST = 1e60  # largest size of an entry: squares of predictions, and sums of them, must not overflow
 
 
 class SparseLike(Protocol):
@@ -35,12 +35,12 @@ class SparseLike(Protocol):
         """Return it in CSR format."""
 
 
-Data: TypeAlias = ArrayLike | SparseLike  # what users give for X
-Checked: TypeAlias = np.ndarray | SparseLike  # what becomes of it at the door
+Data: TypeAlias = ArrayLike | SparseLike  # X as users pass it
+Checked: TypeAlias = np.ndarray | SparseLike  # X after conversion and checks
 
 
 def as_data(X: Data) -> Any:
-    """Return ``X`` as a float C- or F-ordered array, CSR or CSC matrix; copied only where its form is another one."""
+    """Return ``X`` as a float C- or F-ordered array, CSR or CSC matrix; copied only if it has another form."""
     if scipy.sparse.issparse(X):
         return _as_sparse(X)
     X = _as_float_array(X, "X")
@@ -60,7 +60,7 @@ def as_targets(y: ArrayLike, n_samples: int) -> np.ndarray:
 
 
 def as_outputs(Y: ArrayLike, n_samples: int) -> np.ndarray:
-    """Return ``Y`` as a float64 array of shape (n_outputs, n_samples): the targets of an output lie together."""
+    """Return ``Y`` as a float64 array of shape (n_outputs, n_samples): the targets of an output are contiguous."""
     if scipy.sparse.issparse(Y):
         raise ValueError("Y must be a dense array; got a sparse matrix. Use Y.toarray().")
     Y = _as_float_array(Y, "Y")
@@ -89,7 +89,7 @@ def as_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
 def as_point(w: IterateLike, n_features: int, name: str) -> np.ndarray:
     """Return ``w`` as a float64 vector with one entry per feature."""
     if isinstance(w, np.ndarray) and w.dtype == np.float64 and w.shape == (n_features,) and inner(w, w) <= _LARGEST:
-        return w  # the quick way for solvers, which no nan, inf or huge entry passes
+        return w  # fast path for solvers: nan, inf and huge entries fail the test of the norm
     w = _as_float_array(w, name)
     if w.shape != (n_features,):
         raise ValueError(f"{name} must have one entry per feature, shape ({n_features},); got shape {w.shape}.")
@@ -103,12 +103,12 @@ def as_number(value: object, name: str, *, low: float, what: str) -> float:
         raise ValueError(f"{name} must be {what}; got {' '.join(reprlib.repr(value).split())}.")
     try:
         return float(value)
-    except OverflowError:  # an int beyond the floats
+    except OverflowError:  # an int too large for a float
         return math.inf
 
 
 def check_magnitude(values: np.ndarray, name: str) -> None:
-    """Raise where entries are so large that squares of predictions, and sums of them, would overflow."""
+    """Raise ValueError if entries are so large that squares of predictions, and sums of them, would overflow."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest > _LARGEST:
         raise ValueError(f"{name} has entries up to {largest:.1e}; scale it below {_LARGEST:g}.")
@@ -125,7 +125,7 @@ def _as_vector(y: ArrayLike, name: str, n_samples: int) -> np.ndarray:
     if y.shape[0] != n_samples:
         raise ValueError(f"{name} must have one entry per sample: X has {n_samples} rows, {name} has {y.shape[0]}.")
     _check_entries(y, name)
-    # Writable as most are: kernels would be compiled anew for those of a data frame, which may be read only.
+    # Require a writable array: those of a data frame may be read-only, and kernels would be compiled again for them.
     return np.require(y, np.float64, ["C", "W"])
 
 
@@ -137,7 +137,7 @@ def _as_float_array(values: object, name: str) -> np.ndarray:
     except (TypeError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise ValueError(f"{name} must be an array of numbers; it could not be converted ({reason}).") from None
-    kinds = getattr(values, "dtypes", None)  # polars would hand out dates as numbers of microseconds
+    kinds = getattr(values, "dtypes", None)  # polars converts dates to numbers of microseconds
     if isinstance(kinds, list) and any(getattr(kind, "is_temporal", bool)() for kind in kinds):
         raise ValueError(f"{name} must be an array of numbers; got a column of dates or times.")
     if np.ma.is_masked(values):
@@ -147,7 +147,7 @@ def _as_float_array(values: object, name: str) -> np.ndarray:
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be an array of numbers; got dtype {array.dtype}.")
     if array.dtype not in (np.float32, np.float64):
-        with np.errstate(over="ignore"):  # what does not fit becomes inf, which is reported
+        with np.errstate(over="ignore"):  # an overflow gives inf, which is reported later
             array = array.astype(np.float64)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
@@ -160,29 +160,29 @@ def _as_sparse(X: Any) -> Any:
     _check_structure(X)
     data = _as_float_array(X.data[: X.nnz], "X")
     _check_entries(data, "X", lambda k: (X.tocoo().row[k], X.tocoo().col[k]))
-    has_indices = all(array.dtype in (np.int32, np.int64) for array in (X.indices, X.indptr))  # native ones, that is
+    has_indices = all(array.dtype in (np.int32, np.int64) for array in (X.indices, X.indptr))  # in native byte order
     if data.dtype != X.data.dtype or data.size < X.data.size or not has_indices:
         X = type(X)((data, X.indices[: X.nnz].astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
-    if not X.has_canonical_format:  # duplicates or unsorted indices: tidy a copy, never the user's own
+    if not X.has_canonical_format:  # duplicates or unsorted indices: clean a copy, never the user's matrix
         X = X.copy()
         X.sum_duplicates()
     return X
 
 
 def _check_structure(X: Any) -> None:
-    """Raise where indices point out of the matrix: kernels do not look, and would read memory that is not theirs."""
+    """Raise ValueError if indices point outside the matrix: kernels do not check, and would read other memory."""
     n_slices, length = X.shape if X.format == "csr" else X.shape[::-1]
     indices, indptr = X.indices[: X.nnz], X.indptr
-    is_sound = (
+    is_valid = (
         indptr.shape == (n_slices + 1,)
         and indptr[0] == 0
         and bool(np.all(indptr[1:] >= indptr[:-1]))
         and min(X.indices.size, X.data.size) >= indptr[-1]
         and (indices.size == 0 or (indices.min() >= 0 and indices.max() < length))
     )
-    if not is_sound:
+    if not is_valid:
         raise ValueError(
-            "X is not a sound sparse matrix: its indices point out of it. Build it anew with scipy.sparse."
+            "X is not a valid sparse matrix: its indices or indptr do not fit its shape. Build it with scipy.sparse."
         )
 
 
@@ -192,10 +192,10 @@ def _check_not_empty(X: Any) -> None:
 
 
 def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tuple[int, ...]] | None = None) -> None:
-    """Raise where an entry is not finite, or too large; ``position`` tells where the k-th of them belongs."""
+    """Raise ValueError if an entry is not finite, or too large; ``position(k)`` is the place of value k in a matrix."""
     if values.size == 0:
         return
-    low, high = float(values.min()), float(values.max())  # a nan or an inf anywhere shows in one of them
+    low, high = float(values.min()), float(values.max())  # a nan or an inf in any entry appears in one of them
     if not (np.isfinite(low) and np.isfinite(high)):
         bad = np.argwhere(~np.isfinite(values))
         first = tuple(bad[0]) if position is None else position(int(bad[0, 0]))

@@ -1,4 +1,4 @@
-"""Entries: some entries of a matrix, row by row and column by column, and what is done at them on all cores."""
+"""Entries: some entries of a matrix, by rows and by columns, and operations on them, on all cores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Side(NamedTuple):
     """The entries of each row (or of each column): entry k of slice i lies in column ``others[k]`` (or row).
 
     The entries of slice i are those from ``indptr[i]`` to ``indptr[i + 1]``; ``order[k]`` is the place of entry k in
-    the order of the rows, in which values and predictions are kept.
+    row order, the order of values and predictions.
     """
 
     indptr: np.ndarray
@@ -40,15 +40,15 @@ class Entries:
     ----------
     by_row, by_column : Side
     sorting : array
-        Where entry t of this order stood in the arrays given.
+        The place of entry t in the arrays ``rows`` and ``columns`` as given.
     """
 
     def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
         self.shape = shape
         self.size = rows.size
-        # A conversion of scipy's sorts in linear time; the numbers of the entries travel as data.
+        # scipy's conversion sorts in linear time; the data are the numbers of the entries.
         number = np.arange(self.size, dtype=np.int32 if self.size < 2**31 else np.int64)
-        csr = scipy.sparse.csr_matrix((number, (rows, columns)), shape=shape)  # duplicates were refused before
+        csr = scipy.sparse.csr_matrix((number, (rows, columns)), shape=shape)  # the caller has refused duplicates
         csr.sort_indices()
         self.sorting = csr.data
         csr.data = number
@@ -69,9 +69,10 @@ class Entries:
 
     @functools.cached_property
     def longest_chain(self) -> int:
-        """How many entries, each in the row or the column of the one before, lead from one line to any other at most.
+        """A bound of the number of entries on the shortest path from a start row to a line, for the farthest line.
 
-        Lines (rows and columns) are taken to be reached from the longest one of those that hang together with them.
+        Lines are rows and columns, and an entry joins its row and its column. Each connected component has one start
+        row: its row with the most entries.
         """
         values = np.ones(self.size)
         left_rows, left_columns = self.row_sums(values) > 0, self.column_sums(values) > 0

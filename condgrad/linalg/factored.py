@@ -1,4 +1,4 @@
-"""Factored: a matrix of low rank as the product of thin factors, never as an array of its own shape."""
+"""Factored: a matrix of low rank, stored as the product of thin factors and never as a full array."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-NEGLIGIBLE = 1e-9  # singular values below this share of the largest are rounding, or on their way out
+NEGLIGIBLE = 1e-9  # singular value relative to the largest, below which it is rounding or about to vanish
 
 
 class Factored:
@@ -55,7 +55,7 @@ class Factored:
         return f"Factored({self.shape[0]} x {self.shape[1]} of rank {self.rank})"
 
     def copy(self) -> Factored:
-        """Return the same matrix in memory of its own."""
+        """Return a copy with new arrays."""
         return Factored(self.U.copy(), self.s.copy(), self.V.copy())
 
     def at(self, rows: Sequence[int] | np.ndarray, columns: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ class Factored:
         return Factored(U, factor * self.s, V)
 
     def with_values(self, s: np.ndarray) -> Factored:
-        """Return the matrix with other singular values; columns of value 0 fall away."""
+        """Return the matrix with other singular values; columns with value 0 are removed."""
         kept = s > 0.0
         return Factored(self.U[:, kept], s[kept], self.V[:, kept])
 
@@ -83,7 +83,7 @@ class Factored:
         return Factored(U, np.concatenate([self.s, other.s]), V)
 
     def compressed(self, cutoff: float = 0.0) -> Factored:
-        """Return the singular value decomposition, without what is at most ``cutoff`` times the largest value."""
+        """Return the singular value decomposition, without values of at most ``cutoff`` times the largest one."""
         if not self.rank:
             return self.copy()
         Q, R = np.linalg.qr(self.U * self.s)
@@ -98,7 +98,7 @@ class Factored:
         return self.U * half, self.V * half
 
     def spread(self) -> float:
-        """Return sum_k s_k ||u_k|| ||v_k||, which bounds the sizes of the sums that entries are made of."""
+        """Return sum_k |s_k| ||u_k|| ||v_k||, a bound of sum_k |s_k u_ik v_jk| for every entry (i, j)."""
         return float(np.abs(self.s) @ (np.linalg.norm(self.U, axis=0) * np.linalg.norm(self.V, axis=0)))
 
     def nuclear_norm(self) -> float:
@@ -107,8 +107,9 @@ class Factored:
 
 
 class RankOne(NamedTuple):
-    """The vertex -radius u v' of the ball, and by how much a better one could be better for the gradient it answers.
+    """The vertex s = -radius u v' that the oracle of the ball returns for a gradient G.
 
+    ``error`` bounds by how much <G, s> exceeds the minimum over the ball.
     ``u`` and ``v`` are unit vectors in the coordinates of the plain ball.
     """
 
@@ -122,12 +123,12 @@ class RankOne(NamedTuple):
         return Factored(-self.u[:, None], np.array([self.radius]), self.v[:, None])
 
 
-Iterate: TypeAlias = np.ndarray | Factored  # what solvers move
-IterateLike: TypeAlias = ArrayLike | Factored  # what users may give for one
+Iterate: TypeAlias = np.ndarray | Factored  # iterate of a solver
+IterateLike: TypeAlias = ArrayLike | Factored  # iterate as users may pass it
 
 
 def sizes(w: Iterate) -> np.ndarray:
-    """Return the numbers that are mostly zero in a simple w: its entries, or the singular values of a matrix."""
+    """Return the magnitudes of the entries, or the singular values of a factored matrix; a simple w has few nonzero."""
     return np.abs(w.s if isinstance(w, Factored) else w)
 
 
@@ -137,5 +138,5 @@ def to_arrays(w: Iterate, name: str) -> dict[str, np.ndarray]:
 
 
 def from_arrays(arrays: dict[str, np.ndarray], name: str) -> Iterate:
-    """Take an iterate that :func:`to_arrays` has named out of ``arrays``."""
+    """Return the iterate that :func:`to_arrays` stored under ``name``, and remove it from ``arrays``."""
     return arrays.pop(name) if name in arrays else Factored(*(arrays.pop(f"{name}.{part}") for part in "UsV"))

@@ -1,4 +1,4 @@
-"""Fingerprints: a hash of all that defines a problem, by which a checkpoint knows it again."""
+"""Fingerprints: a hash of everything that defines a problem, by which a checkpoint recognises its problem."""
 
 from __future__ import annotations
 

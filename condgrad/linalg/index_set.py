@@ -1,4 +1,4 @@
-"""IndexSet: some of the numbers 0, ..., n - 1; Touched: a vector that knows which of its entries were touched."""
+"""IndexSet: some of the numbers 0, ..., n - 1; Touched: a vector that records which of its entries were changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from condgrad.compiled import compiled
 
 @compiled
 class IndexSet(NamedTuple):
-    """The numbers ``listed[:count[0]]``, in the order in which they came."""
+    """The numbers ``listed[:count[0]]``, in the order in which they were added."""
 
     listed: np.ndarray
     is_in: np.ndarray
@@ -26,14 +26,14 @@ class IndexSet(NamedTuple):
         return self.listed[k]
 
     def add(self, i):
-        """Put ``i`` in, unless it is there."""
+        """Add ``i``, unless it is a member already."""
         if not self.is_in[i]:
             self.is_in[i] = True
             self.listed[self.count[0]] = i
             self.count[0] += 1
 
     def clear(self):
-        """Remove all numbers, in a time proportional to how many there are."""
+        """Remove all numbers, in time proportional to their count."""
         for k in range(self.count[0]):
             self.is_in[self.listed[k]] = False
         self.count[0] = 0
@@ -41,7 +41,7 @@ class IndexSet(NamedTuple):
 
 @compiled
 class Touched(NamedTuple):
-    """A vector of zeros but for the entries that were added to: clearing it costs these alone."""
+    """A vector with the list of its changed entries, ``support``: clearing it sets only these to zero."""
 
     values: np.ndarray
     support: IndexSet
@@ -59,7 +59,7 @@ class Touched(NamedTuple):
 
 
 def index_set(n: int, members: np.ndarray | None = None) -> IndexSet:
-    """Return a set of numbers below ``n``: none, or the given ones."""
+    """Return a set of numbers below ``n``: empty, or with the given members."""
     found = IndexSet(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_), np.zeros(1, dtype=np.int64))
     if members is not None:
         found.listed[: members.size] = members

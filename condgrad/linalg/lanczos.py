@@ -1,8 +1,8 @@
-"""Lanczos: the largest singular values of a matrix known by its products, and a bound of the norm that can be trusted.
+"""Lanczos: the largest singular values of a matrix known by its products, and a reliable upper bound of its norm.
 
 Ritz values approach the largest singular value from below, so they alone would make every Frank-Wolfe gap too small. A
 bound from above comes from the randomness of the start b: unless b is almost orthogonal to the best singular vector,
-which has a tiny probability that we can state, an eigenvalue far above the Ritz values would have shown.
+which has a tiny and known probability, an eigenvalue far above the Ritz values would have appeared among them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 _FAILURE = 1e-10  # the probability that a bound does not hold
-_RANDOM = 0.5  # the share of randomness in a start that also knows a good guess
+_RANDOM = 0.5  # weight of the random part of a start that also uses a guess
 
 
 class Lanczos:
@@ -36,7 +36,7 @@ class Lanczos:
     shape : the shape of G
     rng : numpy Generator
     guess : array, optional
-        An approximate right singular vector; half of the start is random all the same.
+        An approximate right singular vector; it is half of the start, and the other half is random.
 
     Examples
     --------
@@ -62,16 +62,16 @@ class Lanczos:
         share = 1.0
         if guess is not None and guess.any():
             mixed = _RANDOM * start + (1.0 - _RANDOM) * guess / np.linalg.norm(guess)
-            if mixed.any():  # in one dimension the two may cancel: then the random part alone says all
+            if mixed.any():  # in one dimension the two may cancel: then the random part alone is enough
                 start, share = mixed, _RANDOM
         length = float(np.linalg.norm(start))
-        # the least that we count on of <b, u>, relative to the length of b
+        # the lower bound that we assume of |<b, u>|, relative to the length of b
         self._least = 0.5 * _FAILURE * math.sqrt(2.0 * math.pi / shape[1]) * share / length
         self._left, self._right = _Basis(shape[0]), _Basis(shape[1])
         self._right.add(start / length)
         self._alpha: list[float] = []  # the diagonal of B, and the entries above it
         self._beta: list[float] = []
-        self.is_exhausted = False  # whether the Krylov space is all that G reaches from b
+        self.is_exhausted = False  # whether the Krylov space of b cannot grow any more
 
     @property
     def n_steps(self) -> int:
@@ -79,7 +79,7 @@ class Lanczos:
         return len(self._alpha)
 
     def extend(self, count: int) -> None:
-        """Make ``count`` more steps, or fewer where nothing more is to be found."""
+        """Make ``count`` more steps, or fewer if the Krylov space is exhausted."""
         for _ in range(min(count, min(self.shape) - self.n_steps)):
             if self.is_exhausted:
                 return
@@ -118,7 +118,7 @@ class Lanczos:
             return math.inf
         largest = self.largest()
         rounding = 1e-14 * largest * max(self.shape) ** 0.5
-        if self.is_exhausted:  # b reaches every eigenvector with probability one: the Ritz values are the values
+        if self.is_exhausted:  # with probability one b has a part along every eigenvector: Ritz values are exact
             return largest + rounding
         wanted = -2.0 * math.log(self._least)
         low, high = largest**2, 4.0 * largest**2
@@ -133,7 +133,7 @@ class Lanczos:
         return 1e-14 * max(self._alpha, default=0.0)
 
     def _bidiagonal(self) -> np.ndarray:
-        """Return U'G V, with a column more than rows unless the last v was not worth keeping."""
+        """Return U'G V, with one column more than rows unless the last v was negligible."""
         B = np.zeros((self.n_steps, self.n_steps + 1))
         np.fill_diagonal(B, self._alpha)
         np.fill_diagonal(B[:, 1:], self._beta)
@@ -142,7 +142,7 @@ class Lanczos:
     def _log_growth(self, mu: float) -> float:
         """Return log sum_j p_j(mu)^2; T = B'B has a_k^2 + b_(k-1)^2 on its diagonal and a_k b_k beside it."""
         before, p, total = 0.0, 1.0, 1.0
-        shift, beside = 0.0, 0.0  # the logarithm of what p was divided by, and the entry of T beside the last one
+        shift, beside = 0.0, 0.0  # log of the factor divided out of total; last entry of T beside the diagonal
         for k, (alpha, beta) in enumerate(zip(self._alpha, self._beta, strict=False)):
             diagonal = alpha * alpha + (self._beta[k - 1] ** 2 if k else 0.0)
             before, p = p, ((mu - diagonal) * p - beside * before) / (alpha * beta)
@@ -154,7 +154,7 @@ class Lanczos:
 
 
 class _Basis:
-    """Orthonormal vectors, more and more of them."""
+    """A growing list of orthonormal vectors."""
 
     def __init__(self, length: int) -> None:
         self._memory = np.empty((16, length))
@@ -162,7 +162,7 @@ class _Basis:
 
     @property
     def vectors(self) -> np.ndarray:
-        """The vectors, one a row."""
+        """The vectors, one per row."""
         return self._memory[: self._count]
 
     @property
@@ -178,7 +178,7 @@ class _Basis:
         self._count += 1
 
     def orthogonalised(self, x: np.ndarray) -> np.ndarray:
-        """Return x without its parts along the vectors; twice, since once leaves a rounding error behind."""
+        """Return x minus its projection onto the vectors, subtracted twice: once leaves a rounding error."""
         for _ in range(2):
             x = x - self.vectors.T @ (self.vectors @ x)
         return x

@@ -16,24 +16,24 @@ from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
 _BLOCK = 32  # rows and columns of a block of a transposition
-_FAR = 8.0  # times its deviation: a mean that is farther from zero costs digits, and its column is centred
-_SEEN = 1000  # rows from which the means are estimated: what is subtracted need not be the mean to the last digit
-_ENTRIES = 1_000_000  # of dense data that are looked at together
-_SMALL_PASS = 2_000_000  # multiply-adds, a few milliseconds: less is not worth compiling a kernel for half a second
+_FAR = 8.0  # ratio |mean| / standard deviation of a column, above which digits are lost and the column is centred
+_SAMPLED = 1000  # rows from which the means are estimated: the number subtracted need not be the exact mean
+_ENTRIES = 1_000_000  # entries of dense data that are processed together
+_SMALL_PASS = 2_000_000  # multiply-adds (a few milliseconds), below which compiling for half a second does not pay
 _CONVERTED = 250_000  # entries of dense data that are converted at a time, so that they stay in the cache
 
 
 class Matrix:
-    """The n x d data, held as the user gave it; the other view is made when a solver first asks for it.
+    """The n x d data, stored as the user gave them; the other view (rows or columns) is built at its first use.
 
     A dense array offers rows and columns without a copy. CSR offers rows, CSC columns: the other view of a sparse
-    matrix is a second copy of its entries. ``centred`` returns the matrix less a number for each column whose mean is
-    far from zero.
+    matrix is a second copy of its entries. ``centred`` returns the matrix with a number subtracted from each column
+    whose mean is far from zero.
     """
 
     def __init__(self, X: Any, shift: np.ndarray | None = None) -> None:
         self.X = X
-        self.shift = shift  # one number per column that has been subtracted (sparse) or is, by formula (dense)
+        self.shift = shift  # one number per column: sparse X has it subtracted already, dense X by formula
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = scipy.sparse.issparse(X)
         self.n_stored = int(X.nnz if self.is_sparse else X.size)
@@ -41,7 +41,7 @@ class Matrix:
 
     @property
     def n_bytes(self) -> int:
-        """The bytes that a read of all stored entries takes."""
+        """The number of bytes that a pass over all stored entries reads."""
         return int(self.X.data.nbytes + self.X.indices.nbytes if self.is_sparse else self.X.nbytes)
 
     @property
@@ -61,7 +61,7 @@ class Matrix:
 
     @functools.cached_property
     def contiguous_columns(self) -> Slices:
-        """The columns of X, each of them together in memory: a copy of an array in C order."""
+        """The columns of X, each contiguous in memory; an array in C order is copied."""
         if self.is_sparse or not self.rows_are_native:
             return self.columns
         return self._dense_columns(np.ascontiguousarray(self.X.T))
@@ -73,12 +73,12 @@ class Matrix:
         return cast("Slices", DenseSlices(values) if self.shift is None else CentredColumns(values, self.shift))
 
     def centred(self, weight: np.ndarray) -> Matrix:
-        """Return the matrix less its mean in every column whose mean is large, for problems with an intercept.
+        """Return the matrix with every large mean of a column subtracted, for problems with an intercept.
 
-        An intercept takes up any number that is subtracted from a column, so nothing changes but the rounding: sums of
-        numbers around 1e9 that differ by 1 would lose nine digits. Dense columns are centred by formula. A sparse
-        column is centred where all its entries are stored (zeros among them make its deviation as large as its mean
-        anyway), by a copy of the stored entries, and stays sparse.
+        An intercept absorbs any number that is subtracted from a column, so only the rounding changes: uncentred sums
+        of numbers around 1e9 that differ by 1 would lose nine digits. Dense columns are centred by formula. A sparse
+        column is centred if all its entries are stored (with zeros its deviation is as large as its mean anyway), in a
+        copy of the stored entries, and stays sparse.
         """
         shift = _large_means(self.X, weight, self.is_sparse)
         if shift is None:
@@ -90,20 +90,20 @@ class Matrix:
         return (self.X if self.is_sparse or self.shift is None else self.X - self.shift), self.shift
 
     def along_shift(self, w: np.ndarray, features: np.ndarray | None = None) -> float:
-        """Return <shift, w>, by which the intercept of the columns as given is below that of the centred ones.
+        """Return <shift, w>: the intercept of the original columns is that of the centred ones minus this.
 
-        With ``features``, w holds the coefficients of these alone.
+        With ``features``, w holds the coefficients of these features only.
         """
         if self.shift is None:
             return 0.0
         return float((self.shift if features is None else self.shift[features]) @ w)
 
-    # Full passes go through the view that the user gave, whichever others have been built since: another view rounds
+    # Full passes use the view that the user gave, even if the other one has been built: another view rounds
     # differently, and two runs on one problem should agree to the last bit.
 
     def dot(self, w: np.ndarray) -> np.ndarray:
         """Return X w in one pass, on all cores."""
-        if not w.any():  # where many solvers start
+        if not w.any():  # many solvers start at w = 0
             return np.zeros(self.shape[0])
         if self.rows_are_native:
             return _dot_all(self.rows, self.shape[0], self.n_stored, w)
@@ -115,9 +115,9 @@ class Matrix:
             return _add_all(self.rows, self.shape[::-1], self.n_stored, a)
         return _dot_all(self.columns, self.shape[1], self.n_stored, a)
 
-    # With several vectors at once an entry of X is read once for all of them. Dense data go through BLAS, which is two
-    # to five times faster than a kernel of ours, and small sparse data through scipy, which has nothing to compile.
-    # Whatever the order of their sums, they obey the same bounds of rounding.
+    # With several vectors at once an entry of X is read once for all of them. Dense data use BLAS, which is two to five
+    # times faster than our kernels, and small sparse data use scipy, which has nothing to compile. The bounds of
+    # rounding hold for any order of the sums.
 
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W in one pass, on all cores: an array of shape (k, n)."""
@@ -145,7 +145,7 @@ class Matrix:
         return np.ascontiguousarray(products.add_slices(self._own_slices, self.n_stored, A, self.shape[1]).T)
 
     def column_squares(self, weight: np.ndarray) -> np.ndarray:
-        """Return sum_i weight_i x_ij^2 for every column: the squares of ``column_norms``, with nothing to compile."""
+        """Return sum_i weight_i x_ij^2 for every column: ``column_norms`` squared, without compiling."""
         if not self.is_sparse:
             blocks = self._converted()
             return functools.reduce(np.add, (np.einsum("n,nd,nd->d", weight[part], X, X) for part, X in blocks))
@@ -154,11 +154,11 @@ class Matrix:
 
     @property
     def _own_slices(self) -> SparseSlices:
-        """The slices of sparse data as they were given."""
+        """The slices of sparse data in the format that the user gave."""
         return cast("SparseSlices", self.rows if self.rows_are_native else self.columns)
 
     def _converted(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield dense rows with their places in float64, centred: all of them together where they are so already."""
+        """Yield (places, rows) of dense data, centred and in float64: all rows at once if X needs no conversion."""
         if self.shift is None and self.X.dtype == np.float64:
             yield slice(0, self.shape[0]), self.X
             return
@@ -169,11 +169,11 @@ class Matrix:
             yield part, rows if self.shift is None else np.subtract(rows, self.shift, out=rows)
 
     def thinned(self, every: int) -> Matrix:
-        """Return one row in ``every`` as a matrix of its own."""
+        """Return rows 0, ``every``, 2 ``every``, ... as a new matrix."""
         return self.chosen(slice(None, None, every))
 
     def chosen(self, rows: slice | np.ndarray) -> Matrix:
-        """Return some of the rows as a matrix of its own."""
+        """Return the chosen rows as a new matrix."""
         if self.is_sparse:
             return Matrix(self._by_rows()[rows], self.shift)
         return Matrix(np.array(self.X[rows], order="C" if self.rows_are_native else "F"), self.shift)
@@ -187,13 +187,13 @@ class Matrix:
         return values if self.shift is None else values - self.shift[columns]
 
     def _by_rows(self) -> Any:
-        """Return sparse data as a CSR matrix, without a copy of the entries where they have been seen by rows."""
+        """Return sparse data as a CSR matrix, without a copy of the entries if the view by rows exists."""
         data, indices, indptr = cast("SparseSlices", self.rows)
         rows = (data, indices.view(f"i{indices.itemsize}"), indptr.view(f"i{indptr.itemsize}"))
         return scipy.sparse.csr_matrix(rows, shape=self.shape)
 
     def column(self, j: int) -> tuple[np.ndarray | None, np.ndarray]:
-        """Return the rows that column ``j`` touches (None: all of them) and its values there."""
+        """Return the rows in which column ``j`` has entries (None: all rows) and the entries."""
         if not self.is_sparse:
             values = np.ascontiguousarray(self.X[:, j], dtype=np.float64)
             return None, values if self.shift is None else values - self.shift[j]
@@ -202,7 +202,7 @@ class Matrix:
         return indices[stored], data[stored].astype(np.float64, copy=False)
 
     def column_products(self, columns: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return ``<X_j, a>`` for the chosen columns alone."""
+        """Return ``<X_j, a>`` for the chosen columns only."""
         return _dot_chosen(self.columns, columns, a)
 
     def add_rows(self, rows: np.ndarray, c: np.ndarray, out: np.ndarray) -> None:
@@ -229,7 +229,7 @@ class Matrix:
             _add_outer_products(self.rows, support, place, values, first, d, H, start, stop)
             return H
 
-        # Each thread has an H of its own, and adding them costs k^2.
+        # Each thread has its own H, and adding them costs k^2.
         work = max(0.0, 4.0 * self.n_stored * (d.size / self.shape[0]) - 4.0 * features.size**2)
         H = functools.reduce(np.add, threads.run(add_rows, threads.cut(d.size, work)))
         _mirror(H)
@@ -238,7 +238,7 @@ class Matrix:
     def _dense_gram(
         self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None, first: int
     ) -> np.ndarray:
-        """Return the same for dense data, a block of rows at a time: the chosen columns are copied, and may be many."""
+        """Return :meth:`gram` of dense data, a block of rows at a time: the chosen columns are copied, maybe many."""
         H = np.zeros((features.size, features.size))
         height = max(1, _ENTRIES // max(1, features.size))
         for start in range(0, d.size, height):
@@ -251,14 +251,14 @@ class Matrix:
     def _gram_with_repetitions(
         self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None, first: int
     ) -> np.ndarray:
-        """Return the same where a feature is there more than once, from the products of its one column."""
+        """Return :meth:`gram` for repeated features, from the products of the distinct columns."""
         single, at = np.unique(features, return_inverse=True)
         H = self.gram(single, np.ones(single.size), d, rows)[np.ix_(at, at)] * np.outer(values, values)
         H[:first, :first] = 0.0
         return H
 
     def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
-        """Return the largest absolute value of an entry, of all rows or, where they are native, of some."""
+        """Return the largest absolute value of an entry of all rows, or of a range if rows are native."""
         if self.is_sparse:
             whole = self.X.indptr if stop is not None else np.array([0, self.n_stored])
             stored = self.X.data[int(whole[start]) : int(whole[-1 if stop is None else stop])]
@@ -283,7 +283,7 @@ class Matrix:
         return np.sqrt(self._sums_of_squares(self.shape[1], weight, slices, not self.rows_are_native))
 
     def _sums_of_squares(self, n: int, weight: np.ndarray, slices: Slices, are_own: bool) -> np.ndarray:
-        """Return the sums of weighted squares of n rows or columns, from their own slices or from the others."""
+        """Return weighted sums of squares of n rows or columns; ``are_own``: ``slices`` are these, not the others."""
         if are_own:
             out = np.empty(n)
             task = functools.partial(_square_range, slices, weight, out)
@@ -313,22 +313,22 @@ def _unsigned(indices: np.ndarray) -> np.ndarray:
 
 
 def _large_means(X: Any, weight: np.ndarray, is_sparse: bool) -> np.ndarray | None:
-    """Return the means of the columns whose mean is far from zero, and 0 for the others; None where none is."""
+    """Return the means of the columns whose mean is far from zero, and 0 for the others; None if all are 0."""
     n, d = X.shape
-    every = max(1, n // _SEEN)
-    seen = weight[::every]
-    seen = seen if seen.any() else np.ones(seen.size)
-    seen = seen / seen.sum()
+    every = max(1, n // _SAMPLED)
+    sampled = weight[::every]
+    sampled = sampled if sampled.any() else np.ones(sampled.size)
+    sampled = sampled / sampled.sum()
     shift = np.zeros(d)
     chosen = _full_columns(X) if is_sparse else np.arange(d)
-    width = max(1, _ENTRIES // seen.size)
+    width = max(1, _ENTRIES // sampled.size)
     for start in range(0, chosen.size, width):
         columns = chosen[start : start + width]
         part = X[::every][:, columns].toarray() if is_sparse else X[::every, columns[0] : columns[-1] + 1]
         part = part.astype(np.float64)
-        mean = seen @ part
+        mean = sampled @ part
         part -= mean
-        spread = np.sqrt(seen @ (part * part))
+        spread = np.sqrt(sampled @ (part * part))
         shift[columns] = np.where(np.abs(mean) > _FAR * spread, mean, 0.0)
     return shift if shift.any() else None
 
@@ -339,7 +339,7 @@ def _full_columns(X: Any) -> np.ndarray:
     if X.format == "csc":
         return np.flatnonzero(np.diff(X.indptr) == n)
     candidates = X.indices[: X.indptr[1]]
-    for i in {n - 1, n // 2, n // 3}:  # in most data three rows have no column in common: then nothing is counted
+    for i in {n - 1, n // 2, n // 3}:  # in most data these rows and row 0 have no column in common
         candidates = np.intersect1d(candidates, X.indices[X.indptr[i] : X.indptr[i + 1]])
     if candidates.size == 0:
         return candidates
@@ -347,7 +347,7 @@ def _full_columns(X: Any) -> np.ndarray:
 
 
 def _shifted(X: Any, shift: np.ndarray) -> Any:
-    """Return a sparse matrix less ``shift_j`` in every stored entry of column j; both share their indices."""
+    """Return X with ``shift_j`` subtracted from every stored entry of column j; the indices are shared with X."""
     columns = X.indices if X.format == "csr" else np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
     return type(X)((X.data - shift[columns], X.indices, X.indptr), shape=X.shape, copy=False)
 
@@ -368,7 +368,7 @@ def _dot_all(slices: Slices, n: int, n_stored: int, v: np.ndarray) -> np.ndarray
 
 def _add_all(slices: Slices, shape: tuple[int, int], n_stored: int, c: np.ndarray) -> np.ndarray:
     n, length = shape[1], shape[0]
-    # Each thread adds into a vector of its own: worth it where the slices hold more than those vectors.
+    # Each thread adds into its own vector: this pays if the slices hold more entries than those vectors.
     borders = threads.cut(n, n_stored if n_stored > 4 * length else 0, _offsets(slices))
 
     def add_own(start: int, stop: int) -> np.ndarray:
@@ -381,7 +381,7 @@ def _add_all(slices: Slices, shape: tuple[int, int], n_stored: int, c: np.ndarra
 
 @kernel
 def dot_range(slices, v, first, out):
-    """Set ``out`` to the products of v with the slices from ``first`` on."""
+    """Set ``out`` to the products of v with the slices ``first``, ``first`` + 1, ...."""
     for k in range(out.shape[0]):
         out[k] = slices.dot_slice(first + k, v)
 
@@ -440,8 +440,8 @@ def weighted_gram(X: np.ndarray, d: np.ndarray, first: int) -> np.ndarray:
 def _add_outer_products(rows, support, place, values, first, d, H, start, stop):
     """Add the lower triangles of d_k a_i a_i' for the rows i at the places k = start, ..., stop - 1 of ``support``.
 
-    Row a_i has only features that have a place, times their values; of those placed before ``first`` only their
-    products with later ones count.
+    Row a_i has the features whose ``place`` is not negative, times their ``values``. Products of two features placed
+    before ``first`` are left out.
     """
     where = np.empty(H.shape[0], np.uint64)
     value = np.empty(H.shape[0])

@@ -1,4 +1,4 @@
-"""MaxTree: a vector that knows which of its entries an oracle wants, without looking at all of them."""
+"""MaxTree: a vector that finds the entry which an oracle needs without a scan of all entries."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from condgrad.compiled import compiled, fill_in, kernel
 
-_SHIFT = 5  # 2**5 entries to a leaf
+_SHIFT = 5  # a leaf has 2**5 entries
 
 
 @compiled
 class MaxTree(NamedTuple):
-    """A vector under a tournament of scores; ``tree[k]`` is the best score among the leaves below node k.
+    """A vector with a tournament tree of scores; ``tree[k]`` is the best score among the leaves below node k.
 
-    Adding to an entry renews the scores above it until one does not change: O(log d) at most, a few nodes as a rule.
-    What the scores are (|v_j|, -v_j, a group's sum of squares) is the ``score`` object's to say; the oracle of the set
-    that the score was made for finds the winner by walking down.
+    Adding to an entry updates the scores above it until one does not change: O(log d) at most, usually a few nodes.
+    The ``score`` object defines the scores (|v_j|, -v_j, a group's sum of squares); the oracle of the set that the
+    score was made for finds the winner by descending the tree.
     """
 
     values: np.ndarray
@@ -71,7 +71,7 @@ class MaxTree(NamedTuple):
         return total
 
     def rebuild(self):
-        """Compute all scores anew, in O(d)."""
+        """Compute all scores again, in O(d)."""
         half = self.tree.shape[0] // 2
         for k in range(half, 2 * half):
             self.tree[k] = -np.inf
@@ -82,12 +82,12 @@ class MaxTree(NamedTuple):
             self.tree[k] = max(self.tree[2 * k], self.tree[2 * k + 1])
 
     def set_to(self, v):
-        """Make this the vector ``v``."""
+        """Set all entries to those of ``v``."""
         self.values[:] = v
         _rebuild(self)
 
     def to_array(self):
-        """Return the vector as an array of its own."""
+        """Return the entries as a new array."""
         return self.values.copy()
 
     def dot_slice(self, X, k):
@@ -122,10 +122,10 @@ class MaxTree(NamedTuple):
 
 
 class Score:
-    """How a tree scores entries: 32 to a leaf, unless a score says otherwise.
+    """The score of each leaf of a tree; a leaf has 32 entries, unless a score redefines ``leaf`` and ``n_leaves``.
 
-    A leaf of several entries needs no score of each: one comparison tells that the best of the leaf is still the best,
-    as it nearly always is, and the entries of a leaf lie side by side in memory.
+    A leaf stores one score, not one per entry: a single comparison shows that its best entry is still the best, as it
+    nearly always is, and the entries of a leaf are contiguous in memory.
     """
 
     def leaf(self, j):
@@ -137,7 +137,7 @@ class Score:
         return (d + (1 << _SHIFT) - 1) >> _SHIFT
 
     def of(self, value, j):
-        """Return the score of entry ``j`` where it is ``value``."""
+        """Return the score of entry ``j`` if it has the given value."""
         raise NotImplementedError
 
     def joined(self, best, value, j):
@@ -145,7 +145,7 @@ class Score:
         return max(best, self.of(value, j))
 
     def renewed(self, best, values, old, new, j):
-        """Return the score of the leaf of entry ``j``, which went from ``old`` to ``new``; it was ``best``."""
+        """Return the score of the leaf of entry ``j``, ``best`` before that entry changed from ``old`` to ``new``."""
         score = self.of(new, j)
         if score >= best:
             return score
@@ -219,11 +219,11 @@ class GroupScore(NamedTuple):
         return self.n_groups
 
     def joined(self, best, value, j):
-        """Return the group's sum of squares."""
+        """Return the group's sum of squares with entry ``j`` added."""
         return max(0.0, best) + value * value
 
     def renewed(self, best, values, old, new, j):
-        """Return the group's sum of squares, kept from falling below zero by rounding."""
+        """Return the group's sum of squares, clipped at zero because of rounding."""
         return max(0.0, best + (new - old) * (new + old))
 
     def winner_of(self, leaf, values, best):
@@ -232,7 +232,7 @@ class GroupScore(NamedTuple):
 
 
 def max_tree(values: np.ndarray, score: Score) -> MaxTree:
-    """Return ``values`` under a tree of scores."""
+    """Return a tree over ``values``, which are not copied."""
     n_leaves = int(score.n_leaves(values.size))
     half = 1 << max(0, n_leaves - 1).bit_length()
     tree = MaxTree(values, np.empty(2 * half), score)

@@ -1,4 +1,4 @@
-"""Names that users write, and mistype."""
+"""Names that users write: how to find what they stand for, and what to suggest for a mistyped one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Registry(dict[str, Any]):
-    """Classes by their names; ``kind`` says in a word what they are.
+    """Classes by their names; ``kind`` is the noun for them in error messages.
 
     >>> Registry("letter", {"alpha": 1, "beta": 2}).find("alfa")
     Traceback (most recent call last):
@@ -20,7 +20,7 @@ class Registry(dict[str, Any]):
         self.kind = kind
 
     def find(self, name: object) -> Any:
-        """Return the class of that name, or raise ValueError with the names that there are."""
+        """Return the class of that name, or raise ValueError with the known names."""
         if isinstance(name, str) and name in self:
             return self[name]
         known = ", ".join(sorted(self))
@@ -28,7 +28,7 @@ class Registry(dict[str, Any]):
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:
-    """Return the end of a sentence that suggests the known name nearest to ``name``; nothing where none is near.
+    """Return a question that suggests the known name most similar to ``name``, or '' if none is similar.
 
     >>> suggestion("simplx", ["l1", "simplex"])
     " Did you mean 'simplex'?"

@@ -13,7 +13,7 @@ from condgrad.linalg.slices import SparseSlices
 
 def dot_slices(slices: SparseSlices, n_stored: int, V: np.ndarray) -> np.ndarray:
     """Return ``<slice i, v_c>`` for every column v_c of V and every slice: an array of shape (k, n_slices)."""
-    V = np.ascontiguousarray(V)  # the k numbers that meet an entry lie together
+    V = np.ascontiguousarray(V)  # the k factors of an entry are contiguous
     n, k = slices.indptr.size - 1, V.shape[1]
     out = np.empty((k, n))
     threads.run(functools.partial(_dot_range, slices, V, out), threads.cut(n, n_stored * k, slices.indptr))
@@ -24,7 +24,7 @@ def add_slices(slices: SparseSlices, n_stored: int, C: np.ndarray, length: int) 
     """Return ``sum_i c_i slice i`` for every row c of C, in the columns of an array of shape (length, k)."""
     C = np.ascontiguousarray(C)
     k, n = C.shape
-    # Each thread adds into an array of its own: worth it where the slices hold more than those arrays.
+    # Each thread adds into its own array: this pays if the slices hold more entries than those arrays.
     borders = threads.cut(n, n_stored * k if n_stored > 4 * length else 0, slices.indptr)
 
     def add_range(start: int, stop: int) -> np.ndarray:

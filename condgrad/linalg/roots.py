@@ -27,15 +27,15 @@ class Bracket(NamedTuple):
     high: float
 
     def is_closed(self) -> bool:
-        """Tell whether both sides are known."""
+        """Return whether both sides are known."""
         return self.low > -np.inf and self.high < np.inf
 
     def after(self, x: float, value: float, slope: float, least: float, most: float) -> tuple[Bracket, float]:
         """Return the bracket once f(x) = value and f'(x) = slope are known, and the next x to try.
 
-        The next x is that of a Newton step. Far out, where f is flat, such a step can be astronomic, and where the
-        slope is not positive there is none: while a side is open, the next x is kept in [least, most]. A step that
-        would leave a closed bracket is replaced by its middle.
+        The next x is that of a Newton step. Far out, where f is flat, such a step can be huge, and where the slope is
+        not positive there is none: while a side is open, the next x is clipped to [least, most]. If a step would leave
+        a closed bracket, the next x is the middle of the bracket.
         """
         low, high = self.low, self.high
         if value < 0.0:
@@ -53,6 +53,6 @@ class Bracket(NamedTuple):
         return Bracket(low, high), new
 
     def inside(self, x: float, margin: float) -> float:
-        """Return x, or the nearest point to it that is at least a share ``margin`` of the width away from both ends."""
+        """Return x, or the nearest point to it whose distance to both ends is at least ``margin`` times the width."""
         width = self.high - self.low
         return min(max(x, self.low + margin * width), self.high - margin * width)

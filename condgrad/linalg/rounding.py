@@ -1,8 +1,8 @@
-r"""How far rounding can be from the truth: bounds of the errors of the sums that a certificate is made of.
+r"""Bounds of the rounding errors of the sums that a certificate consists of.
 
 A sum of m products in floating point, in any order, is wrong by at most gamma(m) times the sum of their sizes. The
-sizes are bounded after the fact, from norms that cost little. With weights v_i that sum to one, ||a||^2 = sum_i v_i
-a_i^2 is the norm of anything that has one number per sample. For F(w) = sum_i v_i f(x_i'w + b, y_i) they are
+sizes are bounded a posteriori, from norms that are cheap to compute. With weights v_i that sum to one, ||a||^2 = sum_i
+v_i a_i^2 defines the norm of a vector with one entry per sample. For F(w) = sum_i v_i f(x_i'w + b, y_i) the norms are
 
 * ``slope`` = ||f'||, ``prediction`` = ||Xw + b||, ``target`` = ||y||, ``value`` = sum_i v_i |f_i|;
 * ``spread`` = sum_j |w_j| ||x_j||, which bounds the sizes of the sums Xw;
@@ -13,8 +13,8 @@ so for every w' of the set and every intercept b', with alpha_i = v_i f'(p_i),
 
     F(w) - F(w') <= <X'alpha, w - w'> + (b - b') sum_i alpha_i + 2 (slope + L delta) delta,
 
-and the computed gap differs from the first term by what rounding did to alpha (a few units of each derivative, times
-``reach``), to the sums X'alpha (gamma(n) slope reach), to the gap's own two sums, and to the oracle. L delta ``reach``
+and the computed gap differs from the first term by the rounding errors of alpha (a few units of each derivative, times
+``reach``), of the sums X'alpha (gamma(n) slope reach), of the gap's own two sums, and of the oracle. L delta ``reach``
 is added as well, as a part of the errors of alpha: so the exact gap at w itself, not only F(w) - F*, is at most
 gap + rounding.
 """
@@ -25,8 +25,8 @@ import math
 from typing import NamedTuple
 
 UNIT = 2.0**-53  # the relative error of one operation
-FORMULA = 16.0  # units that the formulas of a loss may be wrong by, relative to their parts
-_SLACK = 1.01  # for the rounding of the bounds themselves
+FORMULA = 16.0  # error of the formulas of a loss, in units of rounding, relative to their terms
+_SLACK = 1.01  # factor that covers the rounding of the bounds themselves
 
 
 def gamma(m: float) -> float:
@@ -49,13 +49,13 @@ class Sizes(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What rounding may have done: to the gap as a bound of F(w) - F*, and to the objective."""
+    """Bounds of the rounding errors of the gap, as a bound of F(w) - F*, and of the objective."""
 
     gap: float
     objective: float
 
     def with_oracle(self, rounding: float) -> Bounds:
-        """Return the bounds with what the oracle and the gap's own sums add."""
+        """Return the bounds with the error of the oracle and of the gap's own sums added."""
         return Bounds(self.gap + rounding, self.objective)
 
 
@@ -81,11 +81,12 @@ def bounds(
     sizes : Sizes
     n_samples : int
     reach : float
-        See above; it counts what an intercept can add.
+        See above; it includes what an intercept can add.
     free_reach : float
         How far from the present intercept the best one can be (0 without an intercept).
     delta, slope_error : float
-        Bounds for the norms of the errors of predictions and derivatives; the latter those of the former included.
+        Bounds for the norms of the errors of predictions and of derivatives. ``slope_error`` includes the effect of
+        ``delta``.
     total_weight : float
         The sum of the weights v_i: one, or the number of outputs where each of them has weights that sum to one.
     """

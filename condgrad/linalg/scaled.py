@@ -10,7 +10,7 @@ from condgrad.compiled import compiled
 from condgrad.linalg.vectors import Vector
 
 _FACTOR, _RECIPROCAL = 0, 1  # places in ``scale``; a checkpoint holds the numbers in this order
-_SMALLEST = 1e-100  # the number is multiplied into the vector before it leaves the range of floats
+_SMALLEST = 1e-100  # smallest factor, its reciprocal the largest: beyond, the factor is multiplied into the vector
 
 
 @compiled
@@ -70,11 +70,11 @@ class Scaled(NamedTuple):
         return self.vector.best_group(members, offsets)
 
     def to_array(self):
-        """Return the vector as an array of its own."""
+        """Return the entries as a new array."""
         return self.scale[_FACTOR] * self.vector.to_array()
 
     def set_to(self, v):
-        """Make this the vector ``v``."""
+        """Set all entries to those of ``v``."""
         self.vector.set_to(v)
         self.scale[:] = 1.0
 

@@ -1,4 +1,4 @@
-"""Settings that users give: flags, seeds, positive numbers; or one clear sentence."""
+"""Checks of the settings that users pass: flags, seeds, positive numbers; an error is one clear sentence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None  # what users give for a seed
+RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None  # seed as users pass it
 
 
 def as_flag(value: object, name: str) -> bool:
@@ -30,6 +30,6 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 
 def check_positive(owner: str, name: str, value: float, remedy: str = "") -> None:
-    """Raise unless a parameter of ``owner`` is positive and finite; ``remedy`` is a sentence that says what to do."""
+    """Raise ValueError unless a parameter of ``owner`` is positive and finite; ``remedy``: what to do."""
     if not 0.0 < value < math.inf:
         raise ValueError(f"{name} of {owner} must be positive and finite; got {value!r}.{remedy}")

@@ -1,8 +1,7 @@
-"""Slices: the rows of X, or its columns seen as the rows of X', one after another.
+"""Slices: the rows of X, or its columns as the rows of X'.
 
-Everything a solver does with data is one of two things, whatever the storage: the dot product of a slice with a
-vector, and adding a multiple of a slice to a vector. Rows and columns, dense and sparse, are all served by the classes
-below.
+Solvers need two operations on data, whatever the storage: the dot product of a slice with a vector, and adding a
+multiple of a slice to a vector. The classes below offer them for rows and columns, dense and sparse.
 """
 
 from typing import NamedTuple, Protocol
@@ -13,14 +12,14 @@ from condgrad.compiled import compiled, fill_in
 
 
 class Sink(Protocol):
-    """What a slice is added to: a vector."""
+    """A vector to which slices can be added."""
 
     def add_at(self, j: int, delta: float) -> None:
         """Add ``delta`` to entry ``j``."""
 
 
 class Slices(Protocol):
-    """What every kind of slices answers."""
+    """The methods of every kind of slices."""
 
     def dot_slice(self, k: int, v: np.ndarray) -> float:
         """Return ``<slice k, v>`` for an array ``v``, accumulated in float64."""
@@ -36,7 +35,7 @@ class Slices(Protocol):
 
 
 class DenseMethods:
-    """What dense slices share, through ``entry(k, j)``: the classes below only say what an entry is."""
+    """Methods that dense slices share, written with ``entry(k, j)``: the classes below only define ``entry``."""
 
     values: np.ndarray
 
@@ -96,7 +95,7 @@ class DenseMethods:
 
 
 def dense_slices(cls: type) -> type:
-    """Make a NamedTuple class slices of an array ``values``."""
+    """Make a NamedTuple class with ``values`` and ``entry`` a class of dense slices."""
     return compiled(fill_in(cls, DenseMethods))
 
 
@@ -113,25 +112,25 @@ class DenseSlices(NamedTuple):
 
 @dense_slices
 class CentredRows(NamedTuple):
-    """The rows of an array less a number ``shift_j`` for each column, by formula: no copy of the data."""
+    """The rows of an array with ``shift_j`` subtracted from each column j, by formula: no copy of the data."""
 
     values: np.ndarray
     shift: np.ndarray
 
     def entry(self, k, j):
-        """Return entry ``j`` of row ``k``, less the shift of its column."""
+        """Return entry ``j`` of row ``k`` minus the shift of its column."""
         return self.values[k, j] - self.shift[j]
 
 
 @dense_slices
 class CentredColumns(NamedTuple):
-    """The columns of an array, as the rows of its transpose, less a number ``shift_k`` for each of them."""
+    """The columns of an array, as the rows of its transpose, with ``shift_k`` subtracted from column k."""
 
     values: np.ndarray
     shift: np.ndarray
 
     def entry(self, k, j):
-        """Return entry ``j`` of column ``k``, less its shift."""
+        """Return entry ``j`` of column ``k`` minus its shift."""
         return self.values[k, j] - self.shift[k]
 
 

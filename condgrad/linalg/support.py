@@ -1,4 +1,4 @@
-"""Which samples a move touches: all of them, or those where a sparse column has entries."""
+"""The samples whose predictions a step changes: all of them, or those where a sparse column has entries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from condgrad.compiled import compiled, kernel
 
 
 class Support(Protocol):
-    """Some of the samples, as kernels know them."""
+    """Some of the samples, in a form that kernels read."""
 
     def size(self) -> int:
         """Return the number of samples."""
@@ -50,12 +50,12 @@ class SomeRows(NamedTuple):
 
 
 def support_of(rows: np.ndarray | None, n: int) -> Support:
-    """Return the samples that ``rows`` names as kernels know them; None stands for all ``n``."""
+    """Return the samples ``rows`` in a form that kernels read; None stands for all ``n``."""
     return AllRows(n) if rows is None else SomeRows(rows)
 
 
 def merge(rows_a: np.ndarray, a: np.ndarray, rows_b: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sum of two sparse columns, each given by sorted rows and values, as another."""
+    """Return the sum of two sparse columns, each given by sorted rows and values, in the same form."""
     rows = np.empty(rows_a.size + rows_b.size, rows_a.dtype)
     values = np.empty(rows.size)
     k = _merge(rows_a, a, rows_b, b, rows, values)

@@ -1,7 +1,7 @@
 """Run a compiled kernel over ranges of a long loop on all cores.
 
-Kernels release the interpreter lock, so plain threads serve: they survive ``fork`` (the child starts its own), need
-no threading layer of numba, and cost about 20 microseconds to hand work to.
+Kernels release the interpreter lock, so plain threads are enough: they survive ``fork`` (the child starts its own),
+need no threading layer of numba, and cost about 20 microseconds per task.
 """
 
 import concurrent.futures
@@ -19,10 +19,10 @@ from numba.np.ufunc import parallel
 
 from condgrad.compiled import is_importing
 
-_MIN_WORK = 300_000  # multiply-adds a thread should have before handing work to it pays, on a busy machine too
+_MIN_WORK = 300_000  # multiply-adds per thread, below which one more thread does not pay on a busy machine
 
 _pool: concurrent.futures.ThreadPoolExecutor | None = None
-_own = threading.local()  # .most: threads that the work of this thread may use
+_own = threading.local()  # .most: the number of threads that passes started by this thread may use
 
 T = TypeVar("T")
 
@@ -30,8 +30,8 @@ T = TypeVar("T")
 def n_threads() -> int:
     """Return the number of threads that passes over the data may use.
 
-    NUMBA_NUM_THREADS sets it (the processes of joblib are started with their share in it). It is never more than
-    ``numba.set_num_threads`` says, than threadpoolctl, or OMP_NUM_THREADS, leaves to OpenMP, and than :func:`at_most`.
+    NUMBA_NUM_THREADS sets it (joblib sets it to the share of each of its processes). It is at most the number given to
+    ``numba.set_num_threads``, the limit of OpenMP (by threadpoolctl or OMP_NUM_THREADS), and that of :func:`at_most`.
     """
     most = min(int(config.NUMBA_NUM_THREADS), getattr(_own, "most", sys.maxsize))
     if most > 1 and getattr(parallel, "_is_initialized", False):  # else nobody has asked numba for fewer
@@ -43,7 +43,7 @@ def n_threads() -> int:
 
 @contextlib.contextmanager
 def at_most(count: int) -> Iterator[None]:
-    """Let the passes of this thread use at most ``count`` threads: its share, where others work beside it."""
+    """Let the passes of this thread use at most ``count`` threads: its share while others run, too."""
     before = getattr(_own, "most", sys.maxsize)
     _own.most = min(before, max(1, count))
     try:
@@ -54,7 +54,7 @@ def at_most(count: int) -> Iterator[None]:
 
 def _left_by_threadpoolctl() -> int:
     """Return the threads that OpenMP may use in this thread, or BLAS where OpenMP is not loaded."""
-    pools = _pools("sklearn" in sys.modules)  # which brings OpenMP
+    pools = _pools("sklearn" in sys.modules)  # sklearn loads OpenMP
     kinds = [[pool for pool in pools if pool.user_api == api] for api in ("openmp", "blas")]
     chosen = kinds[0] or kinds[1]
     return min((int(pool.num_threads or sys.maxsize) for pool in chosen), default=sys.maxsize)
@@ -62,16 +62,16 @@ def _left_by_threadpoolctl() -> int:
 
 @functools.lru_cache(maxsize=2)
 def _pools(has_openmp: bool) -> list[Any]:
-    """Return the libraries that threadpoolctl knows; looking for them takes milliseconds, asking them does not."""
+    """Return the libraries that threadpoolctl finds; the search takes milliseconds, reading their limits does not."""
     from threadpoolctl import ThreadpoolController
 
     return list(ThreadpoolController().lib_controllers)
 
 
 def cut(n: int, work: float, offsets: np.ndarray | None = None) -> np.ndarray:
-    """Return the borders of ranges of ``range(n)`` that share ``work`` evenly, as many as threads are worth it.
+    """Return the borders of ranges that divide ``range(n)`` into equal shares of ``work``, one per useful thread.
 
-    ``offsets`` (an ``indptr``) says where the work of each item begins; without it all items cost the same.
+    The work of item i is ``offsets[i + 1] - offsets[i]`` (an ``indptr``); without it all items cost the same.
     """
     parts = min(n, int(work // _MIN_WORK))
     parts = max(1, min(parts, n_threads())) if parts > 1 else 1
@@ -84,7 +84,7 @@ def cut(n: int, work: float, offsets: np.ndarray | None = None) -> np.ndarray:
 
 
 def run(task: Callable[[int, int], T], borders: np.ndarray) -> list[T]:
-    """Return ``[task(start, stop), ...]`` over the ranges, run side by side."""
+    """Return ``[task(start, stop), ...]`` over the ranges, run in parallel."""
     if len(borders) == 2:
         return [task(int(borders[0]), int(borders[1]))]
     ranges = list(zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True))

@@ -1,7 +1,7 @@
-"""Vectors as kernels see them: a gradient, an estimate of one, an iterate.
+"""Vectors in the form that kernels read: a gradient, an estimate of one, an iterate.
 
-Every vector answers ``size, at, add_at, shrink, inner, dot_slice`` and the questions that oracles ask: ``argmax_abs``,
-``argmin``, ``argmax_weighted``, ``best_group``. :class:`~condgrad.linalg.max_tree.MaxTree` answers those in O(1).
+Every vector has the methods ``size, at, add_at, shrink, inner, dot_slice`` and those that oracles call: ``argmax_abs``,
+``argmin``, ``argmax_weighted``, ``best_group``. :class:`~condgrad.linalg.max_tree.MaxTree` has the latter in O(log d).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from condgrad.compiled import bits_of, compiled, kernel
 from condgrad.linalg.slices import Slices
 
-_BLOCK = 256  # entries compared at a time: counting those above the best so far vectorises, finding it does not
+_BLOCK = 256  # entries compared at a time: counting those better than the best so far vectorises, finding one does not
 
 
 class Vector(Protocol):
-    """What every vector answers."""
+    """The methods of every vector."""
 
     def size(self) -> int:
         """Return the number of entries."""
@@ -35,7 +35,7 @@ class Vector(Protocol):
         """Multiply the vector by ``factor``."""
 
     def to_array(self) -> np.ndarray:
-        """Return the vector as an array of its own."""
+        """Return the entries as a new array."""
 
     def inner(self, v: np.ndarray) -> float:
         """Return the inner product with the array ``v``."""
@@ -90,11 +90,11 @@ class DenseVector(NamedTuple):
             self.values[j] *= factor
 
     def set_to(self, v):
-        """Make this the vector ``v``."""
+        """Set all entries to those of ``v``."""
         self.values[:] = v
 
     def to_array(self):
-        """Return the vector as an array of its own."""
+        """Return the entries as a new array."""
         return self.values.copy()
 
     def inner(self, v):
@@ -171,7 +171,7 @@ class DenseVector(NamedTuple):
 
 @kernel
 def product(H: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return H v: like :func:`inner`, always summed in the same order, which a BLAS does not promise."""
+    """Return H v: like :func:`inner`, always summed in the same order, which a BLAS does not guarantee."""
     out = np.empty(H.shape[0])
     for k in range(H.shape[0]):
         total = 0.0
@@ -183,7 +183,7 @@ def product(H: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 @kernel
 def inner(a: np.ndarray, b: np.ndarray) -> float:
-    """Return <a, b>: always in the same order, and without waking the threads of a BLAS for a short loop."""
+    """Return <a, b>: always summed in the same order, and without the threads of a BLAS, too slow for a short loop."""
     total = 0.0
     for j in range(a.shape[0]):
         total += a[j] * b[j]

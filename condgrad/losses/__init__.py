@@ -46,7 +46,7 @@ def by_name(name: str, **parameters: float) -> Loss:
     name : str
         Name of the class in lower case, its words joined by hyphens.
     **parameters
-        Those of the class; what is left out has its default.
+        The parameters of the class; those left out have their defaults.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What every loss answers, and the decorator that makes a NamedTuple class a loss."""
+"""The methods of every loss, and the decorator that makes a NamedTuple class a loss."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from condgrad.compiled import compiled, fill_in
 from condgrad.linalg.settings import check_positive
 
-# Other targets for the two classes, and the formula that makes the right ones of them.
+# For each pair of targets: another pair that users may have, and the formula that converts it.
 _RECODED = {(-1.0, 1.0): ((0.0, 1.0), "2 * y - 1"), (0.0, 1.0): ((-1.0, 1.0), "(y + 1) / 2")}
-_LARGEST_LOGARITHM = 700.0  # exp of much more is not a float
+_LARGEST_LOGARITHM = 700.0  # largest argument of exp, which overflows above 709
 LINKS = ("identity", "log", "logit")
 
 
@@ -35,11 +35,11 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
 
     is_convex = True
     is_quadratic = False
-    # Whether the formula of the derivative is right to a few units in its last place for every p and y, as one is that
-    # begins with p - y or 1 - y p and goes on with products: then certificates know rounding more closely.
+    # Whether the derivative as computed is right to a few units in its last place for every p and y. It is if the
+    # formula starts from p - y or 1 - y p and continues with products. Certificates then have tighter rounding bounds.
     rounds_relatively = False
-    # How the loss predicts: the two targets of a loss for classification, the negative class first (None: numbers), and
-    # what p is: the mean of y ("identity"), its logarithm ("log"), or the logit of the second class ("logit").
+    # How the loss predicts. ``classes``: the two targets of a loss for classification, the negative class first (None:
+    # numbers). ``link``: p is the mean of y ("identity"), its logarithm ("log") or the logit of the second class.
     classes: tuple[float, float] | None = None
     link = "identity"
 
@@ -68,12 +68,12 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
         return self.smoothness()
 
     def check_targets(self, y: np.ndarray) -> None:
-        """Raise ValueError, in one sentence, where ``y`` holds values that the loss is not defined for."""
+        """Raise ValueError, with one sentence, if the loss is not defined for some values of ``y``."""
         if self.classes is not None:
             check_classes(y, self.classes, type(self).__name__)
 
     def check_intercept(self, y: np.ndarray) -> None:
-        """Raise ValueError where no single finite intercept is best on ``y``, as with one of two classes alone."""
+        """Raise ValueError if no finite intercept is best for ``y``, for example if all are of one class."""
         if self.classes is not None:
             check_both_classes(y, type(self).__name__)
 
@@ -82,7 +82,7 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
         return np.exp(np.minimum(p, _LARGEST_LOGARITHM)) if self.link == "log" else p
 
     def probability(self, p: np.ndarray) -> np.ndarray | None:
-        """Return the probability of the second class, None for losses that model none."""
+        """Return the probability of the second class, or None if the loss does not model it."""
         return sigmoid(p) if self.link == "logit" else None
 
 
@@ -106,12 +106,12 @@ def check_classes(y: np.ndarray, classes: tuple[float, float], name: str) -> Non
 def check_size(owner: str, parameter: str, value: float) -> None:
     """Raise unless the parameter of a loss is positive, and neither huge nor tiny."""
     check_positive(owner, parameter, value, f" Use {parameter}=1.0.")
-    if not 1e-60 <= value <= 1e60:  # its square, and that of a prediction divided by it, must be a number
+    if not 1e-60 <= value <= 1e60:  # its square, and that of a prediction divided by it, must be finite
         raise ValueError(f"{parameter} of {owner} must lie between 1e-60 and 1e60; got {value:g}. Scale y instead.")
 
 
 def check_both_classes(y: np.ndarray, name: str) -> None:
-    """Raise unless both classes are there: with one class alone the best intercepts are unbounded."""
+    """Raise unless y has both classes: with one class only, the best intercepts are unbounded."""
     found = np.unique(y)
     if found.size < 2:
         raise ValueError(
@@ -122,7 +122,7 @@ def check_both_classes(y: np.ndarray, name: str) -> None:
 def refuse_intercept(name: str) -> None:
     """Raise: the best intercept of a non-convex loss cannot be found with certainty."""
     raise ValueError(
-        f"{name} is not convex, so that its best intercept cannot be certified. "
+        f"{name} is not convex, so its best intercept cannot be certified. "
         "Use intercept=False, with a constant column in X if you need one."
     )
 

@@ -11,7 +11,7 @@ class Expectile(NamedTuple):
     """Expectile loss, asymmetric least squares: errors below the prediction count less, or more, than those above.
 
     With e = y - p, f(p, y) = q e^2 where e >= 0 and (1 - q) e^2 below; q = 1/2 is the squared loss. Its minimiser over
-    constants is the q-th expectile of y, as sensitive to outliers as the mean, where the pinball loss gives the q-th
+    constants is the q-th expectile of y, as sensitive to outliers as the mean; that of the pinball loss is the q-th
     quantile. L = 2 max(q, 1 - q); L-hat = inf, because the second derivative jumps at e = 0 unless q = 1/2.
 
     Parameters

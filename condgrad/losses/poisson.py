@@ -9,20 +9,20 @@ from condgrad.compiled import where
 from condgrad.compiled.elementary import exp
 from condgrad.losses._protocol import loss
 
-P_EXACT = 30.0
+P_EXACT = 30.0  # largest prediction for which the loss is exact
 
 
 @loss
 class Poisson(NamedTuple):
     """Poisson loss f(p, y) = exp(p) - y p for y >= 0: the mean of y is exp(p).
 
-    It is the negative log-likelihood less log(y!), which does not depend on p.
+    It is the negative log-likelihood without its term log(y!), which does not depend on p.
 
     Beyond p = 30, a mean of 1e13, the exponential continues as its Taylor polynomial of order two. The loss stays
     convex, its second derivative continuous, and a vertex with p = 1e8 gives numbers (about 5e28) whose squares and
     sums are finite, where exp(p) would be inf. Being convex, it has the same minimisers as the exact loss whenever
     one of its own minimisers predicts less than 30 everywhere. A linear continuation would make the curvature
-    jump to 0 and hide it from second-order models; a higher threshold would buy means that no count reaches.
+    jump to 0 and hide it from second-order models; a higher threshold would only serve means that no count reaches.
 
     The derivative is exp(30)-Lipschitz, which is of no use as a constant: ``smoothness()`` and
     ``curvature_smoothness()`` are inf, and ``smoothness_on(p_max)`` gives exp(p_max).
@@ -66,6 +66,6 @@ class Poisson(NamedTuple):
             )
 
     def check_intercept(self, y):
-        """Raise where all targets are 0: the best mean is 0 then, and its logarithm -inf."""
+        """Raise if all targets are 0: then the best mean is 0, and its logarithm -inf."""
         if not np.any(y):
             raise ValueError("an intercept for Poisson needs a positive target; got only zeros. Use intercept=False.")

@@ -10,7 +10,7 @@ from condgrad.losses._protocol import loss
 class SquaredHinge(NamedTuple):
     """Squared hinge loss f(p, y) = max(0, 1 - y p)^2 / 2 for y in {-1, 1}.
 
-    The half is there as in :class:`Squared`; some libraries leave it out. L = 1; L-hat = inf, because the second
+    The factor 1/2 is that of :class:`Squared`; some libraries leave it out. L = 1; L-hat = inf, because the second
     derivative jumps from 1 to 0 at y p = 1.
 
     Examples

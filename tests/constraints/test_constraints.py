@@ -463,7 +463,7 @@ WRONG = {
         TypeError,
         "is_independent of MatroidBasePolytope must be a function",
     ),
-    "strict rule": (lambda: MatroidBasePolytope(3, lambda chosen: False), ValueError, "refused them all"),
+    "strict rule": (lambda: MatroidBasePolytope(3, lambda chosen: False), ValueError, "returned False for every"),
     "uniform": (lambda: uniform_matroid(0), ValueError, "k of uniform_matroid"),
     "capacities": (lambda: partition_matroid([0, 1], [1, -1]), ValueError, "integers of at least 0"),
     "capacity missing": (

@@ -368,7 +368,7 @@ def test_a_broken_sparse_matrix_is_refused(part):
             X.indptr = np.array([0, 3, 1, 3], dtype=np.int32)
         else:
             X.indptr = np.array([0, 1, 2, 9], dtype=np.int32)
-        with pytest.raises(ValueError, match=r"^X is not a sound sparse matrix"):
+        with pytest.raises(ValueError, match=r"^X is not a valid sparse matrix"):
             cg.Problem(X, np.ones(3), cg.losses.Squared(), cg.constraints.L1Ball(1.0))
 
 

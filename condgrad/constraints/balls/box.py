@@ -24,7 +24,7 @@ class Box(NamedTuple):
     lower, upper : float or array of shape (n_features,)
         The bounds. A number stands for all features; two numbers make a box of any dimension.
     size : int, optional
-        The number of features, 0 for any; where it is left out, the bounds tell it.
+        The number of features, 0 for any; by default it follows from the bounds.
 
     Examples
     --------

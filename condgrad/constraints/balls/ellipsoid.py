@@ -28,7 +28,7 @@ class Ellipsoid(NamedTuple):
     A : array of shape (n_features, n_features)
         A symmetric positive definite matrix: the covariance of a prior, inverted; X'X of other data.
     center : array of shape (n_features,), optional
-        The centre, 0 where it is left out.
+        The centre, by default 0.
     root : leave out
         Computed from ``A``: the inverse of its lower Cholesky factor.
     spread : leave out
@@ -67,7 +67,7 @@ class Ellipsoid(NamedTuple):
             return self
         A = as_reals("Ellipsoid", "A", self.A, n_dims=2)
         if A.shape[0] != A.shape[1] or np.abs(A - A.T).max() > 1e-10 * np.abs(A).max():
-            raise ValueError(f"A of Ellipsoid must be a symmetric matrix; got one of shape {A.shape} that is not.")
+            raise ValueError(f"A of Ellipsoid must be a symmetric matrix; got an asymmetric one of shape {A.shape}.")
         center = np.zeros(len(A)) if self.center is None else as_reals("Ellipsoid", "center", self.center)
         if center.size != len(A):
             raise ValueError(f"center of Ellipsoid must have one entry per row of A, {len(A)}; got {center.size}.")
@@ -122,14 +122,14 @@ class Ellipsoid(NamedTuple):
         return float(np.sqrt(moved @ self.A @ moved) - 1.0)
 
     def diameter(self, order=2, n_features=None):
-        """Return twice the longest axis for order 2 and the widest side for inf: exact; for others a bound by both."""
+        """Return twice the longest axis for order 2 and the widest side for inf: exact; else a bound from both."""
         box = float(np.linalg.norm(2.0 * np.linalg.norm(self.root, axis=0), order))
         longest = 2.0 * float(np.linalg.norm(self.root, 2))
         return min(box, longest * self.n_features ** max(1.0 / order - 0.5, 0.0))
 
 
 def _spread(A: np.ndarray, root: np.ndarray) -> float:
-    """Return a bound of the largest eigenvalue of the inverse of root A root': 1 / (1 - how far it is from 1)."""
+    """Return a bound of the largest eigenvalue of M^-1 for M = root A root': 1 / (1 - ||M - I||_inf)."""
     rounding = 4.0 * (len(A) + 4) * UNIT * (np.abs(root) @ (np.abs(A) @ np.abs(root.T)))
     distance = float((np.abs(root @ A @ root.T - np.eye(len(A))) + rounding).sum(axis=1).max())
     return 1.0 / (1.0 - distance) * (1.0 + 1e-15) if distance < 1.0 else np.inf

@@ -11,7 +11,7 @@ from condgrad.constraints.vertices import SparseVertex, Vertex
 from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.vectors import Vector
 
-_NOTHING = 1e-13  # weight that rounding may leave over
+_NOTHING = 1e-13  # weight up to which what is left is rounding
 
 
 class Birkhoff(ConstraintSet):
@@ -49,10 +49,10 @@ class Birkhoff(ConstraintSet):
         return self._permutation(cost / largest if largest > 0.0 else cost)
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
-        """Return <r, s> less the value of a feasible point of the dual linear program, rounded up.
+        """Return <r, s> minus the value of a feasible point of the dual linear program, rounded up.
 
-        With prices v_j of columns, sum_i min_j (r_ij - v_j) + sum_j v_j is a bound for any v; the best ones are
-        shortest distances between the columns, over steps from the column of a row to another one.
+        With prices v_j of columns, sum_i min_j (r_ij - v_j) + sum_j v_j is a bound for any v; the best prices are
+        shortest distances between columns, where a step moves one row from its column to another one.
         """
 
         def top(x: np.ndarray) -> np.floating:
@@ -81,13 +81,16 @@ class Birkhoff(ConstraintSet):
         return (2.0 * self.n) ** (1.0 / order) if self.n > 1 else 0.0
 
     def decompose(self, w: np.ndarray) -> list[tuple[float, Vertex]]:
-        """Return at most n^2 permutations, by Birkhoff's proof: take off as much as goes of one within the support."""
+        """Return at most n^2 permutations, by Birkhoff's proof.
+
+        It repeatedly subtracts a permutation within the support, with the largest possible weight.
+        """
         rest = np.array(w, dtype=np.float64)
         parts: list[tuple[float, Vertex]] = []
         for _ in range(self.n_features):
             if rest.sum() <= _NOTHING * self.n:
                 break
-            # Logarithms, so that a permutation with a zero or a speck of rounding is worse than any other.
+            # Logarithms, so that a permutation with an entry that is zero or rounding is worse than any other.
             s = self._permutation(-np.log(np.maximum(rest, 1e-300)))
             weight = float(rest[s.indices].min())
             if weight <= _NOTHING:
@@ -98,7 +101,7 @@ class Birkhoff(ConstraintSet):
         return [(weight / total, s) for weight, s in parts]
 
     def _permutation(self, cost: np.ndarray) -> SparseVertex:
-        from scipy.optimize import linear_sum_assignment  # here, as it takes long to import
+        from scipy.optimize import linear_sum_assignment  # here, because the import is slow
 
         rows, columns = linear_sum_assignment(cost.reshape(self.n, self.n))
         return SparseVertex(rows * self.n + columns, np.ones(self.n))

@@ -15,7 +15,7 @@ from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import WIDE_EPS, shortfall
 from condgrad.constraints.vertices import SparseVertex
 
-_NOTHING = 1e-13  # flow that rounding may leave over
+_NOTHING = 1e-13  # flow up to which what is left is rounding
 
 
 @constraint_set
@@ -70,7 +70,7 @@ class FlowPolytope(NamedTuple):
         return edges, source, sink, np.argsort(_ranks(edges, n_nodes)[edges[:, 0]], kind="stable"), n_nodes
 
     def check(self):
-        """Raise unless there is a path."""
+        """Raise unless there is a path from source to sink."""
         for name, node in (("source", self.source), ("sink", self.sink)):
             if not 0 <= node < self.n_nodes:
                 raise ValueError(
@@ -105,8 +105,9 @@ class FlowPolytope(NamedTuple):
     def oracle_rounding(self, r, s):
         """Return a bound by the distances of all nodes from the source, plus <r, s>, rounded up.
 
-        A path is as long as the distances of its ends differ, plus how much longer its edges are than the distances
-        of theirs: that is negative by rounding alone, on fewer edges than there are nodes.
+        The length of a path is the difference of the distances of its ends, plus the excess of each edge: its length
+        minus the difference of the distances of its nodes. An excess is negative only by rounding, and a path has fewer
+        edges than there are nodes.
         """
 
         def top(x):
@@ -122,7 +123,7 @@ class FlowPolytope(NamedTuple):
         return shortfall(top, r, s)
 
     def violation(self, w):
-        """Return the largest of -w_e and of the differences of what enters and leaves a node."""
+        """Return the largest of -w_e and of the differences of inflow and outflow at a node."""
         balance = np.bincount(self.edges[:, 1], w, self.n_nodes) - np.bincount(self.edges[:, 0], w, self.n_nodes)
         balance[self.source] += 1.0
         balance[self.sink] -= 1.0
@@ -134,7 +135,7 @@ class FlowPolytope(NamedTuple):
         return float(min(2 * longest, self.n_features)) ** (1.0 / order)
 
     def decompose(self, w):
-        """Return at most as many paths as edges: take off as much as goes of one within the support."""
+        """Return at most as many paths as edges: repeatedly subtract one with the largest possible weight."""
         rest = np.array(w, dtype=np.float64)
         leaving = [np.flatnonzero(self.edges[:, 0] == node) for node in range(self.n_nodes)]
         parts = []

@@ -17,17 +17,18 @@ from condgrad.linalg.vectors import Vector
 class MatroidBasePolytope(ConstraintSet):
     """The convex hull of the bases of a matroid, as vectors of zeros and ones: choose features under a rule.
 
-    The oracle is the greedy algorithm: features in the order of r, each that keeps the choice independent. It asks
-    ``is_independent`` up to d times, and is not compiled.
+    The oracle is the greedy algorithm: in the order of r, it takes each feature that keeps the choice independent. It
+    calls ``is_independent`` d times, and is not compiled.
 
     Parameters
     ----------
     n_features : int
         The number of features.
     is_independent : callable
-        Takes an increasing array of features and tells whether they are an independent set: subsets of independent sets
-        are independent, and of two of different sizes the larger has a feature to add to the smaller. There are
-        :func:`uniform_matroid` and :func:`partition_matroid`; where the rule is no matroid, the oracle is not exact.
+        Takes an increasing array of features and returns whether they are an independent set: subsets of independent
+        sets are independent, and of two independent sets of different sizes the larger has a feature that can be added
+        to the smaller. :func:`uniform_matroid` and :func:`partition_matroid` return such functions; if the rule is not
+        a matroid, the oracle is not exact.
 
     References
     ----------
@@ -52,7 +53,7 @@ class MatroidBasePolytope(ConstraintSet):
         self.rank = self._base(np.zeros(self.n_features)).size
         if self.rank == 0:
             raise ValueError(
-                "MatroidBasePolytope needs a feature that is independent; is_independent refused them all."
+                "MatroidBasePolytope needs an independent feature; is_independent returned False for every one."
             )
 
     def __repr__(self) -> str:

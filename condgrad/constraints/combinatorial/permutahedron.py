@@ -19,7 +19,7 @@ class Permutahedron(NamedTuple):
     """The permutahedron: the convex hull of all permutations of a vector, for rankings.
 
     It is the set of the vectors whose k largest entries sum to no more than the k largest values, for each k, with
-    equality for all. The oracle gives the smallest value to the largest entry of r, in O(d log d).
+    equality for k = d. The oracle assigns the smallest value to the largest entry of r, and so on, in O(d log d).
 
     Parameters
     ----------
@@ -66,18 +66,18 @@ class Permutahedron(NamedTuple):
         return 0.0
 
     def violation(self, w):
-        """Return the largest excess of a sum of the k largest entries; for all of them, the difference counts."""
+        """Return the largest excess of a sum of the k largest entries; for k = d, its absolute value."""
         excess = np.cumsum(np.sort(w)[::-1] - self.values[::-1])
         return float(np.append(excess, -excess[-1]).max())
 
     def diameter(self, order=2, n_features=None):
-        """Return the distance of the values to themselves in reverse: exact."""
+        """Return the distance between the values and the values in reverse order: exact."""
         return float(np.linalg.norm(self.values - self.values[::-1], order))
 
     def project(self, w):
-        """Return the point of the set nearest to ``w``: in its order, w less the isotonic regression of w - values."""
+        """Return the point of the set nearest to ``w``: sorted, w minus the isotonic regression of w - values."""
         order = np.argsort(w, kind="stable")
         point = np.empty(w.size)
-        # As values grow with w, what is taken off must not fall as w rises.
+        # In increasing order of w, the amount that is subtracted must not decrease.
         point[order] = w[order] - nearest_increasing(w[order] - self.values)
         return point

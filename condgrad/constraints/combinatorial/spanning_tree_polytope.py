@@ -19,7 +19,7 @@ class SpanningTreePolytope(NamedTuple):
     """The convex hull of the spanning trees of a connected graph: w has one entry per edge.
 
     It is {w >= 0 : sum_e w_e = n - 1, at most |S| - 1 within every set S of nodes}. The oracle is Kruskal's algorithm:
-    edges in the order of r, each that closes no cycle, in O(m log m) for m edges.
+    in the order of r, it takes each edge that closes no cycle, in O(m log m) for m edges.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def lightest_forest(edges, costs, n_nodes):
     for e in sorted_places(costs):
         a, b = edges[e, 0], edges[e, 1]
         while leader[a] != a:
-            leader[a] = leader[leader[a]]  # halve the way for those who come after
+            leader[a] = leader[leader[a]]  # path halving: later searches are shorter
             a = leader[a]
         while leader[b] != b:
             leader[b] = leader[leader[b]]

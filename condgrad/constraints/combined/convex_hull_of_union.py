@@ -16,8 +16,8 @@ from condgrad.linalg.vectors import DenseVector, Vector
 class ConvexHullOfUnion(ConstraintSet):
     """The convex hull of the union of several sets: mixtures of models of different kinds.
 
-    The oracle asks each set for a vertex and takes the best. It is not compiled itself, but the sets are where they can
-    be.
+    The oracle takes the best of the vertices of all sets. It is not compiled itself, but it calls compiled oracles of
+    the sets where it can.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class ConvexHullOfUnion(ConstraintSet):
         return DenseVertex(s.to_dense(entries.size))
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
-        """Return <r, s> less the lowest value over all sets, each with its own rounding."""
+        """Return <r, s> minus the lowest value over all sets, each with its own rounding."""
         return shortfall(lambda x: -min(lowest(one, x) for one in self.sets), r, s)
 
     def reach(self, c: np.ndarray) -> float:
-        """Return the largest one of a set where all are symmetric, else a bound by ways through a vertex of each."""
+        """Return the largest reach of a set if all are symmetric, else a bound by paths through a vertex of each."""
         reaches = [one.reach(c) for one in self.sets]
         if self.is_symmetric:
             return max(reaches)
@@ -72,7 +72,7 @@ class ConvexHullOfUnion(ConstraintSet):
         return rounded_up(2.0 * max(ways), c.size)
 
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
-        """Return the largest diameter of a set where all are symmetric, else the bound by the smallest box around."""
+        """Return the largest diameter of a set if all are symmetric, else the diagonal of the smallest box around."""
         if self.is_symmetric:
             return float(max(one.diameter(order, n_features) for one in self.sets))
         return super().diameter(order, n_features)

@@ -18,10 +18,10 @@ from condgrad.linalg.vectors import Vector
 
 
 class LinearImage(ConstraintSet):
-    """The set {A u : u in constraint}: models that are simple in other coordinates, as wavelets or cumulative sums.
+    """The set {A u : u in constraint}: models that are simple in other coordinates, like wavelets or cumulative sums.
 
-    The oracle is A times the set's vertex for A'r. It is not compiled itself, but the set is where it can be. Images of
-    vertices contain all vertices of the image.
+    The oracle returns A times the set's vertex at A'r. It is not compiled itself, but it calls a compiled oracle of the
+    set where it can. Every vertex of the image is the image of a vertex.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class LinearImage(ConstraintSet):
         return DenseVertex(self.A @ s.to_dense(self.A.shape[1]))
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
-        """Return <r, s> less the set's lowest value at A'r, with the rounding of that product."""
+        """Return <r, s> minus the set's lowest value at A'r, with the rounding of that product."""
 
         def top(x: np.ndarray) -> np.floating:
             entries = x.astype(np.float64)
@@ -80,7 +80,7 @@ class LinearImage(ConstraintSet):
         return shortfall(top, r, s)
 
     def reach(self, c: np.ndarray) -> float:
-        """Return the set's own at |A|'c: a bound."""
+        """Return the reach of the set at |A|'c: a bound."""
         return float(self.constraint.reach(rounded_up(1.0, c.size) * (abs(self.A).T @ c)))
 
     @functools.cached_property
@@ -88,7 +88,7 @@ class LinearImage(ConstraintSet):
         return self.reach(np.ones(self.n_features))
 
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
-        """Return the bound by the set's diameter times the norm of A, for the orders 1, 2 and inf and between."""
+        """Return the set's diameter times a bound of the norm of A, for any order from 1 to inf: a bound."""
         sizes = abs(self.A)
         by_columns, by_rows = float(sizes.sum(axis=0).max()), float(sizes.sum(axis=1).max())
         norm = by_columns ** (1.0 / order) * by_rows ** (1.0 - 1.0 / order)  # Riesz and Thorin

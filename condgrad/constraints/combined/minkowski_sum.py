@@ -14,9 +14,10 @@ from condgrad.linalg.vectors import Vector
 
 
 class MinkowskiSum(ConstraintSet):
-    """The set {w_1 + w_2 + ... : w_k in sets[k]}: models that are a sum of simple parts, sparse plus smooth say.
+    """The set {w_1 + w_2 + ... : w_k in sets[k]}: models that are a sum of simple parts, like sparse plus smooth.
 
-    The oracle adds the vertices of all sets. It is not compiled itself, but the sets are where they can be.
+    The oracle adds the vertices of all sets. It is not compiled itself, but it calls compiled oracles of the sets where
+    it can.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class MinkowskiSum(ConstraintSet):
         return SparseVertex(indices, np.bincount(places, np.concatenate([values for _, values in supports])))
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
-        """Return <r, s> less the lowest values over all sets, each with its own rounding."""
+        """Return <r, s> minus the lowest values over all sets, each with its own rounding."""
         return shortfall(lambda x: -sum(lowest(one, x) for one in self.sets), r, s)
 
     def reach(self, c: np.ndarray) -> float:

@@ -18,13 +18,14 @@ from condgrad.linalg.vectors import Vector
 class Product(ConstraintSet):
     """The product C_1 x C_2 x ... of sets over consecutive blocks of features.
 
-    The oracle asks each set for a vertex. It is not compiled itself, but the sets are where they can be.
+    The oracle joins the vertices of all sets. It is not compiled itself, but it calls compiled oracles of the sets
+    where it can.
 
     Parameters
     ----------
     sets : sequence of constraint sets
     sizes : sequence of int
-        The number of features of each of them.
+        The number of features of each set.
 
     Examples
     --------
@@ -36,7 +37,9 @@ class Product(ConstraintSet):
 
     def __init__(self, sets: Sequence[object], sizes: Sequence[int]) -> None:
         if not (isinstance(sets, Sequence) and isinstance(sizes, Sequence | np.ndarray)) or hasattr(sets, "lmo"):
-            raise TypeError("sets and sizes of Product must be lists; got something else.")
+            raise TypeError(
+                f"sets and sizes of Product must be lists; got {type(sets).__name__} and {type(sizes).__name__}."
+            )
         if len(sets) != len(sizes) or not len(sets):
             raise ValueError(f"Product needs one size per set; got {len(sets)} sets and {len(sizes)} sizes.")
         self.sets = [as_constraint_set(block) for block in sets]
@@ -56,7 +59,7 @@ class Product(ConstraintSet):
         return np.split(np.asarray(w, dtype=np.float64), self._ends[:-1])
 
     def lmo(self, r: Vector) -> Vertex:
-        """Return the vertex made of the vertices of all sets."""
+        """Return the vertex joined from the vertices of all sets."""
         return self._join([best_vertex(block, part) for block, part in zip(self.sets, self.split(as_array(r)))])
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
@@ -77,14 +80,14 @@ class Product(ConstraintSet):
         return float(np.linalg.norm([block.diameter(order, n) for block, n in zip(self.sets, self.sizes)], order))
 
     def decompose(self, w: np.ndarray) -> list[tuple[float, Vertex]]:
-        """Return vertices made of those of the blocks, at most as many as all of them together.
+        """Return vertices joined from those of the blocks, at most as many as the blocks have together.
 
         Lay the weights of each block one after another on [0, 1]: between two neighbouring ends, of any block, the
         vertex of every block is the same.
         """
         parts = [block.decompose(part) for block, part in zip(self.sets, self.split(w))]
         ends = [np.cumsum([weight for weight, _ in part]) for part in parts]
-        # Ends that differ by rounding alone are one.
+        # Merge ends that differ by rounding only.
         cuts = np.unique(np.concatenate([[0.0, 1.0], *(np.round(end / end[-1], 14) for end in ends)]))
         combined = []
         for low, high in itertools.pairwise(cuts):

@@ -73,7 +73,7 @@ class Scale(NamedTuple):
     factor: float
 
     def prepare(self):
-        """Return the fields with a set that solvers understand."""
+        """Return the fields with ``constraint`` as a constraint set."""
         return as_constraint_set(self.constraint), self.factor
 
     def check(self):
@@ -107,11 +107,11 @@ class Scale(NamedTuple):
         return self.constraint.lmo(r).scaled(self.factor)
 
     def score(self):
-        """Return the set's own score; a mirrored set has none, as trees do not look at -r."""
+        """Return the set's own score; a mirrored set has none, as the tree of r does not score -r."""
         return self.constraint.score() if self.factor > 0.0 else None
 
     def blocks(self, n_features):
-        """Return the set's own blocks; a mirrored set has none, as its oracle looks at all of -r."""
+        """Return the set's own blocks; a mirrored set has none, as its oracle may scan all of -r."""
         return self.constraint.blocks(n_features) if self.factor > 0.0 else None
 
     def best_atoms(self, r, count):
@@ -120,12 +120,12 @@ class Scale(NamedTuple):
         return features, self.factor * values
 
     def oracle_rounding(self, r, s):
-        """Return |factor| times the set's own at sign(factor) r, and the rounding of the products with factor."""
+        """Return |factor| times the set's bound at sign(factor) r, plus the rounding of the products with factor."""
         own = self.constraint.oracle_rounding(np.sign(self.factor) * r, s.scaled(1.0 / self.factor))
         return rounded_up(abs(self.factor) * own, 1) + trusted(r, s, 8)
 
     def reach(self, c):
-        """Return |factor| times the set's own: as exact as that."""
+        """Return |factor| times the set's reach: as exact as that."""
         return rounded_up(abs(self.factor) * self.constraint.reach(c), 1)
 
     def violation(self, w):
@@ -141,5 +141,5 @@ class Scale(NamedTuple):
         return [(weight, s.scaled(self.factor)) for weight, s in self.constraint.decompose(w / self.factor)]
 
     def project(self, w):
-        """Return the point nearest to ``w``, where the set knows its own."""
+        """Return the point nearest to ``w``, if the set has a projection."""
         return self.factor * self.constraint.project(w / self.factor)

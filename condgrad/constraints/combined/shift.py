@@ -38,7 +38,7 @@ class Shift(NamedTuple):
         return f"Shift(constraint={self.constraint!r}, offset={shown(self.offset)})"
 
     def prepare(self):
-        """Return the fields with a set that solvers understand and an array of floats."""
+        """Return the fields with ``constraint`` as a constraint set and ``offset`` as an array of floats."""
         return as_constraint_set(self.constraint), as_reals("Shift", "offset", self.offset)
 
     def check(self):
@@ -63,13 +63,13 @@ class Shift(NamedTuple):
         return DenseVertex(values)
 
     def oracle_rounding(self, r, s):
-        """Return the set's own, and the rounding of the sum with the offset."""
+        """Return the set's bound, plus the rounding of the sum with the offset."""
         moved = DenseVertex(s.values - self.offset)
         sizes = DenseVertex(abs(s.values) + abs(moved.values))
         return self.constraint.oracle_rounding(r, moved) + trusted(r, sizes, 4)
 
     def reach(self, c):
-        """Return the set's own: as exact as that."""
+        """Return the set's reach: as exact as that."""
         return self.constraint.reach(c)
 
     def violation(self, w):
@@ -86,5 +86,5 @@ class Shift(NamedTuple):
         return [(weight, DenseVertex(s.to_dense(self.n_features) + self.offset)) for weight, s in parts]
 
     def project(self, w):
-        """Return the point nearest to ``w``, where the set knows its own."""
+        """Return the point nearest to ``w``, if the set has a projection."""
         return self.constraint.project(w - self.offset) + self.offset

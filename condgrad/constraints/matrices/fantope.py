@@ -15,7 +15,8 @@ from condgrad.linalg.vectors import Vector
 class Fantope(SymmetricSet):
     """Symmetric matrices with eigenvalues in [0, 1] that sum to k: the hull of projections onto k-dimensional spaces.
 
-    A linear function over it is a sum of the k smallest eigenvalues (Ky Fan): principal components, sparse or robust.
+    The minimum of <r, .> over it is the sum of the k smallest eigenvalues of r (Ky Fan). It serves for principal
+    components, sparse or robust.
 
     Parameters
     ----------

@@ -18,14 +18,14 @@ class NuclearBall(MatrixSet):
     """Matrices whose singular values sum to at most ``radius`` (also called the trace-norm ball).
 
     Its vertices have rank one, so a solution under a small radius has a low rank. In a
-    :class:`~condgrad.CompletionProblem` the matrix is kept in factors and never formed; elsewhere w
-    is the matrix row by row, and the oracle takes a singular value decomposition of r.
+    :class:`~condgrad.CompletionProblem` the matrix is stored as factors and never formed; elsewhere w
+    is the matrix row by row, and the oracle computes a singular value decomposition of r.
 
     Parameters
     ----------
     radius : float
     shape : (int, int), optional
-        The shape of the matrix; a CompletionProblem knows it by itself.
+        The shape of the matrix; a CompletionProblem does not need it.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class NuclearBall(MatrixSet):
         return None, None
 
     def excess(self, w: Iterate) -> float:
-        """Return the nuclear norm less the radius."""
+        """Return the nuclear norm minus the radius."""
         return self.norm(w) - self.radius
 
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
@@ -69,7 +69,7 @@ class NuclearBall(MatrixSet):
         return 2.0 * self.radius * d ** max(0.0, 1.0 / order - 0.5)
 
     def nearest_values(self, s: np.ndarray) -> np.ndarray:
-        """Return the singular values of the nearest matrix in the ball to one with the values s: all shrink alike."""
+        """Return the singular values of the projection of a matrix with the values s: all shrink by one threshold."""
         return project_capped(s, self.radius, self.radius) if s.sum() > self.radius else s
 
     def project(self, w: np.ndarray) -> np.ndarray:

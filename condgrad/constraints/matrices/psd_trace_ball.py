@@ -13,7 +13,7 @@ from condgrad.linalg.vectors import Vector
 
 
 class PSDTraceBall(SymmetricSet):
-    """Symmetric positive semidefinite matrices of a trace of at most ``trace``: kernels, covariances, metrics.
+    """Symmetric positive semidefinite matrices with a trace of at most ``trace``: kernels, covariances, metrics.
 
     Parameters
     ----------

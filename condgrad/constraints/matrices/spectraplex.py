@@ -44,7 +44,7 @@ class Spectraplex(SymmetricSet):
         return of_decomposition(self.trace, self.as_matrix(r))
 
     def excess(self, w: np.ndarray) -> float:
-        """Return the largest of |trace - its value|, minus the smallest eigenvalue, and the asymmetry."""
+        """Return the largest of |sum of eigenvalues - trace|, minus the smallest eigenvalue, and the asymmetry."""
         values = self.spectrum(w)[0]
         return max(abs(float(values.sum()) - self.trace), -float(values[0]), self.asymmetry(w))
 

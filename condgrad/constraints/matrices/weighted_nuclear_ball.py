@@ -17,9 +17,9 @@ from condgrad.linalg.vectors import Vector
 class WeightedNuclearBall(NuclearBall):
     """Matrices W with ||diag(row_weight)^(1/2) W diag(column_weight)^(1/2)||_* <= radius.
 
-    With the shares of the observations that fall on each row and column as weights this is the weighted trace norm of
-    Srebro & Salakhutdinov (2010): where users and items are observed very unevenly, as ratings are, it predicts better
-    than the plain norm. A row or column of weight 0 is held at zero.
+    If the weight of a row or column is its share of the observations, this is the weighted trace norm of Srebro &
+    Salakhutdinov (2010): where users and items are observed very unevenly, as in ratings, it predicts better than the
+    plain norm. A row or column of weight 0 must be zero.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class WeightedNuclearBall(NuclearBall):
         return super().norm((a[:, None] * self.as_matrix(W) * b).ravel())
 
     def excess(self, w: Iterate) -> float:
-        """Return the norm less the radius; or the largest entry in a row or column of weight 0."""
+        """Return the norm minus the radius, or the largest entry in a row or column of weight 0 if that is larger."""
         excess = self.norm(w) - self.radius
         if isinstance(w, Factored) or (self.row_weight.all() and self.column_weight.all()):
             return excess
@@ -66,7 +66,7 @@ class WeightedNuclearBall(NuclearBall):
         return max(excess, float(np.abs(self.as_matrix(w)[held]).max()))
 
     def lmo(self, r: Vector | np.ndarray) -> DenseVertex:
-        """Return the vertex of the plain ball for r in its coordinates, brought back."""
+        """Return the vertex of the plain ball for r in its coordinates, transformed back."""
         a, b = self.scales(self.as_matrix(r).shape)
         z = super().lmo((a[:, None] * self.as_matrix(r) * b).ravel()).values
         return DenseVertex((a[:, None] * self.as_matrix(z) * b).ravel())
@@ -90,7 +90,7 @@ def _as_weights(name: str, value: ArrayLike) -> np.ndarray:
     weights = as_reals("WeightedNuclearBall", name, value)
     if weights.min() < 0.0 or not weights.any():
         raise ValueError(
-            f"{name} of WeightedNuclearBall must be at least 0, and not 0 throughout; got {weights.min():g} among them."
+            f"{name} of WeightedNuclearBall must not be negative, and not all 0; got {weights.min():g} as the smallest."
         )
     return weights
 

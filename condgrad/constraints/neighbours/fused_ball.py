@@ -19,7 +19,7 @@ class FusedBall(NamedTuple):
     """The fused lasso ball {w : l1_weight ||w||_1 + sum_j |w_(j+1) - w_j| <= radius}: few pieces, mostly zero.
 
     A vertex is constant on one interval of features and zero elsewhere: an interval of m features costs l1_weight m,
-    and one for each of its ends that is no end of the whole chain. The oracle seeks the interval with the largest
+    plus 1 for each of its ends that is not an end of the whole chain. The oracle finds the interval with the largest
     |sum of r| / cost by Dinkelbach's method: a few passes of O(d), exact.
 
     Parameters
@@ -27,7 +27,7 @@ class FusedBall(NamedTuple):
     radius : float
         The budget.
     l1_weight : float
-        The price of the l1 norm against the total variation. With 0 the set would be unbounded: see
+        The weight of the l1 norm relative to the total variation. With 0 the set would be unbounded: see
         TotalVariationBall.
 
     References
@@ -78,7 +78,7 @@ class FusedBall(NamedTuple):
         """Return radius times a bound of |sum of r| / cost over intervals, plus <r, s>, rounded up.
 
         At the price -<r, s> / radius the profit |sum of r| - price cost of an interval would be at most 0 without
-        rounding; the largest one over the smallest cost is what the ratio may be larger by.
+        rounding; the largest profit divided by the smallest cost bounds how much larger the ratio may be.
         """
 
         def top(x):
@@ -107,9 +107,9 @@ class FusedBall(NamedTuple):
         return float(2.0 * self.radius * (sizes ** (1.0 / order) / costs).max())
 
     def decompose(self, w):
-        """Return one vertex per interval on which w, or -w, is above one of its own values; the rest is split evenly.
+        """Return one vertex per interval on which w, or -w, is above one of its own values; the rest is halved.
 
-        Both norms of w are the integrals of those of its level sets (the coarea formula), so the weights add up.
+        Both norms of w are integrals of the norms of its level sets (the coarea formula), so the weights add up.
         """
         parts = []
         for sign in (1.0, -1.0):
@@ -138,8 +138,8 @@ def cost_of(first, last, d, l1_weight):
 def best_interval(entries, start, l1_weight):
     """Return the first and last place of the interval with the largest |sum of entries| / cost.
 
-    Dinkelbach: at a price per cost, find the interval with the largest profit |sum| - price cost; its own ratio is the
-    next price, and larger until there is no profit. ``start`` is the first guess, an interval of one.
+    Dinkelbach: at a price per cost, find the interval with the largest profit |sum| - price cost; its ratio is the
+    next price, which grows until there is no profit. The first guess is the interval of the one place ``start``.
     """
     d = entries.shape[0]
     first, last = start, start
@@ -147,7 +147,7 @@ def best_interval(entries, start, l1_weight):
     while True:
         best, next_first, next_last = 0.0, first, last
         for sign in (1.0, -1.0):
-            profit, begin = 0.0, 0  # of the best interval that ends here, its last end not yet paid
+            profit, begin = 0.0, 0  # of the best interval that ends here, before the cost of its right end
             for k in range(d):
                 opening = -price if k > 0 else 0.0
                 if k == 0 or profit < opening:

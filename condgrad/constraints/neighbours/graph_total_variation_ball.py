@@ -28,13 +28,13 @@ class GraphTotalVariationBall(ConstraintSet):
     Parameters
     ----------
     edges : array of int, of shape (n_edges, 2)
-        The two features that each edge joins; every feature has one.
+        The two features that each edge joins; every feature has at least one edge.
     radius : float
         The largest total variation.
     bound : float
         The largest absolute value of an entry: it makes the set compact.
     weights : array of shape (n_edges,), optional
-        The positive price of a difference along each edge, 1 where it is left out.
+        The positive price of a difference along each edge, by default 1.
 
     Examples
     --------
@@ -75,11 +75,11 @@ class GraphTotalVariationBall(ConstraintSet):
         return DenseVertex(self._program.lmo(DenseVector(self._cost_of(as_array(r)))).values[: self.n_features].copy())
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
-        """Return <r, s> less a bound by the multipliers of the linear program, rounded up."""
+        """Return <r, s> minus a bound by the multipliers of the linear program, rounded up."""
         return shortfall(lambda x: -self._program.least(self._cost_of(x.astype(np.float64))), r, s)
 
     def violation(self, w: np.ndarray) -> float:
-        """Return the larger of the total variation less the radius and max_j |w_j| - bound."""
+        """Return the larger of the total variation minus the radius and max_j |w_j| - bound."""
         steps = np.abs(w[self.edges[:, 0]] - w[self.edges[:, 1]])
         return float(np.maximum(self.weights @ steps - self.radius, np.abs(w).max() - self.bound))
 

@@ -60,7 +60,7 @@ class IsotonicBox(NamedTuple):
         return DenseVertex(values)
 
     def oracle_rounding(self, r, s):
-        """Return the smallest of the values of all d + 1 vertices, taken from <r, s>, rounded up."""
+        """Return <r, s> minus the smallest of the values of all d + 1 vertices, rounded up."""
 
         def top(x):
             tails = np.cumsum(x[::-1])

@@ -20,8 +20,8 @@ class TotalVariationBall(NamedTuple):
     """The set {w : sum_j |w_(j+1) - w_j| <= radius, max_j |w_j| <= bound}: piecewise constant, at any level.
 
     The bound makes the set compact. At a price per jump, the best vector of entries +-bound comes from a recursion over
-    the chain; the oracle seeks the price at which the budget is met, and returns the point between the two vectors
-    that tie there. Each price costs O(d), and there are few of them; the answer is exact.
+    the chain; the oracle finds the price at which the total variation reaches the radius, and returns the point between
+    the two vectors that tie at this price. Each price costs O(d), and there are few of them; the result is exact.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class TotalVariationBall(NamedTuple):
         check_positive("TotalVariationBall", "bound", self.bound)
 
     def lmo(self, r):
-        """Return the point between two vectors of entries +-bound whose total variation is the budget."""
+        """Return the point between two vectors of entries +-bound whose total variation is the radius."""
         largest = abs(r.at(r.argmax_abs()))
         entries = np.empty(r.size())
         for j in range(r.size()):
@@ -64,8 +64,8 @@ class TotalVariationBall(NamedTuple):
     def oracle_rounding(self, r, s):
         """Return bound ||r - D'z||_1 + price radius + <r, s> for differences D and |z_j| <= price, rounded up.
 
-        That is a bound for every such z. The best one is the recursion of the oracle: running sums of r that are held
-        between -price and price.
+        This is a bound for every such z. The best z comes from the recursion of the oracle: running sums of r, clipped
+        to [-price, price].
         """
 
         def top(x):
@@ -79,7 +79,7 @@ class TotalVariationBall(NamedTuple):
         return shortfall(top, r, s)
 
     def violation(self, w):
-        """Return the larger of the total variation less the radius and max_j |w_j| - bound."""
+        """Return the larger of the total variation minus the radius and max_j |w_j| - bound."""
         return float(np.maximum(np.abs(np.diff(w)).sum() - self.radius, np.abs(w).max() - self.bound))
 
     def diameter(self, order=2, n_features=None):
@@ -93,9 +93,9 @@ class TotalVariationBall(NamedTuple):
 def cheapest_within(entries, max_jumps):
     """Return the x in [-1, 1]^d with sum_j |x_(j+1) - x_j| <= 2 max_jumps and the smallest <entries, x>, and the price.
 
-    Vectors of signs give points (number of jumps, <entries, x>); the wanted one lies on their lower hull, on the edge
-    above max_jumps. Between two points of the hull, the vector that is cheapest at the price of their slope is a
-    corner in between, or proves that the two are neighbours.
+    Vectors of signs give points (number of jumps, <entries, x>); the point of x lies on their lower hull, on the edge
+    above max_jumps. For two points of the hull, the vector that is cheapest at the price of their slope is a corner
+    between them, or proves that the two are neighbours.
     """
     low = cheapest_signs(entries, np.inf)
     high = cheapest_signs(entries, 0.0)
@@ -121,9 +121,9 @@ def cheapest_within(entries, max_jumps):
 
 @kernel
 def cheapest_signs(entries, price):
-    """Return the vector of signs x with the smallest <entries, x> + price * jumps, with few jumps where they tie."""
+    """Return the vector of signs x with the smallest <entries, x> + price * jumps; among ties, with few jumps."""
     d = entries.shape[0]
-    has_risen = np.empty(d, np.bool_)  # whether the best way to +1 at j comes from -1
+    has_risen = np.empty(d, np.bool_)  # whether the best path to +1 at j comes from -1
     has_fallen = np.empty(d, np.bool_)
     up, down = entries[0], -entries[0]
     for j in range(1, d):

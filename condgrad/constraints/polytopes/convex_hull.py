@@ -75,7 +75,7 @@ class ConvexHull(NamedTuple):
         return DenseVertex(values)
 
     def oracle_rounding(self, r, s):
-        """Return <r, s> less the smallest <r, a> over the atoms a, rounded up."""
+        """Return <r, s> minus the smallest <r, a> over the atoms a, rounded up."""
 
         def top(x):
             entries = x.astype(np.float64)
@@ -85,7 +85,7 @@ class ConvexHull(NamedTuple):
         return shortfall(top, r, s)
 
     def reach(self, c):
-        """Return twice the largest distance of an atom to the first one, or the widths of the box around them."""
+        """Return twice the largest distance of an atom to the first one, or the diagonal of the box if smaller."""
         by_first = 2.0 * (np.abs(self.atoms - self.atoms[0]) @ c).max()
         return rounded_up(min(by_first, c @ np.ptp(self.atoms, axis=0)), c.size)
 

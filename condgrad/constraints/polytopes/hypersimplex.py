@@ -26,7 +26,7 @@ class Hypersimplex(NamedTuple):
     k : int
         The number of nonzeros of a vertex, at most n_features.
     radius : float
-        Their value.
+        The value of the nonzeros.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Hypersimplex(NamedTuple):
         check_positive("Hypersimplex", "radius", self.radius)
 
     def check_features(self, n_features):
-        """Raise ValueError where k is larger than ``n_features``: the set is empty then."""
+        """Raise ValueError where k is larger than ``n_features``: then the set is empty."""
         check_at_most_features("Hypersimplex", self.k, n_features)
 
     def lmo(self, r):

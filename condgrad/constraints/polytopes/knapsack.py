@@ -26,9 +26,9 @@ class Knapsack(NamedTuple):
     prices : array of shape (n_features,)
         The positive price of a unit of each feature.
     budget : float
-        What may be spent in all.
+        The largest total cost.
     upper : float or array of shape (n_features,)
-        The largest amount of each feature, positive; by default what the budget pays for.
+        The largest amount of each feature, positive; by default only the budget limits it.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Knapsack(NamedTuple):
         return self.prices.size
 
     def prepare(self):
-        """Return the fields as arrays of floats; nothing can be larger than what the budget pays for."""
+        """Return the fields with ``prices`` and ``upper`` as arrays of floats of one length."""
         prices = as_reals("Knapsack", "prices", self.prices)
         upper = [self.upper] * prices.size if np.ndim(self.upper) == 0 else self.upper
         upper = as_reals("Knapsack", "upper", upper, is_finite=False)
@@ -63,7 +63,7 @@ class Knapsack(NamedTuple):
         return prices, self.budget, upper
 
     def check(self):
-        """Raise unless budget, prices and upper bounds are positive, and what can be bought is finite."""
+        """Raise unless budget, prices and upper bounds are positive, and budget / prices is finite."""
         check_positive("Knapsack", "budget", self.budget)
         for name, values in (("prices", self.prices), ("upper", self.upper)):
             if not values.min() > 0.0:  # a nan is no bound either
@@ -72,7 +72,7 @@ class Knapsack(NamedTuple):
             raise ValueError(f"budget / prices of Knapsack must be finite; got the price {float(self.prices.min())!r}.")
 
     def lmo(self, r):
-        """Return the purchase that lowers <r, w> most, unit of money by unit of money."""
+        """Return the point that lowers <r, w> most: features in the order of r_j / prices_j, while it is negative."""
         largest = abs(r.at(r.argmax_abs()))
         scale = 1.0 if largest == 0.0 else largest
         ratios = np.empty(r.size())
@@ -84,13 +84,14 @@ class Knapsack(NamedTuple):
             if ratios[j] >= 0.0 or left == 0.0:
                 break
             values[j] = min(self.upper[j], left / self.prices[j])
-            left = max(0.0, left - self.prices[j] * values[j])  # rounding must not leave a debt
+            left = max(0.0, left - self.prices[j] * values[j])  # rounding must not make it negative
         return DenseVertex(values)
 
     def oracle_rounding(self, r, s):
         """Return price budget + sum_j upper_j (-r_j - price prices_j)_+ + <r, s>, rounded up.
 
-        Without the rounding it is a bound for any price of money; the best one is that at which the budget is spent.
+        In exact arithmetic this is a bound for any price >= 0 of money; the best price is the one at which the budget
+        is spent.
         """
 
         def top(x):
@@ -114,8 +115,8 @@ class Knapsack(NamedTuple):
     def project(self, w):
         """Return the point of the polytope nearest to ``w``: w - theta prices, clipped, for the smallest theta >= 0.
 
-        What the point costs falls with theta, linearly between the places where an entry leaves a bound: bisection over
-        those finds the piece, and a linear equation theta.
+        The cost of the point decreases with theta, linearly between the places where an entry leaves a bound: bisection
+        over these places finds the interval, and a linear equation gives theta.
         """
 
         def clipped(theta):

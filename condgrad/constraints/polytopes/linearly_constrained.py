@@ -32,7 +32,7 @@ class LinearlyConstrained(ConstraintSet):
 
     The oracle is one linear program, solved by the dual simplex method of HiGHS through scipy; absolute values become
     differences of two non-negative vectors. Over the balls and simplices below its vertices are sparse: with m rows,
-    at most about m + 1 entries are not zero. It is not compiled. That the set is not empty is checked when it is made.
+    at most about m + 1 entries are not zero. It is not compiled. The constructor checks that the set is not empty.
 
     Parameters
     ----------
@@ -92,11 +92,11 @@ class LinearlyConstrained(ConstraintSet):
         return SparseVertex(indices, w[indices])
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
-        """Return <r, s> less a bound by the multipliers of the linear program, rounded up."""
+        """Return <r, s> minus a bound by the multipliers of the linear program, rounded up."""
         return shortfall(lambda x: -self._program.least(self._cost_of(x.astype(np.float64))), r, s)
 
     def reach(self, c: np.ndarray) -> float:
-        """Return that of the set before it is cut: a bound."""
+        """Return the reach of the set before it is cut: a bound."""
         return float(self.constraint.reach(c))
 
     def violation(self, w: np.ndarray) -> float:
@@ -130,7 +130,7 @@ class LinearlyConstrained(ConstraintSet):
         if self._is_split:  # the form's own rows are about |w| = u + v, the added ones about w = u - v
             own = [(_beside(A, 1.0), b) for A, b in own]
             added = [(_beside(A, -1.0), b) for A, b in added]
-            # Of an entry that may have one sign only, u or v is 0.
+            # Where an entry may have one sign only, u or v is 0.
             low, high = (np.append(np.maximum(low, 0.0), np.maximum(-high, 0.0)),
                          np.append(np.maximum(high, 0.0), np.maximum(-low, 0.0)))  # fmt: skip
         return _Cut(*_stacked(own[0], added[0]), *_stacked(own[1], added[1]), np.column_stack([low, high]))
@@ -141,7 +141,7 @@ class _Cut(Polytope):
 
 
 class _LinearForm(NamedTuple):
-    """A set as {w : A_ub x <= b_ub, A_eq x = b_eq, low <= w <= high}, x being |w| where it is split and w elsewhere."""
+    """A set as {w : A_ub x <= b_ub, A_eq x = b_eq, low <= w <= high}, where x is |w| if ``is_split``, else w."""
 
     low: np.ndarray
     high: np.ndarray
@@ -214,7 +214,7 @@ def _(polytope: Polytope, d: int) -> _LinearForm:
 
 
 def _beside(A: Any, factor: float) -> Any:
-    """Return A beside factor A."""
+    """Return the matrix [A, factor A]."""
     if A is None:
         return None
     return scipy.sparse.hstack([A, factor * A], "csr") if scipy.sparse.issparse(A) else np.hstack([A, factor * A])

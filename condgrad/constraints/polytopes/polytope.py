@@ -18,20 +18,20 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.vectors import DenseVector, Vector
 
-# The tightest that HiGHS accepts: rows are scaled to norm 1 and the set to a size of about 1, so a vertex lies within
-# 1e-10 times the size of the set of every half-space.
+# The tightest tolerances that HiGHS accepts: rows are scaled to norm 1 and the set to a size of about 1, so a vertex is
+# outside of a half-space by at most 1e-10 times the size of the set.
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _INFEASIBLE = 2  # a status of scipy.optimize.linprog
-_MODERATE = 16.0  # a size between this and its inverse needs no other scale
-_MAX_SCALES = 8
+_MODERATE = 16.0  # size of the scaled set: between this and its inverse it needs no other scale
+_MAX_SCALES = 8  # scales that are tried
 
 
 class Polytope(ConstraintSet):
     """The polytope {w : A_ub w <= b_ub, A_eq w = b_eq, low <= w <= high}.
 
     The oracle is a linear program, solved by the dual simplex method of HiGHS through scipy. It is not compiled.
-    As its tolerances are absolute, it sees the set scaled to a size of about 1. That the set is neither empty nor
-    unbounded is checked when it is made, by a few linear programs.
+    The tolerances of HiGHS are absolute, so it gets the set scaled to a size of about 1. The constructor checks by a
+    few linear programs that the set is neither empty nor unbounded.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class Polytope(ConstraintSet):
     A_eq, b_eq : arrays of shapes (m, n_features) and (m,), optional
         The equations; A_eq may be sparse.
     bounds : pair (low, high) or array of shape (n_features, 2), optional
-        Bounds of the entries, for all or for each; None stands for no bound. Without it entries are free (other than
-        in scipy.optimize.linprog, where they would be non-negative).
+        Bounds of the entries, for all or for each; None stands for no bound. Without it entries are free (unlike in
+        scipy.optimize.linprog, where they would be non-negative).
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Polytope(ConstraintSet):
 
     vertex = DenseVertex
     is_polytope = True
-    _empty = "the Polytope"  # who is to blame where there is no point
+    _empty = "the Polytope"  # name of the set in the error that it is empty
 
     def __init__(
         self,
@@ -90,14 +90,14 @@ class Polytope(ConstraintSet):
         return DenseVertex(self._scale * np.ascontiguousarray(z))
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
-        """Return <r, s> less a bound by the multipliers that the simplex method found, rounded up."""
+        """Return <r, s> minus a bound by the multipliers that the simplex method found, rounded up."""
         return shortfall(lambda x: -self.least(x.astype(np.float64)), r, s)
 
     def least(self, cost: np.ndarray) -> np.floating:
         """Return a lower bound of the smallest <cost, w> over the set, whatever HiGHS' tolerances.
 
         The largest |cost_j| lies between 1/2 and 1, as in the linear programs. For any multipliers y of the rows, at
-        most 0 for inequalities, <b, y> and the smallest <cost - A'y, w> over a box around the set are a bound.
+        most 0 for inequalities, <b, y> plus the smallest <cost - A'y, w> over a box around the set is a bound.
 
         References
         ----------
@@ -116,10 +116,10 @@ class Polytope(ConstraintSet):
         return total + _sum_below(np.minimum(rest * low, rest * high) - missed)
 
     def reach(self, c: np.ndarray) -> float:
-        """Return a bound by the bounds of the entries and by a linear program, or by many where entries are free."""
+        """Return a bound from the bounds of the entries and one linear program, or from many if an entry is free."""
         if not np.isfinite(self._anchors).all():
-            return (1.0 + 1e-6) * total_width(self, c)  # far more than the tolerances of HiGHS
-        counts = c > 0.0  # of the others, the bounds may be infinite
+            return (1.0 + 1e-6) * total_width(self, c)  # 1e-6 is far more than the tolerances of HiGHS
+        counts = c > 0.0  # the bounds of other entries may be infinite
         by_bounds = c[counts] @ (self.bounds[counts, 1] - self.bounds[counts, 0])
         return rounded_up(min(by_bounds, 2.0 * self._farthest(c)), c.size)
 
@@ -148,14 +148,14 @@ class Polytope(ConstraintSet):
 
     @functools.cached_property
     def _limits(self) -> np.ndarray:
-        """A box around the set: the bounds, made finite and narrower where one linear program is enough for that."""
+        """A box around the set: the bounds, made finite and narrower by linear programs if they are wide."""
         low, high = self.bounds.T
         if (high - low).max() <= 100.0 * self._scale:
             return self.bounds
         if np.isfinite(self._anchors).all():
             solution = self._solve(np.where(np.isfinite(low), -1.0, 1.0), self.bounds)
             found = self._scale * solution.x
-            # Twice as much: the solution is not exact, but not that far from it.
+            # Twice the distance: the solution is not exact, but its error is smaller than that.
             radius = 2.0 * np.abs(found - self._anchors).sum() + self._scale
             center = self._anchors
         else:
@@ -164,7 +164,7 @@ class Polytope(ConstraintSet):
         return np.column_stack([np.maximum(low, center - radius), np.minimum(high, center + radius)])
 
     def _solve(self, cost: np.ndarray, bounds: np.ndarray, homogeneous: bool = False) -> Any:
-        from scipy.optimize import linprog  # here, as it takes long to import
+        from scipy.optimize import linprog  # here, because the import is slow
 
         if homogeneous:
             b_ub, b_eq = (None if b is None else 0.0 * b for b in (self.b_ub, self.b_eq))
@@ -180,21 +180,21 @@ class Polytope(ConstraintSet):
         return solution
 
     def _fit_scale(self, smallest: float) -> None:
-        """Make the scale that of the set, seen by its ends along a generic direction."""
+        """Set the scale to the size of the set, estimated from its two ends along a generic direction."""
         cost = _generic(self.n_features)
         for _ in range(_MAX_SCALES):
             ends = [self._check_not_empty(sign * cost).x for sign in (1.0, -1.0)]
             size = max((np.abs(z).max() for z in ends if z is not None), default=1.0)
             if 1.0 / _MODERATE <= size <= _MODERATE or (size == 0.0 and self._scale <= smallest):
                 return
-            # A set that cannot be told from 0 may be as small as the smallest of its sides.
+            # A set that cannot be distinguished from {0} may be as small as the smallest of its sides.
             self._scale = smallest if size == 0.0 else self._scale * _power_of_two(size)
 
     def _check_bounded(self) -> None:
         if np.isfinite(self.bounds).all():
             return
-        # The directions that never leave the set: none but 0 where it is bounded. Along any other one, a generic
-        # cost goes down or up.
+        # The cone of the directions that never leave the set: {0} if the set is bounded. Along any other direction of
+        # the cone, a generic cost decreases or increases.
         cone = np.where(np.isfinite(self.bounds), 0.0, [-1.0, 1.0])
         cost = _generic(self.n_features)
         for sign in (1.0, -1.0):
@@ -207,12 +207,12 @@ class Polytope(ConstraintSet):
                 )
 
     def _moved_to_vertex(self, w: np.ndarray) -> np.ndarray:
-        """Return a vertex as good as the scaled solution ``w``, which may be none where entries without bounds tie.
+        """Return a vertex as good as the scaled solution ``w``, which may not be one if entries without bounds tie.
 
-        While the tight constraints leave a direction free, follow it to the next constraint. Costs do not change on
-        the way: at a solution they are a combination of the tight rows.
+        While the tight constraints leave a direction free, move along it to the next constraint. The objective does not
+        change: at a solution the costs are a combination of the tight rows.
         """
-        from scipy.linalg import null_space  # here, as it takes long to import
+        from scipy.linalg import null_space  # here, because the import is slow
 
         rows = [A.toarray() if scipy.sparse.issparse(A) else A for A in (self.A_ub, self.A_eq) if A is not None]
         A = np.vstack([*rows, np.eye(w.size), -np.eye(w.size)])
@@ -242,7 +242,7 @@ def _generic(n_features: int) -> np.ndarray:
 
 
 def _sum_below(terms: np.ndarray) -> np.floating:
-    """Return a lower bound of the sum of a few operations' wide terms."""
+    """Return a lower bound of the sum of wide terms that are the result of a few operations each."""
     return terms.sum() - 2 * (terms.size + 4) * WIDE_EPS * np.abs(terms).sum()
 
 

@@ -23,7 +23,7 @@ from condgrad.linalg.settings import check_positive
 class GroupBall(NamedTuple):
     """The l1/l2 ball {w : sum_g ||w_g||_2 <= radius}: whole groups of features are zero.
 
-    Its extreme points live on one group each; the oracle takes the group with the largest ||r_g||_2 and returns
+    Each extreme point is nonzero on one group only; the oracle takes the group with the largest ||r_g||_2 and returns
     -radius r_g / ||r_g||_2 there.
 
     Parameters
@@ -94,7 +94,7 @@ class GroupBall(NamedTuple):
         return GroupBall(self.groups[features], self.radius)
 
     def related(self, features, is_chosen):
-        """Tell which of the ``features`` are in a group with a chosen one."""
+        """Return which of the ``features`` are in a group with a chosen one."""
         return np.isin(self.groups[features], self.groups[features[is_chosen]])
 
     def blocks(self, n_features):
@@ -122,7 +122,7 @@ class GroupBall(NamedTuple):
         return 2.0 * self.radius * float(np.diff(self.offsets).max()) ** (1.0 / order - 0.5)
 
     def decompose(self, w):
-        """Return one extreme point per nonzero group; mass left over is split over a pair of opposite ones."""
+        """Return one extreme point per nonzero group; the remaining weight is split over two opposite ones."""
         norms = self.norms(w)
         parts = []
         for g in np.flatnonzero(norms):

@@ -26,7 +26,7 @@ class KSparsePolytope(NamedTuple):
     k : int
         The number of nonzeros of a vertex, at most n_features.
     radius : float
-        Their absolute value.
+        The absolute value of the nonzeros.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class KSparsePolytope(NamedTuple):
         """Return at most 2d + 1 vertices, drawn as in systematic sampling."""
         t = np.clip(w / self.radius, -1.0, 1.0)
         sizes = np.abs(t)
-        # s_j >= |t_j| with sum k: how often feature j is taken; it is +radius (s_j + t_j) / 2 of the time.
+        # s_j >= |t_j| with sum k: the weight of the vertices with feature j; (s_j + t_j) / 2 of it has +radius there.
         free = sizes.size - sizes.sum()
         s = sizes + (1.0 - sizes) * max(self.k - sizes.sum(), 0.0) / free if free > 0.0 else sizes
         shares = np.column_stack([(s + t) / 2, (s - t) / 2]).ravel()

@@ -28,7 +28,7 @@ class KSupportBall(NamedTuple):
     k : int
         The number of nonzeros of an extreme point, at most n_features.
     radius : float
-        Their Euclidean norm.
+        The Euclidean norm of an extreme point.
 
     References
     ----------
@@ -74,10 +74,10 @@ class KSupportBall(NamedTuple):
         return SparseVertex(indices, values)
 
     def split(self, w):
-        """Return the features in the order of |w|, how many of them are taken always, and the common size of the rest.
+        """Return the features by decreasing |w|, the number n_large of large ones, and the common size of the others.
 
-        The best w = sum of weights times vectors of k nonzeros has the n_large largest entries in all of these, and
-        k - n_large of the others, all of one size.
+        In the best decomposition of w into vectors of k nonzeros, each of these has the n_large largest entries of w
+        and k - n_large others, all of one size.
         """
         order = np.argsort(-np.abs(w), kind="stable")
         sizes = np.abs(w)[order]
@@ -98,7 +98,7 @@ class KSupportBall(NamedTuple):
         return shortfall(lambda x: self.radius * norm(np.sort(np.abs(x))[-self.k :]), r, s)
 
     def violation(self, w):
-        """Return the k-support norm of ``w``, less the radius."""
+        """Return the k-support norm of ``w`` minus the radius."""
         return self.norm(w) - self.radius
 
     def diameter(self, order=2, n_features=None):
@@ -106,7 +106,7 @@ class KSupportBall(NamedTuple):
         return 2.0 * self.radius * self.k ** max(1.0 / order - 0.5, 0.0)
 
     def decompose(self, w):
-        """Return at most d + 2 extreme points, drawn as in systematic sampling; mass left over is split evenly."""
+        """Return at most d + 2 extreme points, drawn as in systematic sampling; the remaining weight is halved."""
         order, n_large, common = self.split(w)
         norm = self.norm(w)
         parts = []

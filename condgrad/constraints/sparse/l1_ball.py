@@ -73,7 +73,7 @@ class L1Ball(NamedTuple):
         return 2.0 * self.radius
 
     def decompose(self, w):
-        """Return one vertex per nonzero of ``w``; mass left over is split over a pair of opposite vertices."""
+        """Return one vertex per nonzero of ``w``; the remaining weight is split over two opposite ones."""
         support = np.flatnonzero(w)
         parts = [(abs(w[j]) / self.radius, Atom(int(j), float(np.copysign(self.radius, w[j])))) for j in support]
         rest = 1.0 - sum(weight for weight, _ in parts)

@@ -26,7 +26,7 @@ class LatentGroupBall(NamedTuple):
     Parameters
     ----------
     groups : list of lists of int
-        The features of each group; every feature is in at least one. It is kept as one array, one list after another.
+        The features of each group; every feature is in at least one. The lists are stored in one array.
     radius : float
         The budget: the largest sum of norms of the parts.
     offsets : leave out

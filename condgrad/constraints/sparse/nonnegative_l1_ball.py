@@ -76,7 +76,7 @@ class NonnegativeL1Ball(NamedTuple):
         return self.radius * (1.0 if n_features == 1 else 2.0 ** (1.0 / order))
 
     def decompose(self, w):
-        """Return one vertex per positive entry of ``w``; the rest goes to the vertex 0."""
+        """Return one vertex per positive entry of ``w``; the remaining weight is that of the vertex 0."""
         parts = [(float(w[j]) / self.radius, Atom(int(j), self.radius)) for j in np.flatnonzero(w > 0.0)]
         rest = 1.0 - sum(weight for weight, _ in parts)
         if rest > 0.0:

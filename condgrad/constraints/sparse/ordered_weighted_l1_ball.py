@@ -97,7 +97,7 @@ class OrderedWeightedL1Ball(NamedTuple):
         for q in range(d):
             total -= keys[order[q]]
             price += self.weights[q]
-            # Under equal prices so far, k nonzeros are the mean of fewer; where the next is free, of more.
+            # If all weights so far are equal, k nonzeros are a mean of points with fewer; if the next is 0, with more.
             is_vertex = (q == 0 or self.weights[q] < self.weights[0]) and (q == d - 1 or self.weights[q + 1] > 0.0)
             if is_vertex and total / price > best:
                 best, k, best_price = total / price, q + 1, price
@@ -109,7 +109,7 @@ class OrderedWeightedL1Ball(NamedTuple):
         return SparseVertex(indices, values)
 
     def oracle_rounding(self, r, s):
-        """Return radius times the best quotient of the sums of k entries and k weights, plus <r, s>, rounded up."""
+        """Return radius times the largest quotient of the sums of k entries and k weights, plus <r, s>, rounded up."""
 
         def top(x):
             prices = np.cumsum(np.asarray(self.weights, dtype=np.longdouble))
@@ -127,7 +127,7 @@ class OrderedWeightedL1Ball(NamedTuple):
         return float(2.0 * self.radius * (counts ** (1.0 / order) / np.cumsum(self.weights)).max())
 
     def decompose(self, w):
-        """Return one vertex per different |w_j|, on all entries of at least that; mass left over is split evenly."""
+        """Return one vertex per different |w_j|, on all entries of at least that; the remaining weight is halved."""
         order = np.argsort(-np.abs(w), kind="stable")
         drops = -np.diff(np.append(np.abs(w)[order], 0.0))
         prices = np.cumsum(self.weights)

@@ -22,9 +22,9 @@ from condgrad.linalg.vectors import inner
 class SparseGroupBall(NamedTuple):
     """The ball {w : l1_weight ||w||_1 + sum_g ||w_g||_2 <= radius}: few groups, and few features in each.
 
-    Its extreme points live on one group each. The dual norm of group g is the t with ||(|r_g| - l1_weight t)_+||_2 = t,
-    found by Newton's method; the oracle takes the group with the largest one and returns a multiple of
-    -sign(r_g) (|r_g| - l1_weight t)_+ there. The cost is O(d) times a few Newton steps.
+    An extreme point is nonzero on one group only. The dual norm of group g is the t with
+    ||(|r_g| - l1_weight t)_+||_2 = t, found by Newton's method; the oracle takes the group with the largest one and
+    returns a multiple of -sign(r_g) (|r_g| - l1_weight t)_+ there. The cost is O(d) times a few Newton steps.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class SparseGroupBall(NamedTuple):
     radius : float
         The budget.
     l1_weight : float
-        The price of the l1 norm against the sum of group norms; GroupBall is the case of 0.
+        The weight of the l1 norm relative to the sum of group norms; GroupBall is the case of 0.
     members, offsets : leave out
         Computed from ``groups``: group g holds the features members[offsets[g]:offsets[g + 1]].
 
@@ -129,14 +129,14 @@ class SparseGroupBall(NamedTuple):
         return SparseGroupBall(self.groups[features], self.radius, self.l1_weight)
 
     def related(self, features, is_chosen):
-        """Tell which of the ``features`` are in a group with a chosen one."""
+        """Return which of the ``features`` are in a group with a chosen one."""
         return np.isin(self.groups[features], self.groups[features[is_chosen]])
 
     def oracle_rounding(self, r, s):
         """Return radius times a bound of the dual norm of r, plus <r, s>, rounded up.
 
-        Of each group, ||(|r_g| - l1_weight t)_+||_2 falls as t grows: where it is larger than a t, it is larger than
-        the dual norm as well.
+        For each group, ||(|r_g| - l1_weight t)_+||_2 decreases as t grows: if it is larger than t, it is an upper bound
+        of the dual norm.
         """
 
         def top(x):
@@ -153,12 +153,12 @@ class SparseGroupBall(NamedTuple):
         return float(self.norms(w).sum() - self.radius)
 
     def diameter(self, order=2, n_features=None):
-        """Return the distance of +-spikes, or of +-even vectors on the largest group: exact for orders 1 and >= 2."""
+        """Return the distance of +-spikes, or of +-constants on the largest group: exact for orders 1 and >= 2."""
         largest_group = float(np.diff(self.offsets).max())
         return 2.0 * self.radius / (self.l1_weight + largest_group ** min(0.5 - 1.0 / order, 0.0))
 
     def decompose(self, w):
-        """Return one extreme point per nonzero group; mass left over is split over a pair of opposite ones."""
+        """Return one extreme point per nonzero group; the remaining weight is split over two opposite ones."""
         norms = self.norms(w)
         parts = []
         for g in np.flatnonzero(norms):
@@ -179,7 +179,7 @@ class SparseGroupBall(NamedTuple):
         return x
 
     def project(self, w):
-        """Return the point of the ball nearest to ``w``: shrunk by the theta that leaves the norm at the radius."""
+        """Return the point of the ball nearest to ``w``: shrunk by the theta at which the norm is the radius."""
         if self.violation(w) <= 0.0:
             return np.array(w)
         low, high = 0.0, float(np.abs(w).max()) / self.l1_weight  # the norm falls from above the radius to 0
@@ -210,8 +210,8 @@ def shrunk_norm(sizes, offsets, l1_weight, theta):
 def dual_norm(sizes, first, last, l1_weight):
     """Return the t with ||(x - l1_weight t)_+||_2 = t for the entries x of ``sizes`` from ``first`` to before ``last``.
 
-    The left side less the right one is convex and decreasing in t: Newton's method from 0 climbs to the root, and ends
-    where rounding stops it.
+    The left side minus the right one is convex and decreasing in t: Newton's method from 0 increases t to the root, and
+    ends when t no longer grows because of rounding.
     """
     t = 0.0
     while True:

@@ -90,9 +90,9 @@ class WeightedL1Ball(NamedTuple):
         return SingleFeatures(n_features)
 
     def oracle_rounding(self, r, s):
-        """Return what the rounding of radius / weights_j and of the quotients |r_j| / weights_j can hide."""
+        """Return a bound of the effect of rounding on radius / weights_j and the quotients |r_j| / weights_j."""
         size = 8.0 * UNIT * abs(float(r[s.index])) * abs(s.value)
-        return float(np.nextafter(size, np.inf)) if r[s.index] else 0.0  # not 0 by underflow
+        return float(np.nextafter(size, np.inf)) if r[s.index] else 0.0  # must not underflow to 0
 
     def violation(self, w):
         """Return sum_j weights_j |w_j| - radius."""
@@ -103,7 +103,7 @@ class WeightedL1Ball(NamedTuple):
         return 2.0 * self.radius / float(self.weights.min())
 
     def decompose(self, w):
-        """Return one vertex per nonzero of ``w``; mass left over is split over a pair of opposite vertices."""
+        """Return one vertex per nonzero of ``w``; the remaining weight is split over two opposite ones."""
         ends = self.radius / self.weights
         parts = [(abs(w[j]) / ends[j], Atom(int(j), float(np.copysign(ends[j], w[j])))) for j in np.flatnonzero(w)]
         rest = 1.0 - sum(weight for weight, _ in parts)
