@@ -809,7 +809,7 @@ def test_what_a_model_cannot_be_is_told(tmp_path):
         model.predict([[1.0, 2.0]])
     problem = cg.Problem([[1.0], [2.0]], [1.0, 2.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
     result = cg.minimize(problem)
-    with pytest.raises(ValueError, match="no loss of two classes"):
+    with pytest.raises(ValueError, match="not a loss of two classes"):
         cg.Model.of(problem, result, classes=(0, 1))
     with pytest.raises(ValueError, match="1 feature names"):
         cg.Model.of(problem, result, feature_names=("a", "b"))
