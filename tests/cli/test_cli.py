@@ -535,7 +535,7 @@ CSV = "a,b,y\n1,2,1\n3,4,-1\n"
             "d.svm, line 2: an entry must be index:value with a finite number; got '2:abc'.",
         ),
         ("d.svm", "1 1:1\nx 2:1\n", "d.svm, line 2: the target must be a finite number; got 'x'."),
-        ("d.svm", "1\n-1\n", "d.svm holds no entries, so that its number of features is unknown."),
+        ("d.svm", "1\n-1\n", "d.svm holds no entries, so its number of features is unknown; give n_features."),
         ("d.svm", "1 999999999:1\n", "d.svm, line 1: index 999999999 is beyond the 100000000 features."),
         ("d.svm", "", "d.svm is empty."),
         ("d.svm", "1 1:1\n2 1:1\n3 1:1\n", "Logistic needs targets of two classes; got 3: 1.0, 2.0, 3.0."),
