@@ -1,4 +1,4 @@
-"""Plots of runs and paths; matplotlib is imported when one is drawn, and every function returns its axes."""
+"""Plots of runs and paths; matplotlib is imported with the first plot, and every function returns its axes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _Y_LABELS = {
     "suboptimality": "F(w) − best lower bound of F*",  # noqa: RUF001
     "objective": "F(w)",
 }
-_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"]  # told apart by everyone
+_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"]  # colour-blind safe
 _STYLES = ["-", "--", ":", "-."]
-_MOST_NAMED = 12  # features that a legend can name
+_MOST_NAMED = 12  # largest number of features in a legend
 
 
 def plot_convergence(
@@ -44,10 +44,10 @@ def plot_convergence(
     log_x: bool = True,
     slopes: Iterable[float] = (),
 ) -> Axes:
-    """Draw how runs converged, one line each, and return the matplotlib axes.
+    """Plot the convergence of runs, one line each, and return the matplotlib axes.
 
-    The strong line is the best value so far, which is what a run returns when it stops there; the faint one is that of
-    each record.
+    The strong line is the best value so far, which a run returns if it stops there; the faint line is the value of each
+    record.
 
     Parameters
     ----------
@@ -56,16 +56,16 @@ def plot_convergence(
     x : {"seconds", "epoch", "gradient_evaluations"}
         ``"seconds"`` is the solver's own time, without the evaluation of the records.
     y : {"gap", "suboptimality", "objective"}
-        The exact Frank-Wolfe gap; the objective minus the best lower bound of F* that any of the runs has met, for
-        a convex loss a certified bound of F(w) - F*; or the objective itself. Compare runs on one problem only.
+        The exact Frank-Wolfe gap; the objective minus the best lower bound of F* of any of the runs, for a convex loss
+        a certified bound of F(w) - F*; or the objective itself. Compare runs on one problem only.
     ax : matplotlib axes, optional
         Where to draw; a new figure by default.
     log_x : bool
-        Whether the horizontal axis is logarithmic, where sublinear rates are straight lines; linear rates are
-        straight with ``log_x=False``.
+        Whether the horizontal axis is logarithmic. Sublinear rates are then straight lines; linear rates are straight
+        lines with ``log_x=False``.
     slopes : numbers
-        Rates to compare with: for each number p a thin line proportional to x^-p, from the first point of the first
-        run on. They need ``log_x=True``.
+        Rates to compare with: for each number p a thin line proportional to x^-p, starting at the first point of the
+        first run. They need ``log_x=True``.
 
     Examples
     --------
@@ -86,13 +86,13 @@ def plot_convergence(
         across, up = trace[x], trace["gap"] if y == "gap" else trace["objective"] - bound
         if y == "objective" and up.min() <= 0.0:
             raise ValueError("y='objective' needs positive objectives for its logarithmic axis; use y='gap'.")
-        shown = (up > 0.0) & ((across > 0.0) | (not log_x))  # the others have no place on a logarithmic axis
+        shown = (up > 0.0) & ((across > 0.0) | (not log_x))  # a logarithmic axis cannot show the others
         across, up = across[shown], up[shown]
         colour = _COLOURS[k % len(_COLOURS)]
         ax.plot(across, up, color=colour, linewidth=0.8, alpha=0.3)
         if k == 0 and across.size > 1:
             _draw_slopes(ax, across, up[0], slopes)
-        is_short = across.size < 3  # a line with no length
+        is_short = across.size < 3  # too few points for a line
         ax.plot(
             across, np.minimum.accumulate(up), label=label, color=colour, linewidth=2.2, solid_capstyle="round",
             linestyle=_STYLES[k // len(_COLOURS) % len(_STYLES)], marker="o" if is_short else None,
@@ -109,9 +109,9 @@ def plot_convergence(
 def plot_comparison(
     runs: Runs, goals: Iterable[float] = (1e-2, 1e-4, 1e-6), x: str = "seconds", ax: Axes | None = None
 ) -> Axes:
-    """Draw what several runs needed to reach certain gaps, a bar each, and return the matplotlib axes.
+    """Plot the time or work that runs needed to reach given gaps, a bar each, and return the matplotlib axes.
 
-    A run that did not reach a gap has no bar there but a cross.
+    A cross instead of a bar means that the run did not reach the gap.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def plot_comparison(
     goals : numbers
         Frank-Wolfe gaps, each a group of bars.
     x : {"seconds", "epoch", "gradient_evaluations"}
-        What is counted.
+        The length of the bars.
     ax : matplotlib axes, optional
 
     Examples
@@ -159,16 +159,16 @@ def plot_comparison(
 def plot_coefficient_path(
     radii: ArrayLike, coefs: ArrayLike, names: Sequence[str] | np.ndarray | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw how coefficients grow with the radius, a line each, and return the matplotlib axes.
+    """Plot the coefficients against the radius, a line each, and return the matplotlib axes.
 
     Parameters
     ----------
     radii : array of shape (n_points,)
-        Or penalties, or whatever the points of the path are told by.
+        Or penalties, or another parameter of the path.
     coefs : array or sparse matrix of shape (n_features, n_points)
         As :func:`condgrad.lasso_path` returns them. Features that are zero everywhere have no line.
     names : list of str, optional
-        Names of the features; the largest twelve at the end of the path are told in the legend.
+        Names of the features; the legend shows the twelve with the largest coefficients at the end of the path.
     ax : matplotlib axes, optional
 
     Examples
@@ -182,7 +182,7 @@ def plot_coefficient_path(
     if rows.shape[1] != radii.size:
         raise ValueError(f"coefs must have a column per point, {radii.size} in all; got shape {rows.shape}.")
     if names is not None and len(names) != rows.shape[0]:
-        raise ValueError(f"names must be those of all {rows.shape[0]} features; got {len(names)}.")
+        raise ValueError(f"names must have one entry per feature, {rows.shape[0]} in all; got {len(names)}.")
     ax = _new_axes() if ax is None else ax
     order, ends = np.argsort(radii), rows[:, [int(radii.argmax())]].toarray()[:, 0]
     largest = set(np.argsort(-np.abs(ends), kind="stable")[:_MOST_NAMED].tolist())
@@ -208,7 +208,7 @@ def plot_path_scores(
     best: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw an error along a path, and how sparse its points are, and return the matplotlib axes of the error.
+    """Plot an error along a path, and the sparsity of its points, and return the matplotlib axes of the error.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def _new_axes() -> Axes:
 
 
 def _named(runs: Runs) -> dict[str, Result | Trace]:
-    """Return the runs by label: given, or the name of the solver, in full where two would be the same."""
+    """Return the runs by label: the given one, or the name of the solver, with its settings where names repeat."""
     if isinstance(runs, Mapping):
         named = {str(label): run for label, run in runs.items()}
     else:
@@ -337,7 +337,7 @@ def _trace_of(run: Result | Trace) -> Trace:
 
 
 def _lower_bound(runs: Iterable[Result | Trace]) -> float:
-    """Return the largest F(w) - gap(w) of all records: no point has a lower objective."""
+    """Return the largest F(w) - gap(w) of all records: a lower bound of F*."""
     bounds = []
     for run in runs:
         if isinstance(run, Result) and run.lower_bound == -np.inf:

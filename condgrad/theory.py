@@ -1,7 +1,7 @@
 r"""Theory: the constants and the bounds of Negiar et al. (2020), computed for your data.
 
 The paper writes F(w) = f(Xw) with f(p) = (1/n) sum_i f_i(p_i), every f_i having an L-Lipschitz derivative. Its rates
-rest on how much predictions can differ over C, the diameters D_p = max over u, v in C of ||X(u - v)||_p (equation 8).
+depend on how much predictions can differ over C, the diameters D_p = max over u, v in C of ||X(u - v)||_p (equation 8).
 
 References
 ----------
@@ -39,10 +39,10 @@ __all__ = [
 
 
 def kappa(X: Data | Matrix, constraint: object) -> float:
-    r"""Return kappa = D_1 / D_inf, between 1 and n, the number that takes the place of n in the rate of SFW.
+    r"""Return kappa = D_1 / D_inf, between 1 and n, which replaces n in the rate of SFW.
 
-    For the l1 ball it is max_j sum_i abs(X_ij) / max_ij abs(X_ij) whatever the radius (equation 34). It is small where
-    each feature matters in few samples only. Where :func:`diameters` has no exact D_1, this is an upper bound.
+    For the l1 ball it is max_j sum_i abs(X_ij) / max_ij abs(X_ij) for every radius (equation 34). It is small if each
+    feature matters in few samples only. If :func:`diameters` has no exact D_1, this is an upper bound.
 
     Parameters
     ----------
@@ -70,15 +70,15 @@ def frank_wolfe_bound(
 ) -> Any:
     r"""Return the right-hand side 2 L D_2^2 / t of equation 10, for Frank-Wolfe with the open loop step.
 
-    In equation 10, t counts derivatives of single samples, n for each iteration. After k iterations it therefore is
-    2 L D_2^2 / (n k). It follows from Jaggi's F(w_k) - F* <= 2 C_f / (k + 2), where the curvature constant C_f is at
-    most L D_2^2 / n, and holds for any t of at least n, in the middle of an iteration too. Before the end of the
-    first iteration nothing is proved, and the answer is inf.
+    In equation 10, t counts derivatives of single samples, n for each iteration. After k iterations the bound is
+    therefore 2 L D_2^2 / (n k). It follows from Jaggi's F(w_k) - F* <= 2 C_f / (k + 2), where the curvature constant
+    C_f is at most L D_2^2 / n, and holds for any t of at least n, in the middle of an iteration too. Before the end of
+    the first iteration nothing is proved, and the bound is inf.
 
     The first step must have gamma = 1, as in Jaggi's numbering gamma_k = 2 / (k + 2), k = 0, 1, ... that
-    :class:`~condgrad.step_sizes.OpenLoop` follows. In the numbering of the paper's Algorithm 1 (t = 1, 2, ..., the
-    first step is 2/3) the starting point is not forgotten, and equation 10 is false: F(w_1) - F* can be of the size
-    of F(w_0) - F* while D_2 is as small as one likes.
+    :class:`~condgrad.step_sizes.OpenLoop` uses. In the numbering of the paper's Algorithm 1 (t = 1, 2, ..., the first
+    step is 2/3) the starting point keeps some weight, and equation 10 is false: F(w_1) - F* can be of the size of
+    F(w_0) - F* for arbitrarily small D_2.
 
     It is proved for convex losses with equal sample weights. An intercept is allowed: min_b f(p + b) has the same
     quadratic upper bound as f.
@@ -87,11 +87,11 @@ def frank_wolfe_bound(
     ----------
     problem : Problem
     t : int or array of int
-        How much has been done.
+        The work so far, in ``unit``.
     unit : {"gradient_calls", "iterations"}
         What ``t`` counts.
     D : Diameters, optional
-        The answer of :func:`diameters`, to compute it once for several calls.
+        The result of :func:`diameters`, to compute it once for several calls.
 
     References
     ----------
@@ -117,12 +117,12 @@ def frank_wolfe_bound(
 def randomized_bound(problem: Problem, t: ArrayLike, share: float, *, D: Diameters | None = None) -> Any:
     r"""Return 4 C_f / (share t + 2), a bound of E[F(w_t)] - F* for randomized Frank-Wolfe with exact line search.
 
-    ``share`` is the chance that an atom is in the sample of a step, kappa / p. The curvature constant (15) of Frandi et
-    al., C_f <= L D_2^2 / (2 n), is half of Jaggi's. With ``share=1`` this is their proposition 1, and their proposition
-    2 states the same for every share; the proof of that is not sound (see
-    :class:`condgrad.solvers.Randomized`). What holds is that with chance ``share`` a step is at least as good as
-    that of Frank-Wolfe, and otherwise not worse than none: E h_{t+1} <= E h_t - share (E h_t)^2 / (4 C_f) for
-    h_t = F(w_t) - F*, from h_0 <= 2 C_f on, which is the answer's value at t = 0.
+    ``share`` is the probability that an atom is in the sample of a step, kappa / p. The curvature constant (15) of
+    Frandi et al., C_f <= L D_2^2 / (2 n), is half of Jaggi's. With ``share=1`` this is their proposition 1, and their
+    proposition 2 states the same for every share, but its proof is not sound (see
+    :class:`condgrad.solvers.Randomized`). This bound uses that with probability ``share`` a step is at least as good
+    as that of Frank-Wolfe, and otherwise does not increase F: E h_{t+1} <= E h_t - share (E h_t)^2 / (4 C_f) for
+    h_t = F(w_t) - F*, starting with h_0 <= 2 C_f, which is the bound at t = 0.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def randomized_bound(problem: Problem, t: ArrayLike, share: float, *, D: Diamete
     share : float
         The sample size over the number of atoms, in (0, 1].
     D : Diameters, optional
-        The answer of :func:`diameters`, to compute it once for several calls.
+        The result of :func:`diameters`, to compute it once for several calls.
 
     References
     ----------
@@ -199,7 +199,7 @@ def sfw_bound(
     batch_size : int
         The number b of different samples in a batch.
     D : Diameters, optional
-        The answer of :func:`diameters`, to compute it once for several calls.
+        The result of :func:`diameters`, to compute it once for several calls.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The command line ``condgrad``, one file per command; what is heavy is imported inside the commands."""
+"""The command line ``condgrad``, one file per command; slow imports are inside the commands."""
 
 from condgrad.cli.program import main
 

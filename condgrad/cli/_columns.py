@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """What is asked of a table: the target, whether its first line is a header, word labels, a model's features."""
+    """Options for reading a table: target, header line or not, whether labels may be words, model with the features."""
 
     target: str | None
     header: str
@@ -20,7 +20,7 @@ class Wanted(NamedTuple):
     model: Model | MultiModel | None
 
     def columns(self, names: list[str] | None, width: int, file: str) -> tuple[list[int], int | None]:
-        """Return the places of the features and of the target, None where there is none."""
+        """Return the places of the features and of the target (None if there is no target)."""
         if names is not None:
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:

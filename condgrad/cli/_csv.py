@@ -1,4 +1,4 @@
-"""CSV: numpy parses what is plain numbers; anything else is read field by field, and told with its line."""
+"""CSV: numpy parses plain numbers; anything else is read field by field, so that errors name their line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def parse_csv(
 
 
 def _plain_numbers(text: str, delimiter: str, skip: int, width: int) -> np.ndarray | None:
-    """Return the table where it is one of finite numbers, None where it is not."""
+    """Return the table if it holds finite numbers only, else None."""
     if "_" in text or '"' in text:  # numbers have neither; quoted fields are left to the csv module
         return None
     lines = text.splitlines()[skip:]

@@ -1,4 +1,4 @@
-"""Data files of every format as X and y; what is wrong with a file is told with its name and line."""
+"""Read data files of every format as X and y; errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PACKED = (".bz2", ".gz", ".xz")
 
 
 class Data(NamedTuple):
-    """Samples, their targets (None where a file has none) and the names of the features (None where it has none)."""
+    """Samples, their targets and the names of the features; None where the file has no targets or no names."""
 
     X: Any
     y: np.ndarray | None
@@ -38,8 +38,8 @@ class Data(NamedTuple):
 def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiModel | None = None) -> Data:
     """Return the data that the options of ``args`` describe.
 
-    With ``labels`` targets may be words. With a ``model`` the features are those that it knows, by name where both
-    have names, and the file need not hold targets.
+    With ``labels`` targets may be words. With a ``model`` the features are those of the model, by name if both have
+    names, and the file need not hold targets.
     """
     path = Path(args.data)
     name = "standard input" if args.data == "-" else path.name
@@ -54,7 +54,7 @@ def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiMod
         n_features = args.n_features if model is None else model.n_features
         return Data(*parse_libsvm(content, name, n_features), None, name)
     if args.n_features is not None:
-        raise ValueError("--n-features is for LIBSVM text; other formats tell it themselves.")
+        raise ValueError("--n-features is for LIBSVM text; other formats define it themselves.")
     if form == "csv":
         from condgrad.cli._csv import parse_csv
 
@@ -72,7 +72,7 @@ def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiMod
 def encode_targets(
     y: Any, loss: Loss, classes: tuple[Any, ...] | None = None
 ) -> tuple[np.ndarray, tuple[Any, ...] | None]:
-    """Return the targets as the loss wants them, and the labels of its two classes (None for other losses)."""
+    """Return the targets as the loss needs them, and the labels of its two classes (None for other losses)."""
     if loss.classes is None:
         return y, None
     found = np.unique(y)
@@ -83,7 +83,7 @@ def encode_targets(
         classes = tuple(map(_as_label, found.tolist()))
     strange = found[~np.isin(found, np.asarray(classes))]
     if strange.size:
-        raise ValueError(f"the model knows the classes {classes[0]} and {classes[1]}; got {strange[0]}.")
+        raise ValueError(f"the model has the classes {classes[0]} and {classes[1]}; got {strange[0]}.")
     return np.where(y == classes[1], loss.classes[1], loss.classes[0]), classes
 
 

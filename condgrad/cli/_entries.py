@@ -33,7 +33,7 @@ def read_entries(args: argparse.Namespace, file: str, model: CompletionModel | N
 
 
 def predict_entries(model: CompletionModel, entries: Ratings) -> tuple[np.ndarray, dict[str, object]]:
-    """Return the predictions at the places of a file, and in numbers how many there are, unseen ones, and errors."""
+    """Return the predictions at the places of a file; and their number, the number of unseen places, and errors."""
     rows, columns = model.rows_of(entries.row_labels or ()), model.columns_of(entries.col_labels or ())
     rows, columns = rows[entries.rows], columns[entries.cols]
     p, is_seen = model.predict_and_tell(rows, columns)

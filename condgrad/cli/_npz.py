@@ -1,4 +1,4 @@
-"""``.npz`` files: arrays X and y, or what scipy.sparse.save_npz writes with a y beside it."""
+"""``.npz`` files: arrays X and y, or a file of scipy.sparse.save_npz with an array y added."""
 
 from __future__ import annotations
 

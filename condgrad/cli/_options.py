@@ -1,4 +1,4 @@
-"""Options that several commands share, and the objects that they stand for."""
+"""Options that several commands share, and the losses, sets and solvers that they name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILLED_IN = {
     "order",
     "n_nodes",
     "root",
-}  # fields that classes compute from the others
+}  # fields that classes compute from other fields
 _SPEC = "NAME[:KEY=VALUE,...]"
 
 
@@ -29,7 +29,7 @@ def add_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     parser.add_argument("data", metavar="DATA", help="file with the data, or - for standard input")
     group = parser.add_argument_group("data")
     group.add_argument(
-        "--format", choices=FORMATS, help="how to read DATA; by default its suffix says so, and else it is LIBSVM text"
+        "--format", choices=FORMATS, help="format of DATA (default: by its suffix, LIBSVM text for any other suffix)"
     )
     group.add_argument("--target", metavar="COLUMN", help="name of the target column of CSV or Parquet, or its number "
                        "from 1 where columns have no names (default: the last one)")  # fmt: skip
@@ -54,7 +54,7 @@ def add_columns(group: argparse._ArgumentGroup, which: str) -> None:
 
 def _add_header(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--header", choices=("auto", "yes", "no"), default="auto", help="whether the first line of CSV "
-                       "names the columns (default: auto, yes where no field of it is a number)")  # fmt: skip
+                       "names the columns (default: auto, yes if none of its fields is a number)")  # fmt: skip
 
 
 def add_problem(
@@ -78,18 +78,18 @@ def add_run(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
                        "`condgrad solvers` lists them (default: auto)")  # fmt: skip
     group.add_argument("--tol", type=float, default=1e-6, help="stop at an exact Frank-Wolfe gap of at most this "
                        "(default: 1e-6)")  # fmt: skip
-    group.add_argument("--relative-tol", type=float, default=0.0, metavar="TOL", help="or at this share of the first "
-                       "gap (default: 0)")  # fmt: skip
+    group.add_argument("--relative-tol", type=float, default=0.0, metavar="TOL", help="or at this fraction of the "
+                       "first gap (default: 0)")  # fmt: skip
     group.add_argument("--max-epochs", type=float, default=10_000, metavar="N", help="passes over the data at most "
                        "(default: 10000)")  # fmt: skip
     group.add_argument("--max-steps", type=int, metavar="N", help="steps of the solver at most")
     group.add_argument("--max-time", type=float, metavar="S", help="seconds at most")
-    group.add_argument("--seed", type=int, default=0, help="seed of all that is random (default: 0)")
+    group.add_argument("--seed", type=int, default=0, help="seed of random numbers (default: 0)")
     return group
 
 
 def add_outputs(parser: argparse.ArgumentParser, out: str | None, plot: str | None = None) -> argparse._ArgumentGroup:
-    """Add what is written where, and return the group of options; ``out`` and ``plot`` say what they hold."""
+    """Add the output options, and return their group; ``out`` and ``plot`` describe the contents of the files."""
     group = parser.add_argument_group("output")
     if out:
         group.add_argument("--out", metavar="FILE", help=out)
@@ -113,7 +113,7 @@ def loss_of(text: str) -> Loss:
 
 
 def set_maker(text: str) -> tuple[Callable[[float | None], ConstraintSet], bool]:
-    """Return a function of the radius that makes the set an option names, and whether the set has a radius."""
+    """Return a function that makes the set of an option for a radius, and whether the set has a radius."""
     from condgrad import constraints
 
     name, parameters = _split(text, "--set")

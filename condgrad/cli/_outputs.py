@@ -1,4 +1,4 @@
-"""What a command writes: refused before any work where it would destroy something, then written in one step."""
+"""Output of commands. Files are checked before any work, so that none is lost, and written in one step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PICTURES = (".png", ".pdf", ".svg")
 
 
 def check_outputs(*files: str | None, force: bool) -> None:
-    """Raise where a file could not be written, or would replace one without ``force``."""
+    """Raise if a file could not be written, or exists and ``force`` is not set."""
     given = [Path(file) for file in files if file is not None]
     for k, path in enumerate(given):
         if str(path) == "-":
@@ -39,7 +39,7 @@ def check_outputs(*files: str | None, force: bool) -> None:
 
 
 def check_plot(file: str | None) -> None:
-    """Raise where a picture could not be drawn."""
+    """Raise if a picture could not be drawn."""
     if file is None:
         return
     if Path(file).suffix.lower() not in _PICTURES:
@@ -65,13 +65,13 @@ def save_plot(ax: Axes, file: str) -> None:
 
 
 def note(args: argparse.Namespace, text: str) -> None:
-    """Say something beside the results, unless --quiet."""
+    """Print a message to standard error, unless --quiet."""
     if not args.quiet:
         print(text, file=sys.stderr, flush=True)
 
 
 def show(args: argparse.Namespace, rows: Mapping[str, object], data: dict[str, object]) -> None:
-    """Print results: ``rows`` of words for people, or ``data`` with --json."""
+    """Print results: ``rows`` as text, or ``data`` with --json."""
     if args.json:
         print(json.dumps(_plain(data), allow_nan=False))
         return
@@ -81,36 +81,36 @@ def show(args: argparse.Namespace, rows: Mapping[str, object], data: dict[str, o
 
 
 def print_table(columns: list[str], rows: list[tuple[str, ...]]) -> None:
-    """Print rows of words under their headings, numbers to the right."""
+    """Print rows of text under their headings, aligned to the right."""
     widths = [max(len(row[k]) for row in [tuple(columns), *rows]) for k in range(len(columns))]
     for row in [tuple(columns), *rows]:
         print("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths)))
 
 
 @contextlib.contextmanager
-def telling(args: argparse.Namespace, n_parts: int) -> Iterator[Callable[[int, str, bool], None]]:
-    """Yield a function that tells how many parts of the work are done, how, and how long the others may take.
+def progress_of(args: argparse.Namespace, n_parts: int) -> Iterator[Callable[[int, str, bool], None]]:
+    """Yield a function that reports progress: its number of finished parts, a text, and the time that may be left.
 
-    Its last argument says whether that is worth a line of its own; on a terminal, one line shows all. --quiet: none.
+    Its last argument says whether to print a line in a log; on a terminal, one line is updated. --quiet: no report.
     """
     if args.quiet:
-        yield lambda n_done, how, is_worth: None
+        yield lambda n_done, text, is_line: None
         return
     from condgrad.run.progress import line_writer
 
     with line_writer() as (write, is_live):
         began = time.perf_counter()
 
-        def tell(n_done: int, how: str, is_worth: bool) -> None:
-            if is_live or is_worth:
+        def report(n_done: int, text: str, is_line: bool) -> None:
+            if is_live or is_line:
                 passed = time.perf_counter() - began
-                write(f"{how}  {passed:.1f} s  {passed * (n_parts / n_done - 1.0):.1f} s left")
+                write(f"{text}  {passed:.1f} s  {passed * (n_parts / n_done - 1.0):.1f} s left")
 
-        yield tell
+        yield report
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: no numpy, and null for nan and infinities."""
+    """Return a value that JSON can hold: no numpy types, and None for nan and infinities."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if hasattr(value, "tolist"):

@@ -1,4 +1,4 @@
-"""Runs that save themselves beside their output, and go on from there."""
+"""Runs with a checkpoint beside their output, from which they can be resumed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def add_options(output: argparse._ArgumentGroup) -> None:
     output.add_argument("--checkpoint", metavar="FILE", help="where the run is saved (default: OUT.checkpoint)")
     output.add_argument("--checkpoint-every", type=float, default=30.0, metavar="S", help="seconds between two saves "
                         "(default: 30)")  # fmt: skip
-    output.add_argument("--resume", action="store_true", help="go on from the checkpoint where there is one")
+    output.add_argument("--resume", action="store_true", help="continue from the checkpoint if there is one")
 
 
 class SavedRun:
-    """Where a run is saved, if anywhere; what would lose a saved run is refused."""
+    """The checkpoint file of a run, if any; options that would overwrite a saved run raise an error."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         name = args.checkpoint or (None if args.out is None else f"{args.out}.checkpoint")
@@ -31,14 +31,14 @@ class SavedRun:
         if self.path is None and args.resume:
             raise ValueError("--resume needs --out or --checkpoint: the run was saved beside its output.")
         if self.path is not None and self.path.exists() and not args.resume and not args.force:
-            raise ValueError(f"{name!r} holds an unfinished run; use --resume to go on, or --force to start afresh.")
+            raise ValueError(f"{name!r} holds an unfinished run; use --resume to continue, or --force to start again.")
         self.is_resumed = args.resume and self.path is not None and self.path.exists()
 
     def begin(self) -> Checkpoint | None:
-        """Return the Checkpoint for the run, None for none; an old one that is not gone on from is deleted."""
+        """Return the Checkpoint for the run, or None; without --resume an old one is deleted."""
         if self.args.resume:
-            note(self.args, f"going on from {self.path}." if self.is_resumed else "there is no checkpoint: starting "
-                 "afresh.")  # fmt: skip
+            note(self.args, f"continuing from {self.path}." if self.is_resumed else "there is no checkpoint: starting "
+                 "a new run.")  # fmt: skip
         if self.path is None:
             return None
         from condgrad.run.checkpoint import Checkpoint

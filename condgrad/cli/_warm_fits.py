@@ -1,4 +1,4 @@
-"""The fits that people make first, on tiny data: what `condgrad warmup` and the build step of a wheel compile."""
+"""Common fits on tiny data: `condgrad warmup` and the build step of a wheel run them to compile their kernels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _tables(n: int = 40, d: int = 6) -> list[Any]:
 
 
 def _frames() -> list[Any]:
-    """Return the same tables, and two as they come from data frames: by columns or by rows, and read only."""
+    """Return the same tables, and two read-only ones as from data frames, by columns and by rows."""
     tables = _tables()
     frames = [tables[0].copy(order=order) for order in "FC"]
     for frame in frames:
@@ -136,7 +136,7 @@ def _classifier() -> None:
 
 
 def _solvers(names: tuple[str, ...]) -> None:
-    """Logistic losses and squared ones over the l1 ball, as in the examples and in `condgrad fit`."""
+    """Run solvers with logistic and squared losses over the l1 ball, as in the examples and in `condgrad fit`."""
     from condgrad import constraints, losses
     from condgrad.problems.linear import Problem
     from condgrad.run.minimize import minimize
@@ -147,7 +147,7 @@ def _solvers(names: tuple[str, ...]) -> None:
                 ball = constraints.by_name("l1")(2.0)
                 problem = Problem(X, y, losses.by_name(loss), ball, intercept=intercept)
                 if intercept and names is _STOCHASTIC:
-                    continue  # they have none
+                    continue  # stochastic solvers have no intercept
                 for name in names:
                     minimize(problem, name, max_epochs=5, random_state=0)
 

@@ -1,7 +1,7 @@
 """Run a benchmark of the checkout.
 
 The scripts of benchmarks/ are part of the repository, not of the installed package; without a
-NAME they are listed. What follows NAME is handed to the script: --help tells its options.
+NAME they are listed. Options after NAME are passed to the script: its --help lists them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ examples:
   condgrad bench
   condgrad bench peers/logistic --quick
 
-exit codes: that of the script; 2 where there is no such script
+exit codes: that of the script; 2 if there is no such script
 """
 
 

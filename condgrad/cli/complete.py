@@ -2,7 +2,7 @@
 
 Minimises the mean loss of W[i, j] + biases of row i and column j at the entries over matrices W
 with nuclear norm at most the radius, until the Frank-Wolfe gap is at most --tol times the loss of
-the biases alone. For a convex loss no W of the ball is better by more.
+the biases alone. For a convex loss no W in the ball is better by more than the gap.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 A line of DATA holds the id of a row, the id of a column and a number, with commas, tabs, ::,
-semicolons or spaces between them; more fields are passed over. Ids are any text, and the model
-knows them: `condgrad predict model.npz pairs.csv` takes them. .gz, .bz2 and .xz are unpacked.
+semicolons or spaces between them; further fields are ignored. Ids are any text, and the model
+stores them: `condgrad predict model.npz pairs.csv` takes them. .gz, .bz2 and .xz are unpacked.
 
 Without --radius a tenth of the entries is held out, and the radius grows until they are predicted
-worse; --cv K does so over K folds. A run with --out saves itself now and then in FILE.checkpoint,
-and the same command with --resume goes on from there. Ctrl-C writes what is certified so far.
-Both are for the fit itself: a choice of the radius before it is made again, or given up.
+worse; --cv K does so over K folds. A run with --out is saved regularly in FILE.checkpoint, and
+the same command with --resume continues from there. Ctrl-C writes the certified result so far.
+Both are for the fit itself: --resume repeats the choice of the radius, and Ctrl-C abandons it.
 
 examples:
   condgrad complete ratings.csv --radius 5000 --loss huber --out model.npz
@@ -64,9 +64,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     solver.add_argument("--max-steps", type=int, default=1000, metavar="N", help="steps of a fit at most "
                         "(default: 1000)")  # fmt: skip
     solver.add_argument("--max-time", type=float, metavar="S", help="seconds of a fit at most")
-    solver.add_argument("--seed", type=int, default=0, help="seed of all that is random (default: 0)")
+    solver.add_argument("--seed", type=int, default=0, help="seed of random numbers (default: 0)")
     output = options.add_outputs(parser, "model file (.npz)", "the gap against epochs and the objective against time")
-    output.add_argument("--test", metavar="FILE", help="other entries: tell the errors of the predictions there")
+    output.add_argument("--test", metavar="FILE", help="other entries: report the errors of the predictions there")
     add_saving(output)
 
 
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     test = None if args.test is None else read_entries(args, args.test)
     note(args, str(data))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the report and the exit code tell it
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the report and the exit code say so
         estimator.fit(data.rows, data.cols, data.values, shape=data.shape, checkpoint=saved.begin())
     result = estimator.result_
     model = estimator.model_.labelled(data.row_labels, data.col_labels)

@@ -1,7 +1,7 @@
 """Choose the radius by cross-validation.
 
-Every fold is solved for all radii, from the smallest on, each from the last solution, to the
-tolerance. The radius with the smallest mean loss on held-out samples is chosen, or with
+Every fold is solved to the tolerance for all radii in ascending order, each started at the last
+solution. The radius with the smallest mean loss on held-out samples is chosen, or with
 --one-se the smallest radius within one standard error of it; --out fits it on all samples.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from condgrad.cli import _options as options
-from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show, telling
+from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, progress_of, save_plot, show
 from condgrad.cli.fit import exit_code
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from condgrad.run.result import Result, Status
 
 EPILOG = """\
-Without --radii the grid is evenly spaced in its logarithm, up to the radius (to some 2%)
-at which the multiplier of the constraint has fallen to --eps times that at w = 0.
+Without --radii the grid is evenly spaced in its logarithm, up to the radius at which the
+multiplier of the constraint is --eps times that at w = 0 (accurate to about 2%).
 
 examples:
   condgrad cv train.svm --loss logistic --set l1 --folds 5 --out model.npz --plot cv.png
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def parse_numbers(text: str | None, option: str) -> np.ndarray | None:
-    """Return the positive numbers of a list with commas as an array, None where the option is not given."""
+    """Return the positive numbers of a list with commas as an array, or None if the option is not given."""
     if text is None:
         return None
     import numpy as np
@@ -126,7 +126,7 @@ def radius_grid(problem: Problem, make_set: Callable[[float], ConstraintSet], n_
 
     if not problem.constraint.contains(np.zeros(problem.n_features)):
         name = type(problem.constraint).__name__
-        raise ValueError(f"there is no default grid for {name}, which does not hold 0; use --radii.")
+        raise ValueError(f"there is no default grid for {name}, which does not contain 0; use --radii.")
     largest = radius_at(problem, make_set, eps)
     if largest == 0.0:
         raise ValueError("the gradient at w = 0 is zero: no radius gives another model than 0.")
@@ -134,7 +134,7 @@ def radius_grid(problem: Problem, make_set: Callable[[float], ConstraintSet], n_
 
 
 class _Scores:
-    """What each radius scored on the samples that were held out, over the folds that were finished."""
+    """The scores of each radius on held-out samples, over the finished folds."""
 
     def __init__(self, folds: list[list[tuple[float, float, int]]]) -> None:
         import numpy as np
@@ -156,7 +156,7 @@ def _solve_folds(
     radii: np.ndarray,
     settings: dict[str, Any],
 ) -> tuple[list[list[tuple[float, float, int]]], Status]:
-    """Return the scores of all radii on every fold that was finished, and why the first run ended that fell short."""
+    """Return the scores of all radii on every finished fold, and the status of the first run that did not converge."""
     import numpy as np
 
     from condgrad.paths.minimized import Walk
@@ -169,8 +169,8 @@ def _solve_folds(
     fold_of = deal_folds(order, args.folds, y if loss.classes is not None else None)
     folds: list[list[tuple[float, float, int]]] = []
     status = Status.CONVERGED
-    # Ctrl-C is heard around all runs: what is done survives it.
-    with Interrupts() as interrupts, telling(args, args.folds * radii.size) as tell:
+    # Catch Ctrl-C around all runs, so that finished folds survive it.
+    with Interrupts() as interrupts, progress_of(args, args.folds * radii.size) as report:
         for fold in range(args.folds):
             out = fold_of == fold
             problem = Problem(X[~out], y[~out], loss, make_set(1.0), intercept=args.intercept)
@@ -187,7 +187,7 @@ def _solve_folds(
                 if interrupts.heard():
                     return folds, Status.INTERRUPTED
                 how = f"fold {fold + 1} of {args.folds}  radius {len(scores)} of {radii.size}"
-                tell(fold * radii.size + len(scores), how, len(scores) == radii.size)
+                report(fold * radii.size + len(scores), how, len(scores) == radii.size)
     return folds, status
 
 

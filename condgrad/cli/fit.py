@@ -1,7 +1,7 @@
 """Fit a constrained linear model and certify it.
 
 Minimises the mean loss of the predictions x_i'w (+ b) over w in a set, until the exact
-Frank-Wolfe gap is at most --tol. For a convex loss no w of the set is better by more.
+Frank-Wolfe gap is at most --tol. For a convex loss no w in the set is better by more than the gap.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from condgrad.run.result import Result, Status
 
 EPILOG = """\
-A run with --out saves itself now and then in FILE.checkpoint. After kill -9 or a power cut the
-same command with --resume goes on from there, to the bit-identical result; so does a run that
-met a limit, with a higher one. The checkpoint is deleted when the run has converged.
+A run with --out is saved regularly in FILE.checkpoint. After kill -9 or a power cut the same
+command with --resume continues from there, to the bit-identical result; after a limit was
+reached, use --resume with a higher one. The checkpoint is deleted when the run has converged.
 
 examples:
   condgrad fit train.svm --loss logistic --set l1 --radius 10 --out model.npz --plot run.png
@@ -82,12 +82,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def exit_code(status: Status) -> int:
-    """Return the exit code of a run that ended so."""
+    """Return the exit code of a run that ended with ``status``."""
     return {"CONVERGED": 0, "INTERRUPTED": 130}.get(status.name, 1)
 
 
 def draw_run(result: Result) -> Axes:
-    """Return axes with the gap against epochs; beside it, in the same figure, the objective against time."""
+    """Plot the gap against epochs and, beside it, the objective against time; return the axes of the former."""
     import matplotlib.pyplot as plt
 
     from condgrad.plotting import plot_convergence
@@ -111,7 +111,7 @@ def _report(args: argparse.Namespace, model: Model, result: Result) -> None:
 
 
 def work_of(result: Result) -> str:
-    """Return what a run took, in words."""
+    """Return the steps, epochs and seconds of a run as text."""
     return f"{result.n_steps} steps, {result.n_epochs:.1f} epochs, {result.seconds:.3g} s"
 
 
@@ -123,7 +123,7 @@ def show_run(
     numbers: dict[str, object],
     point: str = "w",
 ) -> None:
-    """Print a run and its certificate at ``point``, and what ``rows`` and ``numbers`` say of its model."""
+    """Print a run, its certificate at ``point``, and ``rows`` (text) or ``numbers`` (JSON) about its model."""
     of_run = ("objective", "gap", "rounding", "lower_bound", "n_steps", "n_epochs", "seconds", "solver")
     data = {
         "status": result.status.name,

@@ -13,7 +13,7 @@ from condgrad.cli._outputs import show
 
 
 class Listing:
-    """The command that lists a registry; the parser asks of it what it asks of the module of another command."""
+    """A command that lists a registry; it has the attributes that the modules of other commands have."""
 
     def __init__(self, name: str, words: str, option: str, module: str, example: str) -> None:
         self.__name__, self.module = name, module
@@ -25,15 +25,15 @@ class Listing:
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of a listing."""
-        parser.add_argument("name", nargs="?", metavar="NAME", help="tell all about this one")
-        parser.add_argument("--names", action="store_true", help="print the names alone, one a line")
+        parser.add_argument("name", nargs="?", metavar="NAME", help="show the full description of this one")
+        parser.add_argument("--names", action="store_true", help="print the names only, one per line")
         parser.add_argument("--json", action="store_true", help="print the table as JSON")
 
     def run(self, args: argparse.Namespace) -> int:
         """Print the table of registered classes, or the docstring of one."""
         module = importlib.import_module(self.module)
         if args.name is not None:
-            module.by_name(args.name)  # an unknown one gets a sentence
+            module.by_name(args.name)  # raises for an unknown name
         return _print(args, module.REGISTERED)
 
 

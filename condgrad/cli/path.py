@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
-from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot, show, telling
+from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, progress_of, save_plot, show
 from condgrad.cli.cv import parse_numbers
 from condgrad.cli.fit import exit_code
 
@@ -31,10 +31,10 @@ examples:
   condgrad path train.csv --target y --radii 0.5,1,2 --intercept --standardize --json
   condgrad path train.svm --loss logistic --n-radii 20
 
-exit codes: 0 every point is certified, 1 one is not, 2 bad input, 130 interrupted
+exit codes: 0 every point is certified, 1 some point is not, 2 bad input, 130 interrupted
 """
 _COLUMNS = ("radius", "alpha", "gap", "relative_gap", "rounding", "objective", "n_nonzero", "intercept")
-_SHOWN = 12  # points of the table
+_SHOWN = 12  # number of points in the printed table
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -83,12 +83,12 @@ def run(args: argparse.Namespace) -> int:
     n_points = args.n_radii if points is None else points.size
     settings = {"n_radii": args.n_radii, "eps": args.eps, "tol": args.tol, "radii": radii,
                 "fit_intercept": args.intercept, "random_state": args.seed}  # fmt: skip
-    with telling(args, n_points) as tell:
+    with progress_of(args, n_points) as show_progress:
 
         def report(progress: Progress) -> None:
             step, how = progress.step, f"objective {progress.objective:.6g}  gap {progress.gap:.3g}"
-            is_worth = step % math.ceil(n_points / 10) == 0 or step == n_points
-            tell(step, f"point {step} of {n_points}  {how}  nonzero {progress.n_nonzero}", is_worth)
+            is_line = step % math.ceil(n_points / 10) == 0 or step == n_points
+            show_progress(step, f"point {step} of {n_points}  {how}  nonzero {progress.n_nonzero}", is_line)
 
         settings["callback"] = None if args.quiet else report
         if is_lasso:
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_lasso_only(args: argparse.Namespace, is_lasso: bool) -> None:
-    """Raise where an option is given that other problems than the Lasso do not have."""
+    """Raise if an option for the Lasso is given with another problem."""
     given = {"--alphas": args.alphas is not None, "--l2": args.l2 != 0.0, "--engine": args.engine != "exact",
              "--standardize": args.standardize}  # fmt: skip
     for option, is_given in given.items():

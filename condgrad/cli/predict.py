@@ -1,12 +1,12 @@
 """Predict with a saved model.
 
 Writes a CSV with one line per sample: the prediction, for a loss of two classes also the score
-x_i'w + b and, where the loss models it, the probability of the second class; scores and
-probabilities of all classes where there are more of them. Where the file
-holds targets, the mean loss and the share of errors (or the root mean squared error) are told.
+x_i'w + b and, where the loss models it, the probability of the second class; for more than two
+classes the scores and probabilities of all of them. If the file holds targets, the mean loss
+and the share of errors (or the root mean squared error) are reported.
 
 For a completed matrix the file holds ids of rows and columns, and values where they are known;
-each line of the CSV repeats the ids. What the model has not seen is predicted by biases.
+each line of the CSV repeats the ids. Ids that were not in the fit are predicted by biases alone.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from condgrad.models.multi import MultiModel
 
 EPILOG = """\
-Columns of a CSV or Parquet file are found by name where the model has names, in any order; one
-column more than the features is taken for the target.
+Columns of a CSV or Parquet file are found by name if the model has names, in any order; if there
+is one column more than the features, it is the target.
 
 examples:
   condgrad predict model.npz test.svm --out predictions.csv

@@ -1,4 +1,4 @@
-"""The parser, and what becomes of errors: one sentence, and an exit code that scripts can use."""
+"""The parser, and the handling of errors: one sentence, and an exit code that scripts can use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from condgrad.cli.listings import LOSSES, SETS, SOLVERS
 CONVERGED, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _COMMANDS = (fit, path, cv, complete, predict, theory, SOLVERS, LOSSES, SETS, warmup, bench)
 _DESCRIPTION = """\
-Constrained linear models and matrices of low rank without projections, each answer with a
+Constrained linear models and matrices of low rank without projections, each result with a
 certificate: the Frank-Wolfe gap, a bound of how far the objective is from its optimum.
 
   condgrad fit train.svm --loss logistic --set l1 --radius 10 --out model.npz
@@ -22,12 +22,12 @@ certificate: the Frank-Wolfe gap, a bound of how far the objective is from its o
 """
 _EPILOG = """\
 exit codes:
-  0    done; every answer is certified to the tolerance
-  1    a limit (time, epochs, steps) came first; what was reached is written all the same
+  0    done; every result is certified to the tolerance
+  1    a limit (time, epochs, steps) was reached first; the result so far is written
   2    bad input or options; a sentence on stderr says what, where, and what to do
-  130  interrupted by Ctrl-C; what is certified so far is written
+  130  interrupted by Ctrl-C; the certified result so far is written
 
-`condgrad COMMAND --help` tells the options of a command.
+`condgrad COMMAND --help` lists the options of a command.
 """
 
 
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return _complain(args, "interrupted; nothing was written.", INTERRUPTED)
-    except BrokenPipeError:  # the reader of the output has gone, as `| head` does
+    except BrokenPipeError:  # the reader of the output has closed it, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOT_CONVERGED
     except MemoryError as error:

@@ -1,8 +1,8 @@
-"""Tell what the convergence theory predicts for data, loss and set.
+"""Report what the convergence theory predicts for data, loss and set.
 
-The diameters of the predictions over the set, kappa = D_1 / D_inf, and after how many
-iterations the bounds for Frank-Wolfe and for stochastic Frank-Wolfe fall below the tolerance.
-They hold for every problem with these constants, so that real runs need far fewer.
+Reports the diameters of the predictions over the set, kappa = D_1 / D_inf, and the number of
+iterations after which the bounds for Frank-Wolfe and stochastic Frank-Wolfe are below the
+tolerance. They hold for every problem with these constants; real runs need far fewer.
 """
 
 from __future__ import annotations

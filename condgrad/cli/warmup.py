@@ -1,7 +1,7 @@
 """Compile the kernels of common fits for this machine in advance.
 
-Kernels are compiled when they are first needed, and kept. Those that a wheel brings along are
-made for a processor that many have; after this command they are made for this one.
+Kernels are compiled when they are first needed, and cached. A wheel contains kernels for a
+common processor; this command compiles them for this machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make the fits, one after the other."""
+    """Run the fits, one after the other."""
     from condgrad.cli._warm_fits import common_fits
     from condgrad.linalg.names import suggestion
     from condgrad.run.progress import line_writer

@@ -1,4 +1,4 @@
-"""What the simulators share: checks of their settings, true coefficients, labels."""
+"""Shared by the simulators: checks of their settings, true coefficients, labels."""
 
 from __future__ import annotations
 

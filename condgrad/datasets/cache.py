@@ -1,4 +1,4 @@
-"""A folder for data sets that were downloaded, each beside the checksum that it came with."""
+"""The cache folder of downloaded data sets, each with its SHA-256 in a second file."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ _VARIABLE = "CONDGRAD_CACHE"
 
 
 def folder() -> pathlib.Path:
-    """Return the folder: what the environment variable CONDGRAD_CACHE names, or ``~/.cache/condgrad``."""
+    """Return the folder that the environment variable CONDGRAD_CACHE names, or ``~/.cache/condgrad``."""
     named = os.environ.get(_VARIABLE)
     return pathlib.Path(named) if named else pathlib.Path.home() / ".cache" / "condgrad"
 
 
 def find(file: str) -> pathlib.Path | None:
-    """Return the path of a downloaded file, or None; one that has changed since is refused."""
+    """Return the path of a downloaded file, or None; raise if the file has changed since."""
     path = folder() / file
-    note = _note(path)
-    if not (path.is_file() and note.is_file()):  # without its note a download did not end
+    saved = _checksum_file(path)
+    if not (path.is_file() and saved.is_file()):  # a download without its checksum is incomplete
         return None
-    if note.read_text(encoding="ascii").strip() != checksum(path):
+    if saved.read_text(encoding="ascii").strip() != checksum(path):
         raise ValueError(
-            f"{str(path)!r} has changed since it was downloaded: its SHA-256 is another one. Delete it, and load the "
+            f"{str(path)!r} has changed since it was downloaded: its SHA-256 differs. Delete it, and load the "
             "data set with download=True."
         )
     return path
 
 
 def fetch(url: str, file: str) -> pathlib.Path:
-    """Download ``url`` into the cache as ``file``, note its checksum, and return its path."""
+    """Download ``url`` into the cache as ``file``, save its checksum, and return its path."""
     try:
         import pooch
     except ImportError:
         raise ImportError(
-            'downloads need pooch: pip install "condgrad[data]"; or put the file into the folder that CONDGRAD_DATA '
-            "names yourself."
+            'downloads need pooch: pip install "condgrad[data]"; or put the file yourself into the folder that '
+            "CONDGRAD_DATA names."
         ) from None
     path = pathlib.Path(pooch.retrieve(url, known_hash=None, fname=file, path=folder()))
-    _note(path).write_text(checksum(path), encoding="ascii")
+    _checksum_file(path).write_text(checksum(path), encoding="ascii")
     return path
 
 
@@ -49,5 +49,5 @@ def checksum(path: pathlib.Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _note(path: pathlib.Path) -> pathlib.Path:
+def _checksum_file(path: pathlib.Path) -> pathlib.Path:
     return path.with_name(path.name + ".sha256")

@@ -23,10 +23,10 @@ def load(name: str, *, download: bool = False) -> Dataset:
     """Return a benchmark data set; labels of two classes become -1 and 1, the larger label 1.
 
     The file is looked for in the folder that the environment variable CONDGRAD_DATA names, under its LIBSVM name,
-    plain or compressed, directly or in a subfolder; then in the cache of downloads, ``~/.cache/condgrad`` or what
-    CONDGRAD_CACHE names. Its shape is checked, so that an incomplete file is noticed. A download is checked twice: its
-    SHA-256 is noted, and compared whenever it is read; and its numbers, however they are written, are compared with a
-    known fingerprint, where there is one (see :func:`origin`).
+    plain or compressed, directly or in a subfolder; then in the cache of downloads, ``~/.cache/condgrad`` or the folder
+    that CONDGRAD_CACHE names. Its shape is checked, so that an incomplete file is detected. A download is checked
+    twice: its SHA-256 is saved, and compared whenever it is read; and its numbers, however they are written, are
+    compared with a known fingerprint, if there is one (see :func:`origin`).
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def load(name: str, *, download: bool = False) -> Dataset:
         in units of 100,000; ``"news20-binary"`` separates the first ten of the twenty groups from the last ten and
         is tf-idf weighted, with rows of unit length.
     download : bool
-        Whether a file that is found nowhere may be downloaded from where it was published. That needs the package
+        Whether a file that is not found may be downloaded from the site of its publication. That needs the package
         pooch (``pip install "condgrad[data]"``).
     """
     entry = _entry(name)
@@ -53,7 +53,7 @@ def load(name: str, *, download: bool = False) -> Dataset:
     if is_ours and entry.fingerprint is not None and fingerprint(X, y) != entry.fingerprint:
         raise ValueError(
             f"{str(path)!r}, downloaded from {entry.url}, does not hold the numbers that are known for {name}. To use "
-            f"it all the same, move it into the folder that {_VARIABLE} names."
+            f"it nevertheless, move it into the folder that {_VARIABLE} names."
         )
     X, y = entry.convert(X, y)
     return Dataset(X.toarray() if entry.is_dense and not isinstance(X, np.ndarray) else X, y, name)
@@ -69,7 +69,7 @@ def names() -> tuple[str, ...]:
 
 
 def origin(name: str) -> tuple[str | None, str | None]:
-    """Return where a data set can be downloaded, and the fingerprint of its numbers; None where there is none.
+    """Return the URL of a data set and the fingerprint of its numbers; None for one that is unknown.
 
     >>> origin("a9a")[1]
     'efb8...'
@@ -79,7 +79,7 @@ def origin(name: str) -> tuple[str | None, str | None]:
 
 
 def fingerprint(X: Any, y: np.ndarray) -> str:
-    """Return the SHA-256 of the numbers of a CSR matrix and its targets, which does not depend on how a file has them.
+    """Return the SHA-256 of the numbers of a CSR matrix and its targets, however a file writes them.
 
     >>> import scipy.sparse
     >>> fingerprint(scipy.sparse.csr_matrix([[0.0, 1.0]]), np.ones(1))[:8]
@@ -100,7 +100,7 @@ def _entry(name: str) -> _Entry:
 
 
 def data_folder() -> pathlib.Path | None:
-    """Return the folder that the environment variable CONDGRAD_DATA names, None where it names none."""
+    """Return the folder that the environment variable CONDGRAD_DATA names, or None if it is not set."""
     named = os.environ.get(_VARIABLE)
     if not named:
         return None
@@ -123,7 +123,7 @@ def _find(entry: _Entry) -> pathlib.Path | None:
 
 
 def _missing(name: str, entry: _Entry) -> str:
-    """Return what to say of a file that is nowhere."""
+    """Return the error message for a file that was not found."""
     named = os.environ.get(_VARIABLE)
     where = (
         f"{name} needs the file {entry.file}.bz2 in the folder {named!r} that {_VARIABLE} names"
@@ -169,7 +169,7 @@ class _Entry(NamedTuple):
 
 _SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 
-# The last column is the fingerprint, where a file was at hand to take it from.
+# Fingerprints are known only for files that were available when this table was written.
 _CATALOGUE = {
     "a1a": _Entry(
         "a1a",

@@ -1,4 +1,4 @@
-"""Dataset: what loaders and simulators return."""
+"""Dataset: the return type of loaders and simulators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Dataset(NamedTuple):
-    """A data matrix, its targets and its name; ``w`` holds the coefficients that made y where they are known."""
+    """A data matrix, its targets and its name; ``w`` holds the true coefficients behind y, or None if unknown."""
 
     X: Any
     y: np.ndarray

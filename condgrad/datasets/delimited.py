@@ -1,4 +1,4 @@
-"""Delimited text, such as CSV: rows of fields with their lines, and columns by name or number."""
+"""Delimited text, such as CSV: rows of fields with their line numbers, and columns by name or number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DELIMITERS = ("::", "\t", ",", ";", " ")
 
 
 def decode(content: bytes, name: str) -> str:
-    """Return the text of a file; what is no text is told with its line."""
+    """Return the text of a file; an error about bytes that are not text names their line."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -26,7 +26,7 @@ def decode(content: bytes, name: str) -> str:
 
 
 def guess_delimiter(text: str, likely: str | None = None) -> str:
-    """Return what separates the fields of a text by its first line: ``likely`` where it is there, else a usual one.
+    """Return the delimiter of the first line of a text: ``likely`` if the line has it, else a usual one.
 
     >>> guess_delimiter("1::1193::5::978300760"), guess_delimiter("1,The::End,5", likely=",")
     ('::', ',')
@@ -37,7 +37,7 @@ def guess_delimiter(text: str, likely: str | None = None) -> str:
 
 
 def rows_of(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty, each with the line that it ends on.
+    """Yield the rows that are not empty, each with the number of its last line.
 
     Fields may be quoted, unless the delimiter has two characters, as in ``1::1193::5``.
     """
@@ -57,7 +57,7 @@ def rows_of(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[st
 
 
 def is_number(field: str) -> bool:
-    """Tell whether a field is a finite number.
+    """Return whether a field is a finite number.
 
     >>> is_number("1e3"), is_number("1_000"), is_number("nan")
     (True, False, False)
@@ -69,7 +69,7 @@ def is_number(field: str) -> bool:
 
 
 def find_column(wanted: str, names: Sequence[str] | None, width: int, name: str, option: str) -> int:
-    """Return the place of a column that an option asks for by name, or by number from 1 where there are no names."""
+    """Return the place of the column that an option names, or numbers from 1 if there are no names."""
     if names is not None:
         if wanted in names:
             return list(names).index(wanted)

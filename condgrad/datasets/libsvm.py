@@ -1,4 +1,4 @@
-"""A strict reader of LIBSVM files: scikit-learn parses, and what it lets through is checked here."""
+"""A strict reader of LIBSVM files: scikit-learn parses them, and this module rejects what it should not accept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 _OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
-_LARGEST = 100_000_000  # features, where none were asked for: an index beyond is a slip rather than a model
+_LARGEST = 100_000_000  # largest index if n_features is not given: a larger one is more likely an error than a feature
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LINE = re.compile(rf"{_NUMBER}(?:\s+\d+:{_NUMBER})*")
 
@@ -24,8 +24,8 @@ def read_libsvm(path: str | os.PathLike[str], n_features: int | None = None) -> 
     """Return the CSR matrix and the targets of a LIBSVM file, plain or compressed (.bz2, .gz, .xz).
 
     Indices start at 1 in this format, whatever the first line looks like, and ``n_features`` fixes the width: two
-    parts of one data set can then never be shifted against each other. Anything that is not plain numbers in
-    increasing places is an error that names its line.
+    parts of one data set can then never be shifted against each other. Anything else than plain numbers at increasing
+    indices is an error that names its line.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ def read_libsvm(path: str | os.PathLike[str], n_features: int | None = None) -> 
 
 
 def parse_libsvm(text: bytes, name: str, n_features: int | None = None) -> tuple[Any, np.ndarray]:
-    """Return the CSR matrix and the targets of a text in LIBSVM format; errors call it ``name``."""
+    """Return the CSR matrix and the targets of a text in LIBSVM format; ``name`` is its name in errors."""
     from sklearn.datasets import load_svmlight_file
 
     is_known, n_features = n_features is not None, _LARGEST if n_features is None else n_features
     if not isinstance(n_features, int | np.integer) or isinstance(n_features, bool) or n_features < 1:
         raise ValueError(f"n_features must be an integer of at least 1; got {n_features!r}.")
-    # scikit-learn would read 1_0 as 10, and would pass over a query id.
+    # scikit-learn would read 1_0 as 10, and would ignore a query id.
     if b"_" in text or b"qid:" in text:
         _complain(name, text, n_features)
     try:
@@ -59,13 +59,13 @@ def parse_libsvm(text: bytes, name: str, n_features: int | None = None) -> tuple
         _complain(name, text, n_features)
     if not is_known:
         if X.nnz == 0:
-            raise ValueError(f"{name} holds no entries, so that its number of features is unknown.")
+            raise ValueError(f"{name} holds no entries, so its number of features is unknown; give n_features.")
         X = type(X)((X.data, X.indices, X.indptr), shape=(y.size, int(X.indices.max()) + 1))
     return X, y
 
 
 def read_bytes(path: pathlib.Path) -> bytes:
-    """Return the content of a file, unpacked where its suffix says that it is compressed."""
+    """Return the content of a file, unpacked if its suffix is that of a compressed file."""
     try:
         with _OPENERS.get(path.suffix, open)(path, "rb") as file:
             return file.read()
@@ -78,7 +78,7 @@ def read_bytes(path: pathlib.Path) -> bytes:
 
 
 def _complain(name: str, text: bytes, n_features: int) -> None:
-    """Raise for the first line that is not as the format says; return where every line is."""
+    """Raise for the first line that breaks the format; return if there is none."""
     for number, raw in enumerate(text.split(b"\n"), start=1):
         fault = _fault(raw.decode("utf-8", "replace").split("#", 1)[0].strip(), n_features)
         if fault:

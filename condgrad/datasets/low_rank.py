@@ -12,14 +12,14 @@ from condgrad.linalg.settings import RandomState, as_generator
 
 
 class LowRankEntries(NamedTuple):
-    """Some entries of a matrix, and the truth behind them: U V' with factors of few columns.
+    """Some entries of a matrix, and the true matrix U V' behind them, with factors of few columns.
 
     Attributes
     ----------
     rows, cols : arrays of int
-        The places, each there once, row by row.
+        The places, all different, row by row.
     values : array
-        What was observed there.
+        The observed values there.
     shape : pair of int
     U, V : arrays of shapes (n_rows, rank) and (n_cols, rank)
     is_outlier : array of bool
@@ -58,7 +58,7 @@ def simulate_low_rank(
     ----------
     n_rows, n_cols, rank : int
     n_entries : int
-        How many are observed, at most n_rows n_cols.
+        The number of observed entries, at most n_rows n_cols.
     noise : float
         Standard deviation of the noise.
     outliers : float
@@ -98,7 +98,7 @@ def simulate_low_rank(
 def _places(size: int, count: int, rng: np.random.Generator) -> np.ndarray:
     """Return ``count`` different numbers below ``size``, ascending.
 
-    Numbers are drawn with repetitions until enough of them differ; of those that are too many, random ones leave.
+    Numbers are drawn with repetitions until enough of them differ; then random ones are deleted if there are too many.
     """
     if 2 * count > size:
         return np.sort(rng.permutation(size)[:count])

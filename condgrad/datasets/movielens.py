@@ -1,4 +1,4 @@
-"""MovieLens: ratings of films by users, from the files as they are published."""
+"""MovieLens: ratings of films by users, from the published files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SUFFIXES = ("", ".bz2", ".gz", ".xz")
 
 class _Entry(NamedTuple):
     folders: tuple[str, ...]
-    files: tuple[str, ...]  # any of them holds the ratings
+    files: tuple[str, ...]  # alternatives: each of them holds all ratings
     shape: tuple[int, int]
     n_entries: int
     fingerprint: str | None = None
@@ -29,9 +29,9 @@ def load_movielens(name: str) -> Ratings:
     """Return ratings of MovieLens; row i is user i + 1 and column j film j + 1, as the files number them.
 
     The files are looked for in the folder that the environment variable CONDGRAD_DATA names, directly or in its
-    subfolder ``movielens-100k`` or ``ml-100k`` (``movielens-1m`` or ``ml-1m``), plain or compressed. They may not be
-    handed on, so that nothing is downloaded: get them from the GroupLens project. Number and shape are checked, and
-    where a fingerprint of the numbers is known, the numbers too; :func:`read_ratings` reads any file.
+    subfolder ``movielens-100k`` or ``ml-100k`` (``movielens-1m`` or ``ml-1m``), plain or compressed. Their
+    licence forbids redistribution, so nothing is downloaded: get them from the GroupLens project. Number and shape are
+    checked, and the numbers too if their fingerprint is known; :func:`read_ratings` reads any file.
 
     Parameters
     ----------
@@ -97,11 +97,11 @@ def _read_mat(path: pathlib.Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     import scipy.io
 
     try:
-        with warnings.catch_warnings():  # newer scipy announces sparse arrays; here matrices and arrays are alike
+        with warnings.catch_warnings():  # newer scipy warns of a change to sparse arrays, which this code takes too
             warnings.simplefilter("ignore", DeprecationWarning)
             warnings.simplefilter("ignore", FutureWarning)
             X = scipy.io.loadmat(path, variable_names=["X"]).get("X")
-    except Exception as error:  # the reader raises whatever it stumbles over
+    except Exception as error:  # the reader raises errors of many kinds on damaged files
         raise ValueError(f"{path.name} could not be read as a MATLAB file: {error}.") from None
     if not scipy.sparse.issparse(X):
         raise ValueError(f"{path.name} should hold a sparse matrix X.")
@@ -113,7 +113,7 @@ _SMALL, _MEDIUM = ("movielens-100k", "ml-100k"), ("movielens-1m", "ml-1m")
 _SIZES = {"base": 80_000, "test": 20_000}
 _LEAVING_TEN = {"base": 90_570, "test": 9_430}  # ua and ub leave ten ratings of every user for the test
 
-# Fingerprints stand where a file was at hand to take them from.
+# Fingerprints of the files that were available when this table was written.
 _FINGERPRINTS = {
     "u1.base": "61a4f32e5989ca3f2a2be5b690116a8fc9cd5e5df2bea73bc354e85788724c06",
     "u1.test": "6c976978e0eac9f7269b4f3a40126961a08f49e719cde1d0b23f97c3e86bb0f0",

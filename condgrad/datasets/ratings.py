@@ -1,4 +1,4 @@
-"""Ratings: numbers at some places of a matrix, one line each, with the names of row and column as they are written."""
+"""Ratings: some entries of a matrix, one per line of a text, with the names of row and column."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Ratings(NamedTuple):
     rows, cols : arrays of int
         The places.
     values : array or None
-        What was observed there; None for a file of places alone.
+        The observed values there; None for a file of places only.
     shape : pair of int
     name : str
     row_labels, col_labels : tuple of str or None
@@ -52,18 +52,18 @@ class Ratings(NamedTuple):
 def read_ratings(path: str | os.PathLike[str], columns: str | None = None, header: str = "auto") -> Ratings:
     """Return the entries of a matrix in a text file, plain or compressed (.bz2, .gz, .xz).
 
-    A line holds the name of a row, the name of a column and a number; further fields are passed over. Names are any
-    text. Fields are separated by commas, tabs, ``::``, semicolons or spaces, whichever the first line has. Anything
-    else than this, and a place that is there twice, is an error that names its line.
+    A line holds the name of a row, the name of a column and a number; further fields are ignored. Names are any text.
+    Fields are separated by commas, tabs, ``::``, semicolons or spaces, whichever the first line has. Anything else, and
+    a place that occurs twice, is an error that names its line.
 
     Parameters
     ----------
     path : str or path
     columns : str, optional
-        Which columns are row, column and value: three names with commas between them, or numbers from 1 where the
-        file does not name its columns. By default the first three.
+        Which columns are row, column and value: three names with commas between them, or numbers from 1 if the file
+        does not name its columns. By default the first three.
     header : {"auto", "yes", "no"}
-        Whether the first line names the columns; "auto": where no field of it is a number.
+        Whether the first line names the columns; "auto": it does if none of its fields is a number.
 
     Examples
     --------
@@ -88,10 +88,10 @@ def parse_ratings(
     needs_values: bool = True,
     is_known: Callable[[str, str], bool] | None = None,
 ) -> Ratings:
-    """Return the entries in a text; errors call it ``name``.
+    """Return the entries in a text; ``name`` is its name in errors.
 
-    With ``needs_values`` every line has a value, and every place is there once. Without, two columns are enough and
-    places may return; then a first line of places that ``is_known`` is no header.
+    With ``needs_values`` every line must have a value, and every place may occur once. Without, two columns are enough
+    and places may repeat. A first line whose row or column ``is_known`` is not a header.
     """
     text = decode(content, name)
     delimiter = guess_delimiter(text, _USUAL.get(_suffix(name)))
@@ -118,12 +118,12 @@ def parse_ratings(
     if ratings.rows.size == 0:
         raise ValueError(f"{name} holds no entries.")
     if needs_values:
-        _refuse_twins(ratings, lines)
+        _reject_duplicates(ratings, lines)
     return ratings
 
 
 def _columns(columns: str | None, titles: list[str] | None, width: int, name: str, needs_values: bool) -> list[int]:
-    """Return the places of row, column and, where there is one, value."""
+    """Return the places of row, column and, if there is one, value."""
     if columns is None:
         return list(range(min(width, 3)))
     wanted = [part.strip() for part in columns.split(",")]
@@ -178,7 +178,7 @@ def _read(
     )
 
 
-def _refuse_twins(ratings: Ratings, lines: Callable[[], Iterator[tuple[int, list[str]]]]) -> None:
+def _reject_duplicates(ratings: Ratings, lines: Callable[[], Iterator[tuple[int, list[str]]]]) -> None:
     place = ratings.rows * ratings.shape[1] + ratings.cols
     order = np.argsort(place, kind="stable")
     again = np.flatnonzero(place[order[1:]] == place[order[:-1]])

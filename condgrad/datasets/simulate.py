@@ -1,4 +1,4 @@
-"""Simulated data with a known sparse truth."""
+"""Simulated data with known sparse coefficients."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def simulate_classification(
     n_informative : int
         Nonzeros of w.
     margin : float
-        Standard deviation of x'w: the larger, the fewer labels are against the model.
+        Standard deviation of x'w: the larger, the fewer labels differ from the sign of x'w.
     correlation : float
         Correlation of neighbouring features, in [0, 1).
     random_state : int, numpy Generator or None
@@ -101,7 +101,7 @@ def simulate_sparse(
     ----------
     n_samples, n_features : int
     per_row : int
-        Features drawn for each row; a row has fewer nonzeros where one was drawn twice.
+        Features drawn for each row; a row has fewer nonzeros if a feature was drawn twice.
     n_informative : int
         Nonzeros of w, among the 10 n_informative most frequent features.
     margin : float

@@ -14,8 +14,8 @@ from condgrad.datasets.dataset import Dataset
 from condgrad.linalg.convert import as_number
 from condgrad.linalg.settings import RandomState, as_generator
 
-_NUMBERS = 4_000_000  # random ones that are drawn at a time
-_PATIENCE = 20  # draws per wanted word, after which the rest of a document is drawn evenly
+_NUMBERS = 4_000_000  # number of random numbers drawn at a time
+_PATIENCE = 20  # draws per word of a document, after which its other words are drawn uniformly
 
 
 def simulate_text(
@@ -35,7 +35,7 @@ def simulate_text(
 
     A document is drawn word by word, word j with a probability that falls like (j + 1)**-skew (Zipf's law), until it
     has its number of different words; that number varies from document to document by a factor of about two. Entries
-    are log(1 + count). The size is bounded by the memory of the result alone: 16,087 documents with 6,013 of 4,272,227
+    are log(1 + count). Memory is needed for the result only: 16,087 documents with 6,013 of 4,272,227
     words each, 97 million entries like those of the data set E2006-log1p, take 1.2 GB (0.8 GB in float32).
 
     Parameters
@@ -56,7 +56,7 @@ def simulate_text(
     skew : float
         How unequal the frequencies of words are; 0 makes them equal.
     dtype : float64 or float32
-        Of the entries.
+        The type of the entries.
     random_state : int, numpy Generator or None
 
     Examples
@@ -90,18 +90,18 @@ def simulate_text(
 
 
 def _lengths(n_samples: int, mean: float, most: int, rng: np.random.Generator) -> np.ndarray:
-    """Return how many different words each document has: lognormal numbers with the given mean."""
+    """Return the numbers of different words of the documents: lognormal numbers with the given mean."""
     drawn = np.exp(0.5 * rng.standard_normal(n_samples))
     return np.clip(np.rint(mean * drawn / drawn.mean()), 1, most).astype(np.int64)
 
 
 def _documents(lengths: np.ndarray, n_features: int, skew: float, dtype: np.dtype, rng: np.random.Generator) -> Any:
-    """Return the CSR matrix of the documents, written where it stays: nothing is held twice."""
+    """Return the CSR matrix of the documents, written in place, without a second copy."""
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=dtype)
     seen, done = np.full(n_features, -1, dtype=np.int64), 0
     counts = np.zeros(lengths.max(), dtype=np.int64)
-    while done < lengths.size:  # a document that the numbers do not suffice for is begun again with the next ones
+    while done < lengths.size:  # a document that runs out of numbers starts again with the next ones
         numbers = rng.random(max(_NUMBERS, 40 * _PATIENCE * int(lengths[done])))
         done = _write(done, numbers, indptr, indices, data, seen, counts, n_features, skew)
     if indptr[-1] < 2**31:
@@ -111,9 +111,9 @@ def _documents(lengths: np.ndarray, n_features: int, skew: float, dtype: np.dtyp
 
 @kernel
 def _write(done, numbers, indptr, indices, data, seen, counts, n_features, skew):
-    """Write documents from ``done`` on until the random numbers are spent; return the first that is not written.
+    """Write documents, from number ``done``, until the random numbers are used up; return the first one not written.
 
-    ``seen[j]`` is the place in ``indices`` of word j where it was met in this document, or a place before it.
+    ``seen[j]`` is the place of word j in ``indices`` if this document has it, else a place before this document.
     """
     used = 0
     while done < indptr.shape[0] - 1:
@@ -123,7 +123,7 @@ def _write(done, numbers, indptr, indices, data, seen, counts, n_features, skew)
         at, draws = first, 0
         while at < last:
             if used == numbers.shape[0]:
-                for k in range(first, at):  # forget this document
+                for k in range(first, at):  # discard this document
                     seen[indices[k]] = -1
                 return done
             is_even = draws >= _PATIENCE * (last - first)

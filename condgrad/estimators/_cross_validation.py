@@ -1,4 +1,4 @@
-"""What the cross-validated linear models share: folds as scikit-learn makes them, solved on threads."""
+"""Shared by the cross-validated linear models: scikit-learn's folds, solved on threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def folds(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the folds as pairs of index arrays, without the samples that have no weight.
 
-    None means five, or as many as the largest class has samples where these are fewer.
+    ``cv=None`` means 5 folds; for a classifier at most as many as the largest class has samples.
     """
     if cv is None and is_classifier:
         cv = max(2, min(_DEFAULT_FOLDS, int(np.unique(y, return_counts=True)[1].max())))
@@ -38,9 +38,9 @@ def folds(
 
 
 def on_threads(tasks: Iterable[tuple[object, ...]], n_jobs: int | None) -> list[Any]:
-    """Return the answers of tasks (function, arguments), ``n_jobs`` at a time.
+    """Return the results of tasks (function, arguments), running ``n_jobs`` at a time.
 
-    Ctrl-C reaches those in other threads too. Tasks side by side share the threads that passes over the data may use.
+    Ctrl-C also interrupts tasks in other threads. Parallel tasks share the threads that passes over the data may use.
     """
     share = threads.n_threads() // effective_n_jobs(n_jobs)
     with Interrupts():

@@ -1,4 +1,4 @@
-"""What all estimators share: from validated data to problems, their solutions, coefficients and warnings."""
+"""Base of the linear estimators: validates data, builds and solves problems, sets coefficients, warns."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
 
-# What a model tells of each run that made it:
+# Fields of each run's result that a model stores:
 _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
 
 
 class Budget(NamedTuple):
-    """A set: the object itself, or a class that a radius, or the rule for it, makes one."""
+    """A constraint set: an object, or a class ``make`` and its radius (None: chosen by the rule of radius=None)."""
 
     constraint: object
     make: Any
     radius: float | None
 
     def unit_set(self) -> object:
-        """Return the set, or that of radius 1 where the radius is still to come."""
+        """Return the given object, or a set of radius 1 of the class."""
         return self.constraint if self.make is None else self.make(1.0)
 
     def applied(
         self, problem: Problem | OutputsProblem, max_time: float | None = None
     ) -> tuple[Problem | OutputsProblem, float | None]:
-        """Return the problem over the set, and the radius where there is one; ``problem`` is over the unit set.
+        """Return the problem over the set, and the radius or None; ``problem`` itself is over the unit set.
 
-        The rule for a radius takes ``max_time`` seconds at most.
+        Choosing a radius takes at most ``max_time`` seconds.
         """
         if self.make is None:
             return problem, None
@@ -64,7 +64,7 @@ class Budget(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A problem of an estimator, the radius of its set where that is named, and the run that was to reach ``tol``."""
+    """A problem of an estimator, the radius if its set was given by name, and the result of a run to ``tol``."""
 
     problem: Problem | OutputsProblem
     radius: float | None
@@ -73,12 +73,12 @@ class Fit(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """The certified gap over the tolerance."""
+        """The certified gap divided by the tolerance."""
         return (self.result.gap + self.result.rounding) / max(self.tol, 1e-300)
 
     @property
     def falls_short(self) -> bool:
-        """Whether the tolerance is missed; a loss of nothing is the best there is, and rounding need not prove it."""
+        """Whether the tolerance is missed; a loss between 0 and tol reaches it whatever the rounding error."""
         result, tol = self.result, self.tol
         is_close = result.gap <= tol or result.status is Status.ROUNDING
         is_perfect = is_close and 0.0 <= result.objective <= tol
@@ -94,7 +94,7 @@ class Fit(NamedTuple):
 class ConstrainedLinearModel(BaseEstimator):
     """Base of the estimators: coefficients from one problem, or from one per class or output."""
 
-    # Those that an estimator does not offer as parameters.
+    # Values of settings that an estimator does not offer as parameters.
     loss: object = "squared"
     constraint: object = "l1"
     radius: float | None = None
@@ -107,7 +107,7 @@ class ConstrainedLinearModel(BaseEstimator):
     random_state: RandomState = None
     verbose: bool = False
 
-    learns_in_batches = True  # whether a stochastic solver can go on with more samples: see partial_fit
+    learns_in_batches = True  # whether a stochastic solver can continue with more samples: see partial_fit
 
     coef_: Any
     intercept_: Any
@@ -133,7 +133,7 @@ class ConstrainedLinearModel(BaseEstimator):
 
     @property
     def model_(self) -> Model | MultiModel:
-        """What was fitted, for predicting, as :meth:`save` writes it: a Model, or a MultiModel of several rows."""
+        """The fitted model for predicting, as :meth:`save` writes it: a Model, or a MultiModel of several rows."""
         check_is_fitted(self)
         results = self.result_ if isinstance(self.result_, list) else [self.result_]
         radii: list[Any] = np.atleast_1d(np.asarray(getattr(self, "radius_", None))).tolist()
@@ -159,11 +159,11 @@ class ConstrainedLinearModel(BaseEstimator):
 
     @property
     def _kind(self) -> str:
-        """What the rows of ``coef_`` are where there are several."""
+        """The meaning of the rows of ``coef_`` where there are several."""
         return OUTPUTS
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file, without pickle; :func:`condgrad.load_model` returns what ``model_`` is."""
+        """Write ``model_`` to a file, without pickle; :func:`condgrad.load_model` reads it back."""
         save_model(path, self)
 
     def _validated(
@@ -177,7 +177,7 @@ class ConstrainedLinearModel(BaseEstimator):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if weight.min() < 0.0:
             raise ValueError(f"sample_weight must not be negative; got {weight.min():g}.")
-        if not weight.any():  # newer scikit-learn says so itself
+        if not weight.any():  # newer scikit-learn raises this itself
             raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
         return X, y, weight
 
@@ -191,13 +191,13 @@ class ConstrainedLinearModel(BaseEstimator):
         loss = losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss
         if self.fit_intercept and not getattr(loss, "is_convex", True):
             raise ValueError(
-                f"{loss!r} is not convex, so that its best intercept cannot be certified; use fit_intercept=False, "
+                f"{loss!r} is not convex, so its best intercept cannot be certified; use fit_intercept=False, "
                 "with a constant column in X if you need one."
             )
         return cast("Loss", loss)
 
     def _link(self) -> str | None:
-        """Return the link of the loss, None where the setting is none: it is refused in ``fit``, not before."""
+        """Return the link of the loss, or None for a setting that is not a loss: only ``fit`` rejects it."""
         loss = losses.REGISTERED.get(self.loss) if isinstance(self.loss, str) else self.loss
         return getattr(loss, "link", None)
 
@@ -206,21 +206,21 @@ class ConstrainedLinearModel(BaseEstimator):
             return Budget(None, set_by_name(self.constraint), None if self.radius is None else float(self.radius))
         if self.radius is not None:
             raise ValueError(
-                f"radius goes with a named constraint; {self.constraint!r} has its own size. Leave it out."
+                f"radius is for a constraint given by name; {self.constraint!r} has its own size. Leave radius out."
             )
         return Budget(as_constraint_set(self.constraint), None, None)
 
     def _problem(
         self, X: Checked, weight: np.ndarray | None, y: np.ndarray, budget: Budget
     ) -> Problem | OutputsProblem:
-        """Return the problem over the set, over the unit one where the radius is still to come."""
+        """Return the problem over the given set, or over the unit set if a radius is to be applied."""
         return Problem(
             X, y, self._loss(), budget.unit_set(), sample_weight=weight, intercept=bool(self.fit_intercept),
             l2=self._penalty(),
         )  # fmt: skip
 
     def _penalty(self) -> float:
-        """Return l2, of the penalty l2 ||w||^2 / 2."""
+        """Return the factor l2 of the penalty l2 ||w||^2 / 2."""
         return 0.0
 
     def _solve_all(
@@ -231,9 +231,9 @@ class ConstrainedLinearModel(BaseEstimator):
         starts: Sequence[np.ndarray] | np.ndarray | None = None,
         radius: float | None = None,
     ) -> None:
-        """Solve one problem per vector of targets, keep what is known of the solutions, and warn where needed.
+        """Solve one problem per vector of targets, set the fitted attributes, and warn where needed.
 
-        A ``radius`` that the estimator itself has chosen is used as it is; warnings speak of the user's own only.
+        ``radius`` is one that the estimator itself has chosen; only a radius given by the user causes warnings.
         """
         budget = self._budget()
         is_given = budget.radius is not None
@@ -241,7 +241,7 @@ class ConstrainedLinearModel(BaseEstimator):
         random_state = as_seed(self.random_state)
         first, fits, began = None, [], time.perf_counter()
         for k, y in enumerate(targets):
-            # What is left of max_time, shared with the problems to come; half of it may go into the radius.
+            # Remaining time per remaining problem; at most half of it is for choosing the radius.
             share = self._time_left(began) / (len(targets) - k)
             solved_by = time.perf_counter() + share
             first = self._problem(X, weight, y, budget) if first is None else first.with_targets(y)
@@ -259,25 +259,25 @@ class ConstrainedLinearModel(BaseEstimator):
             )
             if len(targets) > 1:
                 go_on_unless_interrupted(result.status)
-            # The solver's own state holds the data: an estimator that is pickled should not.
+            # Drop the solver's state: it holds the data, and a pickled estimator should not.
             fits.append(Fit(problem, used, result._replace(state=None), tol))
         self._fitted_to = [repr(fit.problem.constraint) for fit in fits], X.shape[0]
-        self._keep([fit.result for fit in fits], [fit.radius for fit in fits])
+        self._set_fitted([fit.result for fit in fits], [fit.radius for fit in fits])
         self._warn(fits, is_given)
 
     def _time_left(self, began: float) -> float:
-        """Return the seconds that are left of max_time."""
+        """Return the remaining seconds of max_time."""
         return math.inf if self.max_time is None else max(0.0, self.max_time - (time.perf_counter() - began))
 
-    def _go_on(self, X: Checked, targets: list[np.ndarray], weight: np.ndarray | None) -> None:
-        """Make one epoch over a batch for each vector of targets, from the last solutions, and keep what is known."""
+    def _fit_batch(self, X: Checked, targets: list[np.ndarray], weight: np.ndarray | None) -> None:
+        """Run one epoch over a batch per vector of targets, from the last solutions, and set the fitted attributes."""
         budget = self._budget()
         if budget.make is not None and budget.radius is None:
-            raise ValueError("partial_fit needs a radius: the rule behind radius=None looks at all data.")
+            raise ValueError("partial_fit needs a radius: the rule behind radius=None needs all data.")
         if self.fit_intercept:
             raise ValueError(
                 "partial_fit needs fit_intercept=False: the best intercept of a batch is not that of all data. "
-                "Put a constant column into X where you need one."
+                "Put a constant column into X if you need one."
             )
         seed, results, starts = as_seed(self.random_state), [], [None] * len(targets)
         befores: Sequence[Result | None] = [None] * len(targets)
@@ -293,9 +293,9 @@ class ConstrainedLinearModel(BaseEstimator):
             go_on_unless_interrupted(result.status)
             results.append(result._replace(state=None))
         self._fitted_to = [repr(problem.constraint)] * len(results), X.shape[0]
-        self._keep(results, [radius] * len(results))
+        self._set_fitted(results, [radius] * len(results))
 
-    def _keep(self, results: list[Result], radii: list[float | None]) -> None:
+    def _set_fitted(self, results: list[Result], radii: list[float | None]) -> None:
         """Set the fitted attributes."""
         is_single = len(results) == 1
         self.coef_ = np.array([result.w for result in results]).reshape(-1, self.n_features_in_)
@@ -357,7 +357,7 @@ class ConstrainedLinearModel(BaseEstimator):
 def weighted_only(
     X: Checked, y: np.ndarray, weight: np.ndarray | None
 ) -> tuple[Checked, np.ndarray, np.ndarray | None]:
-    """Return the samples that count: those without weight are left out, as if never given."""
+    """Return the samples with positive weight; the others are left out, as if never given."""
     if weight is None or weight.all():
         return X, y, weight
     kept = np.flatnonzero(weight)
@@ -365,20 +365,20 @@ def weighted_only(
 
 
 def remedy(status: Status, max_iter: float, max_time: float | None, *, has_features: bool) -> str:
-    """Return what to do about a run that ended so, short of its tolerance."""
+    """Return advice for a run that ended with ``status`` and missed its tolerance."""
     scaling = ", or standardise the features" if has_features else ""
     if status in (Status.MAX_EPOCHS, Status.MAX_STEPS):
         other = ", try solver='auto'" if has_features else ""
         return f"raise max_iter (now {max_iter:g}) or tol{other}{scaling}."
     if status is Status.MAX_TIME:
-        return f"raise max_time (now {max_time:g} s) or tol, or go on with warm_start=True."
+        return f"raise max_time (now {max_time:g} s) or tol, or continue with warm_start=True."
     if status in (Status.STALLED, Status.ROUNDING):
         return f"rounding allows no smaller gap; raise tol{scaling}."
     return str(status)
 
 
 def feasible_start(constraint: Any, w: np.ndarray) -> np.ndarray | None:
-    """Return ``w``, scaled into a ball that has become smaller, or None where that does not help."""
+    """Return ``w``, scaled into the ball if it lies outside, or None where it is infeasible even so."""
     violation = constraint.violation(w)
     if violation > 0.0 and getattr(constraint, "radius", None):
         w = w * (constraint.radius / (constraint.radius + violation))
@@ -387,7 +387,7 @@ def feasible_start(constraint: Any, w: np.ndarray) -> np.ndarray | None:
 
 
 def as_seed(random_state: RandomState) -> int | np.random.Generator | None:
-    """Return what ``minimize`` takes, from what scikit-learn does: a RandomState gives the seed."""
+    """Return scikit-learn's ``random_state`` as ``minimize`` takes it: a RandomState draws a seed."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     return random_state

@@ -1,4 +1,4 @@
-"""Learning batch by batch: one epoch of a stochastic solver from where the last batch left off."""
+"""partial_fit: one epoch of a stochastic solver over each batch, started at the solution of the last batch."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from condgrad.solvers.step_sizes import KernelRule, StepSize
 
 
 class Continued(StepSize):
-    """The rule of a solver with its count of steps going on: step t has the size of step ``t + n_steps``.
+    """A step-size rule that counts the steps of earlier batches too: step t has the size of step ``t + n_steps``.
 
-    A rule that began anew with each batch would begin with a full step, and forget all batches before.
+    A rule that restarted with each batch would begin with a full step, which discards all earlier batches.
     """
 
     def __init__(self, rule: StepSize, n_steps: int) -> None:
         self.rule, self.n_steps = rule, n_steps
 
     def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
-        """Return the same for kernels."""
+        """Return the same rule for kernels."""
         return _ContinuedInKernel(self.rule.on_estimates(problem, batch_size), float(self.n_steps))
 
 
@@ -38,8 +38,8 @@ class _ContinuedInKernel(NamedTuple):
         return self.rule.at(t + self.n_steps, estimate)
 
 
-def goes_on(estimator: Any) -> bool:
-    """Tell whether the estimator has ``partial_fit``: raise AttributeError with the reason where it does not."""
+def supports_partial_fit(estimator: Any) -> bool:
+    """Return True if the estimator has ``partial_fit``; raise AttributeError with the reason if not."""
     if not estimator.learns_in_batches:
         raise AttributeError(f"{type(estimator).__name__} has no partial_fit: it needs all data at once.")
     solver: Any = estimator.solver
@@ -49,23 +49,24 @@ def goes_on(estimator: Any) -> bool:
     if {"batch_size", "step_size"} <= set(fields) and not solver.batches_grow:
         return True
     raise AttributeError(
-        f"partial_fit needs a solver of batches with a step size, such as solver='sfw'; got {estimator.solver!r}."
+        "partial_fit needs a solver with a fixed batch size and a step size, such as solver='sfw'; "
+        f"got {estimator.solver!r}."
     )
 
 
 def one_epoch(
     problem: BaseProblem, solver: object, w: np.ndarray | None, before: Result | None, random_state: RandomState
 ) -> Result:
-    """Return the result of one epoch over the samples of ``problem``, from ``w`` on.
+    """Return the result of one epoch over the samples of ``problem``, started at ``w``.
 
-    It is the last iterate, not that with the smallest gap, which on a small batch would often be the one before it; its
-    objective and gap are exact, for the samples of this batch. Steps and epochs are those of all batches together.
+    Its ``w`` is the last iterate, not the one with the smallest gap, which on a small batch is often an earlier one.
+    Objective and gap are exact, for the samples of this batch. Steps and epochs are counted over all batches.
     """
     chosen: Any = solvers.by_name(solver)() if isinstance(solver, str) else solver
     n_steps, n_epochs = (0, 0.0) if before is None else (before.n_steps, before.n_epochs)
     settings: dict[str, Any] = {"step_size": Continued(chosen.step_size, n_steps)}
-    # A table of derivatives begins with those at w: steps are short by now, and with zeros the first would walk off.
-    # In a first batch they are long, and derivatives at the start would soon be stale.
+    # Fill a table of derivatives at w: steps are short by now, and with a table of zeros the first ones would go wrong.
+    # In the first batch steps are long, and derivatives at the start would soon be stale.
     if w is not None and "warm" in chosen._fields:
         settings["warm"] = True
     result = minimize(problem, chosen._replace(**settings), w0=w, max_epochs=1, tol=0.0, random_state=random_state)

@@ -1,4 +1,4 @@
-"""What a notebook shows below the diagram of a fitted estimator: gap, support size, convergence curve."""
+"""HTML that a notebook shows below the diagram of a fitted estimator: gap, support size, convergence curve."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH, _HEIGHT, _MARGIN = 320, 120, 36
 
 
 def report(estimator: Any) -> str:
-    """Return a piece of HTML about a fitted estimator, or an empty string."""
+    """Return the HTML report of a fitted estimator, or an empty string if it is not fitted."""
     if not hasattr(estimator, "result_"):
         return ""
     results = estimator.result_ if isinstance(estimator.result_, list) else [estimator.result_]
@@ -38,7 +38,7 @@ def report(estimator: Any) -> str:
 
 
 def convergence_svg(curves: list[tuple[np.ndarray, np.ndarray]]) -> str:
-    """Return a drawing of log10(gap) against epochs, one line per run."""
+    """Return an SVG plot of log10(gap) against epochs, one line per run."""
     curves = [(epoch[gap > 0.0], np.log10(gap[gap > 0.0])) for epoch, gap in curves]
     curves = [curve for curve in curves if curve[0].size]
     if not curves:

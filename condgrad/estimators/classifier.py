@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from condgrad import constraints, losses
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, weighted_only
-from condgrad.estimators._partial_fit import goes_on
+from condgrad.estimators._partial_fit import supports_partial_fit
 from condgrad.linalg.convert import Checked, Data
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
@@ -25,7 +25,7 @@ from condgrad.problems.softmax import SoftmaxProblem
 
 
 def _has_probabilities(estimator: ConstrainedClassifier) -> bool:
-    """Tell whether the predictions of the loss are logits."""
+    """Return True if the predictions of the loss are logits; raise AttributeError if not."""
     if estimator._link() == "logit":
         return True
     raise AttributeError(f"probabilities need loss='logistic' or 'sigmoid-squared'; got {estimator.loss!r}.")
@@ -34,42 +34,41 @@ def _has_probabilities(estimator: ConstrainedClassifier) -> bool:
 class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     r"""Linear classifier: minimises the mean loss of the decisions x'w + b over w in a constraint set.
 
-    Two classes are one problem with the targets -1 and 1 (0 and 1 where the loss wants these), the second class of
-    ``classes_`` being 1; more are one problem each, one class against the rest, or one multinomial problem together.
+    Two classes make one problem with targets -1 and 1 (0 and 1 where the loss needs these); 1 is the second class of
+    ``classes_``. More classes make one problem each, one class against the rest, or one multinomial problem together.
 
     Parameters
     ----------
     loss : str or loss object
         A name of :func:`condgrad.losses.by_name`, or an object with its parameters.
     constraint : str or set
-        "l1", "nonnegative-l1", "l2", "linf" or "simplex", which ``radius`` belongs to; or a set of
+        "l1", "nonnegative-l1", "l2", "linf" or "simplex", of size ``radius``; or a set of
         :mod:`condgrad.constraints`, or any object with a method ``lmo``.
     radius : float, optional
-        The size of a named set. By default it is picked by :func:`condgrad.radius_max` with eps = 0.1, for every class
-        its own: where the objective falls at a tenth of the rate at which it fell from zero. That follows the units
-        of X and is neither zero nor a fit of everything; for a tuned radius use the CV estimators. (The simplex has
-        radius 1.)
+        The size of a named set. By default :func:`condgrad.radius_max` with eps = 0.1 picks one for each class: the
+        radius at which the objective falls at a tenth of its rate at zero. It scales with the units of X, and the model
+        is neither zero nor a perfect fit; for a tuned radius use the CV estimators. (The simplex has radius 1.)
     solver : str or solver object
         As in :func:`condgrad.minimize`.
     fit_intercept : bool
         Whether to add an intercept, which is free. Convex losses only.
     tol : float
-        Accuracy: the exact Frank-Wolfe gap is to be at most this share of the loss of the best constant.
+        Accuracy: stop when the exact Frank-Wolfe gap is at most this share of the loss of the best constant.
     max_iter : float
-        Epochs, n evaluations of a single-sample gradient each, after which to stop.
+        The largest number of epochs; an epoch is n evaluations of a single-sample gradient.
     max_time : float, optional
         Seconds after which to stop.
     multi_class : {"ovr", "multinomial"}
-        How three or more classes are told apart: by one problem for each class against the rest, with a set each; or
-        by all together, minimising the multinomial loss log sum_c exp(x'w_c + b_c) - (x'w_y + b_y) over one set of all
-        coefficients (:class:`condgrad.SoftmaxProblem`), certified by one gap. That needs the logistic loss and a solver
-        of full passes ("auto" is one). A set then has the entries of ``coef_``, row after row, and there is one more
+        How three or more classes are separated: by one problem for each class against the rest, each with its own set;
+        or by one problem for all, the multinomial loss log sum_c exp(x'w_c + b_c) - (x'w_y + b_y) over one set of all
+        coefficients (:class:`condgrad.SoftmaxProblem`), certified by one gap. It needs the logistic loss and a solver
+        of full passes ("auto" is one). Its set constrains the entries of ``coef_``, row after row, and has one more
         name: "group" selects features for all classes at once, by sum_j ||coef_[:, j]||_2 <= radius. Two classes are
-        one problem either way, and "group" is the l1 ball there.
+        one problem either way, and then "group" is the l1 ball.
     class_weight : dict or "balanced", optional
-        Weights of the classes, by which those of the samples are multiplied.
+        Weights of the classes; they multiply the weights of the samples.
     warm_start : bool
-        Whether ``fit`` starts from the last solution (scaled into the set where that has become smaller).
+        Whether ``fit`` starts from the last solution (scaled down if the set has become smaller).
     random_state : int, RandomState, Generator or None
         For solvers that draw samples.
     verbose : bool
@@ -82,15 +81,15 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     intercept_ : array of shape (1,) or (n_classes,)
     classes_ : array of shape (n_classes,)
     gap_ : float, or array with one entry per class
-        The exact Frank-Wolfe gap: the loss is at most that above the optimum, for a convex loss. One number for a
-        multinomial problem, of all classes together; after ``partial_fit`` that of the last batch.
+        The exact Frank-Wolfe gap: a convex loss exceeds its optimum by at most this. One number for a multinomial
+        problem; after ``partial_fit`` the gap on the last batch.
     rounding_ : float, or array
-        A bound for what floating point may have done to ``gap_``: ``gap_ + rounding_`` holds, always.
+        A bound of the rounding error of ``gap_``: ``gap_ + rounding_`` is always a valid bound.
     radius_ : float, or array with one entry per class
         The radius that was used, for named sets.
     result_, trace_ : Result and Trace, or a list of one per class
     n_iter_ : int
-        Epochs, the most of all classes.
+        The largest number of epochs of any class.
     n_features_in_, feature_names_in_
 
     Examples
@@ -161,14 +160,14 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self._solve_all(X, targets, self._with_class_weight(index, weight), starts)
         return self
 
-    @available_if(goes_on)
+    @available_if(supports_partial_fit)
     def partial_fit(
         self, X: Data, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
 
-        For ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of theirs, with a given
-        ``radius`` and without an intercept. Step sizes go on from batch to batch. The iterate is in the set at every
+        It needs ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of these solvers, a
+        given ``radius`` and no intercept. Step sizes continue from batch to batch. The iterate is in the set at every
         step, and ``gap_`` is its exact gap *on this batch*: it certifies nothing about the data of other batches.
 
         Parameters
@@ -177,14 +176,14 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         y : array of shape (n_samples,)
             Class labels.
         classes : array of shape (n_classes,), optional
-            All labels that batches may have: needed in the first call, and the same or left out later.
+            All labels that batches may have: required in the first call; later left out or the same.
         sample_weight : array of shape (n_samples,), optional
         """
         is_first = not hasattr(self, "coef_")
         X, y, weight = self._validated(X, y, sample_weight, reset=is_first)
         check_classification_targets(y)
         if isinstance(self.class_weight, str):
-            raise ValueError("class_weight='balanced' needs all data; give partial_fit weights by a dict.")
+            raise ValueError("class_weight='balanced' needs all data; give partial_fit the weights as a dict.")
         if classes is None and is_first:
             raise ValueError("the first call of partial_fit needs classes=, the labels of all batches to come.")
         if classes is not None:
@@ -193,12 +192,12 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
                 raise ValueError(f"classes must stay those of the first call, {self.classes_}; got {index}.")
             self._number_classes(index)
         if self._is_joint:
-            raise ValueError("partial_fit tells classes apart one against the rest; use multi_class='ovr'.")
+            raise ValueError("partial_fit fits one class against the rest; use multi_class='ovr'.")
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise ValueError(f"y has the label {unknown[0]!r}, which is not among classes={self.classes_}.")
         index = np.searchsorted(self.classes_, y)
-        self._go_on(X, self._targets(index), self._with_class_weight(index, weight))
+        self._fit_batch(X, self._targets(index), self._with_class_weight(index, weight))
         return self
 
     def decision_function(self, X: Data) -> np.ndarray:
@@ -276,7 +275,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         return probabilities(scores, self._kind)
 
     def _targets(self, index: np.ndarray) -> list[np.ndarray]:
-        """Return the targets of each problem: -1 and 1, 0 and 1 where the loss wants these, or all classes at once."""
+        """Return the targets of each problem: -1 and 1, 0 and 1 where the loss needs these, or all class numbers."""
         if self._is_joint:
             return [index]
         n_classes = self.classes_.size
@@ -297,7 +296,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
 
 
 def _lower_target(loss: Loss) -> float:
-    """Return the target of the other class than 1, for losses of numbers too."""
+    """Return the target of the class that is not 1; losses of regression have one too."""
     classes = getattr(loss, "classes", None)
     if classes is not None:
         return float(classes[0])

@@ -10,9 +10,9 @@ from condgrad.linalg.settings import RandomState
 class ConstrainedElasticNet(ConstrainedRegressor):
     r"""Elastic net: minimises (1/2n) ||y - Xw - b||^2 + (l2/2) ||w||_2^2 over ||w||_1 <= radius.
 
-    The l2 term keeps correlated features together where the Lasso takes one of them, and makes the solution unique. The
-    gap certifies the elastic net itself. Solvers of full passes serve it ("auto" takes corrective); steps over single
-    samples do not know the l2 term.
+    The l2 term selects correlated features together, where the Lasso selects one of them, and makes the solution
+    unique. The gap certifies the elastic net itself. It needs a solver of full passes ("auto" takes corrective):
+    stochastic solvers do not support the l2 term.
 
     Parameters
     ----------

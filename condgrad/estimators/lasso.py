@@ -71,7 +71,7 @@ class ConstrainedLasso(ConstrainedRegressor):
 
 
 class ConstrainedLassoCV(ConstrainedRegressor):
-    r"""Lasso over the l1 ball whose radius cross-validation picks.
+    r"""Lasso over the l1 ball, with the radius chosen by cross-validation.
 
     For every fold :func:`condgrad.lasso_path` solves the Lasso for all radii, each certified to ``tol``; the radius
     with the smallest mean squared error of prediction is taken for all data.
@@ -90,7 +90,7 @@ class ConstrainedLassoCV(ConstrainedRegressor):
     fit_intercept, tol, max_iter, verbose
         As in :class:`ConstrainedRegressor`.
     n_jobs : int, optional
-        Folds at a time, on threads: the kernels release the interpreter lock.
+        Number of folds solved at a time, on threads: the kernels release the interpreter lock.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class ConstrainedLassoCV(ConstrainedRegressor):
             grid = {"radii": as_radii(self.radii)}
         radii, coefs, info = lasso_path(whole[0], whole[1], sample_weight=whole[2], **grid, **settings)
         go_on_unless_interrupted(info.status)
-        if radii[-1] == 0.0:  # y is constant: zero is the answer to any radius
+        if radii[-1] == 0.0:  # y is constant: zero is the solution for every radius
             radii, coefs = np.ones(1), coefs[:, :1]
         tasks = ((_errors, X, y, weight, train, test, radii, settings) for train, test in parts)
         errors = validation.on_threads(tasks, self.n_jobs)

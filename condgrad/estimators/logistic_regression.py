@@ -1,4 +1,4 @@
-"""ConstrainedLogisticRegression, and its CV sibling, which picks the radius by cross-validation."""
+"""ConstrainedLogisticRegression, and ConstrainedLogisticRegressionCV, which picks the radius by cross-validation."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
 
 
 class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
-    r"""Logistic regression over a ball whose radius cross-validation picks.
+    r"""Logistic regression over a ball, with the radius chosen by cross-validation.
 
-    In every fold the radii are solved in ascending order, each from the last solution and certified to ``tol``; the
-    radius with the best mean score is taken for all data (the same one for all classes).
+    In every fold the radii are solved in ascending order, each started at the last solution and certified to ``tol``;
+    the radius with the best mean score is taken for all data (the same one for all classes).
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
     n_radii, eps : int, float
         See ``radii``.
     constraint : str
-        A set with a radius that contains zero: "l1", "nonnegative-l1", "l2" or "linf"; "group" for multinomial ones.
+        A set with a radius that contains zero: "l1", "nonnegative-l1", "l2" or "linf"; "group" for a multinomial fit.
     cv : int, splitter or iterable, optional
-        Folds, as in scikit-learn: 5 by default, stratified, or as many as the largest class has samples.
+        Folds, as in scikit-learn: by default 5, stratified, but at most as many as the largest class has samples.
     scoring : str or callable, optional
         A scorer of scikit-learn. By default the mean log-probability of the true class.
     selection : {"best", "one-standard-error"}
@@ -105,7 +105,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
     solver, fit_intercept, tol, max_iter, multi_class, class_weight, random_state, verbose
         As in :class:`ConstrainedClassifier`.
     n_jobs : int, optional
-        Folds at a time, on threads: the kernels release the interpreter lock.
+        Number of folds solved at a time, on threads: the kernels release the interpreter lock.
 
     Attributes
     ----------

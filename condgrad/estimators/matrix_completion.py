@@ -1,4 +1,4 @@
-"""MatrixCompletion: a matrix of low rank from some of its entries, and the radius that predicts best."""
+"""MatrixCompletion: a matrix of low rank from some of its entries; MatrixCompletionCV picks the radius."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ from condgrad.problems.completion import CompletionProblem
 from condgrad.run.checkpoint import Checkpoint
 from condgrad.run.minimize import minimize
 
-_FIRST, _GROWTH, _MOST_RADII = 0.1, math.sqrt(2.0), 24  # of the radii that are tried: from a tenth of the natural one
-_PATIENCE = 2  # radii in a row that predict worse before the search ends
-_ROUGH = 10.0  # times tol, while a radius is only compared with others
+# Grid of radii: the first one over the natural one, the ratio of two neighbours, and the largest number of them.
+_FIRST, _GROWTH, _MOST_RADII = 0.1, math.sqrt(2.0), 24
+_PATIENCE = 2  # number of radii in a row with a worse prediction that ends the search
+_ROUGH = 10.0  # factor of tol while radii are only compared with each other
 
 
 class MatrixCompletion(BaseEstimator):
     r"""Complete a matrix from some of its entries, under a bound of its nuclear norm.
 
     Minimises the mean loss of W[i, j] + intercept + row_bias[i] + column_bias[j] at the observed entries over matrices
-    W with ||W||_* <= radius; the biases are free. W stays in factors, so that memory is of the order of the entries,
+    W with ||W||_* <= radius; the biases are free. W is stored in factors, so memory is of the order of the entries,
     and ``gap_`` certifies the answer.
 
     Parameters
@@ -53,12 +54,12 @@ class MatrixCompletion(BaseEstimator):
         predicted worse twice in a row, and the best one is taken for all entries. :class:`MatrixCompletionCV` does the
         same over folds.
     loss : str or loss object
-        "squared", or "huber" (default), which gross errors among the values cannot lead astray.
+        "squared", or "huber" (default), which is robust to gross errors in the values.
     biases : bool
         Whether rows and columns have free biases.
     weighted : bool
-        Whether the norm is that of diag(p)^(1/2) W diag(q)^(1/2), where p and q are the shares of the entries that fall
-        on each row and column: better where these are observed very unevenly.
+        Whether the norm is that of diag(p)^(1/2) W diag(q)^(1/2), where p and q are the shares of the entries in each
+        row and column: better if rows and columns are observed very unevenly.
     solver : str or solver object
     tol : float
         Stop at a gap of at most ``tol`` times the loss of the biases alone.
@@ -69,7 +70,7 @@ class MatrixCompletion(BaseEstimator):
     warm_start : bool
         Whether to start from the last fit where its matrix has the same shape and ids.
     random_state : int or None
-        Draws the entries that are held out for ``radius=None``, and what a stochastic solver draws.
+        Seed of the held-out entries for ``radius=None``, and of stochastic solvers.
     verbose : bool
 
     Attributes
@@ -138,13 +139,13 @@ class MatrixCompletion(BaseEstimator):
         ----------
         rows, columns : arrays or lists; or a scipy sparse matrix instead of ``rows``, whose stored entries are meant
             Whole numbers are places, counted from 0. Anything else that can be hashed is an id: words, tuples, dates.
-            Each side is learned for itself, and ``predict`` then takes ids of the same kind.
+            Rows may have places and columns ids, or conversely; ``predict`` then takes the same kinds.
         values : array, one number per entry
         shape : (int, int), optional
-            By default just large enough; ids tell it themselves.
+            By default just large enough; ids determine it.
         sample_weight : array, one number per entry, optional
         checkpoint : str, Path or Checkpoint, optional
-            A file to save the fit in now and then and to go on from, as in :func:`condgrad.minimize`; the choice of a
+            A file to save the fit in regularly and to continue from, as in :func:`condgrad.minimize`; the choice of a
             radius, which comes before, is not saved.
         """
         if self.radius is not None:
@@ -165,7 +166,7 @@ class MatrixCompletion(BaseEstimator):
         A row or column without entries in the fit is predicted by the biases alone, with a warning.
         """
         check_is_fitted(self)
-        # Where the fit had ids, a whole number is one too, and not a place.
+        # Where the fit had ids, a whole number is an id too, not a place.
         i = as_places(rows, self.ids_[0], "row", has_numbers=True)
         j = as_places(columns, self.ids_[1], "column", has_numbers=True)
         p, is_seen = self.model_.at(i, j)
@@ -216,7 +217,9 @@ class MatrixCompletion(BaseEstimator):
         )
         for name, ids, size in zip(("row", "column"), (row_ids, column_ids), problem.shape, strict=True):
             if ids is not None and len(ids) != size:
-                raise ValueError(f"shape asks for {size} {name}s, but there are {len(ids)} {name} ids; leave it out.")
+                raise ValueError(
+                    f"shape asks for {size} {name}s, but there are {len(ids)} {name} ids; leave shape out."
+                )
         return problem, (row_ids, column_ids)
 
     def _ball(self, problem: CompletionProblem, radius: float) -> NuclearBall:
@@ -225,7 +228,7 @@ class MatrixCompletion(BaseEstimator):
         return WeightedNuclearBall.of_entries(radius, problem.entries.rows, problem.entries.columns, problem.shape)
 
     def _run_settings(self, problem: CompletionProblem, tol: float) -> dict[str, Any]:
-        """Return what ``minimize`` is told about every run on the entries of ``problem``; ``tol`` is relative."""
+        """Return the arguments of ``minimize`` for every run on the entries of ``problem``; ``tol`` is relative."""
         return {
             "tol": tol * problem.loss_scale(),
             "max_steps": self.max_iter,
@@ -235,7 +238,7 @@ class MatrixCompletion(BaseEstimator):
         }
 
     def _deadline(self, began: float, share: float = 1.0) -> float:
-        """Return when a share of max_time is over that began at ``began``."""
+        """Return the time at which a share of max_time, counted from ``began``, is over."""
         return math.inf if self.max_time is None else began + share * self.max_time
 
     def _fit_to(
@@ -266,10 +269,10 @@ class MatrixCompletion(BaseEstimator):
         self.shape_, self.rank_, self.radius_ = model.shape, model.rank, model.radius
         self.gap_, self.rounding_ = result.gap, result.rounding
         self.trace_, self.n_iter_ = result.trace, max(1, result.n_steps)
-        self.result_ = result._replace(state=None)  # which holds the data
+        self.result_ = result._replace(state=None)  # the state holds the data
 
     def _start(self, problem: CompletionProblem, ids: tuple[Ids, Ids]) -> Factored | None:
-        """Return the matrix of the last fit, scaled into the ball, where its rows and columns are the same."""
+        """Return the matrix of the last fit, scaled into the ball, or None if its rows and columns were others."""
         if not (self.warm_start and hasattr(self, "factors_") and self.shape_ == problem.shape and self.ids_ == ids):
             return None
         A, B = self.factors_
@@ -281,7 +284,7 @@ class MatrixCompletion(BaseEstimator):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the radii tried, and minus the loss of each (row) on each held-out part (column).
 
-        After the deadline no other radius is tried; the first one always is.
+        After the deadline no further radius is tried; the first one is always tried.
         """
         walks = [self._walk(problem, held) for held in splits]
         grid = self._grid(problem) if radii is None else radii
@@ -298,7 +301,7 @@ class MatrixCompletion(BaseEstimator):
         return grid[: len(scores)], np.array(scores)
 
     def _walk(self, problem: CompletionProblem, held: np.ndarray) -> Walk:
-        """Return the walk over radii of the problem without the entries that are held out."""
+        """Return the walk over radii for the problem without the held-out entries."""
         if not (problem.has_weight(held) and problem.has_weight(~held)):
             raise ValueError("a fold has no entries with a positive sample_weight; use fewer folds, or give a radius.")
         train = problem.of_entries(~held, NuclearBall(1.0))
@@ -312,7 +315,7 @@ class MatrixCompletion(BaseEstimator):
 
 
 class MatrixCompletionCV(MatrixCompletion):
-    r"""Matrix completion whose radius cross-validation picks.
+    r"""Matrix completion with the radius chosen by cross-validation.
 
     Parameters
     ----------

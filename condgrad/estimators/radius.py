@@ -1,4 +1,4 @@
-"""How large a radius: radius_max, the rule behind radius=None, and the warning about radii that do nothing."""
+"""Choice of a radius: radius_max, the rule behind radius=None, and the warning about useless radii."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Result
 
-DEFAULT_SHARE = 0.1  # radius=None: where the multiplier has fallen to a tenth
-_INSIDE = 1e-3  # a solution this far inside, relative to the radius, is not held by the set
-_NOTHING = 1e-3  # a model that lowers the loss of a constant by less than this share says next to nothing
+DEFAULT_SHARE = 0.1  # multiplier at the radius of radius=None, over the multiplier at 0
+_INSIDE = 1e-3  # distance of a solution to the boundary, over the radius, beyond which the set does not bind
+_NOTHING = 1e-3  # relative decrease of the loss of a constant, below which a model counts as constant
 
 
 class RadiusWarning(UserWarning):
-    """A radius that does nothing: too large to bind, or so small that the model is next to zero."""
+    """A radius is useless: too large to bind, or so small that the model is nearly zero."""
 
 
 def radius_max(
@@ -44,13 +44,13 @@ def radius_max(
 
     is the rate at which the objective still falls as the radius grows: it decreases from alpha(0) to 0 at the norm of
     the unconstrained optimum. For the l1 ball alpha is the penalty of the Lasso with the same solution, scikit-learn's
-    ``alpha``, and alpha(0) the smallest one whose solution is zero. Returned is the radius at which
-    alpha(delta) = eps alpha(0), up to some 2% of alpha: the l1 norm at the end of a regularisation path down to eps.
+    ``alpha``, and alpha(0) the smallest one whose solution is zero. The result is the radius at which
+    alpha(delta) = eps alpha(0), up to about 2% of alpha: the l1 norm at the end of a regularisation path down to eps.
 
-    The radius follows the units of X and y, needs no noise level, and is finite for separable classes too, where the
-    unconstrained optimum is not. ``radius=None`` of the estimators is this with eps = 0.1, rounded to two digits: a
-    model that has used most of what the features offer, and is not yet close to fitting everything. A tuned radius is
-    the business of :class:`ConstrainedLassoCV` and :class:`ConstrainedLogisticRegressionCV`.
+    The radius scales with the units of X and y, needs no noise level, and is finite for separable classes too, where
+    the unconstrained optimum is not. ``radius=None`` of the estimators is this radius with eps = 0.1, rounded to two
+    digits: the model uses most of what the features can explain, and is not yet close to a perfect fit. To tune the
+    radius use :class:`ConstrainedLassoCV` and :class:`ConstrainedLogisticRegressionCV`.
 
     It costs about as much as 5 to 10 fits of low accuracy.
 
@@ -70,7 +70,7 @@ def radius_max(
     Returns
     -------
     float
-        0 where the best model is zero whatever the radius.
+        0 if the best model is zero for every radius.
 
     Examples
     --------
@@ -91,9 +91,10 @@ def radius_max(
 def default_radius(
     problem: Problem | OutputsProblem, make: Callable[[float], ConstraintSet], max_time: float | None = None
 ) -> float:
-    """Return what radius=None stands for: ``radius_at`` a tenth, or 1 where that is no answer.
+    """Return the radius that radius=None means: ``radius_at`` with eps = 0.1, or 1 where that is 0 or undefined.
 
-    Two digits of it: it is not known better, and dense and sparse data, weights and repetitions then agree on it.
+    It is rounded to the two digits that are known, so that dense and sparse data, or weights and repeated samples, give
+    the same radius.
     """
     if not contains_zero(make(1.0)):
         return 1.0  # the unit simplex
@@ -101,15 +102,15 @@ def default_radius(
 
 
 def two_digits(radius: float) -> float:
-    """Return a radius as one would write it."""
+    """Return a radius rounded to two digits."""
     return float(f"{radius:.1e}")
 
 
 def complaint(problem: Problem | OutputsProblem, result: Result, null_loss: float, radius: float) -> str:
     """Return what is wrong with a given radius at the solution over the named set, or an empty string.
 
-    A solution strictly inside, with a gap of at most tol, has a multiplier of at most tol / (_INSIDE radius): the
-    radius holds nothing back that tol could see.
+    A solution strictly inside, with a gap of at most tol, has a multiplier of at most tol / (_INSIDE radius): up
+    to tol, a larger radius changes nothing.
     """
     constraint, w = problem.constraint, result.w
     if not contains_zero(constraint):
@@ -129,7 +130,7 @@ def complaint(problem: Problem | OutputsProblem, result: Result, null_loss: floa
 
 
 def _has_hardly_begun(problem: Problem | OutputsProblem, w: np.ndarray) -> bool:
-    """Tell whether the objective falls at w about as fast as it did from zero: a larger radius would help."""
+    """Return whether the objective falls at w about as fast as at zero, so that a larger radius would help."""
     zero = np.zeros(problem.n_features)
     at_w, at_zero = (-_support(problem, problem.gradient(point)) for point in (w, zero))
     return at_zero > 1e-14 * problem.derivative_size() and at_w > 0.5 * at_zero

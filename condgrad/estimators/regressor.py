@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from condgrad import constraints
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, weighted_only
-from condgrad.estimators._partial_fit import goes_on
+from condgrad.estimators._partial_fit import supports_partial_fit
 from condgrad.linalg.convert import Checked, Data
 from condgrad.linalg.settings import RandomState
 from condgrad.problems.linear import Problem
@@ -23,7 +23,7 @@ from condgrad.problems.outputs import OutputsProblem
 class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     r"""Linear regressor: minimises the mean loss of the predictions x'w + b over w in a constraint set.
 
-    Several outputs are one problem each, or one problem together. With ``loss="poisson"`` the predicted mean is
+    Several outputs make one problem each, or one problem together. With ``loss="poisson"`` the predicted mean is
     exp(x'w + b).
 
     Parameters
@@ -31,32 +31,32 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     loss : str or loss object
         A name of :func:`condgrad.losses.by_name`, or an object with its parameters.
     constraint : str or set
-        "l1", "nonnegative-l1", "l2", "linf" or "simplex", which ``radius`` belongs to; or a set of
+        "l1", "nonnegative-l1", "l2", "linf" or "simplex", of size ``radius``; or a set of
         :mod:`condgrad.constraints`, or any object with a method ``lmo``.
     radius : float, optional
-        The size of a named set. By default it is picked by :func:`condgrad.radius_max` with eps = 0.1, for every output
-        its own: where the objective falls at a tenth of the rate at which it fell from zero. That follows the units
-        of X and y and is neither zero nor a fit of everything; for a tuned radius use :class:`ConstrainedLassoCV`.
-        (The simplex has radius 1.)
+        The size of a named set. By default :func:`condgrad.radius_max` with eps = 0.1 picks one for each output: the
+        radius at which the objective falls at a tenth of its rate at zero. It scales with the units of X and y, and the
+        model is neither zero nor a perfect fit; for a tuned radius use :class:`ConstrainedLassoCV`. (The simplex has
+        radius 1.)
     solver : str or solver object
         As in :func:`condgrad.minimize`.
     fit_intercept : bool
         Whether to add an intercept, which is free. Convex losses only.
     tol : float
-        Accuracy: the exact Frank-Wolfe gap is to be at most this share of the loss of the best constant.
+        Accuracy: stop when the exact Frank-Wolfe gap is at most this share of the loss of the best constant.
     max_iter : float
-        Epochs, n evaluations of a single-sample gradient each, after which to stop.
+        The largest number of epochs; an epoch is n evaluations of a single-sample gradient.
     max_time : float, optional
         Seconds after which to stop.
     multi_output : {"separate", "joint"}
-        How several outputs are fitted: by one problem for each, with a set each; or by one problem for all, which
+        How several outputs are fitted: by one problem for each, each with its own set; or by one problem for all, which
         minimises the sum of their losses over one set of all coefficients (:class:`condgrad.MultiOutputProblem`),
-        certified by one gap. A set then has the entries of ``coef_``, row after row; ``solver`` is one of full passes
-        ("auto" is one); and there are two more names: "group" selects features for all outputs at once, by
-        sum_j ||coef_[:, j]||_2 <= radius, and "nuclear" keeps the rank of ``coef_`` low, by the sum of its singular
-        values.
+        certified by one gap. It needs a solver of full passes ("auto" is one). Its set constrains the entries of
+        ``coef_``, row after row, and has two more names: "group" selects features for all outputs at once, by
+        sum_j ||coef_[:, j]||_2 <= radius, and "nuclear" makes the rank of ``coef_`` low, by bounding the sum of its
+        singular values.
     warm_start : bool
-        Whether ``fit`` starts from the last solution (scaled into the set where that has become smaller).
+        Whether ``fit`` starts from the last solution (scaled down if the set has become smaller).
     random_state : int, RandomState, Generator or None
         For solvers that draw samples.
     verbose : bool
@@ -68,15 +68,15 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         Sparse after ``sparsify()``.
     intercept_ : float or array of shape (n_outputs,)
     n_outputs_ : int
-    gap_ : float, or array with one entry per output that was fitted for itself
-        The exact Frank-Wolfe gap: the loss is at most that above the optimum, for a convex loss.
+    gap_ : float, or array with one entry per output that was fitted separately
+        The exact Frank-Wolfe gap: a convex loss exceeds its optimum by at most this.
     rounding_ : float, or array
-        A bound for what floating point may have done to ``gap_``: ``gap_ + rounding_`` holds, always.
+        A bound of the rounding error of ``gap_``: ``gap_ + rounding_`` is always a valid bound.
     radius_ : float, or array with one entry per output
         The radius that was used, for named sets.
     result_, trace_ : Result and Trace, or a list of one per output
     n_iter_ : int
-        Epochs, the most of all outputs.
+        The largest number of epochs of any output.
     n_features_in_, feature_names_in_
 
     Examples
@@ -88,7 +88,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     (array([1., 0.]), True)
     """
 
-    multi_output: str = "separate"  # of the estimators that do not offer it as a parameter
+    multi_output: str = "separate"  # value for estimators that do not offer it as a parameter
 
     def __init__(
         self,
@@ -142,12 +142,12 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
             self._flatten()
         return self
 
-    @available_if(goes_on)
+    @available_if(supports_partial_fit)
     def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
 
-        For ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of theirs, with a given
-        ``radius`` and without an intercept. Step sizes go on from batch to batch. The iterate is in the set at every
+        It needs ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of these solvers, a
+        given ``radius`` and no intercept. Step sizes continue from batch to batch. The iterate is in the set at every
         step, and ``gap_`` is its exact gap *on this batch*: it certifies nothing about the data of other batches.
 
         Parameters
@@ -158,7 +158,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         """
         is_first = not hasattr(self, "coef_")
         X, y, weight = self._validated(X, y, sample_weight, multi_output=True, y_numeric=True, reset=is_first)
-        self._go_on(X, self._targets(y), weight)
+        self._fit_batch(X, self._targets(y), weight)
         if y.ndim == 1:
             self._flatten()
         return self

@@ -1,1 +1,1 @@
-"""Models: what a run leaves for predicting, and the files that hold them."""
+"""Models: results of runs, reduced to what predicting needs, and their files."""

@@ -1,4 +1,4 @@
-"""CompletionModel: what the completion of a matrix leaves for predicting, with its certificate."""
+"""CompletionModel: a completed matrix for predicting, with its certificate."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ class CompletionModel(NamedTuple):
     intercept : float
         The mean of the biases over the entries of the fit.
     row_bias, column_bias : arrays
-        What rows and columns differ from it by; 0 for those without entries.
+        Differences of rows and columns from the intercept; 0 for those without entries.
     is_row_seen, is_column_seen : arrays of bool
         Which rows and columns had entries in the fit.
     row_labels, column_labels : tuple or None
-        The names of rows and columns, where they have any: words, or ids of any hashable kind that a fit has learned.
+        The names of rows and columns, or None: words, or the ids of the fit, of any hashable kind.
     loss : a loss of :mod:`condgrad.losses`
     constraint : str
         The ball, as it prints.
     radius : float
     objective, gap, rounding, lower_bound : float
-        F(W), the Frank-Wolfe gap at W, a bound of its rounding error (nan in files that do not know it) and
+        F(W), the Frank-Wolfe gap at W, a bound of its rounding error (nan if an older file lacks it) and
         the best lower bound of F*, on the entries of the fit.
     status : Status
     solver : str
     n_steps, n_samples : int
-        Steps of the solver, and entries that it saw.
+        Steps of the solver, and entries of the fit.
     version : str
-        The condgrad that made it.
+        The version of condgrad that made the model.
 
     Examples
     --------
@@ -125,27 +125,28 @@ class CompletionModel(NamedTuple):
         )
 
     def labelled(self, row_labels: Iterable[object] | None, column_labels: Iterable[object] | None) -> CompletionModel:
-        """Return the model with names of its rows and columns, which it then predicts by; None for no names."""
+        """Return the model with names for its rows and columns, which ``predict`` then takes; None for no names."""
         return self._replace(
             row_labels=_as_labels(row_labels, self.shape[0], "row"),
             column_labels=_as_labels(column_labels, self.shape[1], "column"),
         )
 
     def rows_of(self, labels: Sequence[str]) -> np.ndarray:
-        """Return the rows that words name, as in a file; one that is unknown is answered by the number of rows.
+        """Return the rows with these names, as written in a file; for an unknown name, the number of rows.
 
-        Ids that are no words go by how they print. A model without names takes the digits of whole numbers from 0 on.
+        An id that is not a word is named by how it prints. A model without names takes the digits of whole numbers from
+        0 on.
         """
         return _places(labels, self.row_labels, self.shape[0], "row")
 
     def columns_of(self, labels: Sequence[str]) -> np.ndarray:
-        """Return the columns that labels name, as :meth:`rows_of` does for rows."""
+        """Return the columns with these names, as :meth:`rows_of` does for rows."""
         return _places(labels, self.column_labels, self.shape[1], "column")
 
     def predict(self, rows: ArrayLike, columns: ArrayLike) -> np.ndarray:
         """Return the predictions at the given places: whole numbers from 0 on, or the names of rows and columns.
 
-        Whole numbers are places unless they are among the names. Words are never taken for places.
+        Whole numbers are places unless there are whole numbers among the names. Words are never places.
         A row or column without entries in the fit is predicted by the biases alone, with a warning.
         """
         p, is_seen = self.predict_and_tell(rows, columns)
@@ -153,11 +154,11 @@ class CompletionModel(NamedTuple):
         return p
 
     def predict_and_tell(self, rows: ArrayLike, columns: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return the predictions, and which of them lie in a row and in a column that had entries in the fit."""
+        """Return the predictions, and for each whether its row and its column had entries in the fit."""
         return self.at(as_places(rows, self.row_labels, "row"), as_places(columns, self.column_labels, "column"))
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same at places alone, whatever the names are."""
+        """Return what :meth:`predict_and_tell` returns, for places, never names."""
         for name, given in (("rows", rows), ("columns", columns)):
             if given.ndim != 1 or given.dtype.kind not in "iu" or (given.size and given.min() < 0):
                 raise ValueError(f"{name} must be whole numbers from 0 on; got {given.dtype} of shape {given.shape}.")
@@ -174,11 +175,11 @@ class CompletionModel(NamedTuple):
 
 
 def warn_of_unseen(is_seen: np.ndarray) -> None:
-    """Warn, in the name of the caller's caller, of places that only biases could predict."""
+    """Warn of places that only biases could predict; the warning points to the caller's caller."""
     if not is_seen.all():
         warnings.warn(
             f"{np.count_nonzero(~is_seen)} of {is_seen.size} places lie in rows or columns without entries in the "
-            "fit; they are predicted by the biases of what was seen.",
+            "fit; they are predicted by the biases alone.",
             UserWarning,
             stacklevel=3,
         )
@@ -187,7 +188,7 @@ def warn_of_unseen(is_seen: np.ndarray) -> None:
 def _centred(
     biases: Biases | None, counts: tuple[np.ndarray, np.ndarray], shape: tuple[int, int]
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the mean of the biases over the entries, and what rows and columns differ from it by."""
+    """Return the mean of the biases over the entries, and the differences of rows and columns from it."""
     if biases is None:
         return 0.0, np.zeros(shape[0]), np.zeros(shape[1])
     means = [float(np.average(bias, weights=count)) for bias, count in zip(biases, counts, strict=True)]
@@ -207,7 +208,10 @@ def _as_labels(labels: Iterable[object] | None, size: int, side: str) -> tuple[s
 
 
 def as_places(given: object, known: Ids, side: str, *, has_numbers: bool | None = None) -> np.ndarray:
-    """Return the places of names; whole numbers are places, unless there are names and ``has_numbers`` among them."""
+    """Return the places of names.
+
+    Whole numbers are places, unless there are names and some of these are whole numbers (``has_numbers``).
+    """
     ids = as_ids(given)
     if has_numbers is None:
         has_numbers = any(isinstance(label, int) for label in known or ())

@@ -1,8 +1,8 @@
 """Model files: sealed ``.npz`` files with a JSON header and the numbers of a model beside it.
 
-A linear model keeps its nonzero coefficients, ``indices`` and ``values``; several together keep those of all rows, one
-row after the other, and ``intercepts``; a completed matrix its factors ``A`` and ``B``, ``row_bias``, ``column_bias``,
-``is_row_seen`` and ``is_column_seen``.
+The file of a linear model holds its nonzero coefficients, ``indices`` and ``values``; that of a MultiModel those of all
+rows, one row after the other, and ``intercepts``; that of a completed matrix its factors ``A`` and ``B``, ``row_bias``,
+``column_bias``, ``is_row_seen`` and ``is_column_seen``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def save_model(path: str | os.PathLike[str], model: object) -> None:
     ----------
     path : str or path
     model : Model, MultiModel, CompletionModel or a fitted estimator, whose ``model_`` is written
-        Its loss must be one of :mod:`condgrad.losses`, which a file can name.
+        Its loss must be one of :mod:`condgrad.losses`: the file stores its name.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def save_model(path: str | os.PathLike[str], model: object) -> None:
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Return the Model, MultiModel or CompletionModel in a file; what is foreign, damaged or newer is refused."""
+    """Return the Model, MultiModel or CompletionModel in a file; raise for a foreign, damaged or newer file."""
     header, arrays = unpack(path, _LINEAR, _MULTI, _COMPLETION)
     if header["format"] == f"condgrad {_MULTI[0]}":
         return _multi_model(header, arrays)
@@ -100,7 +100,7 @@ def _model_of(model: Any) -> Model | MultiModel | CompletionModel:
 
 
 def _check_ids(ids: Any) -> None:
-    """Raise where an id is none that JSON can hold."""
+    """Raise if JSON cannot hold an id."""
     for label in ids or ():
         if isinstance(label, tuple):
             _check_ids(label)
@@ -112,7 +112,7 @@ def _check_ids(ids: Any) -> None:
 
 
 def _as_ids(ids: list[Any] | None) -> Ids:
-    """Return ids as they were before JSON made lists of tuples."""
+    """Return ids as they were before JSON turned tuples into lists."""
     return tuple(map(_as_ids, ids)) if isinstance(ids, list) else ids
 
 
@@ -129,7 +129,7 @@ def _multi_model(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Multi
 
 
 def _header(model: Model | CompletionModel, own: tuple[str, ...]) -> dict[str, Any]:
-    """Return what a file says of a model in words and single numbers; ``own`` names what its kind alone has."""
+    """Return the words and single numbers of a model; ``own`` names the fields that only its kind has."""
     header = {name: getattr(model, name) for name in _OF_BOTH + own}
     for name in ("rounding", "lower_bound"):  # JSON has no infinities and no nan
         header[name] = header[name] if math.isfinite(header[name]) else None
@@ -138,7 +138,7 @@ def _header(model: Model | CompletionModel, own: tuple[str, ...]) -> dict[str, A
 
 def _fields(header: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
     """Return the fields of a model that :func:`_header` has written."""
-    header = {"rounding": None} | header  # which files of older versions do not have
+    header = {"rounding": None} | header  # files of older versions have no rounding
     fields = {name: header[name] for name in _OF_BOTH}
     fields |= {name: None if header[name] is None else tuple(header[name]) for name in own}
     fields["lower_bound"] = -math.inf if fields["lower_bound"] is None else fields["lower_bound"]
@@ -150,6 +150,7 @@ def _fields(header: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
 def _describe(loss: Loss) -> dict[str, Any]:
     for name, kind in losses.REGISTERED.items():
         if type(loss) is kind:
-            parameters = inspect.get_annotations(kind)  # a loss without any has a field that is none
+            # _fields would include the placeholder of a loss without parameters.
+            parameters = inspect.get_annotations(kind)
             return {"name": name, "parameters": {key: getattr(loss, key) for key in parameters}}
     raise ValueError(f"a model file can name the losses of condgrad.losses only; got {type(loss).__name__}.")

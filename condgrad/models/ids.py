@@ -1,4 +1,4 @@
-"""Ids of rows and columns: what users call them, and the places that stand for them."""
+"""Ids of rows and columns, as users name them, and their places in the matrix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-Ids: TypeAlias = tuple[Hashable, ...] | None  # in the order of the places that they stand for; None: there are none
+Ids: TypeAlias = tuple[Hashable, ...] | None  # in the order of their places; None: there are no ids
 
 
 def as_ids(given: object) -> list[Hashable] | None:
@@ -22,7 +22,7 @@ def as_ids(given: object) -> list[Hashable] | None:
         array = np.asarray(given)
         if array.ndim != 1 or array.dtype.kind in "iu":
             return None
-        # Those of dates would become plain numbers.
+        # tolist() would turn dates into plain numbers.
         given = list(array) if array.dtype.kind in "mM" else array.tolist()
     elif isinstance(given, str) or not np.iterable(given):
         return None
@@ -31,7 +31,7 @@ def as_ids(given: object) -> list[Hashable] | None:
 
 
 def learn(given: object, name: str) -> tuple[ArrayLike, Ids]:
-    """Return places, and the ids that they stand for in the order of the places (None: places were given)."""
+    """Return the places of ids, and the different ids in the order of their places (None: places were given)."""
     ids = as_ids(given)
     if ids is None:
         return cast("ArrayLike", given), None
@@ -39,14 +39,14 @@ def learn(given: object, name: str) -> tuple[ArrayLike, Ids]:
         known = list(dict.fromkeys(ids))
     except TypeError:
         raise ValueError(f"{name} must be whole numbers, or ids that can be hashed, such as words.") from None
-    if any(x != x for x in known):  # it would not be found again
-        raise ValueError(f"{name} must not hold nan, which is no id.")
-    with contextlib.suppress(TypeError):  # ids of several kinds stay in the order in which they came
+    if any(x != x for x in known):  # nan differs from itself and would not be found again
+        raise ValueError(f"{name} must not hold nan: it is not a valid id.")
+    with contextlib.suppress(TypeError):  # ids of several kinds stay in the order of their first appearance
         known.sort()  # type: ignore[call-arg]
     return places_of(ids, known), tuple(known)
 
 
 def places_of(ids: Sequence[Hashable], known: Sequence[Hashable]) -> np.ndarray:
-    """Return the places of ids among those that are known; an unknown one has the place after the last."""
+    """Return the places of ids among the known ones; an unknown id has the place after the last."""
     place = {label: k for k, label in enumerate(known)}
     return np.array([place.get(label, len(known)) for label in ids], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Model: what a run leaves for predicting, with its certificate."""
+"""Model: a linear model for predicting, with its certificate."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Model(NamedTuple):
     constraint : str
         The constraint set, as it prints.
     radius : float or None
-        That of the set, where it has one.
+        The radius of the set, or None if it has none.
     objective, gap, rounding, lower_bound : float
-        F(w), the exact Frank-Wolfe gap at w, a bound of its rounding error (nan in files that do not know
-        it) and the best lower bound of F*, on the data of the fit.
+        F(w), the exact Frank-Wolfe gap at w, a bound of its rounding error (nan if an older file lacks it) and
+        the best lower bound of F*, on the data of the fit.
     status : Status
     solver : str
     n_steps, n_samples : int
-        Steps of the solver, and samples that it saw.
+        Steps of the solver, and samples of the fit.
     classes : tuple or None
-        For a loss of two classes the two labels; the second one is that of positive predictions.
+        For a loss of two classes the two labels; the second one is the label of positive predictions.
     feature_names : tuple of str or None
     version : str
-        The condgrad that made it.
+        The version of condgrad that made the model.
 
     Examples
     --------
@@ -77,14 +77,14 @@ class Model(NamedTuple):
     ) -> Model:
         """Return the model that a run on ``problem`` found.
 
-        ``classes`` are the labels that the two targets of the loss stand for, the negative one first; by default
-        these targets themselves.
+        ``classes`` are the labels of the two targets of the loss, that of the negative target first; by default the
+        targets themselves.
         """
         from condgrad import __version__
 
         values = problem.loss.classes
         if values is None and classes is not None:
-            raise ValueError(f"{type(problem.loss).__name__} is no loss of two classes; leave out classes.")
+            raise ValueError(f"{type(problem.loss).__name__} is not a loss of two classes; leave out classes.")
         classes = values if classes is None else tuple(classes)
         if classes is not None and len(set(classes)) != 2:
             raise ValueError(f"classes must be two different labels; got {classes!r}.")
@@ -133,7 +133,7 @@ class Model(NamedTuple):
         return p + self.intercept
 
     def predict(self, X: Data) -> np.ndarray:
-        """Return what is predicted for y: labels for a loss of two classes, means for Poisson, else x_i'w + b."""
+        """Return the predictions of y: labels for a loss of two classes, means for Poisson, else x_i'w + b."""
         p = self.decide(X)
         if self.classes is not None:
             return np.asarray(self.classes)[(p > 0.0).astype(int)]

@@ -42,7 +42,7 @@ class MultiModel(NamedTuple):
     n_samples : int
     feature_names : tuple of str or None
     version : str
-        The condgrad that made it.
+        The version of condgrad that made the model.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class MultiModel(NamedTuple):
         return (p.toarray() if scipy.sparse.issparse(p) else p) + self.intercept
 
     def predict(self, X: Data) -> np.ndarray:
-        """Return what is predicted for y: the label with the largest score, or all outputs (means for Poisson)."""
+        """Return the predictions of y: the label with the largest score, or all outputs (means for Poisson)."""
         p = self.decide(X)
         if self.classes is not None:
             return np.asarray(self.classes)[p.argmax(axis=1)]
@@ -106,7 +106,7 @@ class MultiModel(NamedTuple):
 
 
 def probabilities(scores: np.ndarray, kind: str) -> np.ndarray:
-    """Return the probabilities of all classes, from their logits: together, or of one against the rest."""
+    """Return the probabilities of all classes from their logits, multinomial or of one against the rest."""
     if kind == MULTINOMIAL:
         return scipy.special.softmax(scores, axis=1)
     p = sigmoid(scores)

@@ -1,4 +1,4 @@
-"""check_constraint_set: does a constraint set keep its promises?"""
+"""check_constraint_set: checks the properties of a constraint set that solvers rely on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _TOL = 1e-9
 
 
 def check_constraint_set(constraint: object, n_features: int, random_state: int = 0) -> None:
-    """Check that a constraint set does what solvers rely on; raise AssertionError in one sentence where it does not.
+    """Check what solvers rely on in a constraint set; raise AssertionError, in one sentence, if something fails.
 
     In many directions r (random, with ties, sparse, zero, of size 1e300 and 1e-300): the oracle's vertex is finite,
-    lies in the set and is at least as good as every other point known of it; compiled and interpreted oracles agree;
-    points beyond the boundary are outside; the diameters, ``oracle_rounding`` and ``reach`` hold; ``score``,
-    ``decompose``, ``project`` (where there are such) and ``start`` do what they say.
+    lies in the set and is at least as good as every other point found in the set; compiled and interpreted oracles
+    agree; points beyond the boundary are outside; the diameters, ``oracle_rounding`` and ``reach`` are valid bounds;
+    ``score``, ``decompose``, ``project`` (if they exist) and ``start`` are correct.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def _directions(n_features: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _check_vertex(constraint: ConstraintSet, r: np.ndarray) -> np.ndarray:
-    """Return the dense vertex at ``r`` after a look at its form."""
+    """Check the form of the vertex at ``r``, and return it as a dense array."""
     given = r.copy()
     s = best_vertex(constraint, r)
     about = f"lmo of {constraint!r} at r = {given}"
@@ -93,12 +93,12 @@ def _points_between(vertices: np.ndarray, rng: np.random.Generator) -> np.ndarra
 
 
 def _check_outside(constraint: ConstraintSet, directions: np.ndarray, vertices: np.ndarray) -> float:
-    """Check that points beyond the boundary are outside; return the largest violation: the unit of the others."""
+    """Check that points beyond the boundary are outside; return the largest violation, the unit of tolerances."""
     centre = vertices.mean(axis=0)
     spread = max(float(np.ptp(vertices, axis=0).max()), float(np.abs(vertices).max()), np.finfo(float).tiny)
     outside = []
     for r, s in zip(directions, vertices):
-        if _normalised(r) @ (centre - s) > 1e-6 * spread:  # else the set is flat here, and s might be inside it
+        if _normalised(r) @ (centre - s) > 1e-6 * spread:  # else the set is flat along r: s may be inside it
             outside.append(s + (s - centre))
     outside += [s + sign * 2.0 * spread * e for s in vertices[:3] for e in np.eye(s.size)[:5] for sign in (-1.0, 1.0)]
     violations = [constraint.violation(w) for w in outside]
@@ -113,7 +113,7 @@ def _check_inside(constraint: ConstraintSet, points: np.ndarray, unit: float) ->
         violation = constraint.violation(w)
         assert violation <= _TOL * unit, (
             f"violation of {constraint!r} must be at most 0 at {w}, which is a vertex that lmo returned or lies "
-            f"between such; got {violation}."
+            f"between such vertices; got {violation}."
         )
         assert constraint.contains(w, _TOL * unit), f"contains of {constraint!r} must be True at {w}, inside it."
 
@@ -208,10 +208,10 @@ def _check_projections(constraint: ConstraintSet, vertices: np.ndarray, unit: fl
         assert (w == given).all(), f"{about} must not change its argument."
         assert _is_inside(constraint, x, unit), f"{about} must return a point of the set; got {x}."
         s = best_vertex(constraint, x - w).to_dense(w.size)
-        # x is nearest where <w - x, s - x> <= 0 for all s of the set; the oracle knows the worst of them.
+        # x is nearest if <w - x, s - x> <= 0 for all s of the set; the oracle returns the s with the largest value.
         slope = (w - x) @ (s - x)
         assert slope <= _TOL * size * (size + np.linalg.norm(w)), (
-            f"{about} must return the nearest point; got {x}, but the way to {s} leads closer."
+            f"{about} must return the nearest point; got {x}, but points from there towards {s} are nearer."
         )
 
 

@@ -1,4 +1,4 @@
-"""Tell whether a loss is right: its derivatives, its constants, its numbers far out, its compiled form."""
+"""check_loss: checks the derivatives of a loss, its constants, its values at large predictions, its compiled form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from condgrad.losses._protocol import LINKS
 
 METHODS = ("value", "derivative", "second_derivative")
 P_MAX = 1e8
-# Targets to try; a loss is checked on all those that its check_targets accepts.
+# Targets to try; a loss is checked on all targets that its check_targets accepts.
 TARGETS = {
     "-1 and 1": (-1.0, 1.0),
     "0 and 1": (0.0, 1.0),
@@ -29,27 +29,27 @@ EPS = float(np.finfo(float).eps)
 
 
 def check_loss(loss: Any, y: ArrayLike | None = None) -> None:
-    """Raise AssertionError, with one sentence that says why, where a loss is not what it claims to be.
+    """Check a loss; raise AssertionError, with one sentence that says why, if it is wrong.
 
     For each target and for predictions over abs(p) <= 1e8 it is checked that
 
-    * ``value``, ``derivative`` and ``second_derivative`` are finite, warn of nothing, and are elementwise;
+    * ``value``, ``derivative`` and ``second_derivative`` are finite, elementwise and raise no warnings;
     * ``derivative`` is the slope of ``value``, and ``second_derivative`` that of ``derivative``: over each of many
       intervals the mean slope lies between the smallest and the largest (by the mean value theorem, so that a jump
-      of the second derivative is no obstacle), and intervals where it does not are halved before they count;
+      of the second derivative is allowed); intervals where it does not are halved until they are short, then they fail;
     * a loss with ``is_convex`` is convex, and one with ``is_quadratic`` has a constant second derivative;
     * no difference quotient exceeds ``smoothness`` (L), ``smoothness_on`` or ``curvature_smoothness`` (L-hat); a
       constant that is too large passes;
     * compiled code gives the same numbers;
-    * ``classes`` are the targets that ``check_targets`` accepts, where these are two, and ``link`` is a known one.
+    * ``classes`` are the targets that ``check_targets`` accepts, if these are two, and ``link`` is a known link.
 
     Parameters
     ----------
     loss : Loss
         An instance of a class marked ``@loss``.
     y : array-like, optional
-        Targets to try. By default classes, probabilities, counts and real numbers, where ``check_targets`` accepts
-        them.
+        Targets to try. By default those classes, probabilities, counts and real numbers that ``check_targets``
+        accepts.
 
     Examples
     --------
@@ -96,14 +96,14 @@ def _accepts(loss: Loss, y: np.ndarray) -> bool:
 
 
 def _check_prediction(loss: Loss) -> None:
-    """What the loss says of how it predicts fits its targets."""
+    """Check that ``link`` and ``classes`` of the loss fit its targets."""
     _require(loss.link in LINKS, f"link of {loss!r} must be one of {', '.join(LINKS)}; got {loss.link!r}.")
     takes_numbers = _accepts(loss, np.array([0.5, math.pi]))
     for classes in (loss.classes,) if loss.classes is not None else ((-1.0, 1.0), (0.0, 1.0)):
         is_for_them = _accepts(loss, np.array(classes)) and not takes_numbers
         _require(
             is_for_them == (loss.classes is not None),
-            f"check_targets of {loss!r} must accept the two classes alone exactly where classes names them; "
+            f"check_targets of {loss!r} must accept two classes and nothing else exactly if classes names them; "
             f"got classes = {loss.classes}.",
         )
 
@@ -122,7 +122,7 @@ def _call(loss: Loss, method: str, y: float) -> Callable[[np.ndarray], np.ndarra
 
 
 def _check_numbers(loss: Loss, p: np.ndarray, y: float) -> None:
-    """Results are finite, elementwise and without warnings."""
+    """Check that results are finite, elementwise and without warnings."""
     for method in METHODS:
         with np.errstate(all="ignore"):
             out = _call(loss, method, y)(p)
@@ -140,12 +140,12 @@ def _check_numbers(loss: Loss, p: np.ndarray, y: float) -> None:
         except FloatingPointError as error:
             raise AssertionError(
                 f"{method} of {loss!r} warns for arrays with abs(p) up to {P_MAX:g} and y = {y:g} ({error}): "
-                "bound what goes into it, as Logistic does."
+                "clip the arguments of functions that overflow, as Logistic does."
             ) from error
 
 
 def _check_slopes(loss: Loss, p: np.ndarray, y: float) -> None:
-    """Each method is the slope of the one before, over intervals that cover all, and over short ones."""
+    """Check that each method is the slope of the one before, over intervals that cover the grid, and short ones."""
     short = np.random.default_rng(0).choice(p[:-1], 500, replace=False)
     low = np.concatenate([p[:-1], short])
     high = np.concatenate([p[1:], short + 1e-5 * (1.0 + abs(short))])
@@ -162,7 +162,7 @@ def _check_slopes(loss: Loss, p: np.ndarray, y: float) -> None:
 def _disagreement(
     f: Callable[[np.ndarray], np.ndarray], slope: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray
 ) -> tuple[float, ...] | None:
-    """Return (place, mean slope of f, slope) for a short interval where the mean is not among the slopes."""
+    """Return (place, mean slope of f, slope) for a short interval whose mean slope is not in the range of slopes."""
     while low.size:
         slopes = slope(low + (high - low) * np.linspace(0.0, 1.0, 9)[:, None])
         smallest, largest = slopes.min(axis=0), slopes.max(axis=0)
@@ -180,12 +180,12 @@ def _disagreement(
 
 
 def _rounding(f: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Bound what rounding of f contributes to the difference quotient over [a, b]."""
+    """Return a bound of the rounding error of the difference quotient of f over [a, b]."""
     return 64.0 * EPS * (1.0 + abs(f(a)) + abs(f(b))) / abs(b - a)
 
 
 def _check_shape(loss: Loss, p: np.ndarray, y: float) -> None:
-    """Convexity by curvature and by chords; quadratics by a constant curvature."""
+    """Check convexity by curvature and by chords, and quadratics by a constant curvature."""
     value, curvature = _call(loss, "value", y), _call(loss, "second_derivative", y)(p)
     if loss.is_quadratic:
         _require(
@@ -215,7 +215,7 @@ def _random_pairs(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_constants(loss: Loss, p: np.ndarray, y: float) -> None:
-    """L, L-hat and the local L bound all difference quotients."""
+    """Check that L, L-hat and the local L bound all difference quotients."""
     for constant, method in (("smoothness", "derivative"), ("curvature_smoothness", "second_derivative")):
         bound = getattr(loss, constant)()
         _require(bound >= 0.0, f"{constant} of {loss!r} must be a number >= 0 or inf; got {bound}.")
@@ -240,7 +240,7 @@ def _check_lipschitz(constant: str, bound: float, loss: Loss, method: str, p: np
 
 
 def _steepest_piece(f: Callable[[np.ndarray], np.ndarray], p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Zoom in on where f is steepest, and return the ends of the intervals there."""
+    """Refine the grid where f is steepest, and return the ends of the intervals there."""
     while True:
         a, b = p[:-1], p[1:]
         k = int((abs(f(b) - f(a)) / (b - a) - _rounding(f, a, b)).argmax())
@@ -250,7 +250,7 @@ def _steepest_piece(f: Callable[[np.ndarray], np.ndarray], p: np.ndarray) -> tup
 
 
 def _check_scalars(loss: Loss, p: np.ndarray, y: float) -> None:
-    """Numbers one by one, interpreted and compiled, are those of the arrays."""
+    """Check that single numbers, interpreted and compiled, give the results of arrays."""
     found = [[float(getattr(loss, method)(float(one), float(y))) for one in p] for method in METHODS]
     _check_same(loss, p, y, np.array(found), "for single numbers")
     found = np.empty((len(METHODS), p.size))

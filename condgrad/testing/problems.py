@@ -1,4 +1,4 @@
-"""check_problem: whether a problem keeps the contract that solvers rely on."""
+"""check_problem: checks that a problem fulfils the contract that solvers rely on."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from condgrad.problems.segment import towards
 from condgrad.run.minimize import minimize
 from condgrad.solvers.base import missing
 
-_CLOSE = 1e-5  # relative: what differences of objectives and gradients are good for
-_SAME = 1e-9  # relative: two ways to one number
+_CLOSE = 1e-5  # relative accuracy of difference quotients of objectives and gradients
+_SAME = 1e-9  # relative difference of one number computed in two ways
 _N_POINTS = 3
 
 
 def check_problem(problem: BaseProblem, *, random_state: int = 0) -> None:
-    """Raise AssertionError, in a sentence, where a problem does not keep the contract of :class:`BaseProblem`.
+    """Check a problem; raise AssertionError, in a sentence, if it breaks the contract of :class:`BaseProblem`.
 
     At random points of the set it is checked that
 
-    * two looks at one point tell the same, and leave the point as it was;
+    * two calls of ``look`` at one point return the same, and leave the point as it was;
     * the gradient is that of the objective, and the gap that of the gradient, never negative;
-    * no point of the set is better than the lower bound of a convex F allows;
-    * the curvature on vertices, where offered, is that of the gradient, and keeps what is known;
-    * a point that moves along a line arrives where a look sees it;
+    * for a convex F, no point of the set has an objective below the lower bound;
+    * the curvature on vertices, if offered, is that of the gradient, and known entries are left unchanged;
+    * after a move along a line, the objective and gap of a point are those of ``look``;
     * ``part`` of few samples is a smaller problem over the same set, and of all samples the problem itself;
     * ``fingerprint`` is the same for a copy;
-    * every solver whose needs are met makes feasible steps and ends with an exact certificate, and every other is
-      refused.
+    * every solver whose requirements are met makes feasible steps and ends with an exact certificate, and every other
+      solver is rejected.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def check_problem(problem: BaseProblem, *, random_state: int = 0) -> None:
     >>> import condgrad as cg
     >>> check_problem(cg.Problem([[1.0, 2.0], [0.5, 1.0]], [1.0, 0.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0)))
     """
-    _require(isinstance(problem, BaseProblem), f"a problem is based on BaseProblem; got {type(problem).__name__}.")
+    _require(isinstance(problem, BaseProblem), f"a problem must be a BaseProblem; got {type(problem).__name__}.")
     _require(
         {Feature.LOOK, Feature.VERTICES} <= problem.offers,
         f"check_problem is for problems that offer LOOK and VERTICES; {type(problem).__name__} offers "
@@ -82,7 +82,7 @@ def _check_look(problem: BaseProblem, w: np.ndarray, points: list[np.ndarray]) -
     _require(np.array_equal(w, given), "look(w) has changed w.")
     _require(
         look.objective == again.objective and np.array_equal(look.gradient, again.gradient),
-        "two looks at one point tell different things.",
+        "two calls of look(w) at one point return different numbers.",
     )
     found, r = look.evaluation, look.gradient
     _require(r.shape == w.shape, f"the gradient must have the shape {w.shape}; got {r.shape}.")
@@ -106,7 +106,7 @@ def _check_look(problem: BaseProblem, w: np.ndarray, points: list[np.ndarray]) -
         )
         _require(
             not problem.is_convex or found.lower_bound <= problem.objective(other),
-            f"is_convex says that {found.lower_bound!r} bounds F from below, but a point of the set has "
+            f"with is_convex, {found.lower_bound!r} must bound F from below, but a point of the set has "
             f"{problem.objective(other)!r}.",
         )
 
@@ -131,7 +131,7 @@ def _check_curvature(problem: BaseProblem, w: np.ndarray, rng: np.random.Generat
     known = H[:1, :1] + 1.0
     _require(
         problem.look(w).curvature(vertices, known)[0, 0] == known[0, 0],
-        "curvature(atoms, known) must keep what is known.",
+        "curvature(atoms, known) must leave known entries unchanged.",
     )
 
 
@@ -141,10 +141,10 @@ def _check_point(problem: BaseProblem, w: np.ndarray) -> None:
     point.move(line, 0.25 * line.max_step)
     found, look = point.evaluate(), problem.look(point.w)
     size = abs(look.objective) + float(np.abs(look.gradient) @ np.abs(cast("np.ndarray", point.w)))
-    for name, seen, true in (("objective", found.objective, look.objective), ("gap", found.gap, look.gap)):
+    for name, value, true in (("objective", found.objective, look.objective), ("gap", found.gap, look.gap)):
         _require(
-            abs(seen - true) <= 1e-8 * size,
-            f"after a move the {name} of the point should be {true!r}, as a look sees it; got {seen!r}.",
+            abs(value - true) <= 1e-8 * size,
+            f"after a move the {name} of the point should be {true!r}, as look(w) returns; got {value!r}.",
         )
 
 
@@ -161,11 +161,12 @@ def _check_part(problem: BaseProblem, w: np.ndarray) -> None:
     )
     look = part.look(w)
     _require(
-        np.isfinite(look.objective) and look.gradient.shape == w.shape, "a part must answer for w as the whole does."
+        np.isfinite(look.objective) and look.gradient.shape == w.shape,
+        "look(w) of a part must have a finite objective and a gradient of the shape of w.",
     )
     _require(
         repr(part.constraint) == repr(problem.constraint),
-        f"a part is over the same set; {part.constraint!r} is another than {problem.constraint!r}.",
+        f"a part must be over the same set, {problem.constraint!r}; got {part.constraint!r}.",
     )
 
 
@@ -173,7 +174,7 @@ def _check_run(problem: BaseProblem, name: str, random_state: int) -> None:
     try:
         result = minimize(problem, name, tol=0.0, max_steps=5, random_state=random_state)
     except Exception as error:
-        # A solver may refuse what no feature tells, such as vertices of more than one feature; in a sentence.
+        # A solver may refuse, in a sentence, what no Feature expresses, such as vertices of more than one feature.
         is_sentence = isinstance(error, TypeError | ValueError) and str(error).endswith(".")
         _require(is_sentence, f"{name} fails on this problem, which offers what it requires: {error!r}.")
         return

@@ -1,4 +1,4 @@
-"""Tell whether a solver is right: feasible at every step, exact in its numbers, repeatable, and on its way down."""
+"""check_solver: checks that a solver is feasible at every step, exact in its numbers, repeatable, and converges."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from condgrad.run.minimize import minimize
 from condgrad.run.result import Result
 from condgrad.run.trace import Progress
 
-EVERY_STEP = 1e-9  # epochs between two records
-ROUNDING = 1e-9
+EVERY_STEP = 1e-9  # epochs between two records: few enough for a record after every step
+ROUNDING = 1e-9  # relative tolerance for rounding errors
 
 
 def check_solver(solver: object, *, max_epochs: float = 300, reduction: float = 0.2, random_state: int = 0) -> None:
-    """Raise AssertionError, with one sentence that says why, where a solver is not what minimize relies on.
+    """Check a solver; raise AssertionError, with one sentence that says why, if ``minimize`` cannot rely on it.
 
-    On tiny problems (several losses, sets and forms of data, with and without weights and intercept; those that the
-    solver refuses with a ValueError or TypeError are left out, but not all may be) it is checked that
+    On tiny problems (several losses, sets and forms of data, with and without weights and intercept; the solver may
+    refuse some of them with a ValueError or TypeError, but not all) it is checked that
 
     * the iterate lies in the set after every step, and recorded objectives and gaps are those of the iterate;
     * no lower bound lies above the optimum, which a long run of another solver has certified;
@@ -36,9 +36,9 @@ def check_solver(solver: object, *, max_epochs: float = 300, reduction: float = 
     solver : str or solver object
         As :func:`condgrad.minimize` takes it.
     max_epochs : float
-        How long the solver has to get close to the optimum.
+        The epochs within which the solver must come close to the optimum.
     reduction : float
-        How close: the fraction of the first F(w) - F* that may be left then.
+        How close: the fraction of the first F(w) - F* that may remain after ``max_epochs``.
     random_state : int
         The seed of the data and of the runs.
 
@@ -65,7 +65,7 @@ def check_solver(solver: object, *, max_epochs: float = 300, reduction: float = 
 
 
 class Case(NamedTuple):
-    """What a problem is made of."""
+    """The arguments of a problem."""
 
     X: Any
     y: np.ndarray
@@ -75,7 +75,7 @@ class Case(NamedTuple):
     intercept: bool = False
 
     def problem(self) -> Problem:
-        """Return a problem of its own: nothing that an earlier run has built is in it."""
+        """Return a new problem, which shares nothing with those of earlier runs."""
         return Problem(
             self.X, self.y, self.loss, self.constraint, sample_weight=self.sample_weight, intercept=self.intercept
         )
@@ -102,7 +102,7 @@ def cases(seed: int = 0, n: int = 12, d: int = 5) -> list[Case]:
 
 
 def tiny_data(seed: int, n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return X with some zeros, predictions of a model that no small set holds, and weights."""
+    """Return X with some zeros, noisy predictions of a model outside small sets, and weights."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.8)
     return X, X @ rng.uniform(-2.0, 2.0, d) + 0.3 * rng.standard_normal(n), rng.uniform(0.5, 2.0, n)
@@ -111,7 +111,7 @@ def tiny_data(seed: int, n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.nda
 def check_on(
     solver: object, case: Case, max_epochs: float = 300, reduction: float = 0.2, random_state: int = 0
 ) -> None:
-    """Raise AssertionError where the solver does something wrong on one problem that it accepts."""
+    """Raise AssertionError if the solver fails a check on one problem that it accepts."""
     about = f"{solver!r} on {case!r}"
     low, high = certified_optimum(case.problem())
     run = _runner(solver, case, random_state)
@@ -138,7 +138,7 @@ def check_on(
 def check_steps(
     solver: object, case: Case, low: float = -np.inf, high: float = np.inf, random_state: int = 0, max_steps: int = 40
 ) -> Result:
-    """Raise AssertionError where one of the first steps is wrong; return the run."""
+    """Raise AssertionError if one of the first steps is wrong; return the result of the run."""
     about = f"{solver!r} on {case!r}"
     problem = case.problem()
     given = [array.copy() for array in _arrays(case)]
@@ -149,10 +149,10 @@ def check_steps(
         violation = problem.constraint.violation(w)
         _require(violation <= ROUNDING * (1.0 + np.abs(w).sum()), f"{where}: w is outside by {violation:g}.")
         exact = problem.evaluate(progress.w)
-        for name, seen, true in (("objective", progress.objective, exact.objective), ("gap", progress.gap, exact.gap)):
+        for name, value, true in (("objective", progress.objective, exact.objective), ("gap", progress.gap, exact.gap)):
             _require(
-                abs(seen - true) <= ROUNDING * (abs(true) + abs(exact.objective) + 1e-3),
-                f"{where}: the {name} should be {true!r}; got {seen!r}.",
+                abs(value - true) <= ROUNDING * (abs(true) + abs(exact.objective) + 1e-3),
+                f"{where}: the {name} should be {true!r}; got {value!r}.",
             )
         _require(
             progress.lower_bound <= high + ROUNDING * (1.0 + abs(high)),
@@ -181,7 +181,7 @@ def check_steps(
 
 
 def certified_optimum(problem: Problem) -> tuple[float, float]:
-    """Return bounds of F*: the gap of a long run proves them. For a non-convex loss they are infinite."""
+    """Return bounds of F*, proved by the gap of a long run; for a non-convex loss they are infinite."""
     if not problem.is_convex:
         return -np.inf, np.inf
     result = minimize(problem, "auto", tol=1e-9, max_epochs=3000)

@@ -1,4 +1,4 @@
-"""Tell whether the terms of a general problem are right: derivatives, means, constants, their compiled form."""
+"""check_terms: checks the terms of a general problem: derivatives, means, constants, their compiled form."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from condgrad.compiled import is_compiled, kernel
 from condgrad.problems import terms as passes
 from condgrad.problems.terms import Terms
 
-_TOL = 1e-6  # of a difference quotient, relative to the size of what it is a quotient of
-_ROUNDING = 1e-9
+_TOL = 1e-6  # relative tolerance of a difference quotient
+_ROUNDING = 1e-9  # relative tolerance for rounding errors
 
 
 def check_terms(
@@ -23,16 +23,16 @@ def check_terms(
     radius: float = 1.0,
     random_state: int = 0,
 ) -> None:
-    """Raise AssertionError, with one sentence that says why, where terms are not what they claim to be.
+    """Check terms; raise AssertionError, with one sentence that says why, if they are wrong.
 
     For some samples i, at random points w, it is checked that
 
     * ``value``, ``gradient`` and ``hessian_product`` are finite, of the right shape, and leave w as it was;
     * ``gradient`` is the slope of ``value``, and ``hessian_product`` that of ``gradient``, by differences;
     * ``hessian_product`` is linear and symmetric, and ``add_hessian`` adds the same Hessian;
-    * ``mean_value``, ``mean_gradient`` and ``mean_hessian``, where there are such, are the means over all samples;
-    * with ``is_convex``, the mean has a monotone gradient and no negative curvature; no gradient changes faster than
-      ``smoothness`` says;
+    * ``mean_value``, ``mean_gradient`` and ``mean_hessian``, if they exist, are the means over all samples;
+    * with ``is_convex``, the mean has a monotone gradient and no negative curvature; ``smoothness`` is a Lipschitz
+      constant of every gradient;
     * compiled code gives the same numbers.
 
     Parameters
@@ -40,9 +40,9 @@ def check_terms(
     terms : object
         As :class:`condgrad.GeneralProblem` takes it.
     n_samples, n_features : int, optional
-        n and d, where ``terms`` has no attributes of these names.
+        n and d, if ``terms`` has no attributes of these names.
     radius : float
-        The points are drawn from a normal distribution and scaled to this l2 norm: that of the set.
+        The points are drawn from a normal distribution and scaled to this l2 norm; give the size of the set.
     random_state : int
         The seed of samples, points and directions.
 
@@ -80,7 +80,7 @@ def _require(condition: object, sentence: str) -> None:
 
 
 def _check_answers(terms: Terms, i: int, w: np.ndarray) -> None:
-    """Answers are finite, of the right shape, and w stays as it was."""
+    """Check that results are finite, of the right shape, and that w is not changed."""
     before = w.copy()
     answers: dict[str, Any] = {}
     for method, args, shape in (
@@ -101,12 +101,12 @@ def _check_answers(terms: Terms, i: int, w: np.ndarray) -> None:
     terms.gradient(i, w + 1.0)
     _require(
         (answers["gradient"] == kept).all(),
-        f"gradient of {terms!r} must return an array of its own; the next call changed what the last one returned.",
+        f"gradient of {terms!r} must return an array of its own; the next call changed the array of the last one.",
     )
 
 
 def _slope(function: Callable[[float], Any], h: float) -> tuple[Any, Any]:
-    """Return the slope of a function at 0 by central differences, extrapolated, and how far to trust it."""
+    """Return the slope of a function at 0 by central differences, extrapolated, and an estimate of its error."""
     wide = (function(h) - function(-h)) / (2.0 * h)
     narrow = (function(0.5 * h) - function(-0.5 * h)) / h
     return (4.0 * narrow - wide) / 3.0, np.abs(narrow - wide).max()
@@ -115,11 +115,11 @@ def _slope(function: Callable[[float], Any], h: float) -> tuple[Any, Any]:
 def _check_gradient(terms: Terms, i: int, w: np.ndarray, directions: np.ndarray, radius: float) -> None:
     for v in directions:
         found, doubt = _slope(lambda h, v=v: terms.value(i, w + h * v), 1e-4 * radius)
-        told = terms.gradient(i, w) @ v
-        size = abs(told) + 1e-6 * abs(terms.value(i, w)) / radius
+        got = terms.gradient(i, w) @ v
+        size = abs(got) + 1e-6 * abs(terms.value(i, w)) / radius
         _require(
-            abs(told - found) <= _TOL * size + 0.1 * doubt + 1e-10 * (1.0 + abs(terms.value(i, w))) / radius,
-            f"gradient of {terms!r} for sample {i} is not the slope of value: along {v} at w = {w} it says {told:.9g}, "
+            abs(got - found) <= _TOL * size + 0.1 * doubt + 1e-10 * (1.0 + abs(terms.value(i, w))) / radius,
+            f"gradient of {terms!r} for sample {i} is not the slope of value: along {v} at w = {w} it says {got:.9g}, "
             f"differences say {found:.9g}.",
         )
 
@@ -131,25 +131,25 @@ def _check_hessian(terms: Terms, i: int, w: np.ndarray, directions: np.ndarray, 
     Hu = terms.hessian_product(i, w, u)
     for v in directions:
         found, doubt = _slope(lambda h, v=v: terms.gradient(i, w + h * v), 1e-4 * radius)
-        told = terms.hessian_product(i, w, v)
-        size = np.abs(told).max() + 1e-4 * np.abs(terms.gradient(i, w)).max() / radius
+        got = terms.hessian_product(i, w, v)
+        size = np.abs(got).max() + 1e-4 * np.abs(terms.gradient(i, w)).max() / radius
         _require(
-            np.abs(told - found).max() <= _TOL * size + 0.1 * doubt + 1e-10,
+            np.abs(got - found).max() <= _TOL * size + 0.1 * doubt + 1e-10,
             f"hessian_product of {terms!r} for sample {i} is not the slope of gradient: along {v} at w = {w} it says "
-            f"{told}, differences say {found}.",
+            f"{got}, differences say {found}.",
         )
-        scale = _ROUNDING * (np.abs(told).max() + np.abs(Hu).max() + np.abs(H).max()) * np.abs(directions).sum() + 1e-14
+        scale = _ROUNDING * (np.abs(got).max() + np.abs(Hu).max() + np.abs(H).max()) * np.abs(directions).sum() + 1e-14
         _require(
-            np.abs(H @ v - told).max() <= scale,
+            np.abs(H @ v - got).max() <= scale,
             f"add_hessian and hessian_product of {terms!r} for sample {i} must agree: times {v} they give {H @ v} and "
-            f"{told}.",
+            f"{got}.",
         )
         _require(
-            np.abs(terms.hessian_product(i, w, 2.0 * u - v) - (2.0 * Hu - told)).max() <= scale,
+            np.abs(terms.hessian_product(i, w, 2.0 * u - v) - (2.0 * Hu - got)).max() <= scale,
             f"hessian_product of {terms!r} for sample {i} must be linear in v; it is not at w = {w}.",
         )
         _require(
-            abs(told @ u - Hu @ v) <= scale * np.abs(directions).sum(),
+            abs(got @ u - Hu @ v) <= scale * np.abs(directions).sum(),
             f"hessian_product of {terms!r} for sample {i} must be symmetric; it is not at w = {w}.",
         )
 
@@ -189,10 +189,10 @@ def _check_means(terms: Terms, n: int, points: list[np.ndarray]) -> None:
         if not hasattr(terms, method):
             continue
         for w in points:
-            told, true = np.asarray(getattr(terms, method)(w)), np.asarray(mean(w))
+            got, true = np.asarray(getattr(terms, method)(w)), np.asarray(mean(w))
             _require(
-                told.shape == true.shape and np.allclose(told, true, rtol=1e-7, atol=_ROUNDING * np.abs(true).max()),
-                f"{method} of {terms!r} must be the mean over all {n} samples, at w = {w} {true}; got {told}.",
+                got.shape == true.shape and np.allclose(got, true, rtol=1e-7, atol=_ROUNDING * np.abs(true).max()),
+                f"{method} of {terms!r} must be the mean over all {n} samples, at w = {w} {true}; got {got}.",
             )
 
 

@@ -315,7 +315,7 @@ def test_a_killed_run_resumes_to_the_same_bits(capsys, train, tmp_path):
     assert (code, found["status"]) == (1, "MAX_EPOCHS")
     assert out.read_bytes() == whole.read_bytes()
     code, _, err = run(capsys, "fit", train, *LONG[:-1], "--out", out, "--resume", "--max-epochs", 20010)
-    assert code == 1 and "going on from" in err
+    assert code == 1 and "continuing from" in err
     other = complaint(capsys, "fit", train, *LONG, "--radius", 4, "--out", out, "--resume")
     assert "belongs to another problem" in other
 
@@ -339,7 +339,7 @@ def test_ctrl_c_writes_what_is_certified(data, train, tmp_path):
 def test_resume_needs_a_place_and_starts_afresh_where_there_is_nothing(capsys, train, tmp_path):
     assert "--resume needs --out or --checkpoint" in complaint(capsys, "fit", train, "--radius", 1, "--resume")
     code, _, err = run(capsys, "fit", train, "--radius", 1, "--resume", "--out", tmp_path / "m.npz")
-    assert code == 0 and "there is no checkpoint: starting afresh." in err
+    assert code == 0 and "there is no checkpoint: starting a new run." in err
     assert not (tmp_path / "m.npz.checkpoint").exists()
 
 
@@ -406,7 +406,7 @@ def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train
     assert code == 0 and printed.count("<- chosen") == 1 and err.count("fold ") == 3
     assert "--folds must lie between 2 and the 60 samples" in complaint(capsys, "cv", train, "--folds", 1, "--quiet")
     assert "no radius to choose" in complaint(capsys, "cv", train, "--set", "box:lower=0,upper=1")
-    assert "does not hold 0; use --radii" in complaint(capsys, "cv", train, "--set", "simplex", "--quiet")
+    assert "does not contain 0; use --radii" in complaint(capsys, "cv", train, "--set", "simplex", "--quiet")
 
 
 @pytest.mark.parametrize("n_solved", [2, 4])
@@ -535,7 +535,7 @@ CSV = "a,b,y\n1,2,1\n3,4,-1\n"
             "d.svm, line 2: an entry must be index:value with a finite number; got '2:abc'.",
         ),
         ("d.svm", "1 1:1\nx 2:1\n", "d.svm, line 2: the target must be a finite number; got 'x'."),
-        ("d.svm", "1\n-1\n", "d.svm holds no entries, so that its number of features is unknown."),
+        ("d.svm", "1\n-1\n", "d.svm holds no entries, so its number of features is unknown; give n_features."),
         ("d.svm", "1 999999999:1\n", "d.svm, line 1: index 999999999 is beyond the 100000000 features."),
         ("d.svm", "", "d.svm is empty."),
         ("d.svm", "1 1:1\n2 1:1\n3 1:1\n", "Logistic needs targets of two classes; got 3: 1.0, 2.0, 3.0."),
@@ -809,7 +809,7 @@ def test_what_a_model_cannot_be_is_told(tmp_path):
         model.predict([[1.0, 2.0]])
     problem = cg.Problem([[1.0], [2.0]], [1.0, 2.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
     result = cg.minimize(problem)
-    with pytest.raises(ValueError, match="no loss of two classes"):
+    with pytest.raises(ValueError, match="not a loss of two classes"):
         cg.Model.of(problem, result, classes=(0, 1))
     with pytest.raises(ValueError, match="1 feature names"):
         cg.Model.of(problem, result, feature_names=("a", "b"))

@@ -401,7 +401,7 @@ def test_the_default_radius_is_the_rule():
         (lambda: cg.ConstrainedRegressor("welsch").fit(R.X, R.y), "not convex.*use fit_intercept=False"),
         (
             lambda: cg.ConstrainedRegressor(constraint=cg.constraints.L1Ball(1.0), radius=2.0).fit(R.X, R.y),
-            "radius goes with a named constraint",
+            "radius is for a constraint given by name",
         ),
         (lambda: cg.ConstrainedClassifier().fit(C.X, np.ones(80)), "only one class"),
         (lambda: cg.ConstrainedLasso().fit(R.X, R.y, sample_weight=np.zeros(60)), "(?i)sample.weight.* zero|non-zero"),

@@ -144,7 +144,7 @@ def test_the_architecture_names_every_folder_from_the_ground_up():
 
 def test_the_walks_of_the_architecture_name_what_is_there():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    walks = text.split("## Seven fits, from the call to the answer")[1].split("\n## ")[0]
+    walks = text.split("## Seven fits, from the call to the result")[1].split("\n## ")[0]
     lines = re.findall(r"^([a-z_/]+\.py) +((?:[A-Za-z_.]+, )*[A-Za-z_.]+)", walks, flags=re.MULTILINE)
     assert len(lines) > 50
     for file, names in lines:

@@ -275,8 +275,8 @@ def test_predictions_follow_the_link():
         ({"second_derivative": lambda self, p, y: 1.0}, r"elementwise: .* returned shape \(\)"),
         ({"is_quadratic": True}, "is not constant .*: set is_quadratic = False"),
         ({"link": "probit"}, "link of .* must be one of identity, log, logit; got 'probit'"),
-        ({"check_targets": accept_signs}, r"accept the two classes alone exactly where .*; got classes = None"),
-        ({"classes": (0.0, 1.0), "check_targets": accept_all}, r"exactly where .*; got classes = \(0.0, 1.0\)"),
+        ({"check_targets": accept_signs}, r"accept two classes and nothing else exactly if .*; got classes = None"),
+        ({"classes": (0.0, 1.0), "check_targets": accept_all}, r"exactly if .*; got classes = \(0.0, 1.0\)"),
         ({"check_targets": refuse}, "refuses all that check_loss tries .-1 and 1, 0 and 1, "),
     ],
 )

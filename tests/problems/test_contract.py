@@ -265,12 +265,12 @@ class Broken(WithCurvature):
         ("gradient", "the gradient is not that of the objective|the gap should be"),
         ("gap", "the gap should be"),
         ("negative gap", "a gap is never negative"),
-        ("bound", "bounds F from below, but a point of the set has"),
+        ("bound", "must bound F from below, but a point of the set has"),
         ("uncertified", "must bound its rounding"),
-        ("random", "two looks at one point tell different things"),
+        ("random", "return different numbers"),
         ("writes", "has changed w"),
         ("curvature", "is not that of the gradient"),
-        ("forgets known", "must keep what is known"),
+        ("forgets known", "must leave known entries unchanged"),
         ("part is the whole", "should be smaller"),
         ("no whole part", "must be the problem itself"),
         ("fingerprint", "differs for a copy"),
@@ -284,7 +284,7 @@ def test_check_problem_finds(fault, sentence):
 
 
 def test_check_problem_names_what_it_is_for():
-    with pytest.raises(AssertionError, match="a problem is based on BaseProblem; got int"):
+    with pytest.raises(AssertionError, match="a problem must be a BaseProblem; got int"):
         check_problem(3)
     entries = cg.CompletionProblem([0, 1], [0, 1], [1.0, 2.0], losses.Squared(), constraints.NuclearBall(1.0))
     with pytest.raises(AssertionError, match="is for problems that offer LOOK and VERTICES"):
