@@ -507,7 +507,7 @@ def test_wrong_input_gets_a_sentence():
         (ValueError, "a short step needs a Lipschitz constant",
          lambda: cg.minimize(general(), cg.solvers.FrankWolfe(step_sizes.ShortStep()))),
         (ValueError, "needs the norms of the rows of X", lambda: cg.minimize(general(), TUFW(rule=Importance(3)))),
-        (ValueError, "says renews_all", lambda: cg.minimize(general(), TUFW(rule=Liar(3)))),
+        (ValueError, "has renews_all = True", lambda: cg.minimize(general(), TUFW(rule=Liar(3)))),
         (TypeError, "must be a condgrad.Problem, GeneralProblem, ", lambda: cg.minimize(terms)),
     ]:  # fmt: skip
         with pytest.raises(error, match=match):
