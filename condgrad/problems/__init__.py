@@ -1,1 +1,1 @@
-"""Problems: what is minimised, and exact answers about any w."""
+"""Problems: an objective and a constraint set, with exact values, gradients and gaps at any w."""

@@ -21,9 +21,9 @@ def combination(cls: type) -> type:
 class ActiveAtoms(NamedTuple):
     """Atoms with positive weights that sum to one, in arrays with room for every vertex of the set.
 
-    The steps that the weights follow are those of :class:`~condgrad.problems.combination.Combination`.
+    :class:`~condgrad.problems.combination.Combination` updates the weights.
 
-    ``count[0]`` atoms are held; ``place[id]`` says where the vertex with that id is, -1 for those not held.
+    ``count[0]`` atoms are stored; ``place[id]`` is the place of the vertex with that id, or -1 if it is not stored.
     """
 
     index: np.ndarray  # type: ignore[assignment]
@@ -41,11 +41,11 @@ class ActiveAtoms(NamedTuple):
         return Atom(self.index[k], self.value[k])
 
     def id_of(self, s):
-        """Return the number of a vertex: two for each feature, the second one for a positive value."""
+        """Return the id of a vertex. A feature has two ids, the second one for a positive value."""
         return 2 * s.index + (1 if s.value > 0.0 else 0)
 
     def place_of(self, s):
-        """Return where the vertex ``s`` is, -1 where it is not held."""
+        """Return the place of the vertex ``s``, or -1 if it is not stored."""
         return self.place[self.id_of(s)]
 
     def worst(self, r):
@@ -58,7 +58,7 @@ class ActiveAtoms(NamedTuple):
         return where_best
 
     def add(self, s, weight):
-        """Give ``weight`` to the vertex s, which may be new."""
+        """Add ``weight`` to the weight of the vertex s, which may be new."""
         k = self.place_of(s)
         if k < 0:
             k = self.count[0]
@@ -70,7 +70,7 @@ class ActiveAtoms(NamedTuple):
         self.weights[k] += weight
 
     def drop(self, k):
-        """Remove the atom at place ``k`` for good; the last one takes its place."""
+        """Remove the atom at place ``k``; the last atom moves to its place."""
         last = self.count[0] - 1
         self.place[self.id_of(self.atom(k))] = -1
         if k != last:
@@ -93,7 +93,7 @@ class ActiveAtoms(NamedTuple):
         self.add(s, 1.0)
 
     def combination(self, n_features):
-        """Return w = sum_k weight_k v_k, the weights brought back to sum one."""
+        """Return w = sum_k weight_k v_k, after rescaling the weights to sum one."""
         held = slice(self.count[0])
         self.weights[held] /= self.weights[held].sum()
         w = np.zeros(n_features)
@@ -101,7 +101,7 @@ class ActiveAtoms(NamedTuple):
         return w
 
     def reach(self, norms):
-        """Return sum_k weight_k ||X v_k||, at least ||X w||, from the norms of the columns."""
+        """Return sum_k weight_k ||X v_k||, an upper bound of ||X w||, from the norms of the columns."""
         total = 0.0
         for k in range(self.count[0]):
             total += self.weights[k] * abs(self.value[k]) * norms[self.index[k]]

@@ -15,7 +15,7 @@ from condgrad.problems.combination import Combination
 
 
 class Stack(Protocol):
-    """Several vertices, in some order; new ones are of the kind that is held."""
+    """An ordered list of vertices; a new vertex must be of the same kind as the stored ones."""
 
     def __len__(self) -> int: ...
 
@@ -29,16 +29,16 @@ class Stack(Protocol):
         """Add several vertices."""
 
     def join(self, others: Self) -> None:
-        """Add those of another stack."""
+        """Add the vertices of another stack."""
 
     def remove(self, k: int) -> None:
-        """Remove the vertex at place ``k``; the last one takes its place."""
+        """Remove the vertex at place ``k``; the last vertex moves to its place."""
 
     def select(self, kept: np.ndarray) -> Self:
-        """Return a stack of some of them."""
+        """Return a stack of the vertices chosen by the mask ``kept``."""
 
     def without(self, others: Self, up_to_sign: bool) -> Self:
-        """Return those of the ``others`` that are not here (nor, up to sign, their opposites)."""
+        """Return those of the ``others`` that are not in this stack (with ``up_to_sign``, nor are their opposites)."""
 
     def inner_products(self, r: np.ndarray) -> np.ndarray:
         """Return <r, v_k> for every vertex."""
@@ -54,11 +54,11 @@ class Stack(Protocol):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
-        """Return the stack that was saved under the names of ``to_arrays``, each after "atoms."."""
+        """Return the stack saved as the arrays of ``to_arrays``, each name prefixed with "atoms."."""
 
 
 class ActiveSet(Combination):
-    """Vertices with positive weights that sum to one; an atom whose weight reaches zero leaves for good.
+    """Vertices with positive weights that sum to one; an atom whose weight reaches zero is removed.
 
     ``terms`` are (weight, vertex) pairs.
     """
@@ -93,11 +93,11 @@ class ActiveSet(Combination):
         return self._atoms
 
     def place_of(self, s: Vertex) -> int:
-        """Return where the vertex ``s`` is, -1 where it is not held."""
+        """Return the place of the vertex ``s``, or -1 if it is not stored."""
         return self._places.get(s.key(), -1)
 
     def add(self, v: Vertex, weight: float) -> None:
-        """Give ``weight`` to the vertex v, which may be new."""
+        """Add ``weight`` to the weight of the vertex v, which may be new."""
         k = self.place_of(v)
         if k >= 0:
             self.weights[k] += weight
@@ -109,7 +109,7 @@ class ActiveSet(Combination):
             self.weights = np.append(self.weights, weight)
 
     def drop(self, k: int) -> None:
-        """Remove the atom at place ``k``; the last one takes its place."""
+        """Remove the atom at place ``k``; the last atom moves to its place."""
         last = len(self) - 1
         del self._places[self.vertex(k).key()]
         if k != last:
@@ -129,7 +129,7 @@ class ActiveSet(Combination):
         self.weights = np.ones(1)
 
     def combination(self, n_features: int) -> np.ndarray:
-        """Return w = sum_k lambda_k v_k afresh, with the weights brought back to sum one."""
+        """Compute and return w = sum_k lambda_k v_k, after rescaling the weights to sum one."""
         self.weights /= self.weights.sum()
         return self._atoms.combination(self.weights, n_features)
 
@@ -138,26 +138,26 @@ class ActiveSet(Combination):
         return {"weights": self.weights} | {f"atoms.{name}": part for name, part in self._atoms.to_arrays().items()}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore weights and atoms from a snapshot."""
         self._atoms = type(self._atoms).from_arrays(arrays)
         self._places = {self.vertex(k).key(): k for k in range(len(self))}
         self.weights = arrays["weights"]
 
 
 def stack(vertices: Sequence[Vertex]) -> Stack:
-    """Return a stack of the given vertices, of which there is at least one."""
+    """Return a stack of the given vertices; at least one is needed."""
     held: Stack = AtomStack() if all(isinstance(v, Atom) for v in vertices) else VertexStack()
     held.extend(vertices)
     return held
 
 
 def as_stack(atoms: Stack | list[Vertex]) -> Stack:
-    """Return a stack as it is, and a list of vertices as a stack."""
+    """Return ``atoms`` as a stack; a stack is returned unchanged."""
     return stack(atoms) if isinstance(atoms, list) else atoms
 
 
 class AtomStack:
-    """Atoms value * e_index, held as two arrays."""
+    """Atoms value * e_index, stored as two arrays."""
 
     def __init__(self, index: ArrayLike = (), value: ArrayLike = ()) -> None:
         self.index = np.array(index, dtype=np.int64)
@@ -191,7 +191,7 @@ class AtomStack:
         return AtomStack(self.index[kept], self.value[kept])
 
     def without(self, others: AtomStack, up_to_sign: bool) -> AtomStack:
-        """Return those of the ``others`` that are not here; an atom and its opposite share their feature."""
+        """Return those of the ``others`` whose feature is not in this stack; an atom and its opposite share theirs."""
         is_new = np.ones(max(self.index.max(initial=0), others.index.max(initial=0)) + 1, dtype=bool)
         is_new[self.index] = False
         return others.select(is_new[others.index])
@@ -218,7 +218,7 @@ class AtomStack:
 
 
 class VertexStack:
-    """Vertices of any kind, held as a list."""
+    """Vertices of any kind, stored as a list."""
 
     def __init__(self, vertices: list[Vertex] | None = None) -> None:
         self.vertices: list[Vertex] = [] if vertices is None else vertices
@@ -246,7 +246,7 @@ class VertexStack:
         return VertexStack([v for v, is_kept in zip(self.vertices, kept, strict=True) if is_kept])
 
     def without(self, others: VertexStack, up_to_sign: bool) -> VertexStack:
-        """Return those of the ``others`` that are not here (nor, up to sign, their opposites)."""
+        """Return those of the ``others`` that are not in this stack (with ``up_to_sign``, nor are their opposites)."""
         known = {v.key() for v in self.vertices}
         if up_to_sign:
             known |= {v.scaled(-1.0).key() for v in self.vertices}

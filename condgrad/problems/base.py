@@ -1,4 +1,4 @@
-"""The contract: what minimize and the solvers may ask of a problem, and how a problem says what it can answer."""
+"""BaseProblem: the methods of a problem that minimize and the solvers call, and the features that it declares."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from condgrad.problems.look import Look
 from condgrad.problems.look_point import LookPoint
 from condgrad.problems.segment import PointLike
 
-FORMULA = 100  # units of rounding that formulas which are not ours may be wrong by
+FORMULA = 100  # assumed error of a formula given by the user, in units of rounding
 
 
 class Feature(enum.Enum):
-    """What a problem may offer, and a solver may require; the values complete the sentence of a refusal."""
+    """The features that a problem may offer and a solver may require; error messages quote their values."""
 
     LOOK = "full passes at any w"
     CURVATURE = "the curvature of F on vertices"
@@ -41,23 +41,23 @@ class Feature(enum.Enum):
 
 
 class BaseProblem(abc.ABC):
-    """Minimise F over a set: what every problem answers.
+    """Base class of all problems: minimise F over a set.
 
-    A problem gives ``n_samples``, ``n_features``, ``constraint``, ``is_convex`` and ``look``. That is enough for the
-    solvers that move along lines; with a :class:`Look` that knows the curvature, and ``CURVATURE`` in ``offers``,
-    it is enough for "corrective". What else a problem can do it names in ``offers``, and
-    :func:`condgrad.minimize` compares that with what a solver ``requires``.
+    A subclass defines ``n_samples``, ``n_features``, ``constraint``, ``is_convex`` and ``look``. That is enough for the
+    solvers that move along lines; with a :class:`Look` that returns the curvature, and ``CURVATURE`` in ``offers``,
+    it is enough for "corrective". A problem lists all its features in ``offers``, and :func:`condgrad.minimize`
+    compares them with those that a solver ``requires``.
 
     Attributes
     ----------
     n_samples : int
-        By which epochs are counted: a look is one epoch.
+        The number of samples in an epoch: a look is one epoch.
     n_features : int
         The length of w.
     constraint : a set of :mod:`condgrad.constraints`
     offers : frozenset of Feature
     remedies : mapping of Feature to str
-        For what is not offered, what the user can do about it.
+        For features that are not offered: what the user can do instead.
     """
 
     n_samples: int
@@ -67,7 +67,7 @@ class BaseProblem(abc.ABC):
     remedies: Mapping[Feature, str] = {}
     has_intercept = False  # whether a free intercept is minimised together with w
     is_quadratic = False  # whether the curvature of F is the same everywhere
-    _last: tuple[Any, Look] | None = None  # the last point that was looked at, and the look
+    _last: tuple[Any, Look] | None = None  # the last w of _look_once, and its look
 
     @property
     @abc.abstractmethod
@@ -76,7 +76,7 @@ class BaseProblem(abc.ABC):
 
     @abc.abstractmethod
     def look(self, w: IterateLike) -> Look:
-        """Make one pass at w: objective, gradient, gap, vertex, intercept, and what rounding may have done to them."""
+        """Make one pass at w and return objective, gradient, gap, vertex, intercept and bounds of their rounding."""
 
     def evaluate(self, w: IterateLike) -> Evaluation:
         """Return objective, gradient, gap, vertex and intercept at w, with the bounds of their rounding."""
@@ -95,18 +95,18 @@ class BaseProblem(abc.ABC):
         return self.evaluate(w).gap
 
     def _look_once(self, w: IterateLike) -> Look:
-        """Return the look at w, which is made once for objective and gradient."""
+        """Return the look at w, cached so that objective and gradient at the same w share one pass."""
         at: Any = self.as_iterate(w, "w")
         if self._last is None or not np.array_equal(self._last[0], at):
             self._last = (at.copy(), self.look(at))
         return self._last[1]
 
     def part(self, n_rows: int) -> BaseProblem | None:
-        """Return the problem of about ``n_rows`` of the samples, in memory; None where it makes none of its own."""
+        """Return the problem on a subsample of about ``n_rows`` samples, in memory; None if it cannot be subsampled."""
         return self if n_rows >= self.n_samples else None
 
     def point(self, w: Any) -> PointLike:
-        """Return the iterate of a solver that moves along lines, at ``w``."""
+        """Return an iterate at ``w`` for a solver that moves along lines."""
         return LookPoint(self, w)
 
     def lipschitz(self) -> float:
@@ -124,13 +124,13 @@ class BaseProblem(abc.ABC):
         return L
 
     def fingerprint(self) -> str:
-        """Return a hash of all that defines the problem, for a checkpoint to know it by."""
+        """Return a hash of all that defines the problem, by which a checkpoint recognises it."""
         own = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         return fingerprint_of((type(self).__name__, sorted(own.items())))
 
     @property
     def cost_of_pass(self) -> float:
-        """The multiply-adds of one look, about."""
+        """The approximate number of multiply-adds of one look."""
         return 2.0 * self.n_samples * self.n_features
 
     def lmo(self, r: np.ndarray) -> Vertex:
@@ -140,12 +140,12 @@ class BaseProblem(abc.ABC):
     def certified(
         self, w: np.ndarray, objective: float, gradient: np.ndarray, *, sizes: tuple[float, np.ndarray] | None = None
     ) -> Evaluation:
-        """Return the evaluation at w for an objective and a gradient that were computed afresh, with their rounding.
+        """Return the evaluation at w, with rounding bounds, for an objective and a gradient just computed at w.
 
-        What rounding does inside formulas that are not ours cannot be known: objective and gradient are taken to be
-        sums of ``n_samples`` numbers, each right to 100 units. ``sizes`` are the sums of the absolute values of these
-        numbers, for the objective and for each entry of the gradient; by default those of the sums themselves, which is
-        too little where positive and negative ones cancel.
+        The rounding inside a user's formulas is unknown: objective and gradient are assumed to be sums of
+        ``n_samples`` numbers, each correct to 100 units. ``sizes`` are the sums of the absolute values of these
+        numbers, for the objective and for each entry of the gradient. The default is the absolute values of the sums
+        themselves, which is too small where positive and negative numbers cancel.
         """
         value, of_gradient = (0.0, np.zeros(w.size)) if sizes is None else sizes
         s = self.lmo(gradient)
@@ -155,16 +155,16 @@ class BaseProblem(abc.ABC):
         bounds = Bounds(rounding, unit * (value + abs(objective)))
         return certify(self.is_convex, objective, gradient, gap_at(gradient, w, s), s, 0.0, bounds)
 
-    # The coordinates of the steps: for most problems those of w itself. Each kind of problem has iterates of its own
-    # kind, and is given no others: those that its `start` and its `as_iterate` return.
+    # The coordinates of the steps: for most problems those of w itself. Each kind of problem has its own kind of
+    # iterate, returned by its `start` and `as_iterate`; its methods receive only this kind.
 
     @property
     def n_coordinates(self) -> int:
-        """The length of the vectors that steps work on: that of w and of its gradient."""
+        """The length of the vectors that steps work on, here the length of w and of its gradient."""
         return self.n_features
 
     def start(self) -> tuple[Any, list[tuple[float, Vertex]]]:
-        """Return where solvers start, and the same as weighted vertices."""
+        """Return the point where solvers start, as an iterate and as (weight, vertex) pairs."""
         s = self.constraint.start(self.n_features)
         return s.to_dense(self.n_features), [(1.0, s)]
 
@@ -173,7 +173,7 @@ class BaseProblem(abc.ABC):
         return 0.0
 
     def as_iterate(self, w: IterateLike, name: str) -> Iterate:
-        """Return a point that the user gave as the iterate of a solver: here an array."""
+        """Convert a point given by the user to the iterate of a solver, here an array."""
         return convert.as_point(w, self.n_features, name)
 
     def in_coordinates(self, w: Any) -> np.ndarray:
@@ -186,5 +186,5 @@ class BaseProblem(abc.ABC):
         return ArrayVector(w.copy())
 
     def iterate_of(self, vector: Any) -> Any:
-        """Return the iterate that a vector of the steps stands for."""
+        """Return the iterate that a vector of the steps represents."""
         return vector.to_array()

@@ -1,6 +1,6 @@
-"""Chances: the softmax of the scores of all classes, its best intercepts and its curvature.
+"""Class probabilities ("chances"): the softmax of the scores, the best intercepts and the curvature of the loss.
 
-Scores S and chances P have a row for each class and a column for each sample.
+Scores S and probabilities P have a row for each class and a column for each sample.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ import numpy as np
 
 from condgrad.linalg import threads
 
-_BLOCK_ENTRIES = 32_768  # scores that are turned into chances together: they stay in the cache
-_WORK_PER_SCORE = 10  # an exponential costs about as much as ten multiply-adds
+_BLOCK_ENTRIES = 32_768  # number of scores processed together: so many fit into the cache
+_WORK_PER_SCORE = 10  # cost in multiply-adds: that of an exponential, about
 _MOST_NEWTON_STEPS = 100
-_LONGEST_STEP = 5.0  # of an intercept: far out, where all chances are 0 or 1, a Newton step can be astronomic
+_LONGEST_STEP = 5.0  # largest change of an intercept: where all probabilities are near 0 or 1, Newton steps explode
 
 
 def chances_of(S: np.ndarray, b: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the mean loss log sum_c exp(s_c + b_c) - s_y - b_y, and the chances exp(s_c + b_c) / sum_c exp(s_c + b_c).
+    """Return the mean of log sum_c exp(s_c + b_c) - s_y - b_y, and P = exp(s_c + b_c) / sum_c exp(s_c + b_c).
 
-    On all cores, a block of samples at a time.
+    All cores work on it, each on one block of samples at a time.
     """
     P, n = np.empty_like(S), S.shape[1]
     width = max(1, _BLOCK_ENTRIES // S.shape[0])
@@ -43,12 +43,12 @@ def chances_of(S: np.ndarray, b: np.ndarray, y: np.ndarray, weight: np.ndarray) 
 def best_chances(
     S: np.ndarray, y: np.ndarray, weight: np.ndarray, shares: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the mean loss, the chances, and the intercepts that make the loss smallest, whose sum is zero.
+    """Return the mean loss, the probabilities, and the intercepts that minimise the loss and sum to zero.
 
-    ``shares`` are the weights of the classes. Newton steps lead to the intercepts; a constant added to all of them
-    changes nothing.
+    ``shares`` are the weights of the classes. The intercepts are found by Newton steps; adding a constant to all of
+    them does not change the loss.
     """
-    b = np.log(shares)  # the best ones where all scores are equal
+    b = np.log(shares)  # optimal if all scores are equal
     value, P = chances_of(S, b, y, weight)
     last = np.inf
     for _ in range(_MOST_NEWTON_STEPS):
@@ -57,11 +57,12 @@ def best_chances(
         if size > _LONGEST_STEP:
             step, size = step * (_LONGEST_STEP / size), _LONGEST_STEP
         new_value, new_P = chances_of(S, b + step, y, weight)
-        while new_value > value and size > 1e-6:  # far from the best ones a step may be too long
+        while new_value > value and size > 1e-6:  # far from the optimum a step may be too long
             step, size = 0.5 * step, 0.5 * size
             new_value, new_P = chances_of(S, b + step, y, weight)
         b, value, P = b + step, new_value, new_P
-        # The successor of a Newton step is of the order of its square; a short one that is not is rounding.
+        # Near the optimum the length of a Newton step is of the order of the square of the last one. A short step that
+        # is not shorter than the last one is rounding.
         if size <= 1e-14 or last <= size <= 1e-4:
             break
         last = size
@@ -70,7 +71,7 @@ def best_chances(
 
 def _newton_step(P: np.ndarray, weight: np.ndarray, shares: np.ndarray) -> np.ndarray:
     slopes = P @ weight - shares
-    most = int(shares.argmax())  # whose own difference has lost the digits of the rare classes
+    most = int(shares.argmax())  # the difference of the largest class has lost the digits of the rare classes
     slopes[most] = 0.0
     slopes[most] = -slopes.sum()
     return -solve(bend_of(P, weight), slopes)
@@ -86,15 +87,15 @@ def bend_of(P: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return sum_i weight_i (diag(p_i) - p_i p_i')."""
     B: np.ndarray = -(weight * P) @ P.T
     np.fill_diagonal(B, 0.0)
-    B -= np.diag(B.sum(axis=1))  # rows sum to zero, and no digits of rare classes are lost in 1 - 1
+    B -= np.diag(B.sum(axis=1))  # rows sum to zero; this loses no digits of rare classes, as p - p^2 near 1 would
     return B
 
 
 def solve(B: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the solution of B z = right whose classes sum to zero, as those of every column of ``right`` do.
+    """Return the solution z of B z = right that sums to zero over the classes, as every column of ``right`` does.
 
-    B has one null direction, equal numbers for all classes; a multiple of ones fills it. (A pseudo-inverse would have
-    to guess from rounding errors which eigenvalue is zero.)
+    The null space of B is spanned by the vector of ones; adding a multiple of the matrix of ones makes B invertible.
+    (A pseudo-inverse would have to guess from rounding errors which eigenvalue is zero.)
     """
     scale = max(float(np.trace(B)) / B.shape[0], 1e-300)
     return np.linalg.solve(B + scale * (1.0 + 1e-15 * np.eye(B.shape[0])), right)

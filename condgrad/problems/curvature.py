@@ -12,7 +12,7 @@ from condgrad.linalg.slices import Slices
 
 @compiled
 class StoredCurvature(NamedTuple):
-    """H as an array; renewing sample i costs nnz(x_i)^2, a product with an atom d."""
+    """H as an array; renewing sample i costs nnz(x_i)^2 operations, a product with an atom costs d."""
 
     H: np.ndarray
 
@@ -27,14 +27,14 @@ class StoredCurvature(NamedTuple):
 
 @compiled
 class ImplicitCurvature(NamedTuple):
-    """H s = X' (t * X s), never stored: a product with an atom costs the rows of its column."""
+    """H s = X' (t * X s), without storing H: a product with an atom costs one read of the rows that its column hits."""
 
     rows: Slices
     columns: Slices
     t: np.ndarray
 
     def renew(self, X, i, change):
-        """Do nothing: t itself says it all."""
+        """Do nothing: products use t itself."""
 
     def add_product(self, s, c, out):
         """Add c H s to the vector ``out``."""

@@ -1,4 +1,4 @@
-"""Evaluation: what one full pass over the data tells about a point, in numbers."""
+"""Evaluation: the results of one full pass over the data at a point."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from condgrad.linalg.vectors import inner
 
 
 class Evaluation(NamedTuple):
-    """What one full pass over the data tells about a point w, with what rounding may have done to it.
+    """The results of one full pass over the data at a point w, with bounds of their rounding errors.
 
-    ``gap`` is never negative. Where the pass was a fresh one, ``rounding`` bounds its error: F(w) - F* is at most
-    gap + rounding for a convex F, whatever the sizes of the data; and ``lower_bound`` = objective - gap, less all that
-    rounding may have added to it, is at most F*. Where w was followed from step to step, so that errors have piled up,
-    ``rounding`` is inf: nothing is certified.
+    ``gap`` is never negative. After a fresh pass, ``rounding`` bounds the error of the gap: F(w) - F* is at most
+    gap + rounding for a convex F, whatever the sizes of the data; and ``lower_bound`` = objective - gap, less a bound
+    of its rounding error, is at most F*. If the numbers were updated from step to step instead, errors have
+    accumulated and ``rounding`` is inf: nothing is certified.
     """
 
     objective: float
@@ -29,11 +29,11 @@ class Evaluation(NamedTuple):
     intercept: Any  # a number, or the biases of a CompletionProblem
     rounding: float = np.inf
     lower_bound: float = -np.inf
-    offset: float = 0.0  # the intercept of the centred columns, which is what steps work with
+    offset: float = 0.0  # the intercept of the centred columns, which steps work with
 
     @property
     def is_certified(self) -> bool:
-        """Whether the bounds hold for w as it is: it was looked at afresh."""
+        """Whether the bounds hold for w: the numbers come from a fresh pass."""
         return self.rounding < np.inf
 
 
@@ -54,9 +54,9 @@ def certify(
     *,
     offset: float = 0.0,
 ) -> Evaluation:
-    """Return the evaluation of a fresh pass, for the gap as it was computed: the one place where certificates are made.
+    """Return the evaluation of a fresh pass for a computed gap. All certificates are made here.
 
-    ``bounds`` tell what rounding may have done to the gap, the oracle's share included, and to the objective.
+    ``bounds`` are bounds of the rounding errors of the gap, including those of the oracle, and of the objective.
     """
     gap, rounding = max(float(gap), 0.0), float(bounds.gap)
     last_digits = 4.0 * UNIT * (abs(objective) + gap + rounding)
@@ -65,7 +65,7 @@ def certify(
 
 
 def vertex_rounding(constraint: ConstraintSet, r: np.ndarray, w: np.ndarray, s: Vertex) -> float:
-    """Return a bound of what rounding does to the gap <r, w - s> for s = LMO(r), in its sums and in the oracle."""
+    """Return a bound of the rounding error of the gap <r, w - s> for s = LMO(r), in its sums and in the oracle."""
     indices, values = s.support()
     sizes = inner(np.abs(r), np.abs(w)), inner(np.abs(r if indices is None else r[indices]), np.abs(values))
     sums = gamma(int(np.count_nonzero(w)) + 4) * sizes[0] + gamma(values.size + 4) * sizes[1]

@@ -1,4 +1,4 @@
-"""FiniteSum: a problem as kernels see it, one sample at a time, and the estimate of its gradient."""
+"""FiniteSum: the form of a problem for kernels, one sample at a time, and the estimate of its gradient."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from condgrad.linalg.vectors import Vector
 from condgrad.problems.samples import Samples
 from condgrad.problems.terms import Terms
 
-# The places of the numbers that an Estimate keeps in ``scalars``; a checkpoint holds them in this order.
+# The places of the numbers in the ``scalars`` of an Estimate; a checkpoint stores them in this order.
 _ALONG, _TOWARDS, _GAP, _CALLS = range(4)  # <r, w>, the last <r, s>, the smoothed gap, the number of oracle calls
 
 
@@ -68,7 +68,7 @@ class Table(NamedTuple):
 
 @compiled
 class Estimate(NamedTuple):
-    """An estimate r of the gradient, with <r, w> kept by scalars and the stochastic gap of equation (31)."""
+    """An estimate r of the gradient, with <r, w> updated as a scalar and the stochastic gap of equation (31)."""
 
     vector: Vector
     scalars: np.ndarray
@@ -85,7 +85,7 @@ class Estimate(NamedTuple):
         self.scalars[_ALONG] += c * w.inner(v)
 
     def renew_sample(self, F, i, alpha, w):
-        """Set alpha_i to the derivative at x_i'w and keep r = X' alpha: lines 3 to 6 of Negiar et al.'s algorithm 1."""
+        """Set alpha_i to the derivative at x_i'w and update r = X' alpha: Negiar et al., algorithm 1, lines 3 to 6."""
         p = F.predict(i, w)
         self.add_row(F, i, alpha.replace(i, F.derivative(i, p)), p)
 
@@ -95,7 +95,7 @@ class Estimate(NamedTuple):
         self.scalars[_ALONG] *= factor
 
     def best_vertex(self, F):
-        """Return s = LMO(r), and note the gap <r, w - s>."""
+        """Return s = LMO(r), and record the gap <r, w - s>."""
         s = F.constraint.lmo(self.vector)
         self.scalars[_TOWARDS] = s.inner(self.vector)
         if self.scalars[_CALLS] == 0.0:
@@ -105,7 +105,7 @@ class Estimate(NamedTuple):
         return s
 
     def renew(self, s):
-        """Note <r, s> anew, for an r that changed since the oracle returned s."""
+        """Recompute <r, s> for an r that changed since the oracle returned s."""
         self.scalars[_TOWARDS] = s.inner(self.vector)
 
     def gap(self):
@@ -121,7 +121,7 @@ class Estimate(NamedTuple):
         return self.scalars[_GAP]
 
     def oracle_calls(self):
-        """Return how many times the oracle was asked."""
+        """Return the number of oracle calls."""
         return self.scalars[_CALLS]
 
     def move(self, w, s, gamma):
@@ -135,29 +135,29 @@ class Estimate(NamedTuple):
         self.synchronise(w)
 
     def shift(self, change):
-        """Add to <r, w> by how much a move of w changed it."""
+        """Add to <r, w> the ``change`` caused by a move of w."""
         self.scalars[_ALONG] += change
 
     def synchronise(self, w):
-        """Compute <r, w> anew from the array ``w``: rounding errors of the running value end here."""
+        """Compute <r, w> anew from the array ``w``: this removes the rounding errors of the running value."""
         self.scalars[_ALONG] = self.vector.to_array() @ w
 
 
 @compiled
 class Trail(NamedTuple):
-    """The iterate one move behind: ``w`` with the vertex and the step that lead to the present one."""
+    """The previous iterate ``w``, with the vertex and the step size that lead from it to the current iterate."""
 
     w: Vector
     memory: AtomMemory | DenseMemory
     gamma: np.ndarray
 
     def follow(self, s, gamma):
-        """Catch up with the present iterate, and remember the move that it makes now."""
+        """Move ``w`` to the current iterate, and store the move (``s``, ``gamma``) that the iterate makes now."""
         self.memory.get().blend_into(self.w, self.gamma[0])
         self.memory.put(s)
         self.gamma[0] = gamma
 
 
 def estimate(vector: Vector, smoothing: float) -> Estimate:
-    """Return an estimate of the gradient held by ``vector`` (zeros)."""
+    """Return an estimate of the gradient that is stored in ``vector`` (zeros)."""
     return Estimate(vector, np.array([0.0, 0.0, np.inf, 0.0]), smoothing)

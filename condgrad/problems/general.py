@@ -22,15 +22,15 @@ from condgrad.problems.taylor_points import Expansions, Workspace
 class GeneralProblem(BaseProblem):
     r"""Minimise over w in C the mean F(w) = (1/n) sum_i f_i(w) of n terms given by their values and derivatives.
 
-    This is empirical risk minimisation as section 5.2 of Xiong & Freund takes it: a small neural network, a structured
-    loss, anything that is not a loss of x_i'w (for those :class:`Problem` is far faster). The solvers that serve it are
-    "tufw", which uses second derivatives, and "fw", "lazy", "away", "pairwise" and "bpcg".
+    This is empirical risk minimisation as in section 5.2 of Xiong & Freund: a small neural network, a structured
+    loss, anything that is not a loss of x_i'w (for those :class:`Problem` is far faster). Its solvers are "tufw",
+    which uses second derivatives, and "fw", "lazy", "away", "pairwise" and "bpcg".
 
     Parameters
     ----------
     terms : object
-        With methods ``value(i, w)`` and ``gradient(i, w)``, and ``hessian_product(i, w, v)`` for "tufw"; see
-        :class:`condgrad.terms.Terms` for what else it may say. Plain NumPy methods work; a NamedTuple class marked
+        It has methods ``value(i, w)`` and ``gradient(i, w)``, and ``hessian_product(i, w, v)`` for "tufw"; see
+        :class:`condgrad.terms.Terms` for its optional attributes. Plain NumPy methods work; a NamedTuple class marked
         :func:`condgrad.terms.compiled_terms` runs in kernels.
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
     n_samples, n_features : int, optional
@@ -73,7 +73,7 @@ class GeneralProblem(BaseProblem):
 
     @property
     def is_convex(self) -> bool:
-        """Whether the gap bounds F(w) - F*: what the terms' own ``is_convex`` says."""
+        """Whether the gap bounds F(w) - F*: the value of ``is_convex`` of the terms."""
         return bool(self.terms.is_convex)
 
     @property
@@ -103,9 +103,9 @@ class GeneralProblem(BaseProblem):
         return H
 
     def look(self, w: IterateLike) -> Look:
-        """Make passes at w: objective, gradient, gap and vertex (the intercept is 0)."""
+        """Make passes at w and return objective, gradient, gap and vertex (the intercept is 0)."""
         w = convert.as_point(w, self.n_features, "w")
-        sizes = passes.typical_sizes(self.terms, self.n_samples, w)  # as some of the terms show them
+        sizes = passes.typical_sizes(self.terms, self.n_samples, w)  # estimated from some of the terms
         return Look(self.certified(w, self.objective(w), self.gradient(w), sizes=sizes))
 
     def best_intercept(self, w: IterateLike) -> float:
@@ -113,11 +113,11 @@ class GeneralProblem(BaseProblem):
         return 0.0
 
     def lipschitz(self) -> float:
-        """Return the Lipschitz constant of grad F that the terms tell; inf where they tell none."""
+        """Return the Lipschitz constant of grad F that the terms define; inf if they define none."""
         return float(self.terms.smoothness())
 
     def smoothness(self) -> float:
-        """Return a Lipschitz constant of grad F in the l2 norm, which the terms must tell."""
+        """Return a Lipschitz constant of grad F in the l2 norm, or raise if the terms do not define one."""
         L = self.lipschitz()
         if not 0.0 <= L < np.inf:
             raise ValueError(
@@ -127,9 +127,9 @@ class GeneralProblem(BaseProblem):
         return L
 
     def importance(self) -> np.ndarray:
-        """Raise: general terms have no rows to go by."""
+        """Raise: importance is defined by the rows of X, which general terms do not have."""
         raise ValueError(
-            "sampling='importance' goes by the rows of X, which a GeneralProblem does not have; use 'batch'."
+            "sampling='importance' needs the norms of the rows of X, which a GeneralProblem does not have; use 'batch'."
         )
 
     @property
@@ -147,15 +147,15 @@ class GeneralProblem(BaseProblem):
         return GeneralSum(self.terms, self.constraint, 1.0 / self.n_samples)
 
     def taylor_points(self, space: Workspace, form: str, renews_all: bool) -> Expansions:
-        """Return what TUFW keeps of its Taylor points, and its H."""
+        """Return the Taylor points of TUFW in the form in which they are stored, and its H."""
         return taylor_points.of_terms(space, form, renews_all)
 
     def fingerprint(self) -> str:
-        """Return a hash of all that defines the problem, for a checkpoint to know it by."""
+        """Return a hash of all that defines the problem, by which a checkpoint recognises it."""
         return fingerprint_of((self.n_samples, self.n_features, self.terms, self.constraint))
 
     def _try_terms(self) -> None:
-        """Raise, in a sentence, where the first and the last term do not answer in the form that solvers rely on."""
+        """Raise a clear error if the first or the last term returns an array of the wrong shape."""
         w = self.constraint.start(self.n_features).to_dense(self.n_features)
         for i in {0, self.n_samples - 1}:
             np.asarray(self.terms.value(i, w), dtype=np.float64)
@@ -171,14 +171,14 @@ class GeneralProblem(BaseProblem):
 
 
 def _count(name: str, given: int | None, terms: object) -> int:
-    """Return n or d as the user gave it, or as the terms tell it."""
-    told = getattr(terms, name, None)
-    if given is None and told is None:
+    """Return n or d: the user's argument ``given``, or the attribute of the terms."""
+    own = getattr(terms, name, None)
+    if given is None and own is None:
         raise ValueError(f"{name} is not known: pass {name}, or give the terms an attribute of that name.")
-    if given is not None and told is not None and given != told:
-        raise ValueError(f"{name} is given as {given!r}, but the terms say {told!r}; leave one of them out.")
+    if given is not None and own is not None and given != own:
+        raise ValueError(f"{name} is given as {given!r}, but the terms have {name} = {own!r}; leave one of them out.")
     what = "a whole number of at least 1"
-    count = convert.as_number(told if given is None else given, name, low=1, what=what)
+    count = convert.as_number(own if given is None else given, name, low=1, what=what)
     if count != int(count):
         raise ValueError(f"{name} must be {what}; got {count!r}.")
     return int(count)

@@ -1,4 +1,4 @@
-"""Problem: minimise (1/n) sum_i f(x_i'w, y_i) over a constraint set, and exact answers about any w."""
+"""Problem: minimise (1/n) sum_i f(x_i'w, y_i) over a constraint set; exact value, gradient and gap at any w."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ class Problem(BaseProblem):
     r"""Minimise over w in C the mean loss F(w) = (1/n) sum_i f(x_i'w, y_i).
 
     With ``sample_weight`` the mean is weighted: F(w) = sum_i v_i f(x_i'w, y_i) / sum_i v_i. With ``intercept=True``
-    the prediction is x_i'w + b with b free, and F(w) is the minimum over b: every answer below is for that minimum.
+    the prediction is x_i'w + b with b free, and F(w) is the minimum over b: every method below uses that minimum.
     With ``l2`` the penalty l2 ||w||_2^2 / 2 is added to F.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        Dense (C or F order), CSR or CSC in float32 or float64 is used as it is, read-only and memory-mapped arrays
-        too; anything else is converted. Sums are accumulated in float64.
+        Dense (C or F order), CSR or CSC in float32 or float64 is used without a copy, also if it is read-only or
+        memory-mapped; anything else is converted. Sums are accumulated in float64.
     y : array of shape (n_samples,)
-        The targets, as the loss wants them.
+        The targets, in the form that the loss requires.
     loss : a loss of :mod:`condgrad.losses`, or your own
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
     sample_weight : array of shape (n_samples,), optional
     intercept : bool
         Whether to add an unconstrained intercept, minimised exactly together with w. Convex losses only.
     l2 : float
-        Of the penalty l2 ||w||_2^2 / 2, which keeps the weights of correlated features together. Solvers of single
-        samples or columns do not know it.
+        The factor of the penalty l2 ||w||_2^2 / 2, which makes the weights of correlated features similar. Solvers
+        that work on single samples or columns do not support it.
 
     Examples
     --------
@@ -71,8 +71,8 @@ class Problem(BaseProblem):
     """
 
     remedies: ClassVar = {
-        Feature.SAMPLES: "steps over single samples know no l2 penalty; l2=0 leaves it out",
-        Feature.PREDICTIONS: "steps over single samples know no l2 penalty; l2=0 leaves it out",
+        Feature.SAMPLES: "steps over single samples do not support an l2 penalty; l2=0 leaves it out",
+        Feature.PREDICTIONS: "steps over single samples do not support an l2 penalty; l2=0 leaves it out",
     }
     rows: Rows
 
@@ -93,12 +93,12 @@ class Problem(BaseProblem):
         weight = convert.as_weights(sample_weight, n_samples)
         loss = as_loss(loss)
         if as_flag(intercept, "intercept"):
-            matrix = matrix.centred(weight)  # the intercept takes up what is subtracted: large means cost no digits
+            matrix = matrix.centred(weight)  # the intercept absorbs the shift; large means then cost no digits
         self._begin(MemoryRows(matrix, Samples(loss, y, weight)), constraint, intercept, l2)
 
     @classmethod
     def of_rows(cls, rows: Rows, constraint: object, *, intercept: bool = False, l2: float = 0.0) -> Self:
-        """Return the problem of samples that lie anywhere; see :class:`condgrad.problems.rows.base.Rows`."""
+        """Return the problem for samples stored anywhere; see :class:`condgrad.problems.rows.base.Rows`."""
         problem = cls.__new__(cls)
         problem._begin(rows, constraint, as_flag(intercept, "intercept"), l2)
         return problem
@@ -118,7 +118,7 @@ class Problem(BaseProblem):
         self.rows, self.n_samples = rows, rows.n_samples
         one_by_one = {Feature.SAMPLES, Feature.PREDICTIONS, Feature.SECOND_DERIVATIVES, Feature.COLUMNS}
         self.offers = rows.offers - (one_by_one if self.l2 > 0.0 else set())
-        self._intercept_bounds: tuple[float, float] | None = None  # of the best ones, once they are known
+        self._intercept_bounds: tuple[float, float] | None = None  # cache of _intercept_range
 
     @property
     def samples(self) -> Samples:
@@ -127,13 +127,13 @@ class Problem(BaseProblem):
 
     @property
     def _memory(self) -> MemoryRows:
-        """The rows, for what only rows in memory offer."""
+        """The rows, where a method needs them in memory."""
         assert isinstance(self.rows, MemoryRows)
         return self.rows
 
     @property
     def matrix(self) -> Matrix:
-        """X, where it lies in memory."""
+        """X, if it is in memory."""
         return self._memory.matrix
 
     @property
@@ -167,33 +167,33 @@ class Problem(BaseProblem):
         return 0.5 * self.l2 * inner(w, w) if self.l2 > 0.0 else 0.0
 
     def with_penalty(self, r: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return the gradient with that of the penalty, l2 w."""
+        """Return the gradient r plus the gradient l2 w of the penalty."""
         return r + self.l2 * w if self.l2 > 0.0 else r
 
     def best_intercept(self, w: IterateLike) -> float:
-        """Return the intercept that belongs to w (0, without a pass over the data, for a problem without one)."""
+        """Return the best intercept for w (0, without a pass over the data, for a problem without intercept)."""
         w = convert.as_point(w, self.n_features, "w")
         return self.intercept_at(w, self._predict(w)[1]) if self.has_intercept else 0.0
 
     def best_offset(self, w: np.ndarray) -> float:
-        """Return the intercept of the centred columns that belongs to w: the b of steps and kernels."""
+        """Return the best intercept for w with centred columns: the b of steps and kernels."""
         return self._predict(w)[1] if self.has_intercept else 0.0
 
     def intercept_at(self, w: np.ndarray, b: float) -> float:
-        """Return the intercept of the columns as given where that of the centred ones is b."""
+        """Convert the intercept b for centred columns to the intercept for the columns as given."""
         return b - self.rows.along_shift(w)
 
     def look(self, w: IterateLike) -> LinearLook:
-        """Make a pass at w: objective, gradient, gap, vertex and intercept, and on demand the curvature on atoms."""
+        """Make a pass at w and return objective, gradient, gap, vertex, intercept and, on demand, the curvature."""
         w = convert.as_point(w, self.n_features, "w")
         p, b, found = self._pass_at(w)
         r = self.with_penalty(found.r, w)
         return LinearLook(self, self._certified(w, p, b, found, r, self.lmo(r)), found)
 
     def _pass_at(self, w: np.ndarray) -> tuple[np.ndarray | None, float, Pass]:
-        """Return what a pass at w finds, with intercept and predictions where the best intercept is asked for.
+        """Return predictions (None for a problem without intercept), intercept and the results of a pass at w.
 
-        That one must be known before the derivatives, so the predictions are found first.
+        The derivatives need the best intercept, so with an intercept the predictions are computed first.
         """
         p, b = self._predict(w) if self.has_intercept else (None, 0.0)
         return p, b, self.rows.sweep(Expand(b, p), w)
@@ -208,25 +208,25 @@ class Problem(BaseProblem):
         return certify(self.is_convex, value, r, gap_at(r, w, s), s, intercept, rounding, offset=b)
 
     def _penalty_rounding(self, w: np.ndarray, r: np.ndarray, value: float, found: Bounds) -> Bounds:
-        """Return the bounds with what the penalty adds: a product and a sum in each entry of r, a sum of squares."""
+        """Return the bounds with the penalty's rounding: a product and a sum in each entry of r, a sum of squares."""
         of_gradient = 4.0 * UNIT * float(self.constraint.reach(np.abs(r) + self.l2 * np.abs(w)))
-        apart = 4.0 * UNIT * float((np.abs(r) + self.l2 * np.abs(w)) @ np.abs(w))  # for a point outside of the set
+        apart = 4.0 * UNIT * float((np.abs(r) + self.l2 * np.abs(w)) @ np.abs(w))  # for a point outside the set
         return Bounds(
             found.gap + of_gradient + apart,
             found.objective + gamma(w.size + 4) * self.penalty(w) + 2.0 * UNIT * abs(value),
         )
 
     def _rounding_at(self, w: np.ndarray, s: Vertex, p: np.ndarray | None, b: float, found: Pass) -> Bounds:
-        """Return what rounding may have done to gradient and objective at w, whose oracle answered s.
+        """Return bounds of the rounding errors of gradient and objective at w, where the oracle returned s.
 
-        It costs a few sums over samples and features; the norms of the columns are found once.
+        It costs a few sums over samples and features; the norms of the columns are computed once.
         """
         reach, apart = self.reach, self._distance(w, s)
-        if apart > reach:  # a point outside of the set
+        if apart > reach:  # a point outside the set
             reach += apart
         sizes, n_terms, norm = found.totals.sizes, int(np.count_nonzero(w)), float(np.abs(w).sum())
         delta = prediction_error(sizes, n_terms, float(np.abs(w) @ self.column_sizes))
-        size = norm * self.rows.measures.largest_entry  # of a prediction, at most
+        size = norm * self.rows.measures.largest_entry  # upper bound of a prediction
         largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
         away = 0.0
         if p is not None:
@@ -252,23 +252,23 @@ class Problem(BaseProblem):
 
     @functools.cached_property
     def column_sizes(self) -> np.ndarray:
-        """The norms sqrt(sum_i weight_i x_ij^2) of the columns, centred where the problem centres them."""
+        """The norms sqrt(sum_i weight_i x_ij^2) of the columns, which are centred if the problem has an intercept."""
         sizes: np.ndarray = np.sqrt(self.rows.measures.squares)
         return sizes
 
     @functools.cached_property
     def reach(self) -> float:
-        """How far the set lets predictions move, in the norm of :mod:`condgrad.linalg.rounding`."""
+        """A bound of the change of the predictions over the set, in the norm of :mod:`condgrad.linalg.rounding`."""
         return float(self.constraint.reach(self.column_sizes))
 
     def _intercept_range(self, p: np.ndarray, b: float, reach: float) -> tuple[float, float]:
-        """Return bounds of the best intercepts of all points of the set, found once."""
+        """Return bounds of the best intercepts of all points of the set, computed once."""
         if self._intercept_bounds is None:
             self._intercept_bounds = self.samples.intercept_range(p, b, reach)
         return self._intercept_bounds
 
     def _copy_without(self, *measured: str) -> Problem:
-        """Return a copy that shares the data, but not the intercepts' bounds and what else is going to change."""
+        """Return a copy that shares the data, without the cached bounds of intercepts and the named cached values."""
         other = copy.copy(self)
         other._intercept_bounds = None
         for name in measured:
@@ -298,9 +298,9 @@ class Problem(BaseProblem):
         return other
 
     def part(self, n_rows: int) -> Problem | None:
-        """Return the problem of ``n_rows`` samples or somewhat more, evenly spread, over the same set.
+        """Return the problem on a subsample of ``n_rows`` samples or somewhat more, evenly spread, over the same set.
 
-        None where they have no weight, or for an intercept not all of the targets that it needs.
+        Return None if the subsample has no weight, or too few kinds of targets for an intercept.
         """
         rows = self.rows.head(n_rows)
         if rows is self.rows:
@@ -328,7 +328,7 @@ class Problem(BaseProblem):
 
         matrix, weight, d = self.matrix, self.samples.weight, self.n_features
         if self.rows.measures.largest_entry == 0.0:
-            return 0.0  # ARPACK has no answer for a zero matrix
+            return 0.0  # ARPACK fails for a zero matrix
         if self.l2 > 0.0:
             return self.l2 + self.without_penalty().smoothness()
         gram = LinearOperator((d, d), lambda v: matrix.transpose_dot(weight * matrix.dot(v.ravel())), dtype=float)
@@ -339,14 +339,14 @@ class Problem(BaseProblem):
 
     def loss_smoothness(self) -> float:
         """Return L, a Lipschitz constant of the loss's derivative over all predictions x_i'w that C allows."""
-        # Every w of C lies within one diameter of any point of it.
+        # Every w in C lies within one diameter of any other point of C.
         w = self.constraint.start(self.n_features).to_dense(self.n_features)
         reach = np.abs(self.matrix.dot(w)).max()
         diameter = self.constraint.diameter(1, self.n_features)
         return self.loss.smoothness_on(float(reach + self.rows.measures.largest_entry * diameter))
 
     def prediction_diameters(self) -> Diameters:
-        """Return how far apart the predictions of two points of the set can be."""
+        """Return the largest distances between the predictions of two points of the set."""
         return diameters(self.matrix, self.constraint)
 
     def prediction_range(self) -> tuple[np.ndarray, np.ndarray]:
@@ -355,7 +355,7 @@ class Problem(BaseProblem):
 
     @property
     def has_equal_weights(self) -> bool:
-        """Whether all samples weigh the same."""
+        """Whether all samples have the same weight."""
         weight = self.samples.weight
         return bool(weight.max() - weight.min() <= 1e-12 * weight.max())
 
@@ -365,7 +365,7 @@ class Problem(BaseProblem):
         return norms
 
     def point(self, w: np.ndarray) -> PointLike:
-        """Return the iterate of a solver of full passes, at ``w``: with its predictions where X lies in memory."""
+        """Return an iterate at ``w`` for a solver of full passes, with its predictions if X is in memory."""
         return PredictionPoint(self, w) if Feature.PREDICTIONS in self.rows.offers else super().point(w)
 
     @property
@@ -397,7 +397,7 @@ class Problem(BaseProblem):
 
     @property
     def contiguous_columns(self) -> Slices:
-        """The columns of X, each of them together in memory."""
+        """The columns of X, each contiguous in memory."""
         return self._for_steps(self.matrix.contiguous_columns)
 
     def _for_steps(self, slices: Slices) -> Slices:
@@ -408,17 +408,17 @@ class Problem(BaseProblem):
         return FiniteSum(self._for_steps(self.matrix.rows), self.samples, self.constraint, b)
 
     def taylor_points(self, space: Workspace, form: str, renews_all: bool) -> Expansions:
-        """Return what TUFW keeps of its Taylor points, and its H; three numbers a sample serve every rule."""
+        """Return the Taylor points of TUFW, stored as three numbers per sample for every rule, and its H."""
         return taylor_points.of_predictions(space, form)
 
     @property
     def cost_of_pass(self) -> float:
-        """The multiply-adds of one look."""
+        """The number of multiply-adds of one look."""
         return self.rows.cost_of_pass
 
     def fingerprint(self) -> str:
-        """Return a hash of all that defines the problem, for a checkpoint to know it by."""
-        penalty = (self.l2,) if self.l2 > 0.0 else ()  # a checkpoint without one is as it was before there were any
+        """Return a hash of all that defines the problem, by which a checkpoint recognises it."""
+        penalty = (self.l2,) if self.l2 > 0.0 else ()  # without penalty: the hash of versions that had no l2
         return fingerprint_of((*self.rows.definition(), self.constraint, self.has_intercept, *penalty))
 
     def null_objective(self) -> float:
@@ -426,16 +426,16 @@ class Problem(BaseProblem):
         return self.samples.value(self._null_predictions(), 0.0)
 
     def loss_scale(self) -> float:
-        """Return the mean size of the loss at w = 0, which tolerances of estimators and paths are relative to."""
+        """Return the mean absolute loss at w = 0; tolerances of estimators and paths are relative to it."""
         return self.samples.loss_scale(self._null_predictions())
 
     def _null_predictions(self) -> np.ndarray:
-        """Return the predictions of w = 0: those of the free intercept alone."""
+        """Return the predictions of w = 0: the best intercept, or zeros."""
         zeros = np.zeros(self.n_samples)
         return zeros + self.samples.best_intercept(zeros, 0.0) if self.has_intercept else zeros
 
     def slope_size(self, s: Vertex) -> float:
-        """Return how large the slope of F at w = 0 towards the vertex s could be if nothing cancelled."""
+        """Return a bound of the slope of F at w = 0 towards the vertex s: its size if nothing cancelled."""
         return self.derivative_size() * float(np.abs(self.vertex_predictions(s)[1]).max(initial=0.0))
 
     def derivative_size(self) -> float:
@@ -460,7 +460,7 @@ class Problem(BaseProblem):
 
 
 class LinearLook(Look):
-    """A pass at w, with what it found on the samples."""
+    """A pass at w, with its results ``found`` on the samples."""
 
     def __init__(self, problem: Problem, evaluation: Evaluation, found: Pass) -> None:
         super().__init__(evaluation)
@@ -469,7 +469,7 @@ class LinearLook(Look):
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
     ) -> np.ndarray:
-        """Return <v_k, H v_l> for all pairs of atoms; negative curvatures of samples count as zero."""
+        """Return <v_k, H v_l> for all pairs of atoms; negative curvatures of samples are replaced by zero."""
         atoms, problem = as_stack(atoms), self.problem
         n_known = 0 if known is None else known.shape[0]
         if known is not None and n_known == len(atoms):
@@ -483,7 +483,7 @@ class LinearLook(Look):
 
 
 def as_loss(loss: object) -> Loss:
-    """Return ``loss``, or raise unless it is an object that kernels know as a loss."""
+    """Return ``loss``, or raise if it is not a loss object that kernels can use."""
     if isinstance(loss, type):
         raise TypeError(f"loss must be an object, not a class; use {loss.__name__}(...).")
     if not isinstance(loss, Loss):

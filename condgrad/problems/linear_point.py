@@ -18,7 +18,7 @@ from condgrad.problems.segment import Course, PointLike, Segment
 
 
 class Predicting(Protocol):
-    """What a segment asks of a problem with linear predictions."""
+    """The attributes of a problem with linear predictions that a segment uses."""
 
     n_samples: int
     n_features: int
@@ -33,7 +33,7 @@ class Predicting(Protocol):
 
 
 class Linear(Predicting, Whole, Protocol):
-    """What a point asks of a problem with linear predictions."""
+    """The attributes and methods of a problem with linear predictions that a point uses."""
 
     matrix: Matrix
 
@@ -41,10 +41,10 @@ class Linear(Predicting, Whole, Protocol):
         """Return l2 ||w||_2^2 / 2."""
 
     def with_penalty(self, r: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return the gradient with that of the penalty."""
+        """Return the gradient r plus the gradient of the penalty."""
 
     def intercept_at(self, w: np.ndarray, b: float) -> float:
-        """Return the intercept of the columns as given where that of the centred ones is b."""
+        """Convert the intercept b for centred columns to the intercept for the columns as given."""
 
     def vertex_predictions(self, s: Vertex) -> tuple[np.ndarray | None, np.ndarray]:
         """Return X s as the rows that it touches (None: all) and its values there."""
@@ -72,7 +72,7 @@ class PredictedPoint(PointLike, Protocol):
 class PredictionPoint(Point):
     """A point with its predictions ``p`` = Xw, the intercept ``b`` and the derivatives ``alpha`` of the loss there.
 
-    A move along a sparse direction changes few predictions: then only their derivatives and rows are touched.
+    A move along a sparse direction changes few predictions; then only their derivatives and rows are updated.
     ``reset`` computes everything anew, which bounds the rounding error.
     """
 
@@ -85,7 +85,7 @@ class PredictionPoint(Point):
         return PredictionSegment(self, **course)
 
     def knows_atoms(self, active: ActiveSet) -> bool:
-        """Tell whether every atom is a single feature: then it takes its column alone."""
+        """Return whether every atom is a single feature: then its product needs one column of X only."""
         return active.is_atomic
 
     def atom_products(self, active: ActiveSet) -> np.ndarray:
@@ -99,7 +99,7 @@ class PredictionPoint(Point):
         self._touched = 0  # entries of X used by partial updates since the last full gradient
         self._derive()
 
-    def _follow(self, line: Segment, gamma: float) -> None:
+    def _update(self, line: Segment, gamma: float) -> None:
         assert isinstance(line, PredictionSegment)
         if line.rows is None:
             self.p += gamma * line.q
@@ -127,7 +127,7 @@ class PredictionPoint(Point):
 
     def _rederive(self, rows: np.ndarray) -> None:
         matrix = self.problem.matrix
-        if self.problem.has_intercept or self.problem.l2 > 0.0:  # b moves, or all of r, and every derivative with it
+        if self.problem.has_intercept or self.problem.l2 > 0.0:  # b changes every derivative; l2 w changes all of r
             self._derive()
             return
         change = self.problem.samples.rederive(rows, self.p, self.b, self.alpha)
@@ -136,7 +136,7 @@ class PredictionPoint(Point):
             return
         stored = matrix.count_stored(rows)
         self._touched += stored
-        # An entry costs several times more here than in a full pass, which also ends the rounding errors that pile up.
+        # An entry costs several times more here than in a full pass, which also removes accumulated rounding errors.
         if 8 * stored < matrix.n_stored and self._touched < matrix.n_stored:
             matrix.add_rows(rows, change, self.r)
         else:
@@ -144,10 +144,10 @@ class PredictionPoint(Point):
 
 
 class PredictionSegment(Segment):
-    """A segment of a problem with linear predictions, known through them alone.
+    """A segment of a problem with linear predictions; phi is computed from the predictions alone.
 
-    They move by q = X d, so phi costs O(n) (with a sparse d and pull = 0, the rows it touches) and no pass over X. With
-    an intercept, phi is the minimum over it.
+    The predictions change by q = X d, so phi costs O(n) (with a sparse d and pull = 0, the rows that d touches) and no
+    pass over X. With an intercept b, phi is the minimum over b.
 
     Attributes
     ----------
@@ -163,10 +163,10 @@ class PredictionSegment(Segment):
         if self.pull != 0.0:
             predictions.append((-self.pull, (None, point.p)))
         self.rows, self.q = problem.combine(predictions)
-        if problem.has_intercept and self.rows is not None:  # b moves along, and every prediction with it
+        if problem.has_intercept and self.rows is not None:  # b changes every prediction
             self.rows, self.q = None, problem.spread(self.rows, self.q)
         self._support = support_of(self.rows, problem.n_samples)
-        self._along, self._square = 0.0, 0.0  # <w, d> and ||d||^2, of the penalty
+        self._along, self._square = 0.0, 0.0  # <w, d> and ||d||^2, for the penalty
         if problem.l2 > 0.0:
             d = self.direction()
             self._along, self._square = inner(point.w, d), inner(d, d)
@@ -207,7 +207,7 @@ class PredictionSegment(Segment):
         p = self.point.p if self.rows is None else self.point.p[self.rows]
         ends = np.abs(p + self.point.b), np.abs(p + self.point.b + self.max_step * self.q)
         largest = max(ends[0].max(initial=0.0), ends[1].max(initial=0.0))
-        if self.point.problem.has_intercept:  # b goes no further than the predictions do
+        if self.point.problem.has_intercept:  # b moves at most as far as the predictions
             largest += self.max_step * np.abs(self.q).max(initial=0.0)
         return float(largest)
 
@@ -217,7 +217,7 @@ class PredictionSegment(Segment):
         if problem.has_intercept and gamma != 0.0:
             b = problem.samples.best_intercept(point.p + gamma * self.q, b)
         value = problem.samples.line_value(self._support, point.p, self.q, gamma, b)
-        return value + problem.l2 * gamma * (self._along + 0.5 * gamma * self._square)  # less that of w itself
+        return value + problem.l2 * gamma * (self._along + 0.5 * gamma * self._square)  # minus that of w
 
     def _slope(self, gamma: float) -> float:
         problem, point = self.point.problem, self.point

@@ -1,4 +1,4 @@
-"""Look: what one pass over the data at a point w tells, and the curvature there on demand."""
+"""Look: the results of one pass over the data at a point w, and the curvature there on demand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from condgrad.problems.evaluation import Evaluation
 
 
 class Look:
-    """One pass at w. Problems that know the curvature of F there return a class of their own.
+    """The results of one pass at w. Problems that can compute the curvature of F at w return a subclass.
 
     Attributes
     ----------
@@ -46,15 +46,15 @@ class Look:
 
     @property
     def intercept(self) -> Any:
-        """The intercept that belongs to w."""
+        """The best intercept for w."""
         return self.evaluation.intercept
 
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
     ) -> np.ndarray:
-        """Return <v_k, H v_l> for the Hessian H of F at w and all pairs of ``atoms``, without a pass of its own.
+        """Return <v_k, H v_l> for the Hessian H of F at w and all pairs of ``atoms``, without another pass.
 
-        ``known`` is that of the first atoms with each other, which is not computed again. ``n_rows`` samples are enough
-        for an estimate, drawn by their share of the curvature; what was kept of the pass decides how many there are.
+        ``known`` is the block of the first atoms, which is not computed again. An estimate from about ``n_rows``
+        samples, drawn with probabilities proportional to their curvature, is enough; the class may use more.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not know the curvature.")
+        raise NotImplementedError(f"{type(self).__name__} does not compute the curvature.")

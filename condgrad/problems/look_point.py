@@ -1,4 +1,4 @@
-"""LookPoint: the iterate of a solver that moves along lines, where F and its gradient are all that is known."""
+"""LookPoint: the iterate of a solver that moves along lines, for problems that give only F and its gradient."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from condgrad.problems.segment import Course, Segment
 
 
 class LookPoint(Point):
-    """A point of which objective and gradient are all that is known: a move costs one pass."""
+    """A point of a problem that gives only objective and gradient: a move costs one pass."""
 
     def segment(self, **course: Unpack[Course]) -> LookSegment:
         """Return F along a line from here."""
         return LookSegment(self, **course)
 
     def gradient_at(self, w: np.ndarray) -> np.ndarray:
-        """Return the gradient of F at ``w``, and count it."""
+        """Return the gradient of F at ``w``, and count the evaluation."""
         self.gradient_evaluations += self.problem.n_samples
         return self.problem.gradient(w)
 
@@ -42,9 +42,9 @@ class LookSegment(Segment):
         self._slopes = {0.0: self.slope}
 
     def minimiser(self) -> float:
-        """Return a step where phi' = 0, or the largest one where phi falls all the way.
+        """Return a step where phi' = 0, or the largest step if phi decreases up to it.
 
-        Where F is not convex, the step is halved until phi is lower there than at the start.
+        If F is not convex, the step is halved until phi is not larger than at the start.
         """
         from scipy.optimize import brentq
 
@@ -58,7 +58,7 @@ class LookSegment(Segment):
         return gamma
 
     def curvature(self) -> float:
-        """Return L ||d||^2 with the problem's own L; inf where it does not tell it."""
+        """Return L ||d||^2 with the Lipschitz constant L of the problem; inf if L is not known."""
         return self.point.problem.lipschitz() * inner(self.d, self.d)
 
     def _at(self, gamma: float) -> np.ndarray:

@@ -22,28 +22,28 @@ from condgrad.problems.outputs_look import OutputsLook
 from condgrad.problems.samples import Expansion, Samples
 from condgrad.problems.shared_gram import SharedGram
 
-_APART = "where the set treats every output for itself, a Problem for each of them offers it"
+_APART = "if the set treats the outputs separately, solve one Problem for each output"
 
 
 class MultiOutputProblem(OutputsProblem):
     r"""Minimise over W in C the mean F(W) = (1/n) sum_i sum_c f(x_i'w_c, Y_ic): regression with several targets.
 
-    W has a row w_c for each of the k outputs. Solvers and sets see it as one vector of k d entries, row after row, so
-    that the set may bind the outputs together: a :class:`~condgrad.constraints.NuclearBall` of the shape (k, d) keeps
-    the rank of W low, a :class:`~condgrad.constraints.GroupBall` whose groups are the columns of W
+    W has a row w_c for each of the k outputs. Solvers and sets work with one vector of k d entries, row after row, so
+    that the set may couple the outputs: a :class:`~condgrad.constraints.NuclearBall` of the shape (k, d) favours a
+    low rank of W, a :class:`~condgrad.constraints.GroupBall` whose groups are the columns of W
     (``np.tile(np.arange(d), k)``) selects features for all outputs at once. With ``sample_weight`` the mean is
     weighted. With ``intercept=True`` the predictions are x_i'w_c + b_c with b free, and F(W) is the minimum over b, as
     for a :class:`~condgrad.Problem`; so the gap certifies W and b together.
 
-    It knows its curvature on atoms: besides "fw", "lazy", "away", "pairwise" and "bpcg" it can be solved by
-    "corrective", which is what "auto" takes. For the squared loss all outputs share one Gram matrix, found once.
+    The problem can compute its curvature on atoms: besides "fw", "lazy", "away", "pairwise" and "bpcg" it can be solved
+    by "corrective", which "auto" chooses. For the squared loss all outputs share one Gram matrix, computed once.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_columns)
-        Used as it is, as by :class:`~condgrad.Problem`. Sums are accumulated in float64.
+        Used without a copy, as by :class:`~condgrad.Problem`. Sums are accumulated in float64.
     Y : array of shape (n_samples, n_outputs)
-        The targets, as the loss wants them.
+        The targets, in the form that the loss requires.
     loss : a loss of :mod:`condgrad.losses`, or your own
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
         A set of vectors of length k d.
@@ -76,11 +76,11 @@ class MultiOutputProblem(OutputsProblem):
     ) -> None:
         super().__init__(X, sample_weight, intercept)
         self.loss = as_loss(loss)
-        self._aim_at(self._checked(Y))
+        self._set_targets(self._checked(Y))
         self._constrain(constraint)
 
     def _checked(self, Y: ArrayLike) -> np.ndarray:
-        """Return the targets, one row for each output, or raise where the loss does not take them."""
+        """Return the targets, one row for each output, or raise if the loss does not accept them."""
         targets = convert.as_outputs(Y, self.n_samples)
         self.loss.check_targets(targets.ravel())
         if self.has_intercept:
@@ -88,12 +88,12 @@ class MultiOutputProblem(OutputsProblem):
                 self.loss.check_intercept(y[self.weight > 0.0])
         return targets
 
-    def _aim_at(self, targets: np.ndarray) -> None:
-        """Take the targets; all outputs and samples together are samples of one loss."""
+    def _set_targets(self, targets: np.ndarray) -> None:
+        """Set the targets; all pairs of an output and a sample are treated as samples of one loss."""
         self.targets, self.n_outputs = targets, targets.shape[0]
         self._by_output = [Samples(self.loss, y, self.weight) for y in targets]
         self.samples = Samples(self.loss, targets.ravel(), np.tile(self.weight, self.n_outputs))
-        self._offset_bounds: tuple[np.ndarray, np.ndarray] | None = None  # of the best intercepts, once they are known
+        self._offset_bounds: tuple[np.ndarray, np.ndarray] | None = None  # cache of _offset_range
         self._gram: SharedGram | None = None
 
     @property
@@ -113,7 +113,7 @@ class MultiOutputProblem(OutputsProblem):
 
     def bend(self) -> float:
         """Return a Lipschitz constant of the loss's derivative over all predictions that the set and b allow."""
-        # Every W of the set lies within one diameter of any point of it.
+        # Every W in the set lies within one diameter of any other point of the set.
         S = self.scores(self.constraint.start(self.n_features).to_dense(self.n_features))
         largest = float(np.abs(S).max()) + self.largest_entry * self.constraint.diameter(1, self.n_features)
         if self.has_intercept:
@@ -130,17 +130,17 @@ class MultiOutputProblem(OutputsProblem):
         return self.samples.derivatives(self._predictions(S).ravel(), 0.0).reshape(S.shape)
 
     def best_offsets(self, S: np.ndarray) -> np.ndarray:
-        """Return the intercepts of the centred columns that are best for the scores S."""
+        """Return the best intercepts for the scores S of centred columns."""
         if not self.has_intercept:
             return np.zeros(self.n_outputs)
         return np.array([own.best_intercept(p, 0.0) for own, p in zip(self._by_output, S, strict=True)])
 
     def _predictions(self, S: np.ndarray) -> np.ndarray:
-        """Return the scores with the best intercepts."""
+        """Return the scores plus the best intercepts."""
         return S + self.best_offsets(S)[:, None] if self.has_intercept else S
 
     def look(self, w: IterateLike) -> MultiOutputLook:
-        """Make a pass at W: objective, gradient, gap, vertex and intercepts, and on demand the curvature on atoms."""
+        """Make a pass at W and return objective, gradient, gap, vertex, intercepts and, on demand, the curvature."""
         w = convert.as_point(w, self.n_features, "w")
         S = self.scores(w)
         b = self.best_offsets(S)
@@ -155,17 +155,17 @@ class MultiOutputProblem(OutputsProblem):
         return MultiOutputLook(self, found, seen.d.reshape(S.shape))
 
     def _rounding_at(self, w: np.ndarray, s: Vertex, S: np.ndarray, b: np.ndarray, seen: Expansion) -> Bounds:
-        """Return what rounding may have done to gradient and objective at W, without the oracle's share.
+        """Return bounds of the rounding errors of gradient and objective at W, without those of the oracle.
 
-        All outputs and samples together are those of one loss, whose weights sum to k.
+        All pairs of an output and a sample are treated as samples of one loss, whose weights sum to k.
         """
         W = np.abs(w.reshape(self.shape))
         reach, apart = self.reach, float(self.score_sizes @ np.abs(w - s.to_dense(w.size)))
-        if apart > reach:  # a point outside of the set
+        if apart > reach:  # a point outside the set
             reach += apart
         n_terms = int(np.count_nonzero(W, axis=1).max())
         delta = prediction_error(seen.totals.sizes, n_terms, float(W.ravel() @ self.score_sizes))
-        size = float(W.sum(axis=1).max()) * self.largest_entry  # of a prediction, at most
+        size = float(W.sum(axis=1).max()) * self.largest_entry  # upper bound of a prediction
         largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + float(np.abs(b).max()))
         away, sizes = np.zeros(self.n_outputs), seen.totals.sizes._replace(balance=0.0)
         if self.has_intercept:
@@ -176,14 +176,14 @@ class MultiOutputProblem(OutputsProblem):
             sizes,
             n_samples=self.n_samples,
             reach=reach + float(np.linalg.norm(away)),
-            free_reach=1.0,  # the balance holds it already
+            free_reach=1.0,  # the balance includes it already
             delta=delta,
             slope_error=seen.totals.slope_error(self.loss, delta, largest),
             total_weight=self.n_outputs,
         )
 
     def _offset_range(self, S: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return bounds of the best intercepts of all points of the set, found once."""
+        """Return bounds of the best intercepts of all points of the set, computed once."""
         if self._offset_bounds is None:
             of_outputs = zip(self._by_output, S, b.tolist(), strict=True)
             found = np.array([own.intercept_range(p, at, self.reach) for own, p, at in of_outputs])
@@ -197,17 +197,17 @@ class MultiOutputProblem(OutputsProblem):
         return other
 
     def with_targets(self, Y: ArrayLike) -> MultiOutputProblem:
-        """Return the same problem with other targets, of as many outputs; both share the data and their views."""
+        """Return the same problem with other targets of the same number of outputs; both share the data and views."""
         targets = self._checked(Y)
         if targets.shape[0] != self.n_outputs:
-            raise ValueError(f"Y must have {self.n_outputs} outputs, as the set does; got {targets.shape[0]}.")
+            raise ValueError(f"Y must have {self.n_outputs} columns, one for each output; got {targets.shape[0]}.")
         other = self._without()
-        other._aim_at(targets)
+        other._set_targets(targets)
         return other
 
     def _take_targets_of(self, whole: MultiOutputProblem, rows: slice) -> bool:
         targets = np.ascontiguousarray(whole.targets[:, rows])
-        self._aim_at(targets)
+        self._set_targets(targets)
         return not self.has_intercept or all(self._allows_intercept(y) for y in targets)
 
     def _allows_intercept(self, y: np.ndarray) -> bool:
@@ -222,7 +222,7 @@ class MultiOutputProblem(OutputsProblem):
         return self.value_of(np.zeros(self.targets.shape))
 
     def loss_scale(self) -> float:
-        """Return the mean size of the loss at W = 0, which tolerances of estimators and paths are relative to."""
+        """Return the mean absolute loss at W = 0; tolerances of estimators and paths are relative to it."""
         return self.samples.loss_scale(self._predictions(np.zeros(self.targets.shape)).ravel())
 
     def derivative_size(self) -> float:
@@ -230,19 +230,19 @@ class MultiOutputProblem(OutputsProblem):
         return self.samples.derivative_size()
 
     def fingerprint(self) -> str:
-        """Return a hash of all that defines the problem, for a checkpoint to know it by."""
+        """Return a hash of all that defines the problem, by which a checkpoint recognises it."""
         definition = (*self._data(), self.targets, self.loss, self.weight, self.constraint, self.has_intercept)
         return fingerprint_of((type(self).__name__, *definition))
 
     def shared_gram(self, d: np.ndarray) -> SharedGram | None:
-        """Return the Gram matrix that all outputs share where F is quadratic; d are the curvatures of all samples."""
+        """Return the Gram matrix that all outputs share if F is quadratic; d are the curvatures of all samples."""
         if self._gram is None and self.is_quadratic and (d == d[0]).all():
             self._gram = SharedGram(self.matrix, d[0], self.n_outputs, self.has_intercept)
         return self._gram
 
 
 class MultiOutputLook(OutputsLook):
-    """A pass at W with the curvatures ``d`` of the loss for all outputs and samples; negative ones count as zero."""
+    """A pass at W with the curvatures ``d`` of the loss for all outputs and samples; negative ones are set to zero."""
 
     problem: MultiOutputProblem
 

@@ -1,4 +1,4 @@
-"""OutputsProblem: what problems with a matrix of coefficients share, whose samples have several linear predictions."""
+"""OutputsProblem: base of problems whose samples have several linear predictions, with a matrix of coefficients."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from condgrad.linalg.settings import as_flag
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.outputs_point import OutputsPoint
 
-_FEW_ENTRIES = 16  # of a vertex: with more of them, columns one by one are no longer cheaper than a pass over X
+_FEW_ENTRIES = 16  # entries of a vertex up to which reading single columns is cheaper than a pass over X
 
 
 class OutputsProblem(BaseProblem):
     r"""Minimise over W in C the mean F(W) = sum_i weight_i f(W x_i + b, y_i) of losses f of k predictions each.
 
-    W has a row for each of the k outputs. Solvers and sets see it as one vector w of k d entries, row after row. All
-    that has a number for each output and sample is an array of shape (k, n): the scores S of which column i is W x_i,
-    and the derivatives A of F by them, so that the gradient is A X. A problem says what f is by ``value_of(S)`` and
-    ``derivatives_of(S)``, both for the best intercepts b, and by its ``look``.
+    W has a row for each of the k outputs. Solvers and sets work with one vector w of k d entries, row after row. Two
+    arrays have the shape (k, n): the scores S, whose column i is W x_i, and the derivatives A of F with respect to S,
+    so that the gradient is A X. A subclass defines f by ``value_of(S)`` and ``derivatives_of(S)``, both for the best
+    intercepts b, and by its ``look``.
     """
 
     offers = BaseProblem.offers | {Feature.CURVATURE}
-    output_name = "outputs"  # what the rows of W are, for sentences
+    output_name = "outputs"  # name of the rows of W in error messages
     n_outputs: int
 
     def __init__(self, X: Data, sample_weight: ArrayLike | None, intercept: bool) -> None:
@@ -41,7 +41,7 @@ class OutputsProblem(BaseProblem):
         self.n_samples, self.n_columns = self.matrix.shape
         self.weight = convert.as_weights(sample_weight, self.n_samples)
         self.has_intercept = as_flag(intercept, "intercept")
-        if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
+        if self.has_intercept:  # the intercept absorbs the shift; large means then cost no digits
             self.matrix = self.matrix.centred(self.weight)
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class OutputsProblem(BaseProblem):
         return self.n_outputs, self.n_columns
 
     def _constrain(self, constraint: object) -> None:
-        """Take the set; one of matrices must be of the shape of W."""
+        """Set the constraint; a set of matrices must have the shape of W."""
         self.n_features = self.n_outputs * self.n_columns
         name, n_features = type(constraint).__name__, getattr(constraint, "n_features", None)
         if n_features not in (None, self.n_features):
@@ -77,15 +77,15 @@ class OutputsProblem(BaseProblem):
 
     @abc.abstractmethod
     def derivatives_of(self, S: np.ndarray) -> np.ndarray:
-        """Return the derivatives A of F by the scores S."""
+        """Return the derivatives A of F with respect to the scores S."""
 
     @abc.abstractmethod
     def best_offsets(self, S: np.ndarray) -> np.ndarray:
-        """Return the intercepts of the centred columns that are best for the scores S."""
+        """Return the best intercepts for the scores S of centred columns."""
 
     @abc.abstractmethod
     def bend(self) -> float:
-        """Return a bound of the curvature of f by its predictions, for all points of the set (inf: there is none)."""
+        """Return a bound of the curvature of f in its predictions, over all points of the set (inf if unbounded)."""
 
     def objective(self, w: IterateLike) -> float:
         """Return F(W)."""
@@ -104,7 +104,7 @@ class OutputsProblem(BaseProblem):
         return self.matrix.transpose_dot_each(A).ravel()
 
     def vertex_scores(self, s: Vertex) -> np.ndarray:
-        """Return the scores of a vertex: a pass over X, or the columns that it touches where they are few."""
+        """Return the scores of a vertex, by a pass over X or, for few entries, from the columns that it uses."""
         indices, values = s.support()
         if indices is None or len(indices) > _FEW_ENTRIES:
             return self.scores(s.to_dense(self.n_features))
@@ -116,44 +116,44 @@ class OutputsProblem(BaseProblem):
         return S
 
     def best_intercept(self, w: IterateLike) -> np.ndarray:
-        """Return the intercepts that belong to W, one for each output (zeros for a problem without them)."""
+        """Return the best intercepts for W, one for each output (zeros for a problem without intercepts)."""
         w = convert.as_point(w, self.n_features, "w")
         if not self.has_intercept:
             return np.zeros(self.n_outputs)
         return self.intercept_at(w, self.best_offsets(self.scores(w)))
 
     def intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the intercepts of the columns as given where those of the centred ones are b."""
+        """Convert the intercepts b for centred columns to the intercepts for the columns as given."""
         return b if self.matrix.shift is None else b - w.reshape(self.shape) @ self.matrix.shift
 
     def point(self, w: np.ndarray) -> OutputsPoint:
-        """Return the iterate of a solver that moves along lines, at ``w``."""
+        """Return an iterate at ``w`` for a solver that moves along lines."""
         return OutputsPoint(self, w)
 
     def lipschitz(self) -> float:
-        """Return a Lipschitz constant of grad F in the l2 norm, by the trace of X' diag(weight) X."""
+        """Return a Lipschitz constant of grad F in the l2 norm, from the trace of X' diag(weight) X."""
         trace = float(self.column_sizes @ self.column_sizes)
         return self.bend() * trace if trace > 0.0 else 0.0
 
     def curvature_along(self, Q: np.ndarray) -> float:
-        """Return a bound of the second derivative of F along a line on which the scores move at the rate Q."""
+        """Return a bound of the second derivative of F along a line on which the scores change at the rate Q."""
         square = float(np.einsum("cn,cn,n->", Q, Q, self.weight))
         return self.bend() * square if square > 0.0 else 0.0
 
     @functools.cached_property
     def column_sizes(self) -> np.ndarray:
-        """The norms sqrt(sum_i weight_i x_ij^2) of the columns, centred where the problem centres them."""
+        """The norms sqrt(sum_i weight_i x_ij^2) of the columns, which are centred if the problem has an intercept."""
         sizes: np.ndarray = np.sqrt(self.matrix.column_squares(self.weight))
         return sizes
 
     @functools.cached_property
     def score_sizes(self) -> np.ndarray:
-        """The norms of the columns, once for each output: they belong to the entries of w."""
+        """The norms of the columns, repeated for each output: one for each entry of w."""
         return np.tile(self.column_sizes, self.n_outputs)
 
     @functools.cached_property
     def reach(self) -> float:
-        """How far the set lets the scores move, in the norm of :mod:`condgrad.linalg.rounding`."""
+        """A bound of the change of the scores over the set, in the norm of :mod:`condgrad.linalg.rounding`."""
         return float(self.constraint.reach(self.score_sizes))
 
     @functools.cached_property
@@ -162,7 +162,7 @@ class OutputsProblem(BaseProblem):
         return self.matrix.largest_entry()
 
     def _without(self, *measured: str) -> Self:
-        """Return a copy that shares the data, but not what was measured under these names."""
+        """Return a copy that shares the data, without the cached values of these names."""
         other = copy.copy(self)
         for name in measured:
             other.__dict__.pop(name, None)
@@ -175,9 +175,9 @@ class OutputsProblem(BaseProblem):
         return other
 
     def part(self, n_rows: int) -> Self | None:
-        """Return the problem of ``n_rows`` samples or somewhat more, evenly spread, over the same set.
+        """Return the problem on a subsample of ``n_rows`` samples or somewhat more, evenly spread, over the same set.
 
-        None where they have no weight, or for intercepts not all of the targets that these need.
+        Return None if the subsample has no weight, or too few kinds of targets for the intercepts.
         """
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
@@ -194,11 +194,11 @@ class OutputsProblem(BaseProblem):
 
     @abc.abstractmethod
     def _take_targets_of(self, whole: Self, rows: slice) -> bool:
-        """Take the targets of some samples of another problem; return whether they are enough for the intercepts."""
+        """Set the targets to those of some samples of another problem; return whether they allow intercepts."""
 
     @abc.abstractmethod
     def with_targets(self, y: ArrayLike) -> Self:
-        """Return the same problem with other targets, of as many outputs; both share the data and their views."""
+        """Return the same problem with other targets of the same number of outputs; both share the data and views."""
 
     @abc.abstractmethod
     def null_objective(self) -> float:
@@ -206,23 +206,23 @@ class OutputsProblem(BaseProblem):
 
     @abc.abstractmethod
     def loss_scale(self) -> float:
-        """Return the size of the loss at W = 0, which tolerances of estimators and paths are relative to."""
+        """Return the mean absolute loss at W = 0; tolerances of estimators and paths are relative to it."""
 
     @abc.abstractmethod
     def derivative_size(self) -> float:
-        """Return how large the derivatives of the loss are at W = 0."""
+        """Return the size of the derivatives of the loss at W = 0."""
 
     def slope_size(self, s: Vertex) -> float:
-        """Return how large the slope of F at W = 0 towards the vertex s could be if nothing cancelled."""
+        """Return a bound of the slope of F at W = 0 towards the vertex s: its size if nothing cancelled."""
         return self.derivative_size() * float(np.abs(self.vertex_scores(s)).max(initial=0.0))
 
     @property
     def cost_of_pass(self) -> float:
-        """The multiply-adds of one look: two for every stored entry of X and output."""
+        """The number of multiply-adds of one look: two for every stored entry of X and output."""
         return 2.0 * self.n_outputs * self.matrix.n_stored
 
     def _data(self) -> tuple[Any, ...]:
-        """Return the shape and the arrays of X for a fingerprint, whatever the form in which X was given."""
+        """Return the shape and the arrays of X for a fingerprint; they do not depend on the storage format of X."""
         X, _ = self.matrix.as_centred()
         if not self.matrix.is_sparse:
             return X.shape, X.astype(np.float64, copy=False)

@@ -13,11 +13,11 @@ from condgrad.problems.look import Look
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.problems.samples import sample_by_curvature
 
-_BLOCK_ENTRIES = 4_000_000  # of the dense rows that the curvature is summed from, at a time
+_BLOCK_ENTRIES = 4_000_000  # number of entries of the dense rows from which the curvature is summed at a time
 
 
 class OutputsLook(Look, abc.ABC):
-    """A pass at W that knows the curvature there, as a sum over samples."""
+    """A pass at W that can compute the curvature there, as a sum over samples."""
 
     problem: OutputsProblem
 
@@ -28,7 +28,7 @@ class OutputsLook(Look, abc.ABC):
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
     ) -> np.ndarray:
-        """Return <v_k, H v_l> for all pairs of atoms, from ``n_rows`` samples where that is less than half of all."""
+        """Return <v_k, H v_l> for all pairs of atoms, from ``n_rows`` samples if that is at most half of all."""
         atoms = as_stack(atoms)
         n_known = 0 if known is None else known.shape[0]
         if known is not None and n_known == len(atoms):
@@ -39,7 +39,7 @@ class OutputsLook(Look, abc.ABC):
         return H
 
     def _curvature_on(self, atoms: Stack, n_known: int, n_rows: float) -> np.ndarray:
-        """Return the curvature; that of the first ``n_known`` atoms with each other need not be right."""
+        """Return the curvature; the entries [:n_known, :n_known] may be wrong, as the caller replaces them."""
         n, k = self.problem.n_samples, self.problem.n_outputs
         rows, factor, traces = np.arange(n), np.ones(n), self._traces()
         if n_rows <= n / 2 and traces.any():
@@ -66,17 +66,17 @@ class OutputsLook(Look, abc.ABC):
         return np.array([X.dot_each(v) for v in V]).reshape(len(atoms), problem.n_outputs, rows.size)
 
     def _atom_scores(self, atoms: AtomStack, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the output of each atom v e_(c, j), and its scores for some samples, which are those of c alone."""
+        """Return the output c of each atom v e_(c, j), and its scores for c on some samples; other outputs have 0."""
         of_output, column = np.divmod(atoms.index, self.problem.n_columns)
         single, at = np.unique(column, return_inverse=True)
         return of_output, self.problem.matrix.block(rows, single).T[at] * atoms.value[:, None]
 
-    # What follows is for samples ``rows``, each counted ``factor`` times. ``mixed`` is the curvature between the atoms
-    # and the intercepts.
+    # The methods below work on the samples ``rows``, each counted ``factor`` times. ``mixed`` is the curvature between
+    # the atoms and the intercepts.
 
     @abc.abstractmethod
     def _traces(self) -> np.ndarray:
-        """Return the trace of the Hessian of every sample's loss by its scores, times its weight."""
+        """Return, for every sample, its weight times the trace of the Hessian of its loss in the scores."""
 
     @abc.abstractmethod
     def _add_of_atoms(
@@ -92,4 +92,4 @@ class OutputsLook(Look, abc.ABC):
 
     @abc.abstractmethod
     def _of_intercepts(self, mixed: np.ndarray, rows: np.ndarray, factor: np.ndarray) -> np.ndarray:
-        """Return what the best intercepts take off the curvature."""
+        """Return the amount by which the best intercepts reduce the curvature."""

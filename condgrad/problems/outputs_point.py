@@ -1,4 +1,4 @@
-"""OutputsPoint: the iterate of a solver along lines with the scores of all outputs, and F along lines from it."""
+"""OutputsPoint: the iterate of a solver that moves along lines, with the scores of all outputs, and F along lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from condgrad.problems.segment import Course, Segment
 
 
 class Scoring(Whole, Protocol):
-    """What a point asks of a problem whose samples have several linear predictions."""
+    """The methods of a problem with several linear predictions per sample that a point uses."""
 
     n_outputs: int
 
@@ -27,25 +27,25 @@ class Scoring(Whole, Protocol):
         """Return F for the scores S."""
 
     def derivatives_of(self, S: np.ndarray) -> np.ndarray:
-        """Return the derivatives of F by the scores S."""
+        """Return the derivatives of F with respect to the scores S."""
 
     def gradient_of(self, A: np.ndarray) -> np.ndarray:
         """Return the gradient of F for the derivatives A."""
 
     def best_offsets(self, S: np.ndarray) -> np.ndarray:
-        """Return the best intercepts of the centred columns."""
+        """Return the best intercepts for centred columns."""
 
     def intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the intercepts of the columns as given."""
+        """Convert the intercepts b for centred columns to those for the columns as given."""
 
     def curvature_along(self, Q: np.ndarray) -> float:
-        """Return a bound of the second derivative of F along a line on which the scores move at the rate Q."""
+        """Return a bound of the second derivative of F along a line on which the scores change at the rate Q."""
 
 
 class OutputsPoint(LookPoint):
-    """A point with its scores ``S``, which follow its moves: F along a line takes no pass over X.
+    """A point with its scores ``S``, which are updated after each move: F along a line takes no pass over X.
 
-    ``reset`` computes them anew, which bounds the rounding error.
+    ``reset`` computes the scores anew, which bounds the rounding error.
     """
 
     problem: Scoring
@@ -56,14 +56,14 @@ class OutputsPoint(LookPoint):
         return OutputsSegment(self, **course)
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot; those of older versions have no scores in them."""
+        """Restore a snapshot; snapshots of older versions contain no scores."""
         known = arrays if "S" in arrays else {**arrays, "S": self.problem.scores(arrays["w"])}
         super().restore(numbers, known)
 
     def _arrive(self) -> None:
         self.S = self.problem.scores(self.w)
 
-    def _follow(self, line: Segment, gamma: float) -> None:
+    def _update(self, line: Segment, gamma: float) -> None:
         assert isinstance(line, OutputsSegment)
         self.S += gamma * line.Q
         self.r = None
@@ -80,7 +80,7 @@ class OutputsPoint(LookPoint):
 
 
 class OutputsSegment(LookSegment):
-    """F along a line, on which the scores move at the rate ``Q``."""
+    """F along a line, on which the scores change at the rate ``Q``."""
 
     point: OutputsPoint
 

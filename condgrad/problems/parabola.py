@@ -16,6 +16,6 @@ class Parabola(NamedTuple):
 
     def minimiser(self, max_step: float) -> float:
         """Return the minimiser over [0, max_step]."""
-        if self.descent <= 0.0:  # none, or none that rounding lets through
+        if self.descent <= 0.0:  # no descent, or less than rounding
             return 0.0
         return self.descent / self.curvature if self.descent < max_step * self.curvature else max_step

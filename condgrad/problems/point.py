@@ -1,4 +1,4 @@
-"""Point: a feasible w with its gradient, best vertex and gap, kept up to date as it moves."""
+"""Point: a feasible w with its gradient, best vertex and gap, updated after each move."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from condgrad.problems.segment import Course, Segment
 
 
 class Whole(Protocol):
-    """What a point asks of its problem."""
+    """The attributes and methods of a problem that a point uses."""
 
     n_samples: int
     n_features: int
@@ -27,7 +27,7 @@ class Whole(Protocol):
         """Return a vertex that minimises <r, s>."""
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
-        """Return what a fresh pass tells about w."""
+        """Return the results of a fresh pass at w."""
 
     def objective(self, w: np.ndarray) -> float:
         """Return F(w)."""
@@ -36,17 +36,17 @@ class Whole(Protocol):
         """Return the gradient of F at w."""
 
     def lipschitz(self) -> float:
-        """Return a Lipschitz constant of grad F; inf where none is known."""
+        """Return a Lipschitz constant of grad F; inf if none is known."""
 
 
 class Point:
-    """The iterate of a solver that sees the whole gradient.
+    """The iterate of a solver that uses the whole gradient.
 
-    After every move ``r`` (gradient), ``s`` (vertex that minimises <r, s>) and ``gap`` are those of the new ``w``. A
-    kind of problem says, in a class of its own, how the gradient is found and what else is kept for it.
+    After every move ``r`` (gradient), ``s`` (vertex that minimises <r, s>) and ``gap`` are those of the new ``w``. For
+    each kind of problem a subclass defines how the gradient is computed and what else is stored for it.
     """
 
-    b = 0.0  # the intercept, where the problem has one
+    b = 0.0  # the intercept; 0 for a problem without one
     # What a checkpoint saves:
     numbers: tuple[str, ...] = ("gap", "is_still", "is_fresh", "gradient_evaluations", "lmo_calls")
     arrays: tuple[str, ...] = ("w",)
@@ -55,15 +55,15 @@ class Point:
         self.problem = problem
         self.gradient_evaluations = 0
         self.lmo_calls = 0
-        self.is_still = False  # whether the last move had no length
-        self.is_fresh = True  # whether all that is known comes from a look at w itself, not from moves
+        self.is_still = False  # whether the last move had length 0
+        self.is_fresh = True  # whether all values were computed at w itself, not updated along moves
         self.reset(w)
 
     def reset(self, w: np.ndarray) -> None:
         """Go to ``w`` and compute everything anew."""
         self.w = np.array(w, dtype=np.float64)
         self.r: Any = None  # None: out of date
-        self.gap = np.inf  # inf: not known before the next look
+        self.gap = np.inf  # inf: unknown until the oracle is called
         self._arrive()
         self.ask_oracle()
         self.is_fresh = True
@@ -73,24 +73,24 @@ class Point:
         raise NotImplementedError
 
     def move(self, line: Segment, gamma: float, *, asks: bool = True) -> None:
-        """Go to w + gamma d along a segment that starts here; ``asks=False`` leaves r, s and gap unknown."""
+        """Go to w + gamma d along a segment that starts here; with ``asks=False`` r, s and gap are not computed."""
         line.add_to(self.w, gamma)
         self.is_still = gamma == 0.0
         self.is_fresh = False
         self.gap = np.inf
         if not asks:
             self.r = None
-        self._follow(line, gamma)
+        self._update(line, gamma)
         if asks:
             self.ask_oracle()
 
     def differentiate(self) -> None:
-        """Compute r where it is out of date, and ask the oracle nothing."""
+        """Compute r if it is out of date, without calling the oracle."""
         if self.r is None:
             self.r = self._gradient()
 
     def ask_oracle(self) -> None:
-        """Compute r where it is out of date, then the best vertex and the gap."""
+        """Compute r if it is out of date, then the best vertex and the gap."""
         self.differentiate()
         self.s = self.problem.lmo(self.r)
         self.gap = max(gap_at(self.r, self.w, self.s), 0.0)
@@ -101,9 +101,9 @@ class Point:
         return inner(self.r, self.w)
 
     def evaluate(self) -> Evaluation:
-        """Return what is known of w; the objective costs one sum over the samples, the rest nothing.
+        """Return the evaluation at w from the stored values; only the objective costs a sum over the samples.
 
-        Where w has not moved since it was last computed anew, a fresh pass certifies it.
+        If w has not moved since the last ``reset``, a fresh pass certifies it instead.
         """
         if self.is_fresh:
             return self.problem.evaluate(self.w)
@@ -112,7 +112,7 @@ class Point:
         return Evaluation(self._objective(), self.r, self.gap, self.s, self._intercept())
 
     def knows_atoms(self, active: ActiveSet) -> bool:
-        """Tell whether ``atom_products`` works for these atoms."""
+        """Return whether ``atom_products`` supports these atoms."""
         return False
 
     def atom_products(self, active: ActiveSet) -> np.ndarray:
@@ -120,24 +120,24 @@ class Point:
         raise NotImplementedError
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that is kept, as numbers and as arrays."""
+        """Return the whole state of the point, as numbers and as arrays."""
         names = self.arrays if self.r is None else (*self.arrays, "r")
         return {name: getattr(self, name) for name in self.numbers}, {name: getattr(self, name) for name in names}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
         for name in self.numbers:
             setattr(self, name, numbers[name])
         for name in self.arrays:
             setattr(self, name, arrays[name])
         self.r = arrays.get("r")
-        self.s = cast("Vertex", None if self.r is None else self.problem.lmo(self.r))  # asked for before it is read
+        self.s = cast("Vertex", None if self.r is None else self.problem.lmo(self.r))  # set before it is read
 
     def _arrive(self) -> None:
-        """Compute what is kept besides r, at a new w."""
+        """Compute all stored values except r, at a new w."""
 
-    def _follow(self, line: Segment, gamma: float) -> None:
-        """Bring what is kept up to date after w has moved; r, or None where it must be computed anew."""
+    def _update(self, line: Segment, gamma: float) -> None:
+        """Update the stored values after a move of w; set r to None if it must be computed anew."""
         self.r = None
 
     def _gradient(self) -> np.ndarray:
@@ -147,5 +147,5 @@ class Point:
         raise NotImplementedError
 
     def _intercept(self) -> Any:
-        """Return the intercept as users know it."""
+        """Return the intercept for the columns as the user gave them."""
         return self.b

@@ -1,4 +1,4 @@
-"""The set of predictions {Xw : w in C}: the range of each prediction, and how far apart two of them can be."""
+"""The set of predictions {Xw : w in C}: the range of each prediction, and the diameters of the set."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from condgrad.linalg.matrix import Matrix
 
 
 class Diameters(NamedTuple):
-    """How far apart two predictions X u and X v can be over C, in the l1, l2 and l-infinity norms.
+    """The largest distances between predictions X u and X v with u, v in C, in the l1, l2 and l-infinity norms.
 
-    ``D_inf`` is always exact. ``D_1`` and ``D_2`` are exact where ``is_exact``, and upper bounds where not.
+    ``D_inf`` is always exact. ``D_1`` and ``D_2`` are exact if ``is_exact``, and upper bounds otherwise.
 
     Examples
     --------
@@ -37,26 +37,27 @@ class Diameters(NamedTuple):
 def diameters(X: Data | Matrix, constraint: object, *, max_work: float = 1e9) -> Diameters:
     r"""Return D_1, D_2 and D_inf, where D_p is the largest ||X(u - v)||_p over u, v in C (equation 8).
 
-    A convex function is largest at vertices, which gives closed forms, X_j being the columns of X:
+    A convex function attains its maximum at vertices, which gives closed forms (X_j are the columns of X):
 
     - L1Ball: D_p = 2 radius max_j ||X_j||_p; WeightedL1Ball: 2 radius max_j ||X_j||_p / weights_j. O(nnz).
-    - Simplex: D_p = radius max_jk ||X_j - X_k||_p; NonnegativeL1Ball: the same with a column of zeros more. D_inf
-      takes O(nnz), by the range of each row. For D_1 and D_2 pairs of columns are compared from the largest norms
-      on, until ||X_j|| + ||X_k|| says that no other pair can be farther apart: at worst O(n d^2), or O(nnz d).
-    - Scale and Shift: as for the set inside.
+    - Simplex: D_p = radius max_jk ||X_j - X_k||_p; NonnegativeL1Ball: the same with an additional column of zeros.
+      D_inf takes O(nnz), from the range of each row. For D_1 and D_2 pairs of columns are compared in the order of
+      decreasing norms, until ||X_j|| + ||X_k|| shows that no other pair can be farther apart: at worst O(n d^2), or
+      O(nnz d).
+    - Scale and Shift: from the diameters of the inner set.
 
-    For every other set the oracle gives the exact range of each prediction, of width
-    h_i = max over C of x_i'w - min over C of x_i'w, with 2 n calls. Then D_inf = max_i h_i exactly, and
+    For every other set 2 n oracle calls give the exact range of each prediction, of width
+    h_i = max over C of x_i'w - min over C of x_i'w. Then D_inf = max_i h_i exactly, and
     D_1 <= sum_i h_i, D_2 <= sqrt(sum_i h_i^2). For a Product the sums of the diameters of its blocks are bounds too,
-    and the smaller ones are taken. Sparse data stays sparse.
+    and the smaller bounds are returned. Sparse data stays sparse.
 
     Parameters
     ----------
     X : array, sparse matrix, data frame or ``problem.matrix``, of shape (n_samples, n_features)
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
     max_work : float
-        How many entries of X the comparison of pairs may read, for each of D_1 and D_2. Beyond that, upper bounds
-        are returned (the triangle inequality for the pairs that were not compared, or the widths).
+        The number of entries of X that the comparison of pairs may read, for each of D_1 and D_2. Beyond that, upper
+        bounds are returned (by the triangle inequality for the pairs that were not compared, or from the widths).
 
     References
     ----------
@@ -90,14 +91,14 @@ def _diameters(X: Any, constraint: object, max_work: float) -> Diameters:
         (D_1, is_exact_1), (D_2, is_exact_2) = (_by_vertices(X, constraint, order, max_work) for order in (1, 2))
         is_exact = is_exact_1 and is_exact_2
     D_inf, n = float(widths.max()), X.shape[0]
-    # D_inf <= D_p <= n^(1/p) D_inf: exact values may break it by rounding.
+    # D_inf <= D_p <= n^(1/p) D_inf: rounding may violate it.
     D_1 = min(max(min(D_1, float(np.sum(widths))), D_inf), n * D_inf)
     D_2 = min(max(min(D_2, float(np.linalg.norm(widths))), D_inf), math.sqrt(n) * D_inf)
     return Diameters(D_1, D_2, D_inf, is_exact)
 
 
 def _by_vertices(X: Any, constraint: object, order: int, max_work: float) -> tuple[float, bool]:
-    """Return D_1 or D_2 as the vertices give it (inf where there are too many), and whether it is exact."""
+    """Return D_1 or D_2 from the vertices (inf for sets with too many vertices), and whether it is exact."""
     if isinstance(constraint, sets.L1Ball):
         return 2.0 * constraint.radius * float(_column_norms(X, order).max()), True
     if isinstance(constraint, sets.WeightedL1Ball):
@@ -105,7 +106,7 @@ def _by_vertices(X: Any, constraint: object, order: int, max_work: float) -> tup
     if isinstance(constraint, sets.Simplex):
         farthest, is_exact = _farthest_columns(X, order, 0.0, max_work)
         return constraint.radius * farthest, is_exact
-    if isinstance(constraint, sets.NonnegativeL1Ball):  # from the vertex 0 to the others, and between these
+    if isinstance(constraint, sets.NonnegativeL1Ball):  # distances from the vertex 0, and between the others
         farthest, is_exact = _farthest_columns(X, order, float(_column_norms(X, order).max()), max_work)
         return constraint.radius * farthest, is_exact
     return math.inf, False
@@ -146,13 +147,14 @@ def _range_by_oracle(X: Any, constraint: ConstraintSet) -> tuple[np.ndarray, np.
         r = _row(rows, i, d)
         low[i] = _inner(sets.best_vertex(constraint, r), r)
         high[i] = _inner(sets.best_vertex(constraint, -r), r)
-    return low, np.maximum(low, high)  # a set of one point, and rounding
+    return low, np.maximum(low, high)  # for a set of one point, rounding may make high < low
 
 
 def _farthest_columns(X: Any, order: int, best: float, max_work: float) -> tuple[float, bool]:
     """Return the larger of ``best`` and max_jk ||X_j - X_k||, or an upper bound, and whether it is exact.
 
-    Columns come in the order of decreasing norms: once ||X_j|| + ||X_k|| <= best for the next two, no pair is left.
+    Columns are in the order of decreasing norms: once ||X_j|| + ||X_k|| <= best for the next two, no pair can be
+    farther apart.
     """
     if (X.nnz if scipy.sparse.issparse(X) else X.size) > max_work:
         norms = -np.sort(-_column_norms(X, order))[:2]
@@ -172,7 +174,7 @@ def _farthest_columns(X: Any, order: int, best: float, max_work: float) -> tuple
 
 
 class _DenseColumns:
-    """The columns of a dense X by decreasing norms, after their mean is taken away: distances stay the same."""
+    """The columns of a dense X by decreasing norms, minus their mean, which does not change distances."""
 
     def __init__(self, X: np.ndarray, order: int) -> None:
         columns = X.T.astype(np.float64)
@@ -184,7 +186,7 @@ class _DenseColumns:
 
     def largest_distance(self, j: int, stop: int) -> float:
         """Return the largest distance of column j to the columns after it, up to ``stop``."""
-        from scipy.spatial.distance import cdist  # here, as it takes long to import
+        from scipy.spatial.distance import cdist  # imported here because the import is slow
 
         return float(cdist(self.columns[j : j + 1], self.columns[j + 1 : stop], self.metric).max())
 
@@ -202,7 +204,7 @@ class _SparseColumns:
         self.norms, self.order = norms[by_norm], order
         self.values, self.rows, self.ends = X.data.astype(np.float64), X.indices, X.indptr
         self.ids = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
-        self.column = np.zeros(X.shape[0])  # column j in full, zero between calls
+        self.column = np.zeros(X.shape[0])  # column j as a dense array; zeros between calls
 
     def largest_distance(self, j: int, stop: int) -> float:
         """Return the largest distance of column j to the columns after it, up to ``stop``."""
@@ -233,14 +235,14 @@ def _column_sums(function: Callable[[np.ndarray], np.ndarray], X: Any) -> np.nda
         columns = X.indices if X.format == "csr" else np.repeat(np.arange(d), np.diff(X.indptr))
         return np.bincount(columns, weights=function(X.data.astype(np.float64)), minlength=d)
     total = np.zeros(d)
-    step = 1 + 1_000_000 // d  # rows at a time: X may be a file that memory does not hold
+    step = 1 + 1_000_000 // d  # rows at a time: X may be a memory-mapped file larger than the memory
     for start in range(0, n, step):
         total += function(X[start : start + step].astype(np.float64)).sum(axis=0)
     return total
 
 
 def _row_extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and the largest entry of each row, zeros that are not stored among them."""
+    """Return the smallest and the largest entry of each row, including zeros that are not stored."""
     if not scipy.sparse.issparse(X):
         return X.min(axis=1).astype(np.float64), X.max(axis=1).astype(np.float64)
     low, high = (np.asarray(end.toarray(), dtype=np.float64).ravel() for end in (X.min(axis=1), X.max(axis=1)))

@@ -1,6 +1,6 @@
 """Kernels of the outer function f(p) = sum_i weight_i f(p_i + b, y_i) along a line p + gamma q, and of its best b.
 
-They are reached through :class:`~condgrad.problems.samples.Samples`, from Python and from other kernels.
+Python and other kernels call them through :class:`~condgrad.problems.samples.Samples`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from condgrad.linalg.support import Support
 
 
 class Terms(Protocol):
-    """What these kernels ask of the samples: weight_i f(p, y_i) and its derivatives."""
+    """The methods of samples that these kernels use: weight_i f(p, y_i) and its derivatives."""
 
     @property
     def weight(self) -> np.ndarray:
@@ -35,7 +35,8 @@ class Terms(Protocol):
 def best_intercept(samples: Terms, p: np.ndarray, q: np.ndarray, gamma: float, b: float) -> float:
     """Return the root b of h(b) = sum_i weight_i f'(p_i + gamma q_i + b), increasing for convex f.
 
-    Newton steps in a bracket; while a side of it is open, steps stay below a length that grows.
+    It is found by Newton steps in a bracket; while one side of the bracket is infinite, the length of a step is
+    limited, by a limit that grows.
     """
     bracket, longest = Bracket(-np.inf, np.inf), 1.0
     for k in range(200):
@@ -46,7 +47,7 @@ def best_intercept(samples: Terms, p: np.ndarray, q: np.ndarray, gamma: float, b
             slope += first
             curvature += second
             size += abs(first) + second * abs(at)
-        # Rounding, of which a sum may have more than one unit; or a step that b would not feel.
+        # Stop where the slope is rounding (a sum may be wrong by more than one unit), or the step would not change b.
         if abs(slope) <= max(2.0**-52 * (1.0 + k) * size, 2.0**-53 * abs(b) * curvature):
             return b
         bracket, b = bracket.after(b, slope, curvature, b - longest, b + longest)
@@ -60,8 +61,8 @@ def line_slopes(
 ) -> tuple[float, float, float]:
     """Return phi'(gamma), phi''(gamma) and the intercept for phi(gamma) = min_b f(p + gamma q + b).
 
-    ``q`` holds the direction at the places of ``support``. Without an intercept b is fixed and the minimum falls
-    away; with one, phi'' is the Schur complement of the 2 x 2 Hessian in (gamma, b).
+    ``q`` holds the direction at the places of ``support``. Without an intercept b is fixed and there is no minimum
+    over b; with an intercept, phi'' is the Schur complement of the 2 x 2 Hessian in (gamma, b).
     """
     if has_intercept:
         b = best_intercept(samples, p, q, gamma, b)
@@ -91,7 +92,7 @@ def line_value(samples: Terms, support: Support, p: np.ndarray, q: np.ndarray, g
 
 @kernel
 def line_curvature(samples: Terms, support: Support, q: np.ndarray) -> float:
-    """Return sum_i weight_i q_i^2: times L, the most that f can curve along q."""
+    """Return sum_i weight_i q_i^2; times L it bounds the curvature of f along q."""
     total = 0.0
     for k in range(support.size()):
         total += samples.weight[support.row(k)] * q[k] * q[k]
@@ -111,8 +112,8 @@ def minimise_on_line(
 ) -> float:
     """Return the gamma in [0, max_step] that minimises phi (a root of phi' if phi is not convex).
 
-    Newton steps on phi' in a bracket whose upper end is known once phi' is positive there; one Newton step is exact for
-    a quadratic.
+    It is found by Newton steps on phi' in a bracket; the upper end of the bracket is finite once phi' was positive
+    somewhere. For a quadratic one Newton step is exact.
     """
     first, second, b = line_slopes(samples, support, p, q, 0.0, b, has_intercept)
     if first >= 0.0:
@@ -121,8 +122,8 @@ def minimise_on_line(
         return min(-first / second, max_step) if second > 0.0 else max_step
     bracket, gamma = Bracket(0.0, np.inf), 0.0
     for _ in range(100):
-        # A Newton step that short is the last one: the next would be of the order of its square. The bracket is not
-        # asked, because at the root a rounding error may point out of it.
+        # A Newton step this short is the last one: the next would be of the order of its square. The bracket is not
+        # updated, because at the root a rounding error may point out of it.
         if second > 0.0 and abs(first) <= 1e-10 * gamma * second:
             return min(max(gamma - first / second, bracket.low), min(bracket.high, max_step))
         bracket, new = bracket.after(gamma, first, second, bracket.low, max_step)

@@ -1,7 +1,7 @@
 """Samples: the outer function f(p) = sum_i weight_i f(p_i + b, y_i) of all predictions at once.
 
-With F(w) = f(Xw), everything that a full pass needs besides the two products with X is here: the value, the
-derivatives alpha_i = weight_i f'(p_i + b, y_i), the curvatures, the best intercept b, and f along a line.
+With F(w) = f(Xw), this module contains everything that a full pass needs besides the two products with X: the value,
+the derivatives alpha_i = weight_i f'(p_i + b, y_i), the curvatures, the best intercept b, and f along a line.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from condgrad.losses import Loss
 from condgrad.problems import sample_lines
 
 _MOST_DOUBLINGS = 200
-_STEEP = 0.05  # of L: where derivatives are that large, curvatures are about L
-_WORK_PER_SAMPLE = 20  # a loss with an exponential costs about as much as twenty multiply-adds
-_SMALLEST_SCALE = 1e-9  # of the loss of predicting zero, for targets that a constant predicts up to rounding
+_STEEP = 0.05  # fraction of L: if the norm of the derivatives is larger, curvatures are about L
+_WORK_PER_SAMPLE = 20  # cost in multiply-adds: that of a loss with an exponential, about
+_SMALLEST_SCALE = 1e-9  # smallest loss_scale, as a fraction of the loss of predicting 0: for constant targets
 
 
 class Totals(NamedTuple):
-    """Sums over samples at their predictions p_i + b. Those of two parts of the samples add up.
+    """Sums over samples at their predictions p_i + b. The sums of two blocks of samples can be added.
 
     Attributes
     ----------
     value, size : float
         The sums of weight_i f_i and of weight_i |f_i|.
     slope, prediction, target : float
-        Those of weight_i f_i'^2, weight_i (p_i + b)^2 and weight_i y_i^2.
+        The sums of weight_i f_i'^2, weight_i (p_i + b)^2 and weight_i y_i^2.
     balance : float
-        That of the derivatives weight_i f_i', which is 0 at the best intercept.
+        The sum of the derivatives weight_i f_i', which is 0 at the best intercept.
     inputs, curvature : float
-        Those of weight_i f_i''^2 (|p_i + b| + |y_i|)^2 and of weight_i f_i''^2.
+        The sums of weight_i f_i''^2 (|p_i + b| + |y_i|)^2 and of weight_i f_i''^2.
     """
 
     value: float
@@ -54,29 +54,30 @@ class Totals(NamedTuple):
 
     @property
     def sizes(self) -> Sizes:
-        """The norms that bounds of the rounding are made of."""
+        """The norms from which rounding bounds are computed."""
         slope, prediction, target = map(math.sqrt, (self.slope, self.prediction, self.target))
         return Sizes(slope, prediction, target, self.size, abs(self.balance))
 
     def slope_error(self, loss: Loss, delta: float, largest: float) -> float:
-        """Return a bound for the norm of the errors of the derivatives.
+        """Return a bound of the norm of the errors of the derivatives.
 
-        Predictions are off by ``delta`` in the norm and by ``largest`` in one of them, and f' with them by f'' times
-        that. Unless the loss rounds relatively, its formula is taken for one of inputs that are off in their last
-        digit, which is f'' (|p| + |y|) units more. Where f'' is smooth, it is that of the sample; else L bounds it (a
-        kink may be near). Where there is no L, a difference of an exponential and y is taken for what its parts may be.
+        The errors of the predictions are at most ``delta`` in the norm and ``largest`` in each entry; times f'' they
+        are errors of f'. Unless the loss has a small relative rounding error, its formula is treated as if its inputs
+        were wrong in their last digit, which adds f'' (|p| + |y|) units. If f'' is smooth, the f'' of each sample is
+        used; otherwise L bounds f'' (a kink may be near). If there is no L, the derivative is assumed to be a
+        difference of an exponential and y, and the sizes of both parts count.
         """
         found = self.sizes
         L, unit = float(loss.smoothness()), FORMULA * UNIT
         has_kinks = not math.isfinite(loss.curvature_smoothness()) and math.isfinite(L)
-        is_curved = loss.rounds_relatively and found.slope > _STEEP * L  # then f'' of the samples would gain nothing
+        is_curved = loss.rounds_relatively and found.slope > _STEEP * L  # f'' of the samples is not better than L
         if has_kinks or loss.is_quadratic or is_curved:
             inputs = 0.0 if loss.rounds_relatively else L * (found.prediction + found.target)
             return unit * (found.slope + inputs) + L * delta
         inputs = 0.0 if loss.rounds_relatively else math.sqrt(self.inputs)
         if not (loss.rounds_relatively or math.isfinite(L)):
             inputs += 2.0 * found.target
-        # Twice, as f'' may grow on the way.
+        # The factor 2 is there because f'' may grow between the exact and the rounded prediction.
         return unit * (found.slope + inputs) + 2.0 * min(math.sqrt(self.curvature) * largest, L * delta)
 
 
@@ -129,7 +130,7 @@ class Samples(NamedTuple):
         return d
 
     def expand(self, p: np.ndarray, b: float) -> Expansion:
-        """Return sums, derivatives and curvatures at p together: one exponential serves them all."""
+        """Return sums, derivatives and curvatures at p together: they share one exponential per sample."""
         alpha, d = np.empty_like(p), np.empty_like(p)
 
         def expand_range(start: int, stop: int) -> Totals:
@@ -140,10 +141,10 @@ class Samples(NamedTuple):
         return Expansion(functools.reduce(Totals.__add__, threads.run(expand_range, _borders(p))), alpha, d)
 
     def intercept_range(self, p: np.ndarray, b: float, reach: float) -> tuple[float, float]:
-        """Return bounds of the intercepts that are best for some point of a set, by tangents of a convex loss.
+        """Return bounds of the best intercepts over all points of a set, from tangents of a convex loss.
 
         ``b`` is the best intercept at p, and ``reach`` bounds the norm of the changes of p that the set allows. The
-        tangent plane at p + b + step lies below F: so F can be as small as at p + b only up to some distance beyond.
+        tangent plane at p + b + step lies below F: so F can be as small as at p + b only up to some distance from b.
         """
         return b - _farthest(self, p, b, reach, -1.0), b + _farthest(self, p, b, reach, 1.0)
 
@@ -152,17 +153,18 @@ class Samples(NamedTuple):
         return float(self.weight @ np.abs(self.loss.value(np.asarray(p), self.y)))
 
     def loss_scale(self, p: np.ndarray) -> float:
-        """Return the mean size of the loss for the predictions p of w = 0; never next to nothing."""
+        """Return the mean absolute loss for the predictions p of w = 0, with a positive lower limit."""
         return max(self.mean_size(p), _SMALLEST_SCALE * self.mean_size(0.0))
 
     def derivative_size(self) -> float:
         """Return the weighted mean of |f'(0, y_i)|."""
         return float(self.weight @ np.abs(self.loss.derivative(np.zeros(self.y.size), self.y)))
 
-    # Both: kernels of :mod:`condgrad.problems.sample_lines`. ``support`` says to which samples the entries of q belong.
+    # From kernels and from Python: see :mod:`condgrad.problems.sample_lines`. The entries of q belong to the samples
+    # in ``support``.
 
     def best_intercept(self, p: np.ndarray, b: float) -> float:
-        """Return the b that minimises f(p + b), from a first guess."""
+        """Return the b that minimises f(p + b), starting from the guess ``b``."""
         return sample_lines.best_intercept(self, p, p, 0.0, b)
 
     def line_slopes(
@@ -176,7 +178,7 @@ class Samples(NamedTuple):
         return sample_lines.line_value(self, support, p, q, gamma, b)
 
     def line_curvature(self, support: Support, q: np.ndarray) -> float:
-        """Return sum_i weight_i q_i^2: times L, the most that f can curve along q."""
+        """Return sum_i weight_i q_i^2; times L it bounds the curvature of f along q."""
         return sample_lines.line_curvature(self, support, q)
 
     def minimise_on_line(
@@ -193,15 +195,16 @@ class Samples(NamedTuple):
         return sample_lines.minimise_on_line(self, support, p, q, b, has_intercept, max_step, is_quadratic)
 
     def rederive(self, rows: np.ndarray, p: np.ndarray, b: float, alpha: np.ndarray) -> np.ndarray:
-        """Renew ``alpha`` at the chosen rows and return by how much it changed there."""
+        """Recompute ``alpha`` at the chosen rows and return its changes there."""
         return _rederive(self, rows, p, b, alpha)
 
 
 def sample_by_curvature(d: np.ndarray, count: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return about ``count`` rows with weights c that stand for all: sum_i d_i x_i x_i' is about that of c_i x_i x_i'.
+    """Return about ``count`` rows i with weights c_i such that sum_i c_i x_i x_i' approximates sum_i d_i x_i x_i'.
 
-    Row i is taken with probability min(1, rate d_i) and weighs d_i divided by that. The draw is systematic (every
-    1 / rate of the running sum of d), not random: the rows are spread evenly, and equal calls give equal rows.
+    Row i is included with probability min(1, rate d_i), and its weight is d_i divided by this probability. The sampling
+    is systematic (one row every 1 / rate of the running sum of d), not random: the rows are spread evenly, and equal
+    calls give equal rows.
     """
     rows, c = np.empty(d.size, dtype=np.int64), np.empty(d.size)
     size = _sample_by_curvature(d, count / d.sum(), rows, c)
@@ -226,7 +229,7 @@ def _borders(p: np.ndarray) -> np.ndarray:
     return threads.cut(p.size, _WORK_PER_SAMPLE * p.size)
 
 
-# Unsigned indices below: signed ones could be negative, count from the end, and keep loops from vectorising.
+# The indices below are unsigned: numba lets negative signed indices count from the end, which prevents vectorisation.
 
 
 @kernel
@@ -251,7 +254,7 @@ def _curvatures(samples, p, b, d, start, stop):
 
 @kernel
 def expand_block(samples, first, p, b, alpha, d, totals):
-    """Fill ``alpha`` and ``d`` for the samples from ``first`` on, whose predictions are p, and add to the Totals."""
+    """Fill ``alpha`` and ``d`` for the samples first, first + 1, ... with predictions p, and add to the totals."""
     start, size_of_block = np.uint64(first), np.uint64(p.shape[0])
     for k in range(size_of_block):
         alpha[k] = samples.derivative_at(start + k, p[k] + b)

@@ -1,4 +1,4 @@
-"""Segment: F along a line from the current point, which is what a step size asks."""
+"""Segment: F along a line from the current point, from which step sizes are computed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from condgrad.problems.parabola import Parabola
 
 
 class Course(TypedDict):
-    """Where a segment leads: d = sum_k c_k v_k - pull w, with its slope and the largest feasible step."""
+    """The direction of a segment, d = sum_k c_k v_k - pull w, with its slope and the largest feasible step."""
 
     pull: float
-    parts: Sequence[tuple[float, Any]]  # vertices of the kind that the point has: arrays, or matrices of rank one
+    parts: Sequence[tuple[float, Any]]  # pairs (c_k, v_k), with v_k of the kind that the point uses: array or rank one
     slope: float
     max_step: float
 
 
 class PointLike(Protocol):
-    """What solvers along lines ask of the iterate."""
+    """The attributes and methods of the iterate that solvers along lines use."""
 
     is_still: bool
     gradient_evaluations: int
@@ -47,23 +47,23 @@ class PointLike(Protocol):
         """Return F along a line from here."""
 
     def evaluate(self) -> Evaluation:
-        """Return what is known of w."""
+        """Return the evaluation at w."""
 
     def reset(self, w: Any) -> None:
         """Go to ``w``, an iterate of this problem, and compute everything anew."""
 
     def move(self, line: Any, gamma: float) -> None:
-        """Go to w + gamma d along a segment that this point has made."""
+        """Go to w + gamma d along a segment returned by ``segment`` of this point."""
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that is kept, as numbers and as arrays."""
+        """Return the whole state of the point, as numbers and as arrays."""
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
 
 
 class Sized(Protocol):
-    """A problem, as far as a segment asks."""
+    """The attribute of a problem that a segment uses."""
 
     n_features: int
 
@@ -114,10 +114,10 @@ class Segment:
         return Parabola(-self.slope, curvature).minimiser(self.max_step)
 
     def is_below(self, gamma: float, curvature: float) -> bool:
-        """Tell whether phi(gamma) <= phi(0) + gamma slope + gamma^2 curvature / 2.
+        """Return whether phi(gamma) <= phi(0) + gamma slope + gamma^2 curvature / 2.
 
-        Close to the optimum the two sides differ by less than phi is rounded by. There the slopes tell: whether
-        phi'(gamma) <= phi'(0) + gamma curvature.
+        Close to the optimum the two sides differ by less than the rounding error of phi. There the slopes decide:
+        whether phi'(gamma) <= phi'(0) + gamma curvature.
         """
         start, end = self._value(0.0), self._value(gamma)
         excess = end - start - gamma * self.slope - 0.5 * gamma * gamma * curvature
@@ -132,7 +132,7 @@ class Segment:
     def direction(self) -> np.ndarray:
         """Return d as an array."""
         d = np.zeros(self.point.problem.n_features)
-        self.add_to(d, 1.0)  # the parts alone: zeros stay zeros, however they are pulled
+        self.add_to(d, 1.0)  # adds sum_k c_k v_k only: the pull multiplies zeros
         d -= self.pull * cast("np.ndarray", self.point.w)
         return d
 
@@ -154,10 +154,10 @@ def towards(point: PointLike, s: Vertex | RankOne, gap: float) -> Segment:
 
 
 def away_from(point: PointLike, v: Vertex, slope: float, weight: float) -> Segment:
-    """Return the segment from w away from the atom v, until its weight is used up."""
+    """Return the segment from w away from the atom v, up to the step where the weight of v is 0."""
     return point.segment(pull=-1.0, parts=[(-1.0, v)], slope=slope, max_step=weight / (1.0 - weight))
 
 
 def between(point: PointLike, v: Vertex, s: Vertex, slope: float, weight: float) -> Segment:
-    """Return the segment that hands weight from the atom v to the vertex s, until none is left."""
+    """Return the segment that moves weight from the atom v to the vertex s, up to the whole weight of v."""
     return point.segment(pull=0.0, parts=[(1.0, s), (-1.0, v)], slope=slope, max_step=weight)

@@ -7,11 +7,11 @@ import numpy as np
 from condgrad.linalg.matrix import Matrix
 from condgrad.problems.active_set import AtomStack, Stack
 
-_VERTICES = 20  # whose scores cost about as much as the Gram matrix of as many features as they have rows together
+_VERTICES = 20  # number of vertices whose scores (k rows each) cost about as much as G for _VERTICES * k features
 
 
 class SharedGram:
-    """G = X' diag(d) X, less what free intercepts take off it, on the features that were asked for so far.
+    """G = X' diag(d) X, minus the term of free intercepts, on the features that were requested so far.
 
     The Hessian of F(W) = sum_c f_c(X w_c) is block diagonal with G for every output: <U, H V> = sum_c u_c' G v_c.
 
@@ -33,11 +33,11 @@ class SharedGram:
         self._mixed = matrix.transpose_dot_each(d[None])[0] / np.sqrt(total) if has_intercept and total > 0.0 else None
 
     def serves(self, atoms: Stack) -> bool:
-        """Tell whether G is the cheaper way: for atoms always, for vertices of all features where these are few."""
+        """Return whether G is cheaper than scores: always for atoms; for dense vertices, if there are few features."""
         return isinstance(atoms, AtomStack) or self.matrix.shape[1] <= _VERTICES * self.n_outputs
 
     def on(self, features: np.ndarray) -> np.ndarray:
-        """Return G for the chosen features; each of its entries is computed once."""
+        """Return G for the chosen features; each entry is computed once and cached."""
         new = np.unique(features[self._place[features] < 0])
         if new.size > 0:
             self._extend(new)
@@ -55,7 +55,7 @@ class SharedGram:
         self._features, self._G = features, G
 
     def curvature_on(self, atoms: Stack, n_known: int) -> np.ndarray:
-        """Return <v_k, H v_l> for all pairs; those of the first ``n_known`` atoms with each other may be left at 0."""
+        """Return <v_k, H v_l> for all pairs; the entries [:n_known, :n_known] may be 0."""
         d = self.matrix.shape[1]
         if isinstance(atoms, AtomStack):
             of_output, column = np.divmod(atoms.index, d)

@@ -19,24 +19,25 @@ from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rou
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.problems.outputs_look import OutputsLook
 
-_SMALLEST_SCALE = 1e-9  # of the loss of equal chances, for classes of which one has all the weight
+_SMALLEST_SCALE = 1e-9  # smallest loss_scale, as a fraction of log(k): for data where one class has all the weight
 
 
 class SoftmaxProblem(OutputsProblem):
     r"""Minimise over W in C the mean of log sum_c exp(x_i'w_c) - x_i'w_(y_i): multinomial logistic regression.
 
-    W has a row w_c for each of the k classes. Solvers and sets see it as one vector of k d entries, row after row: the
-    set may bind classes together, as the group ball does whose groups are the columns of W. With ``intercept=True``
+    W has a row w_c for each of the k classes. Solvers and sets work with one vector of k d entries, row after row: the
+    set may couple the classes, as does a group ball whose groups are the columns of W. With ``intercept=True``
     the scores are x_i'w_c + b_c with b free, and F(W) is the minimum over b, as for a :class:`~condgrad.Problem`; so
     the gap certifies W and b together.
 
-    It knows its curvature on atoms: besides "fw", "lazy", "away", "pairwise" and "bpcg" it can be solved by
-    "corrective", which is what "auto" takes. A pass is a product of whole matrices, so there are no single samples.
+    The problem can compute its curvature on atoms: besides "fw", "lazy", "away", "pairwise" and "bpcg" it can be solved
+    by "corrective", which "auto" chooses. A pass is a product of whole matrices, so solvers of single samples do not
+    apply.
 
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_columns)
-        Used as it is, as by :class:`~condgrad.Problem`. Sums are accumulated in float64.
+        Used without a copy, as by :class:`~condgrad.Problem`. Sums are accumulated in float64.
     y : array of int, of shape (n_samples,)
         The class of each sample, 0, 1, ..., k - 1.
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
@@ -82,7 +83,7 @@ class SoftmaxProblem(OutputsProblem):
         return self.n_outputs
 
     def bend(self) -> float:
-        """Return 1/2: the Hessian of f by its scores, diag(p) - pp', has no larger eigenvalue."""
+        """Return 1/2: the Hessian of f in its scores, diag(p) - pp', has no larger eigenvalue."""
         return 0.5
 
     def value_of(self, S: np.ndarray) -> float:
@@ -90,20 +91,20 @@ class SoftmaxProblem(OutputsProblem):
         return self._chances(S)[0]
 
     def derivatives_of(self, S: np.ndarray) -> np.ndarray:
-        """Return the derivatives of F by the scores S."""
+        """Return the derivatives of F with respect to the scores S."""
         return self._derivatives(self._chances(S)[1])
 
     def best_offsets(self, S: np.ndarray) -> np.ndarray:
-        """Return the intercepts of the centred columns that are best for the scores S; they sum to zero."""
+        """Return the best intercepts for the scores S of centred columns; they sum to zero."""
         return self._chances(S)[2]
 
     def intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the intercepts of the columns as given where those of the centred ones are b; both sum to zero."""
+        """Convert the intercepts b for centred columns to those for the columns as given; both sum to zero."""
         given = super().intercept_at(w, b)
         return given if self.matrix.shift is None else given - given.mean()
 
     def look(self, w: IterateLike) -> SoftmaxLook:
-        """Make a pass at W: objective, gradient, gap, vertex and intercepts, and on demand the curvature on atoms."""
+        """Make a pass at W and return objective, gradient, gap, vertex, intercepts and, on demand, the curvature."""
         w = convert.as_point(w, self.n_features, "w")
         value, P, b = self._chances(self.scores(w))
         A = self._derivatives(P)
@@ -114,13 +115,13 @@ class SoftmaxProblem(OutputsProblem):
         return SoftmaxLook(self, found, P)
 
     def _rounding_at(self, w: np.ndarray, value: float, P: np.ndarray, A: np.ndarray, b: np.ndarray) -> Bounds:
-        """Return what rounding may have done to gradient and objective at W, without the oracle's share."""
-        # The error of one score: of its sum, and of its difference to the largest one of the sample.
+        """Return bounds of the rounding errors of gradient and objective at W, without those of the oracle."""
+        # The error of one score: in its sum, and in its difference from the largest score of the sample.
         W = np.abs(w.reshape(self.shape))
         score = self.largest_entry * float(W.sum(axis=1).max())
         per_class = int(np.count_nonzero(W, axis=1).max())
         of_score = 2.0 * (gamma(per_class + 2) * score + 4.0 * UNIT * (score + float(np.abs(b).max())))
-        # Scores of all samples at once: their norm is at most that of the sums that they are made of.
+        # A bound of the norm of all scores together: sum_cj |W_cj| ||x_j||.
         spread = float(np.abs(w) @ self.score_sizes)
         own = np.where(self.weight > 0.0, self.weight, 1.0)
         slope = math.sqrt(float((np.einsum("cn,cn->n", A, A) / own).sum()))
@@ -136,20 +137,20 @@ class SoftmaxProblem(OutputsProblem):
             sizes,
             n_samples=self.n_samples,
             reach=self.reach,
-            free_reach=1.0,  # the balance holds it already
+            free_reach=1.0,  # the balance includes it already
             delta=delta,
-            slope_error=UNIT * (FORMULA * sizes.slope + 4.0) + of_scores,  # a chance near 1 is right to a unit of 1
+            slope_error=UNIT * (FORMULA * sizes.slope + 4.0) + of_scores,  # a probability near 1 is correct to UNIT
         )
 
     def _balance(
         self, value: float, P: np.ndarray, A: np.ndarray, b: np.ndarray, spread: float, of_score: float
     ) -> float:
-        """Return the derivatives by the intercepts, which are rounding, times how far the intercepts can move.
+        """Return the derivatives with respect to the intercepts, which are rounding, times the range of the intercepts.
 
-        The loss of a sample of class y is at least b_c - b_y plus what the scores differ by, for every class c. So a
-        best intercept differs from that of the commonest class (an equal number added to all changes nothing) by no
-        more than F and the scores allow, divided by the share of its class; and rounding moves the derivative by it
-        no more than a few units of that share, and of the sum of its chances.
+        The loss of a sample of class y is at least b_c - b_y plus the difference of the scores, for every class c. So
+        the difference between a best intercept and that of the most frequent class (a constant added to all intercepts
+        changes nothing) is bounded in terms of F and the scores, divided by the share of its class. The rounding error
+        of the derivative is at most a few units of that share and of the sum of the probabilities of the class.
         """
         shares = self._class_shares
         most = int(shares.argmax())
@@ -160,7 +161,7 @@ class SoftmaxProblem(OutputsProblem):
         return float(errors @ far)
 
     def with_targets(self, y: ArrayLike) -> SoftmaxProblem:
-        """Return the same problem with other classes of the samples, of the same number; both share the data."""
+        """Return the same problem with other targets y of the same number of classes; both share the data."""
         other = self._without("_class_shares")
         other.y = _as_classes(y, self.n_samples, self.n_classes)[0]
         other._check_classes()
@@ -176,23 +177,23 @@ class SoftmaxProblem(OutputsProblem):
         return self.objective(np.zeros(self.n_features))
 
     def loss_scale(self) -> float:
-        """Return the loss at W = 0, which tolerances of estimators and paths are relative to."""
+        """Return the loss at W = 0; tolerances of estimators and paths are relative to it."""
         return max(self.null_objective(), _SMALLEST_SCALE * math.log(self.n_classes))
 
     def derivative_size(self) -> float:
-        """Return 1: a derivative of the softmax is never more."""
+        """Return 1: a derivative of the softmax loss is never larger."""
         return 1.0
 
     def fingerprint(self) -> str:
-        """Return a hash of all that defines the problem, for a checkpoint to know it by."""
+        """Return a hash of all that defines the problem, by which a checkpoint recognises it."""
         return fingerprint_of((*self._data(), self.y, self.n_classes, self.weight, self.constraint, self.has_intercept))
 
     def _check_classes(self) -> None:
-        """Raise where an intercept is free whose class has no samples: the best one would be minus infinity."""
+        """Raise if intercepts are free and a class has no samples: its best intercept would be minus infinity."""
         if self.has_intercept and not self._has_all_classes:
             raise ValueError(
                 f"an intercept for each class needs samples of all {self.n_classes} classes; "
-                f"class {int(self._class_shares.argmin())} has none. Leave it out, or use intercept=False."
+                f"class {int(self._class_shares.argmin())} has none. Leave this class out, or use intercept=False."
             )
 
     @functools.cached_property
@@ -205,7 +206,7 @@ class SoftmaxProblem(OutputsProblem):
         return bool((self._class_shares > 0.0).all())
 
     def _chances(self, S: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return F, the chances of all classes and samples, and the intercepts for the scores S."""
+        """Return F, the probabilities of all classes and samples, and the best intercepts for the scores S."""
         if self.has_intercept:
             return best_chances(S, self.y, self.weight, self._class_shares)
         b = np.zeros(self.n_classes)
@@ -218,7 +219,7 @@ class SoftmaxProblem(OutputsProblem):
 
 
 class SoftmaxLook(OutputsLook):
-    """A pass at W with the chances ``P`` of all classes and samples there."""
+    """A pass at W with the probabilities ``P`` of all classes and samples."""
 
     problem: SoftmaxProblem
 
@@ -261,15 +262,15 @@ class SoftmaxLook(OutputsLook):
 
 
 def _as_classes(y: ArrayLike, n_samples: int, n_classes: int | None) -> tuple[np.ndarray, int]:
-    """Return the classes as integers, and how many there are."""
+    """Return the classes as integers, and the number of classes."""
     given = convert.as_targets(y, n_samples)
     y = given.astype(np.int64)
     if (y != given).any() or y.min() < 0:
         wrong = given[(y != given) | (y < 0)][0]
-        raise ValueError(f"y must hold the numbers of classes, 0, 1, ..., k - 1; got {wrong:g}.")
+        raise ValueError(f"y must contain class numbers 0, 1, ..., k - 1; got {wrong:g}.")
     k = int(y.max()) + 1 if n_classes is None else n_classes
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 2:
         raise ValueError(f"n_classes must be an integer of at least 2; got {k!r}.")
     if y.max() >= k:
-        raise ValueError(f"y holds the class {y.max()}, but n_classes={k} leaves 0 to {k - 1}.")
+        raise ValueError(f"y contains the class {y.max()}, but n_classes={k} allows only 0 to {k - 1}.")
     return y, int(k)

@@ -1,6 +1,6 @@
-"""The Taylor points b_i of TUFW: what is kept of them, and how q, H and g = q + H w follow when they are renewed.
+"""The Taylor points b_i of TUFW: how they are stored, and the updates of q, H and g = q + H w when they are renewed.
 
-A problem chooses the kind that suits its terms. ``renew`` runs in kernels, for one sample; ``renew_all`` and
+A problem chooses the class that suits its terms. ``renew`` runs in kernels, for one sample; ``renew_all`` and
 ``recompute`` are full passes. All of them work on the solver's arrays: w, r (the paper's g), q and H.
 """
 
@@ -18,25 +18,25 @@ from condgrad.problems.finite_sum import Table
 
 
 class Workspace(Protocol):
-    """What the Taylor points of a run are made from."""
+    """The attributes and methods of a run from which Taylor points are made."""
 
     n: int
     d: int
-    problem: Any  # the one that these points are of
-    view: Any  # of it, for kernels
+    problem: Any  # the problem that is solved
+    view: Any  # the form of this problem for kernels
 
     def table(self) -> Table:
-        """Return a zero per sample."""
+        """Return a table with a zero for each sample."""
 
     def columns(self) -> Slices:
         """Return the columns of X."""
 
 
 class TaylorPoints(Protocol):
-    """What TUFW asks of its Taylor points; the arrays are those of the solver."""
+    """The methods of Taylor points that TUFW calls; the arrays are those of the solver."""
 
     def gradients_per_sample(self) -> int:
-        """Return how many gradients a renewal takes."""
+        """Return the number of gradients that one renewal evaluates."""
 
     def renew(self, F: Any, i: int, arrays: Any) -> None:
         """Set b_i to w."""
@@ -50,14 +50,14 @@ class TaylorPoints(Protocol):
 
 @compiled
 class PredictionPoints(NamedTuple):
-    """For linear predictions three numbers a sample: p_i = x_i'b_i, v_i = f'(p_i) and t_i = f''(p_i), both weighted."""
+    """Points for linear predictions: p_i = x_i'b_i, v_i = f'(p_i) and t_i = f''(p_i), the last two weighted."""
 
     v: Table
     t: Table
     p: Table
 
     def gradients_per_sample(self):
-        """Return how many gradients a renewal takes: that at the new point."""
+        """Return the number of gradients that one renewal evaluates: the one at the new point."""
         return 1
 
     def renew(self, F, i, arrays):
@@ -95,28 +95,28 @@ class PredictionPoints(NamedTuple):
 
 @compiled
 class VectorPoints(NamedTuple):
-    """For general terms the points themselves: one row of ``b`` per sample.
+    """Points for general terms, stored themselves: one row of ``b`` per sample.
 
-    What a sample gave to q and H at its former point is computed again to be taken out: storing its Hessian would take
-    d x d numbers a sample.
+    The contribution of a sample to q and H at its former point is computed again and subtracted: storing its Hessian
+    would take d x d numbers per sample.
     """
 
     b: np.ndarray
 
     def gradients_per_sample(self):
-        """Return how many gradients a renewal takes: those at the new point and at the former one."""
+        """Return the number of gradients that one renewal evaluates: at the new point and at the former one."""
         return 2
 
     def renew(self, F, i, arrays):
         """Set b_i to w: equation (2.1) for a general Hessian."""
         b, w = self.b[i], arrays.w.values
-        for sign in (-1.0, 1.0):  # a loop, so that the terms are compiled into the kernel once
+        for sign in (-1.0, 1.0):  # a loop: the terms are compiled into the kernel only once
             self.expand(F, i, b if sign < 0.0 else w, sign * F.weight, arrays)
         for j in range(w.shape[0]):
             b[j] = w[j]
 
     def expand(self, F, i, b, c, arrays):
-        """Add c times the expansion grad f_i(b) + hess f_i(b) (w - b) to the model: its space to q, H and g."""
+        """Add c times the expansion grad f_i(b) + hess f_i(b) (w - b) to the model, that is to q, H and g."""
         gradient = F.terms.gradient(i, b)
         Hb = F.terms.hessian_product(i, b, b)
         Hw = F.terms.hessian_product(i, b, arrays.w.values)
@@ -144,16 +144,16 @@ class VectorPoints(NamedTuple):
 
 @compiled
 class SharedPoint(NamedTuple):
-    """For general terms under a rule that renews all Taylor points or none: one point b for all samples."""
+    """Points for general terms under a rule that renews all Taylor points or none: one point b for all samples."""
 
     b: np.ndarray
 
     def gradients_per_sample(self):
-        """Return how many gradients a renewal takes: that at the new point."""
+        """Return the number of gradients that one renewal evaluates: the one at the new point."""
         return 1
 
     def renew(self, F, i, arrays):
-        """Do nothing: such a rule draws no samples."""
+        """Do nothing: a rule that renews all points draws no samples."""
 
     def renew_all(self, space, arrays):
         """Set b to w: g is the exact gradient."""
@@ -179,7 +179,7 @@ Expansions: TypeAlias = tuple[TaylorPoints, StoredCurvature | ImplicitCurvature]
 
 
 def _expand_at(problem: Any, b: np.ndarray, arrays: Any) -> None:
-    """Set q, H and g to those of a single Taylor point for all samples."""
+    """Set q, H and g to the values for a single Taylor point b of all samples."""
     w, gradient, H = arrays.w.to_array(), problem.gradient(b), problem.hessian(b)
     arrays.H.H[:] = H
     arrays.q.set_to(gradient - product(H, b))
@@ -187,9 +187,9 @@ def _expand_at(problem: Any, b: np.ndarray, arrays: Any) -> None:
 
 
 def of_predictions(space: Workspace, form: str) -> Expansions:
-    """Return the points of a problem with linear predictions, and H in the form asked for.
+    """Return the points of a problem with linear predictions, and H in the requested form.
 
-    "auto" takes the one that costs less: a column of H, or the rows that a column of X touches.
+    "auto" chooses the cheaper form: reading a column of H, or the rows that a column of X touches.
     """
     points = PredictionPoints(space.table(), space.table(), space.table())
     matrix = space.problem.matrix

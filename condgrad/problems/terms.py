@@ -1,7 +1,7 @@
 """Terms: the functions f_1, ..., f_n of a general problem, one sample at a time, and full passes over them.
 
-A user's own terms are any object with the methods of :class:`Terms`; marked :func:`compiled_terms`, a NamedTuple class
-of them runs inside kernels.
+A user's terms are any object with the methods of :class:`Terms`; a NamedTuple class marked :func:`compiled_terms` runs
+inside kernels.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from condgrad.compiled import compiled, fill_in, is_compiled, kernel
 from condgrad.linalg import threads
 
-_SEEN = 16  # terms whose sizes stand for those of all
-_WORK_PER_FEATURE = 5  # a term is dearer than a multiply-add a feature
+_N_PROBED = 16  # number of terms from which the sizes of all terms are estimated
+_WORK_PER_FEATURE = 5  # cost of a term in multiply-adds per feature
 
 
 class Terms(abc.ABC):
@@ -27,26 +27,26 @@ class Terms(abc.ABC):
     Besides ``value`` and ``gradient``, terms may have
 
     * ``hessian_product(i, w, v)``: the Hessian of f_i at w times v. Solvers that use second derivatives need it.
-    * ``mean_value(w)``, ``mean_gradient(w)``, ``mean_hessian(w)``: the means over all samples, where one array
-      expression gives them faster than n calls. Full passes then call these.
+    * ``mean_value(w)``, ``mean_gradient(w)``, ``mean_hessian(w)``: the means over all samples, if one array
+      expression computes them faster than n calls. Full passes then call these.
 
-    The defaults below come with the decorator, and with a plain object that leaves them out.
+    The methods below are the defaults for classes with the decorator and for plain objects that do not define them.
     """
 
     n_samples: int | None = None
     n_features: int | None = None
-    is_convex = False  # whether F, the mean of the terms, is convex over the set: the gap then bounds F(w) - F*
+    is_convex = False  # whether F, the mean of the terms, is convex over the set: then the gap bounds F(w) - F*
 
     def value(self, i: int, w: np.ndarray) -> float:
         """Return f_i(w)."""
         raise NotImplementedError
 
     def gradient(self, i: int, w: np.ndarray) -> np.ndarray:
-        """Return the gradient of f_i at w, an array of its own."""
+        """Return the gradient of f_i at w, as a new array."""
         raise NotImplementedError
 
     def add_hessian(self, i, w, c, H):
-        """Add c times the Hessian of f_i at w to the array ``H``: here by d Hessian products with unit vectors."""
+        """Add c times the Hessian of f_i at w to the array ``H``; the default takes d products with unit vectors."""
         d = w.shape[0]
         unit = np.zeros(d)
         for j in range(d):
@@ -64,7 +64,7 @@ class Terms(abc.ABC):
 
 
 def compiled_terms(cls: type) -> type:
-    """Make a NamedTuple class terms that run in kernels; what it leaves out comes from :class:`Terms`.
+    """Make a NamedTuple class of terms run in kernels; methods that it does not define come from :class:`Terms`.
 
     Examples
     --------
@@ -85,13 +85,13 @@ def compiled_terms(cls: type) -> type:
 
 
 class PlainTerms(Terms):
-    """A user's object, called as ordinary Python: its answers become floats, and what it leaves out is filled in."""
+    """A user's object, called as ordinary Python; its results become floats, and missing methods get defaults."""
 
     def __init__(self, given: Any) -> None:
         self.given = given
         self.is_convex = bool(getattr(given, "is_convex", False))
         for name in ("hessian_product", "mean_value", "mean_gradient", "mean_hessian"):
-            if hasattr(given, name):  # a solver asks by hasattr
+            if hasattr(given, name):  # solvers test hasattr
                 setattr(self, name, functools.partial(_as_floats, getattr(given, name)))
 
     def __repr__(self) -> str:
@@ -106,7 +106,7 @@ class PlainTerms(Terms):
         return _as_floats(self.given.gradient, i, w)
 
     def add_hessian(self, i: int, w: np.ndarray, c: float, H: np.ndarray) -> None:
-        """Add c times the Hessian of f_i at w to ``H``, in the object's own way where it has one."""
+        """Add c times the Hessian of f_i at w to ``H``, by the object's own method if it has one."""
         if hasattr(self.given, "add_hessian"):
             self.given.add_hessian(i, w, c, H)
             return
@@ -114,12 +114,12 @@ class PlainTerms(Terms):
             H[:, j] += c * _as_floats(self.given.hessian_product, i, w, unit)
 
     def smoothness(self) -> float:
-        """Return L, or inf where the object does not tell."""
+        """Return L, or inf if the object does not define it."""
         return float(self.given.smoothness()) if hasattr(self.given, "smoothness") else np.inf
 
 
 def as_terms(given: object) -> Terms:
-    """Return the user's terms in the form that solvers call: compiled where they can be."""
+    """Return the user's terms in the form that solvers call: compiled terms unchanged, others as PlainTerms."""
     if isinstance(given, type):
         raise TypeError(f"terms must be an object, not a class; use {given.__name__}(...).")
     missing = [name for name in ("value", "gradient") if not callable(getattr(given, name, None))]
@@ -165,10 +165,10 @@ def mean_hessian(terms: Terms, n: int, w: np.ndarray) -> np.ndarray:
 
 
 def typical_sizes(terms: Terms, n: int, w: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return about the mean of |f_i(w)| and of the sizes of the entries of the gradients, from some of the terms."""
-    seen = np.unique(np.linspace(0, n - 1, min(n, _SEEN)).astype(np.int64)).tolist()
-    value = sum(abs(float(terms.value(i, w))) for i in seen) / len(seen)
-    return value, sum(np.abs(terms.gradient(i, w)) for i in seen) / len(seen)
+    """Return estimates of the means of |f_i(w)| and of the absolute gradients, from some of the terms."""
+    probed = np.unique(np.linspace(0, n - 1, min(n, _N_PROBED)).astype(np.int64)).tolist()
+    value = sum(abs(float(terms.value(i, w))) for i in probed) / len(probed)
+    return value, sum(np.abs(terms.gradient(i, w)) for i in probed) / len(probed)
 
 
 def _as_floats(method: Callable[..., ArrayLike], *args: object) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""One run of a solver: the loop, what it returns, its trace, its checkpoints."""
+"""One run of a solver: the loop, its result, its trace, its checkpoints."""

@@ -1,6 +1,6 @@
-"""Checkpoints: save a run now and then, and go on from it bit for bit after anything, even kill -9.
+"""Checkpoints: save a run from time to time, and resume it bit for bit after any interruption, even kill -9.
 
-A checkpoint is a sealed ``.npz`` file: arrays, and a JSON header with numbers. Nothing in it is ever executed on load.
+A checkpoint is a sealed ``.npz`` file: arrays, and a JSON header with numbers. Loading it never executes code.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _KIND, _VERSION = "checkpoint", 3
 
 
 class Checkpoint:
-    """Where and how often a run is saved.
+    """The file and the interval of saves of a run.
 
     Parameters
     ----------
     path : str or Path
-        The file. If it exists, the run goes on from it; its problem and its solver must be the same.
+        The file. If it exists, the run resumes from it; its problem and its solver must be the same.
     every : float
-        Seconds between two saves. The end of a run, Ctrl-C included, is saved as well.
+        Seconds between two saves. The end of a run, including an end by Ctrl-C, is saved as well.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Checkpoint:
         return f"Checkpoint({str(self.path)!r}, every={self.every})"
 
     def open(self, problem: BaseProblem, solver: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """Return the numbers and arrays of the run saved here, or None where there is no file yet."""
+        """Return the numbers and arrays of the saved run, or None if there is no file yet."""
         self._key = {"problem": problem.fingerprint(), "solver": solver}
         if not self.path.exists():
             return None
@@ -67,22 +67,22 @@ class Checkpoint:
         return header["numbers"], arrays
 
     def is_due(self) -> bool:
-        """Tell whether it is time to save."""
+        """Return whether it is time to save."""
         return time.monotonic() - self._last_save >= self.every
 
     def save(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Save a run; whatever happens meanwhile, the file holds the last whole one.
+        """Save a run; if saving is interrupted, the file contains the last complete save.
 
-        Where it cannot be written (a full disk, a folder that is gone) a warning says so, and the run goes on: what it
-        has found is worth more than its checkpoint. The next save is tried when it is due.
+        If the file cannot be written (a full disk, a deleted folder), a warning is issued and the run continues: its
+        result is worth more than its checkpoint. The next save is tried when it is due.
         """
         try:
             write_file(self.path, pack(_KIND, _VERSION, {**self._key, "numbers": numbers}, arrays))
         except OSError as error:
-            kept = "the file is as it was saved last" if self.path.exists() else "there is no file to go on from"
+            kept = "the file contains the last save" if self.path.exists() else "there is no file to resume from"
             warnings.warn(
-                f"the checkpoint {str(self.path)!r} could not be written ({error.strerror or error}): the run goes on, "
-                f"and {kept}.",
+                f"the checkpoint {str(self.path)!r} could not be written ({error.strerror or error}): the run "
+                f"continues, and {kept}.",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -1,4 +1,4 @@
-"""Ctrl-C as a flag: the loop stops between two blocks of steps, where its state is whole."""
+"""Ctrl-C as a flag: the loop stops between two blocks of steps, where its state is consistent."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from types import FrameType
 
 
 class Interrupts:
-    """While entered, the first Ctrl-C is a request that ``heard`` tells of; a second one raises KeyboardInterrupt.
+    """A context in which the first Ctrl-C only sets a flag (``heard``); a second Ctrl-C raises KeyboardInterrupt.
 
-    Inside each other they share one request, so that it ends a run, the path that the run is a point of and the folds
-    that the path belongs to, whoever looks first. Runs in other threads hear it too. A request that came too late for
-    anybody to act on (in the last step of a run) is passed on, when the outermost one is left, to the handler that was
-    there before: in a plain program that raises KeyboardInterrupt.
+    Nested contexts share one flag, so that it ends a run, the path to which the run belongs and the folds to which the
+    path belongs, whichever of them reads it first. Runs in other threads read the same flag. If nobody reads the flag
+    after Ctrl-C (it came in the last step of a run), the signal is sent again at the end of the outermost context, to
+    the previous handler: in a plain program that raises KeyboardInterrupt.
     """
 
-    _outermost: Interrupts | None = None  # the one that holds the handler of the signal
+    _outermost: Interrupts | None = None  # the outermost context, which installed the signal handler
 
     def __init__(self) -> None:
         self._is_requested = self._is_acted_on = False
         self._previous: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> Interrupts:
-        # Python runs handlers in the main thread alone, and can put back those alone that it has installed.
+        # Python runs handlers only in the main thread, and can restore only handlers that were installed from Python.
         if Interrupts._outermost is None and _is_main_thread() and signal.getsignal(signal.SIGINT) is not None:
             self._previous = signal.signal(signal.SIGINT, self._request)
             Interrupts._outermost = self
@@ -40,11 +40,11 @@ class Interrupts:
             signal.raise_signal(signal.SIGINT)
 
     def heard(self) -> bool:
-        """Tell whether Ctrl-C was pressed; who asks has to stop then, as the request goes no further."""
+        """Return whether Ctrl-C was pressed; if so, the caller must stop, as the signal is not sent again."""
         holder = Interrupts._outermost
         if holder is None or not holder._is_requested:
             return False
-        # What another thread does about it is not known here, where the handler may be waited for.
+        # Only a reader in the main thread counts: it is not known here how another thread reacts.
         holder._is_acted_on = holder._is_acted_on or _is_main_thread()
         return True
 

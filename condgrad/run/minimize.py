@@ -1,4 +1,4 @@
-"""The one loop: run steps, record, certify, stop."""
+"""minimize: the loop that all solvers share. It makes steps, records, certifies and stops."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from condgrad.run.trace import Progress, Trace, count_nonzero
 from condgrad.solvers.auto import choose
 from condgrad.solvers.base import Solver, State, missing
 
-_SAVED = (  # by a checkpoint
+_SAVED = (  # attributes of a run that a checkpoint saves
     "t", "seconds", "first_epoch", "next_record", "lower_bound", "promise", "rounding", "best_gap", "was_still"
 )  # fmt: skip
-_WORTH = 0.01  # share of the distance to the best lower bound that a better one must save to be worth a pass
-_FEASIBLE = 1e-7  # how far outside, relative to its size, a warm start may be: rounding of another solver
+_WORTH = 0.01  # fraction of objective - lower_bound by which a better lower bound must reduce it to be worth a pass
+_FEASIBLE = 1e-7  # relative slack: a warm start may violate the constraint this much, by rounding of another solver
 
 
 def minimize(
@@ -47,40 +47,42 @@ def minimize(
     random_state: RandomState = None,
     verbose: bool = False,
 ) -> Result:
-    """Minimise ``problem`` and certify the answer.
+    """Minimise ``problem`` and certify the result.
 
     Parameters
     ----------
     problem : Problem, GeneralProblem, SoftmaxProblem, MultiOutputProblem, CompletionProblem, or one of your own
-        Anything that keeps the contract of :class:`condgrad.problems.base.BaseProblem`.
+        Any subclass of :class:`condgrad.problems.base.BaseProblem`.
     solver : str or solver object
         A registered name (see :func:`condgrad.solvers.by_name`), an object such as
         ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective over sets of single-feature vertices and
-        group balls, the least estimated work of corrective, bpcg or fw, and sfw over others
-        (:mod:`condgrad.solvers.auto`). For a GeneralProblem it is tufw where it is convex with second derivatives and
-        d is moderate, else fw; for a CompletionProblem low-rank. ``result.solver`` says why.
+        group balls; over other sets the solver with the least estimated work of corrective, bpcg or fw, and sfw
+        (:mod:`condgrad.solvers.auto`). For a GeneralProblem "auto" is tufw if the problem is convex with second
+        derivatives and d is moderate, else fw; for a CompletionProblem it is low-rank. ``result.solver`` gives the
+        reason.
     w0 : array of shape (n_features,) or Result, optional
-        Where to start: any point of the set, or the result of an earlier run.
+        The start: any point of the set, or the result of an earlier run.
     max_epochs : float
         Stop after this many epochs; an epoch is n evaluations of a single-sample gradient.
     max_steps : int, optional
         Stop after this many steps.
     tol, relative_tol : float
-        Stop when the exact Frank-Wolfe gap, with all that rounding may have done to it, is at most
-        max(tol, relative_tol * first gap): ``tol`` is on the scale of the objective, ``relative_tol`` on that of the
+        Stop when the exact Frank-Wolfe gap, plus a bound of its rounding error, is at most
+        max(tol, relative_tol * first gap): ``tol`` is in units of the objective, ``relative_tol`` is relative to the
         gap at the start.
     max_time : float, optional
         Stop after this many seconds.
     evaluate_every : float, optional
-        Record every so many epochs. By default the records thin out: every epoch at first, then each time the
-        epochs have grown by a tenth, so that recording costs little of a long run. Convergence is noticed in
-        between too: solvers know their gap, exactly or as an estimate, and a fresh pass certifies it.
+        The number of epochs between two records. By default records become less frequent: every epoch at first, then
+        each time the number of epochs has grown by a tenth, so that recording costs little of a long run. Convergence
+        is also detected between records: solvers have their own value of the gap, exact or an estimate, and a fresh
+        pass certifies it.
     callback : callable, optional
         Called with a :class:`~condgrad.Progress` at every record; a true return value stops the run.
     checkpoint : str, Path or Checkpoint, optional
-        A file to save the run in now and then, and at its end. If it exists, the run goes on from it, bit for bit as
-        if it had never stopped (``w0`` and ``random_state`` then play no part); limits may be raised meanwhile. A file
-        of another problem or solver is refused.
+        A file in which the run is saved from time to time, and at its end. If it exists, the run resumes from it, bit
+        for bit as if it had never stopped (``w0`` and ``random_state`` then have no effect); limits may be raised. A
+        file of another problem or solver is refused.
     random_state : int, numpy Generator or None
         Seeds the solvers that draw samples; deterministic solvers draw nothing.
     verbose : bool
@@ -90,9 +92,9 @@ def minimize(
     -------
     Result
         ``result.gap`` is always the exact gap at ``result.w``, from a fresh pass, up to ``result.rounding``. Ctrl-C
-        returns the best iterate so far; a second Ctrl-C aborts. One that comes in the last step, when there is nothing
-        left to stop, is passed on to the handler that was there before: as a rule it raises KeyboardInterrupt, so that
-        a loop over runs ends.
+        returns the best iterate so far; a second Ctrl-C aborts. If Ctrl-C comes in the last step, when there is nothing
+        left to stop, the signal is sent to the previous handler, which usually raises KeyboardInterrupt, so that a loop
+        over runs ends.
 
     Examples
     --------
@@ -115,14 +117,14 @@ def minimize(
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
         checkpoint = Checkpoint(checkpoint)
     with Interrupts() as interrupts, show(callback, verbose, limits) as report:
-        began = time.perf_counter()  # a start that takes passes over the data counts for max_time
+        began = time.perf_counter()  # passes over the data at the start count for max_time
         run = _Run(problem, solver, solver.init(problem, w0, random_state), limits, checkpoint, began)
         status = run.to_the_end(report, interrupts)
         return run.result(status, description)
 
 
 class _Limits:
-    """When to record and when to stop, checked at the door."""
+    """The limits and the recording interval of a run, checked here."""
 
     def __init__(
         self,
@@ -144,7 +146,7 @@ class _Limits:
             self.evaluate_every = convert.as_number(evaluate_every, "evaluate_every", low=1e-12, what=what)
 
     def next_record(self, epoch: float) -> float:
-        """Return the epoch of the record after one at ``epoch``."""
+        """Return the epoch of the next record after a record at ``epoch``."""
         return epoch + (max(1.0, 0.1 * epoch) if self.evaluate_every is None else self.evaluate_every)
 
 
@@ -169,12 +171,12 @@ class _Run:
         self.seconds = 0.0
         self.first_epoch = self.epoch
         self.next_record = 0.0
-        self.lower_bound = -np.inf  # the best that was certified
-        self.promise, self.promising_w = -np.inf, state.w  # a better one, not certified yet, and where it was seen
+        self.lower_bound = -np.inf  # the best certified lower bound of F*
+        self.promise, self.promising_w = -np.inf, state.w  # the best uncertified lower bound of F*, and its iterate
         self.best_gap, self.best_w = np.inf, state.w.copy()
-        self.best_evaluation: Evaluation | None = None  # where it is certified
+        self.best_evaluation: Evaluation | None = None  # the evaluation of best_w if it is certified
         self.last_evaluation: Evaluation | None = None
-        self.rounding = 0.0  # of the last certificate
+        self.rounding = 0.0  # rounding bound of the last certificate
         self.was_still = False
         saved = None if checkpoint is None else checkpoint.open(problem, repr(solver))
         if saved is not None:
@@ -185,17 +187,17 @@ class _Run:
         return self.state.gradient_evaluations / self.problem.n_samples
 
     def to_the_end(self, report: Callable[[Progress], bool], interrupts: Interrupts) -> Status:
-        """Step until there is a reason to stop, and return it."""
+        """Make steps until there is a reason to stop, and return the reason."""
         if self.trace:
             wants_to_stop = False
-        elif self.limits.relative_tol > 0.0:  # relative to the gap at the start, whatever it costs to know that
+        elif self.limits.relative_tol > 0.0:  # needs the gap at the start, even if it costs a pass
             wants_to_stop = report(self._record_with(self._full_evaluation()))
         else:
             wants_to_stop = self.record(report)
         target = self._target()
         while True:
-            # The solver knows its gap up to rounding, or estimates it. A certificate is worth a pass where it would end
-            # the run: below the target less what rounding took last time, or below rounding itself.
+            # The solver has its gap up to rounding, or an estimate. A certificate is worth a pass if it would end the
+            # run: if the gap is below the target minus the last rounding bound, or below the rounding bound itself.
             if self.state.gap_estimate <= max(target - self.rounding, self.rounding):
                 self.solver.refresh(self.problem, self.state)
                 wants_to_stop = self.record(report) or wants_to_stop
@@ -214,14 +216,14 @@ class _Run:
                 self._save()
 
     def _certified_end(self, target: float) -> Status | None:
-        """Return why the run may end here, if the last evaluation is of this iterate and certified."""
+        """Return the status if a certified evaluation of this iterate ends the run, else None."""
         evaluation = self.last_evaluation
         if evaluation is None or not evaluation.is_certified or not self._is_recorded():
             return None
         is_converged = evaluation.gap + evaluation.rounding <= target
         if not is_converged and evaluation.gap > evaluation.rounding:
             return None
-        # What was certified is what is returned: an earlier record may look smaller by its rounding alone.
+        # Return the certified iterate: the gap of an earlier record may be smaller only by rounding.
         self._keep(evaluation)
         return Status.CONVERGED if is_converged else Status.ROUNDING
 
@@ -236,16 +238,16 @@ class _Run:
         return len(self.trace) > 0 and self.trace.last.step == self.t
 
     def _full_evaluation(self) -> Evaluation:
-        """Return what the solver knows of the iterate, or a pass of its own tells."""
+        """Return the solver's evaluation of the iterate, or the result of a separate pass."""
         return self.solver.evaluate(self.problem, self.state) or self.problem.evaluate(self.state.w)
 
     def record(self, report: Callable[[Progress], bool]) -> bool:
-        """Record the iterate where the solver knows it, report that, and return whether the user wants to stop."""
+        """Record and report the iterate if the solver has an evaluation; return whether the user wants to stop."""
         evaluation = self.solver.evaluate(self.problem, self.state)
         return False if evaluation is None else report(self._record_with(evaluation))
 
     def _record_with(self, evaluation: Evaluation) -> Progress:
-        """Add a record to the trace, keep the iterate if it is the best one, and return the record."""
+        """Add a record to the trace, store the iterate if it is the best one, and return the record."""
         w, self.last_evaluation = self.state.w, evaluation
         if evaluation.is_certified:
             self.lower_bound, self.rounding = max(self.lower_bound, evaluation.lower_bound), evaluation.rounding
@@ -277,7 +279,7 @@ class _Run:
 
     def result(self, status: Status, solver: str) -> Result:
         """Return the best iterate with a certificate from one fresh pass."""
-        if self.checkpoint is not None:  # before the last record, which a run that goes on would not have made
+        if self.checkpoint is not None:  # before the last record, which an uninterrupted run would not make
             self._save()
         if not self._is_recorded():
             self._record_with(self._full_evaluation())
@@ -330,7 +332,7 @@ class _Run:
     def _limit_reached(self) -> Status | None:
         if self.was_still and self.state.is_still:
             return Status.STALLED
-        if self.state.is_done:  # a rule of the solver's own, which certifies nothing
+        if self.state.is_done:  # the solver's own stopping rule, which certifies nothing
             return Status.SMALL_STEP
         if self.t >= self.limits.max_steps:
             return Status.MAX_STEPS
@@ -342,7 +344,7 @@ class _Run:
 
 
 def _resolve(solver: object, problem: BaseProblem, limits: _Limits) -> tuple[Solver, str]:
-    """Return the solver object, and what the Result says of it."""
+    """Return the solver object, and its description for the Result."""
     if isinstance(solver, str) and solver == "auto":
         chosen, why = choose(problem, limits.tol, limits.relative_tol)
         return chosen, f"{chosen!r} (auto: {why})"
@@ -358,7 +360,7 @@ def _resolve(solver: object, problem: BaseProblem, limits: _Limits) -> tuple[Sol
 
 
 def _refusal(solver: Solver, problem: BaseProblem, lacks: list[Feature]) -> str:
-    """Return the sentence that says what a problem does not offer, what helps, and which solvers fit."""
+    """Return an error message: the features that a problem does not offer, remedies, and solvers that fit."""
     wanted = " and ".join(feature.value for feature in lacks)
     remedies = "".join(f" ({problem.remedies[feature]})" for feature in lacks if feature in problem.remedies)
     others = ", ".join(repr(name) for name, cls in solvers.REGISTERED.items() if not missing(cls, problem))
@@ -369,7 +371,7 @@ def _refusal(solver: Solver, problem: BaseProblem, lacks: list[Feature]) -> str:
 
 
 def _feasible(problem: BaseProblem, w0: IterateLike | Result) -> Iterate:
-    """Return a warm start as a point of the set."""
+    """Return a warm start as an iterate, or raise if it lies outside the set."""
     at: Any = problem.as_iterate(w0.w if isinstance(w0, Result) else w0, "w0")
     violation = problem.constraint.violation(at)
     if violation > _FEASIBLE * (1.0 + sizes(at).sum()):

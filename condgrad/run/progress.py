@@ -14,7 +14,7 @@ from condgrad.run.trace import Progress
 
 
 class Limits(Protocol):
-    """When a run stops."""
+    """The limits at which a run stops."""
 
     tol: float
     relative_tol: float
@@ -24,7 +24,7 @@ class Limits(Protocol):
 
 
 def check_callback(callback: object) -> None:
-    """Raise unless ``callback`` can be called."""
+    """Raise if ``callback`` is neither None nor callable."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable with one argument, a Progress; got {callback!r}.")
 
@@ -35,8 +35,8 @@ def show(
 ) -> Iterator[Callable[[Progress], bool]]:
     """Yield a function that shows a record, calls ``callback`` with it, and returns whether to stop.
 
-    With ``limits`` (its ``tol``, ``relative_tol``, ``max_epochs``, ``max_steps``, ``max_time``) it also tells the time
-    left.
+    With ``limits`` (its ``tol``, ``relative_tol``, ``max_epochs``, ``max_steps``, ``max_time``) it also shows the
+    remaining time.
     """
     with contextlib.ExitStack() as stack:
         listeners = [] if callback is None else [callback]
@@ -44,14 +44,14 @@ def show(
             listeners.append(stack.enter_context(_progress_line(limits)))
 
         def report(progress: Progress) -> bool:
-            return any([listener(progress) for listener in listeners])  # all are told, even if the first says stop
+            return any([listener(progress) for listener in listeners])  # a list, so that all are called
 
         yield report
 
 
 @contextlib.contextmanager
 def _progress_line(limits: Limits | None) -> Iterator[Callable[[Progress], None]]:
-    """Yield a listener that shows a record as a line."""
+    """Yield a callback that shows a record as a line."""
     pace, last = Pace(limits), None
     with line_writer() as (write, _):
 
@@ -66,10 +66,10 @@ def _progress_line(limits: Limits | None) -> Iterator[Callable[[Progress], None]
 
 @contextlib.contextmanager
 def line_writer() -> Iterator[tuple[Callable[[str], None], bool]]:
-    """Yield a function that shows a line, and whether it is live.
+    """Yield a function that shows a line, and whether the line is live.
 
-    A live line stays in its place on a terminal and is kept up to date; elsewhere each line goes below the last. That
-    kernels are being compiled is a line as well.
+    A live line is updated in place on a terminal; elsewhere each line is printed below the last. The compilation of
+    kernels is announced by a line too.
     """
     with _lines() as (write, is_live), announce_to(write):
         yield write, is_live
@@ -93,22 +93,22 @@ def _lines() -> Iterator[tuple[Callable[[str], None], bool]]:
 
 
 class Pace:
-    """Steps a second, and how long a run will take yet: an extrapolation of its gaps, or the nearest limit.
+    """Steps per second and the remaining time of a run, by extrapolation of its gaps or from the nearest limit.
 
-    Gaps of a run fall like a power of the time (sublinear rates) or exponentially (linear ones); of the two
-    extrapolations through the records, from half the time to now, the earlier end is taken.
+    The gaps of a run decrease like a power of the time (sublinear rates) or exponentially (linear rates). Both are
+    extrapolated from the record at half the time and the last one; the shorter remaining time is used.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits
-        self.began = 0.0  # at the first record: what comes before is compilation and the first pass
-        self.first_step: int | None = None  # where a run goes on from a checkpoint it is not 0
+        self.began = 0.0  # time of the first record: compilation and the first pass come before it
+        self.first_step: int | None = None  # not 0 if the run resumes from a checkpoint
         self.first_epoch = 0.0
         self.target = 0.0
         self.history: list[tuple[float, float]] = []  # seconds, best gap so far
 
     def add(self, progress: Progress) -> None:
-        """Take note of a record."""
+        """Add a record to the history."""
         if self.first_step is None:
             self.began = time.perf_counter()
             self.first_step, self.first_epoch = progress.step, progress.epoch
@@ -118,17 +118,17 @@ class Pace:
         self.history.append((time.perf_counter() - self.began, best))
 
     def steps_per_second(self, progress: Progress) -> float:
-        """Return how many steps were made in a second, 0 at the start."""
+        """Return the number of steps per second, 0 at the start."""
         seconds = self.history[-1][0]
         return (progress.step - (self.first_step or 0)) / seconds if seconds > 0.0 else 0.0
 
     def seconds_left(self, progress: Progress) -> float:
-        """Return the seconds left, inf where nothing is known yet."""
+        """Return the remaining seconds, inf if they cannot be estimated yet."""
         if self.limits is None or progress.gap <= self.target:
             return 0.0 if self.limits is not None else math.inf
         now, by_gaps = self.history[-1][0], self._by_gaps()
         left = [by_gaps, max(0.0, self.limits.max_time - now)]
-        if by_gaps < math.inf or self.target == 0.0:  # else the default limits would announce hours after one step
+        if by_gaps < math.inf or self.target == 0.0:  # else the default limits would give hours after one step
             for done, first, most in (
                 (progress.step, self.first_step or 0, self.limits.max_steps),
                 (progress.epoch, self.first_epoch, self.limits.max_epochs),
@@ -169,7 +169,7 @@ def _short(number: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Return a time as people say it: 3.2 s, 4:05, 2:03:59."""
+    """Return a time in a readable form: 3.2 s, 4:05, 2:03:59."""
     if seconds < 60.0:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -1,4 +1,4 @@
-"""Result: what minimize returns; Status: why it stopped, in a sentence."""
+"""Result: the return value of minimize; Status: the reason why it stopped, as a sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from condgrad.run.trace import Trace, count_nonzero
 
 
 class Status(enum.Enum):
-    """Why a run stopped; the value is the sentence that users read."""
+    """The reason why a run stopped; the value is the sentence that users read."""
 
     CONVERGED = "The Frank-Wolfe gap fell below tol."
     ROUNDING = (
@@ -19,9 +19,9 @@ class Status(enum.Enum):
         "sizes, use a smaller set, or raise tol."
     )
     MAX_EPOCHS = "The limit max_epochs was reached; raise it, raise tol, or try solver='auto'."
-    MAX_STEPS = "The limit max_steps was reached; raise it to go on."
-    MAX_TIME = "The limit max_time was reached; raise it, or go on from this result with w0=result."
-    SMALL_STEP = "A step changed no coefficient by more than the solver's step_tol; the gap says how good this is."
+    MAX_STEPS = "The limit max_steps was reached; raise it to continue."
+    MAX_TIME = "The limit max_time was reached; raise it, or continue from this result with w0=result."
+    SMALL_STEP = "A step changed no coefficient by more than the solver's step_tol; the gap shows how good w is."
     STALLED = "No further progress is possible in floating point; the gap is as small as rounding allows."
     STOPPED = "The callback asked to stop."
     INTERRUPTED = "The run was interrupted; this is the best iterate so far."
@@ -31,7 +31,7 @@ class Status(enum.Enum):
 
 
 class Result(NamedTuple):
-    """The answer of :func:`condgrad.minimize`, with its certificate.
+    """The result of :func:`condgrad.minimize`, with its certificate.
 
     Attributes
     ----------
@@ -40,20 +40,21 @@ class Result(NamedTuple):
     objective, gap : float
         F(w) and the exact Frank-Wolfe gap at w, from one fresh pass over the data; the gap is never negative.
     rounding : float
-        A bound for what floating point may have done to the gap, from the sums that were made: for a convex loss
+        A bound of the rounding error of the gap, from the sums that were computed: for a convex loss
         F(w) - F* <= gap + rounding, always. CONVERGED means that gap + rounding is at most the tolerance.
     lower_bound : float
-        The largest lower bound of F* met during the run, rounding taken off, so F(w) - F* <= objective - lower_bound
-        as well (often tighter than gap), up to the rounding of the objective; -inf for a non-convex loss.
+        The largest lower bound of F* found during the run, minus its rounding error, so also
+        F(w) - F* <= objective - lower_bound (often tighter than gap), up to the rounding of the objective; -inf for a
+        non-convex loss.
     intercept : float
-        The intercept that belongs to w (0 without one); for a CompletionProblem its Biases, or None.
+        The best intercept for w (0 for a problem without intercept); for a CompletionProblem its Biases, or None.
     status : Status
     n_steps, n_epochs, n_lmo, seconds : steps, epochs (n single-sample gradients each), oracle calls, solver time
     solver : str
-        What ran; with ``solver="auto"``, also why.
+        The solver that ran; with ``solver="auto"``, also the reason for its choice.
     random_iterate : array or None
-        For stochastic solvers on a non-convex loss: an iterate drawn uniformly from all that were made, the one that
-        convergence theorems for such losses speak of.
+        For stochastic solvers on a non-convex loss: an iterate drawn uniformly from all iterates of the run;
+        convergence theorems for such losses are about this iterate.
     trace : Trace
     state : object
         The solver's own state at the end.

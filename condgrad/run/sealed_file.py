@@ -1,7 +1,7 @@
-"""Sealed files: an ``.npz`` of arrays with a JSON header under a checksum, written in one step, never executed.
+"""Sealed files: an ``.npz`` of arrays with a JSON header and a checksum, written atomically; loading executes no code.
 
 The member ``header`` is JSON in UTF-8. The comment of the zip archive, its last 64 bytes, is the SHA-256 of all bytes
-before it, so that a damaged file is refused before anything in it is looked at; ``numpy.load`` reads it all the same.
+before it, so that a damaged file is refused before anything in it is parsed; ``numpy.load`` can read the file too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-_SEAL = 64  # bytes of a SHA-256 in hexadecimal digits
+_SEAL = 64  # number of bytes of a SHA-256 in hexadecimal digits
 
 
 def pack(kind: str, version: int, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
@@ -31,10 +31,10 @@ def pack(kind: str, version: int, header: dict[str, Any], arrays: dict[str, np.n
 
 
 def unpack(path: str | os.PathLike[str], *kinds: tuple[str, int]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return header and arrays of a sealed file, or raise ValueError, in a sentence, where it is none of the kinds.
+    """Return header and arrays of a sealed file, or raise ValueError if it is of none of the kinds.
 
-    Kinds are pairs of a name and a version; the first one's name stands for all in errors. ``header["format"]`` tells
-    which it is.
+    Kinds are pairs of a name and a version; error messages use the name of the first one. ``header["format"]`` is the
+    kind of the file.
     """
     name, kind = repr(str(path)), kinds[0][0]
     try:
@@ -65,7 +65,7 @@ def unpack(path: str | os.PathLike[str], *kinds: tuple[str, int]) -> tuple[dict[
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
-    """Write bytes to ``path``; whatever happens meanwhile, the file is the old one or the whole new one."""
+    """Write bytes to ``path`` atomically: if writing is interrupted, the old file stays unchanged."""
     path = Path(path)
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

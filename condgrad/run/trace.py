@@ -1,4 +1,4 @@
-"""Trace: the recorded course of a run; Progress: what a callback receives."""
+"""Trace: the records of a run; Progress: the record that a callback receives."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from condgrad.linalg.factored import Iterate, sizes
 
 
 def count_nonzero(w: Iterate) -> int:
-    """Return the number of entries that are more than the rounding residue of a feature that has left.
+    """Return the number of nonzero entries; entries that are only rounding errors count as zero.
 
-    For a matrix in factors it is the number of such singular values: its rank.
+    For a matrix in factors it is the number of nonzero singular values: its rank.
     """
     found = sizes(w)
     return int(np.count_nonzero(found > 1e-13 * found.max(initial=0.0)))
@@ -22,10 +22,10 @@ class Progress(NamedTuple):
     """One record of a run; a callback receives it and may return True to stop.
 
     ``seconds`` counts the solver's own time, without evaluations, callbacks and compilation. ``gap`` is the exact
-    Frank-Wolfe gap at ``w``, and ``rounding`` a bound of its rounding error (nan where the iterate was not looked at
-    afresh). ``gap_estimate`` is what the solver itself takes the gap for (the smoothed stochastic gap of a stochastic
-    one, the gap over a sample of the atoms of ``randomized``: no certificates), and ``lower_bound`` the best certified
-    bound of F* so far (-inf for a non-convex loss). ``w`` is the solver's own array: copy it to keep it.
+    Frank-Wolfe gap at ``w``, and ``rounding`` a bound of its rounding error (nan if the values do not come from a
+    fresh pass). ``gap_estimate`` is the solver's own value of the gap (for a stochastic solver the smoothed stochastic
+    gap, for ``randomized`` the gap over a sample of the atoms: no certificates), and ``lower_bound`` the best certified
+    bound of F* so far (-inf for a non-convex loss). ``w`` is the solver's own array: copy it if you store it.
     """
 
     step: int
@@ -76,7 +76,7 @@ class Trace:
             self._records = [Record(*row) for row in rows]
 
     def append(self, progress: Progress) -> None:
-        """Add a record; a newer one of the same step takes the place of the older."""
+        """Add a record; it replaces an older record of the same step."""
         if self._records and self._records[-1][0] == progress.step:
             self._records.pop()
         self._records.append(Record(*(getattr(progress, name) for name in self.columns)))

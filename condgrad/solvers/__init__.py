@@ -1,4 +1,4 @@
-"""Solvers, one file per algorithm, named by what it does; :func:`by_name` finds them."""
+"""Solvers, one file per algorithm, named after what the algorithm does; :func:`by_name` returns them."""
 
 from __future__ import annotations
 

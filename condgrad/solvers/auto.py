@@ -1,16 +1,17 @@
-"""Which solver "auto" takes: the one with the least estimated work.
+"""The choice of the solver for "auto": the one with the least estimated work.
 
-Over sets whose vertices have a single nonzero entry, and over group balls, that is ``corrective`` whatever the size: it
+Over sets whose vertices have a single nonzero entry, and over group balls, this is ``corrective`` for every size: it
 needs 5 to 20 passes where others need hundreds. Over other sets the work is estimated in multiply-adds, for n samples,
-d features, X with N stored entries, and a gap to be reduced to the share rho of that at the start:
+d features, X with N stored entries, and a gap to be reduced to the fraction rho of the first gap:
 
     corrective   P (3 N + n d^2 / 8)        P = 5 - 2 log10 rho passes; sets that can be restricted to features
     corrective   23 P N + 17 n P^3          other sets: 20 vertices a pass, their predictions and products with others
     bpcg or fw   3 rho^-1/2 (2 N + 30 n)    a full gradient and a line search in each step
     sfw          2 rho^-1/2 (3 N + 30 n + 100 d)   100 batches an epoch, and a pass to certify
 
-The counts of steps are what logistic problems of 2,000 to 200,000 samples took, the factors what a sample or an entry
-costs beside a multiply-add of a matrix product. They are right to a factor of two or so: so much do problems differ.
+The numbers of steps were measured on logistic problems of 2,000 to 200,000 samples; the factors are the costs of a
+sample or an entry relative to a multiply-add of a matrix product. Problems differ, so the estimates are correct only up
+to a factor of about two.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from condgrad.solvers.base import Solver
 from condgrad.solvers.full_pass.taylor_model import FeatureModel, model_for, needs_few_features
 from condgrad.solvers.step_sizes import Backtracking
 
-_MOST_SECOND = 1000  # features up to which second derivatives of general terms are taken: H is d x d
+_MOST_SECOND = 1000  # number of features up to which second derivatives of general terms are used: H is d x d
 
 
 def choose(problem: BaseProblem, tol: float, relative_tol: float) -> tuple[Solver, str]:
-    """Return the solver to take for a problem and its tolerances, and why."""
+    """Return the solver for a problem and its tolerances, and the reason for the choice."""
     offers = problem.offers
     if Feature.FACTORS in offers:
         return solvers.LowRank(), "factors are fitted anew after each call of the oracle"
@@ -49,7 +50,7 @@ def choose(problem: BaseProblem, tol: float, relative_tol: float) -> tuple[Solve
 
 
 def estimates(problem: Problem, rho: float) -> dict[str, float]:
-    """Return the work of each solver, in multiply-adds, to reduce the gap to the share ``rho`` of that at the start."""
+    """Return the work of each solver, in multiply-adds, to reduce the gap to the fraction ``rho`` of the first gap."""
     n, d, stored = problem.n_samples, problem.n_features, problem.cost_of_pass / 2.0
     n_passes, n_steps = 5.0 - 2.0 * math.log10(rho), 3.0 / math.sqrt(rho)
     if isinstance(model_for(problem), FeatureModel):
@@ -58,23 +59,24 @@ def estimates(problem: Problem, rho: float) -> dict[str, float]:
         corrective = 23.0 * n_passes * stored + 17.0 * n * n_passes**3
     work = {"corrective": corrective}
     work["bpcg" if problem.constraint.is_polytope else "fw"] = n_steps * (2.0 * stored + 30.0 * n)
-    # Small steps need kernels, the count above a convex F, and the estimate of sfw follows a free intercept with delay.
+    # Small steps need kernels, and the number of steps above assumes a convex F. With a free intercept the gradient
+    # estimate of sfw is out of date, as the intercept is renewed only between blocks of steps.
     if problem.is_compiled and problem.is_convex and not problem.has_intercept:
         work["sfw"] = 2.0 / 3.0 * n_steps * (3.0 * stored + 30.0 * n + 100.0 * d)
     return work
 
 
 def _choose_general(problem: BaseProblem) -> tuple[Solver, str]:
-    """Return the solver for general terms, and why.
+    """Return the solver for general terms, and the reason for the choice.
 
     For terms that are not convex, corollary 5.1 of Xiong & Freund needs the number of steps in advance; with open-loop
-    steps instead, TUFW can stay far from stationary where backtracking comes close.
+    steps instead, TUFW can stay far from stationary points that backtracking approaches.
     """
     down = solvers.FrankWolfe(Backtracking())
     if not problem.is_convex:
-        return down, "is_convex is not said, and backtracking goes down at every step"
+        return down, "the problem is not marked is_convex, and backtracking decreases F at every step"
     if Feature.SAMPLES not in problem.offers and problem.constraint.is_polytope:
-        return solvers.BlendedPairwise(Backtracking()), "full passes alone, over a polytope"
+        return solvers.BlendedPairwise(Backtracking()), "the problem offers full passes only, and the set is a polytope"
     if not {Feature.SAMPLES, Feature.SECOND_DERIVATIVES} <= problem.offers:
         return down, "single samples have no second derivatives"
     if problem.n_features > _MOST_SECOND:

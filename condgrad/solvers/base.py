@@ -1,4 +1,4 @@
-"""What every solver answers to the loop, and says that it needs of a problem."""
+"""The protocol of solvers: the methods that the loop calls, and the features that a solver requires of a problem."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from condgrad.problems.evaluation import Evaluation
 
 
 class State:
-    """Where a run of a solver stands; the loop reads these, and a checkpoint saves and restores it."""
+    """The state of a run of a solver; the loop reads these attributes, and a checkpoint saves and restores them."""
 
-    deadline = np.inf  # by time.perf_counter: what takes long within a step may end there
-    is_done = False  # whether a rule of the solver's own has ended the run, which certifies nothing
+    deadline = np.inf  # in the time of time.perf_counter: long computations within a step may stop then
+    is_done = False  # whether the solver's own stopping rule has ended the run, which certifies nothing
     random_iterate: np.ndarray | None = (
-        None  # an iterate that was drawn from all of them, where a paper's theorem is about that
+        None  # an iterate drawn at random from all iterates, for solvers whose theorem is about it
     )
 
     @property
@@ -28,55 +28,55 @@ class State:
 
     @property
     def known_gap(self) -> float:
-        """The gap as the solver knows it (inf: not known at this moment)."""
+        """The solver's own value of the gap (inf: not known now)."""
         raise NotImplementedError
 
     @property
     def gap_estimate(self) -> float:
-        """The gap on which to ask for a certificate."""
+        """The gap that decides when a certificate is computed."""
         return self.known_gap
 
-    is_still: bool  # whether the last step left the iterate where it was
-    gradient_evaluations: int  # of single samples, so far
-    lmo_calls: int  # how many times the oracle was asked so far
+    is_still: bool  # whether the last step did not change the iterate
+    gradient_evaluations: int  # number of single-sample gradients so far
+    lmo_calls: int  # number of oracle calls so far
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that decides the rest of the run, as numbers and as arrays."""
+        """Return all values that determine the rest of the run, as numbers and as arrays."""
         raise NotImplementedError
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
         raise NotImplementedError
 
 
 class Requiring(Protocol):
-    """A solver, or its class, as far as it is compared with a problem."""
+    """The attribute of a solver, or of its class, that is compared with a problem."""
 
-    requires: frozenset[Feature]  # of the problem
+    requires: frozenset[Feature]  # features that the problem must offer
 
 
 @runtime_checkable
 class Solver(Protocol):
-    """What :func:`condgrad.minimize` asks of a solver.
+    """The methods of a solver that :func:`condgrad.minimize` calls.
 
-    It is given no problem but one that offers what it requires, and no state but one that its ``init`` has returned.
+    The problem always offers the features that the solver requires, and the state was returned by its ``init``.
     """
 
-    requires: frozenset[Feature]  # of the problem
+    requires: frozenset[Feature]  # features that the problem must offer
 
     def init(self, problem: Any, w0: Any, random_state: RandomState = None) -> State:
-        """Return the state at ``w0``, or where the solver starts by itself."""
+        """Return the state at ``w0``, or at the solver's own start if ``w0`` is None."""
 
     def advance(self, problem: Any, state: Any, t: int, max_steps: float, max_epochs: float) -> int:
-        """Make some steps from iteration ``t`` on; return how many."""
+        """Make some steps, the first of them iteration ``t``; return the number of steps."""
 
     def refresh(self, problem: Any, state: Any) -> None:
-        """Compute anew what rounding has worn: a certificate is asked for next."""
+        """Recompute values with accumulated rounding errors; called before a certificate is computed."""
 
     def evaluate(self, problem: Any, state: Any) -> Evaluation | None:
-        """Return what is known of the iterate; None where only a pass that the solver does not need would tell."""
+        """Return the evaluation of the iterate; None if it would cost a pass that the solver does not need."""
 
 
 def missing(solver: Requiring, problem: BaseProblem) -> list[Feature]:
-    """Return what a solver (or its class) requires and a problem does not offer, in the order of Feature."""
+    """Return the features that a solver (or its class) requires and a problem does not offer, ordered as in Feature."""
     return [feature for feature in Feature if feature in solver.requires - problem.offers]

@@ -1,7 +1,8 @@
-"""Step sizes: how far to go along a segment, one method each.
+"""Step sizes: rules that return the step length along a segment, one class each.
 
-``begin(problem)`` is called once a run and returns the rule itself, or a copy of it that remembers; ``at(t, line)``
-returns the step gamma for iteration t = 0, 1, 2, ... on a :class:`~condgrad.problems.segment.Segment`.
+``begin(problem)`` is called once per run and returns the rule itself, or a copy that stores values between steps;
+``at(t, line)`` returns the step gamma for iteration t = 0, 1, 2, ... on a
+:class:`~condgrad.problems.segment.Segment`.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from condgrad.problems.segment import Segment
 
 
 class KernelRule(Protocol):
-    """A rule as kernels know it: a compiled object."""
+    """A rule for kernels: a compiled object."""
 
     def at(self, t: int, line: Any) -> float:
-        """Return the step for iteration ``t``, from what a kernel knows: an estimate of the gradient, or a line."""
+        """Return the step for iteration ``t``, where ``line`` is an estimate of the gradient, or a line."""
 
 
 @runtime_checkable
 class LineRule(Protocol):
-    """What solvers of full passes ask of a step size."""
+    """The methods of a step size that solvers of full passes call."""
 
     def begin(self, problem: BaseProblem) -> LineRule:
         """Return the rule for a run on ``problem``."""
@@ -38,14 +39,14 @@ class LineRule(Protocol):
 
 @runtime_checkable
 class EstimateRule(Protocol):
-    """What stochastic solvers ask of a step size."""
+    """The method of a step size that stochastic solvers call."""
 
     def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
-        """Return the rule for kernels, where only an estimate of the gradient is known."""
+        """Return the rule for kernels, which have only an estimate of the gradient."""
 
 
 class StepSize:
-    """The rules of this module; any object that is a LineRule serves solvers of full passes as well."""
+    """Base class of the rules of this module; solvers of full passes also accept any other LineRule."""
 
     def begin(self, problem: BaseProblem) -> StepSize:
         """Return the rule for a run on ``problem``."""
@@ -56,11 +57,11 @@ class StepSize:
         raise NotImplementedError
 
     def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
-        """Return the rule for kernels, where only an estimate of the gradient is known and every step is at most 1."""
+        """Return the rule for kernels, which have only an estimate of the gradient; every step is at most 1."""
         raise TypeError(f"{type(self).__name__} needs the objective along a line; stochastic solvers cannot use it.")
 
     def on_lines(self, problem: BaseProblem) -> KernelRule:
-        """Return the rule for kernels that know F along the segment from w to a vertex (``minimiser, short_step``)."""
+        """Return the rule for kernels that have F along the segment from w to a vertex (``minimiser, short_step``)."""
         return self.on_estimates(problem, problem.n_samples)
 
     def __repr__(self) -> str:
@@ -69,12 +70,12 @@ class StepSize:
 
 
 class _Formula(StepSize):
-    """A rule that is one ``formula`` of t and the line: a compiled object, whose text Python and kernels share."""
+    """A rule given by one ``formula`` of t and the line: a compiled object that Python and kernels share."""
 
     formula: KernelRule
 
     def at(self, t: int, line: Segment | None) -> float:
-        """Return the step for iteration ``t``, at most ``line.max_step``; without a line, as the formula has it."""
+        """Return the step for iteration ``t``, at most ``line.max_step``; without a line, the value of the formula."""
         gamma = self.formula.at(t, line)
         return gamma if line is None else min(gamma, line.max_step)
 
@@ -84,7 +85,7 @@ class _Formula(StepSize):
 
 
 class _Schedule(_Formula):
-    """A formula of t alone, which serves where only an estimate of the gradient is known."""
+    """A rule given by a formula of t alone, which needs no more than an estimate of the gradient."""
 
     def on_estimates(self, problem: BaseProblem, batch_size: int) -> KernelRule:
         """Return the formula."""
@@ -111,7 +112,7 @@ class _Reciprocal(NamedTuple):
 
 @compiled
 class _Constant(NamedTuple):
-    """gamma, whatever t is."""
+    """gamma for every t."""
 
     gamma: float
 
@@ -121,7 +122,7 @@ class _Constant(NamedTuple):
 
 @compiled
 class _AverageOfVertices(NamedTuple):
-    """2 (2m + k) / ((k + 1) (4m + k)) for k = 0, 1, ...; t is 1 in the first step of the solvers that take it."""
+    """2 (2m + k) / ((k + 1) (4m + k)) for k = t - 1 = 0, 1, ...; the solvers that use it count t from 1."""
 
     m: float
 
@@ -140,7 +141,7 @@ class _Minimiser(NamedTuple):
 
 @compiled
 class _Short(NamedTuple):
-    """The minimiser of the quadratic bound that the line knows."""
+    """The minimiser of the quadratic bound of the line."""
 
     def at(self, t, line):
         return line.short_step()
@@ -157,7 +158,7 @@ class _ShortByGap(NamedTuple):
 
 
 class OpenLoop(_Schedule):
-    """The open loop gamma_t = 2 / (t + 2): no knowledge of the objective, F(w_t) - F* = O(1/t).
+    """The open loop gamma_t = 2 / (t + 2): it does not use the objective; F(w_t) - F* = O(1/t).
 
     Examples
     --------
@@ -242,10 +243,10 @@ class ShortStep(_Formula):
     Parameters
     ----------
     curvature : {"predictions", "lipschitz"}
-        The bound of the curvature of F along d. ``"predictions"`` takes L sum_i weight_i (x_i'd)^2, which the
-        predictions give for free and which is never the larger one. ``"lipschitz"`` takes M ||d||^2 with M the
+        The bound of the curvature of F along d. ``"predictions"`` uses L sum_i weight_i (x_i'd)^2, which follows from
+        the predictions at no cost and is never the larger bound. ``"lipschitz"`` uses M ||d||^2 with M the
         Lipschitz constant L lambda_max(X' diag(weight) X) of grad F: FW-ada as Xiong & Freund state it. For a
-        :class:`~condgrad.GeneralProblem` both take M = ``terms.smoothness()``.
+        :class:`~condgrad.GeneralProblem` both use M = ``terms.smoothness()``.
 
     Examples
     --------
@@ -261,7 +262,7 @@ class ShortStep(_Formula):
         self.curvature = curvature
 
     def begin(self, problem: BaseProblem) -> StepSize:
-        """Return the rule; FW-ada's constant is computed here, once."""
+        """Return the rule; the constant of FW-ada is computed here, once."""
         if self.curvature == "predictions" and Feature.PREDICTIONS in problem.offers:
             return self
         return _LipschitzShortStep(problem.smoothness())
@@ -271,7 +272,7 @@ class ShortStep(_Formula):
         return _ShortByGap(problem.smoothness() * problem.constraint.diameter(2, problem.n_features) ** 2)
 
     def on_lines(self, problem: BaseProblem) -> KernelRule:
-        """Return the rule for kernels; FW-ada bounds the distance to s by the diameter there."""
+        """Return the rule for kernels; there FW-ada bounds the distance to s by the diameter."""
         return self.formula if self.curvature == "predictions" else self.on_estimates(problem, problem.n_samples)
 
 
@@ -284,10 +285,10 @@ class _LipschitzShortStep(StepSize):
 
 
 class ExactLineSearch(_Formula):
-    """The minimiser of F over the segment: closed form for quadratics, safeguarded Newton on the predictions else.
+    """The minimiser of F over the segment: closed form for quadratics, otherwise safeguarded Newton on the predictions.
 
-    On a :class:`~condgrad.GeneralProblem` it is found by gradients alone, some eight passes over the terms a step:
-    Backtracking costs less there.
+    On a :class:`~condgrad.GeneralProblem` it is found from gradients only, in about eight passes over the terms per
+    step; there Backtracking costs less.
 
     Examples
     --------
@@ -307,9 +308,9 @@ class Backtracking(StepSize):
     Parameters
     ----------
     tau : float
-        How fast the estimate grows, above 1.
+        The factor by which the estimate grows, above 1.
     eta : float
-        How much is hoped for before each step, in (0, 1].
+        The factor by which the estimate is reduced before each step, in (0, 1].
 
     Examples
     --------
@@ -324,7 +325,7 @@ class Backtracking(StepSize):
             raise ValueError(f"eta of Backtracking must be a number in (0, 1]; got {eta!r}.")
 
     def begin(self, problem: BaseProblem) -> StepSize:
-        """Return a rule with an estimate of its own."""
+        """Return a rule with its own estimate M."""
         return _Backtracker(self.tau, self.eta)
 
 
@@ -341,7 +342,7 @@ class _Backtracker(StepSize):
             self._M = self._first_estimate(line, length)
         tiny = np.finfo(float).tiny
         M = max(self.eta * self._M, tiny / length, tiny)
-        largest = line.curvature()  # the bound is sure to hold here: rounding must not drive M beyond
+        largest = line.curvature()  # the bound holds for this curvature: rounding must not make M larger
         while M * length < largest and not line.is_below(line.step_for(M * length), M * length):
             M *= self.tau
         self._M = M

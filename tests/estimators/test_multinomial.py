@@ -172,9 +172,9 @@ def test_thinned_passes_end_in_a_certificate_of_all_samples():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: cg.SoftmaxProblem(X, Y - 1.0, L1Ball(1.0)), "numbers of classes, 0, 1, ..., k - 1; got -1"),
+        (lambda: cg.SoftmaxProblem(X, Y - 1.0, L1Ball(1.0)), "class numbers 0, 1, ..., k - 1; got -1"),
         (lambda: cg.SoftmaxProblem(X, Y + 0.5, L1Ball(1.0)), "got 0.5|got 1.5|got 2.5"),
-        (lambda: cg.SoftmaxProblem(X, Y, L1Ball(1.0), n_classes=2), "holds the class 2, but n_classes=2"),
+        (lambda: cg.SoftmaxProblem(X, Y, L1Ball(1.0), n_classes=2), "contains the class 2, but n_classes=2"),
         (lambda: cg.SoftmaxProblem(X, Y, L1Ball(1.0), n_classes=1), "n_classes must be an integer of at least 2"),
         (lambda: cg.SoftmaxProblem(X, Y, L1Ball(1.0), n_classes=4, intercept=True), "class 3 has none"),
         (lambda: cg.SoftmaxProblem(X, Y, GroupBall([0, 1], 1.0)), "3 classes and 8 columns of X make n_features=24"),

@@ -170,7 +170,7 @@ def test_a_penalty_is_that_of_appended_rows(solver, intercept):
     assert result.status is cg.Status.CONVERGED
     assert result.objective == pytest.approx(weight.sum() * expected.objective, abs=1e-10)
     np.testing.assert_allclose(result.w, expected.w, atol=1e-5)
-    with pytest.raises(TypeError, match="know no l2 penalty; l2=0 leaves it out"):
+    with pytest.raises(TypeError, match="do not support an l2 penalty; l2=0 leaves it out"):
         cg.minimize(penalised, "sfw")
 
 

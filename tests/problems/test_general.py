@@ -494,7 +494,7 @@ def test_wrong_input_gets_a_sentence():
         (TypeError, "must be an object, not a class", lambda: cg.GeneralProblem(PlainLogistic, ball, **sizes)),
         (TypeError, r"must have the methods value\(i, w\)", lambda: cg.GeneralProblem(3.0, ball, **sizes)),
         (ValueError, "n_samples is not known", lambda: cg.GeneralProblem(terms, ball, n_features=D)),
-        (ValueError, "but the terms say 30", lambda: cg.GeneralProblem(bumps(), ball, n_samples=31)),
+        (ValueError, "but the terms have n_samples = 30", lambda: cg.GeneralProblem(bumps(), ball, n_samples=31)),
         (ValueError, "n_features must be a whole number",
          lambda: cg.GeneralProblem(terms, ball, n_samples=N, n_features=2.5)),
         (ValueError, "set of vectors of length 3, but the data have 5",
@@ -506,8 +506,8 @@ def test_wrong_input_gets_a_sentence():
         (ValueError, "form='implicit' needs predictions", lambda: cg.minimize(general(), TUFW(form="implicit"))),
         (ValueError, "a short step needs a Lipschitz constant",
          lambda: cg.minimize(general(), cg.solvers.FrankWolfe(step_sizes.ShortStep()))),
-        (ValueError, "goes by the rows of X", lambda: cg.minimize(general(), TUFW(rule=Importance(3)))),
-        (ValueError, "says renews_all", lambda: cg.minimize(general(), TUFW(rule=Liar(3)))),
+        (ValueError, "needs the norms of the rows of X", lambda: cg.minimize(general(), TUFW(rule=Importance(3)))),
+        (ValueError, "has renews_all = True", lambda: cg.minimize(general(), TUFW(rule=Liar(3)))),
         (TypeError, "must be a condgrad.Problem, GeneralProblem, ", lambda: cg.minimize(terms)),
     ]:  # fmt: skip
         with pytest.raises(error, match=match):

@@ -269,7 +269,7 @@ def test_certificates_in_extended_precision(loss, intercept):
         (lambda: cg.MultiOutputProblem(X, Y, Logistic(), L1Ball(1.0)), "y must be -1 or 1 for Logistic"),
         (lambda: cg.MultiOutputProblem(X, Y, Squared(), GroupBall([0, 1], 1.0)), "3 outputs and 5 columns of X make"),
         (lambda: cg.MultiOutputProblem(X, Y, Squared(), NuclearBall(1.0, (D, K))), r"use shape=\(3, 5\)"),
-        (lambda: cg.MultiOutputProblem(X, Y, Squared(), L1Ball(1.0)).with_targets(Y[:, :2]), "Y must have 3 outputs"),
+        (lambda: cg.MultiOutputProblem(X, Y, Squared(), L1Ball(1.0)).with_targets(Y[:, :2]), "Y must have 3 columns"),
         (lambda: cg.MultiOutputProblem(X, Y, Welsch(), L1Ball(1.0), intercept=True), "not convex|convex"),
     ],
 )
@@ -280,7 +280,7 @@ def test_refusals(call, sentence):
 
 def test_solvers_of_single_samples_are_refused_in_a_sentence():
     problem = cg.MultiOutputProblem(X, Y, Squared(), L1Ball(1.0))
-    with pytest.raises(TypeError, match="a Problem for each of them offers it"):
+    with pytest.raises(TypeError, match="solve one Problem for each output"):
         cg.minimize(problem, "sfw")
     with pytest.raises(TypeError, match="loss must be an object"):
         cg.MultiOutputProblem(X, Y, Squared, L1Ball(1.0))

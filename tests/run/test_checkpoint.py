@@ -164,7 +164,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch,
     problem = make_problem()
     plain = cg.minimize(problem, "fw", max_steps=5, **SETTINGS)
     monkeypatch.setattr("condgrad.run.checkpoint.write_file", full)
-    with pytest.warns(RuntimeWarning, match="could not be written .No space left.*no file to go on from"):
+    with pytest.warns(RuntimeWarning, match="could not be written .No space left.*no file to resume from"):
         result = cg.minimize(
             problem, "fw", max_steps=5, checkpoint=cg.Checkpoint(tmp_path / "run.npz", every=every), **SETTINGS
         )
@@ -178,7 +178,7 @@ def test_the_last_whole_checkpoint_outlives_a_full_disk(tmp_path, monkeypatch):
     cg.minimize(problem, "fw", max_steps=5, checkpoint=file, **SETTINGS)
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left")))
-    with pytest.warns(RuntimeWarning, match="the file is as it was saved last"):
+    with pytest.warns(RuntimeWarning, match="the file contains the last save"):
         cg.minimize(problem, "fw", max_steps=9, checkpoint=file, **SETTINGS)
     monkeypatch.setattr(os, "fsync", real)
     assert unpack(file, ("checkpoint", 3))[0]["numbers"]["run"]["t"] == 5

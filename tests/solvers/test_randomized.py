@@ -484,7 +484,7 @@ def test_counting_notices_full_passes(interpreted):
         ({"sample_size": 2.5}, "sample_size must be a whole number"),
         ({"sample_size": "all"}, "sample_size must be a whole number"),
         ({"sample_size": True}, "sample_size must be a whole number"),
-        ({"sampling": "importance"}, "atoms are drawn with equal chances"),
+        ({"sampling": "importance"}, "atoms are drawn with equal probabilities"),
         ({"sampling": "random"}, "sampling must be one of"),
         ({"step_tol": -1.0}, "step_tol of Randomized must be a number of at least 0; got -1.0"),
         ({"patience": -1.0}, "patience of Randomized must be a number of at least 0; got -1.0"),

@@ -1100,7 +1100,7 @@ def test_settings_of_single_solvers_get_a_sentence():
         with pytest.raises(ValueError, match=r"batch_size must be a whole number .* got 'all'"):
             cg.minimize(problem, cg.solvers.by_name(name)(batch_size="all"))
     for name in ATOMIC_ONLY:
-        with pytest.raises(TypeError, match="this solver keeps atoms of single features"):
+        with pytest.raises(TypeError, match="this solver needs atoms of single features"):
             cg.minimize(round_set, name)
     with pytest.raises(ValueError, match="random_state must be a non-negative integer, a numpy Generator or None"):
         cg.minimize(problem, "sfw", random_state=-1)

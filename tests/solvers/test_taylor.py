@@ -295,7 +295,7 @@ def test_wrong_settings_get_a_sentence():
         TUFW(form="dense")
     with pytest.raises(ValueError, match="n_steps of DBD"):
         rules.DBD(n_steps=0)
-    with pytest.raises(ValueError, match="does not take an intercept"):
+    with pytest.raises(ValueError, match="does not support an intercept"):
         cg.minimize(make_problem(intercept=True), "tufw")
 
 

@@ -1,4 +1,4 @@
-"""Which form of F, one feature at a time, suits a loss."""
+"""The choice of the form of F, one feature at a time, that suits a loss."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from condgrad.problems.linear import Problem
 
 
 class MakesVectors(Protocol):
-    """What makes a vector of an array."""
+    """A function that makes a vector from an array."""
 
     def __call__(self, values: np.ndarray, *, shrinks: bool) -> Vector: ...
 
@@ -24,7 +24,7 @@ def by_feature(
 ) -> QuadraticByFeature | SmoothByFeature:
     """Return F at ``w``, one feature at a time, in the form that suits the loss; both forms have the same methods.
 
-    ``vector(array, shrinks=...)`` makes a vector of an array; ``caches`` asks for room for products of columns.
+    ``vector(array, shrinks=...)`` makes a vector from an array; ``caches`` allocates a cache for products of columns.
     """
     if problem.loss.is_quadratic:
         return quadratic(problem, w, functools.partial(vector, shrinks=True), caches)

@@ -1,4 +1,4 @@
-"""Covariates: products of all features with those of w, for the gradient of a quadratic loss."""
+"""Covariates: products of all features with the features of w, for the gradient of a quadratic loss."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from condgrad.compiled import compiled
 from condgrad.linalg.vectors import Vector
 
-# The places of the numbers in ``status``: one of the three values below, and how many columns are cached. A checkpoint
-# holds them in this order.
+# The places of the numbers in ``status``: one of the three values below, and the number of cached columns. A checkpoint
+# stores them in this order.
 _USE, _N_CACHED = range(2)
 _NOT_USED, _USED, _GIVEN_UP = 0, 1, -1
-_MOST_CACHED = 2**24  # numbers that the cached products may take: 128 MiB
+_MOST_CACHED = 2**24  # largest number of cached products: 128 MiB
 
 
 @compiled
 class Covariates(NamedTuple):
-    """The products X'(h * Xw) of all features, kept up to date by those of single columns, each computed once.
+    """The products X'(h * Xw) of all features, updated by the products of single columns, which are cached.
 
-    They are given up where there is no room for another column. The products with column j are ``gram[place[j]]``.
+    They are given up when there is no room for another column. The products with column j are ``gram[place[j]]``.
     """
 
     products: Vector
@@ -29,19 +29,19 @@ class Covariates(NamedTuple):
     status: np.ndarray
 
     def is_used(self):
-        """Tell whether the products are up to date."""
+        """Return whether the products are up to date."""
         return self.status[_USE] == _USED
 
     def may_be_used(self):
-        """Tell whether the products are not in use yet, nor given up."""
+        """Return whether the products are neither in use nor given up."""
         return self.status[_USE] == _NOT_USED
 
     def begin(self):
-        """Say that the products are up to date from now on."""
+        """Mark the products as up to date from now on."""
         self.status[_USE] = _USED
 
     def n_cached(self):
-        """Return how many rows of ``gram`` are filled."""
+        """Return the number of filled rows of ``gram``."""
         return self.status[_N_CACHED]
 
     def blend(self, X, h, s, gamma, column):
@@ -55,7 +55,7 @@ class Covariates(NamedTuple):
             self.products.add_array(gamma * s.entry(k), self.gram[at])
 
     def place_of(self, X, h, j, column):
-        """Return where the products of all columns with column ``j`` are, after one pass where they are new."""
+        """Return the row of ``gram`` for column ``j``, computed in one pass if new; -1 if ``gram`` is full."""
         if self.place[j] < 0 and self.status[_N_CACHED] < self.gram.shape[0]:
             column.clear()
             X.add_slice(j, 1.0, column)
@@ -69,11 +69,11 @@ class Covariates(NamedTuple):
 
 
 def covariates(products: Vector, n_features: int) -> Covariates:
-    """Return room for the products of ``n_features`` features (0: none), which are not in use yet."""
+    """Return Covariates with room for ``n_features`` features (0: none), which are not in use yet."""
     capacity = min(n_features, max(1, _MOST_CACHED // max(1, n_features)))
     return Covariates(
         products,
-        np.empty((capacity, n_features)),  # memory is not taken before it is written
+        np.empty((capacity, n_features)),  # the system allocates memory only when it is written
         np.full(n_features, -1, dtype=np.int64),
         np.array([_NOT_USED, 0], dtype=np.int64),
     )

@@ -1,4 +1,4 @@
-"""F one feature at a time for a quadratic loss: the line search and F itself follow by recurrences of a few numbers."""
+"""F one feature at a time for a quadratic loss: recurrences of a few numbers give the line search and F itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from condgrad.problems.by_feature.covariates import Covariates, covariates
 from condgrad.problems.linear import Problem
 from condgrad.problems.parabola import Parabola
 
-# The places of the numbers that Recurrences keep in ``scalars``; a checkpoint holds them in this order.
+# The places of the numbers in the ``scalars`` of Recurrences; a checkpoint stores them in this order.
 _S, _SIGMA_W, _M = range(3)  # for w: S, <sigma, w>, m
 _S_OF_S, _SIGMA_S, _M_OF_S = range(3, 6)  # for s: sum_i h_i q_i^2, <sigma, s>, sum_i h_i q_i
 _CROSSED, _SLOPE, _CURVATURE = range(6, 9)  # for both: sum_i h_i p_i q_i, slope and curvature of F from w to s
@@ -22,13 +22,13 @@ _CROSSED, _SLOPE, _CURVATURE = range(6, 9)  # for both: sum_i h_i p_i q_i, slope
 
 @compiled
 class Recurrences(NamedTuple):
-    """F(w) = constant + <sigma, w> + S / 2 for a quadratic loss, by numbers alone: equation (8) and below.
+    """F(w) = constant + <sigma, w> + S / 2 for a quadratic loss, from a few numbers: equation (8) and below.
 
     S = sum_i h_i p_i^2 with p = Xw, h_i = weight_i f'' and sigma = X'(weight * f'(0, y)), which is -X'y / n for the
-    squared loss; S and the paper's F = -<sigma, w> differ from the paper's by the factor 1/n of the mean. With an
-    intercept, F(w) is less by (m + g)^2 / (2 H), where m = sum_i h_i p_i, g = sum_i weight_i f'(0, y_i),
-    H = sum_i h_i, and the best intercept is b = -(m + g) / H. ``scalars`` holds the numbers of w, those of the vertex s
-    that the segment leads to, with q = X s, and slope and curvature of F from w to s.
+    squared loss; S and -<sigma, w> are the paper's S and F times the factor 1/n of the mean. With an intercept,
+    F(w) is smaller by (m + g)^2 / (2 H), where m = sum_i h_i p_i, g = sum_i weight_i f'(0, y_i), H = sum_i h_i, and
+    the best intercept is b = -(m + g) / H. ``scalars`` contains the numbers of w, those of the vertex s at the end of
+    the segment, with q = X s, and slope and curvature of F from w to s.
     """
 
     scalars: np.ndarray
@@ -57,7 +57,7 @@ class Recurrences(NamedTuple):
         return value
 
     def set_end(self, inner, length, sigma_s, m_s):
-        """Set the numbers of s, for ``inner`` = <grad F(w), s>, and from them slope and curvature."""
+        """Set the numbers of s, for ``inner`` = <grad F(w), s>, and compute slope and curvature from them."""
         product = inner - sigma_s - self.intercept() * m_s  # G times delta~ in the paper
         curvature = self.scalars[_S] - 2.0 * product + length
         if self.has_intercept:
@@ -94,7 +94,7 @@ class Recurrences(NamedTuple):
 class QuadraticByFeature(NamedTuple):
     """F and its partial derivatives for a quadratic loss, in terms of :class:`Recurrences` (``line``).
 
-    ``u`` = h * Xw is kept as a multiple of a vector, so that it shrinks in O(1); ``c`` = X'h serves the intercept.
+    ``u`` = h * Xw is stored as a multiple of a vector, so that it shrinks in O(1); ``c`` = X'h is for the intercept.
     """
 
     line: Recurrences
@@ -106,7 +106,7 @@ class QuadraticByFeature(NamedTuple):
     image: Touched
 
     def differentiate(self, X, r):
-        """Set the entries of the gradient that ``r`` asks for to z_j'u + sigma_j + b c_j: (7), for the columns z_j."""
+        """Set the chosen entries of the gradient ``r`` to z_j'u + sigma_j + b c_j: (7), for the columns z_j."""
         if self.covariates.is_used():
             r.set_to(self.covariates.products)
         else:
@@ -129,7 +129,7 @@ class QuadraticByFeature(NamedTuple):
         self.line.set_end(inner, length, sigma_s, m_s)
 
     def move(self, X, s, gamma):
-        """Go to (1 - gamma) w + gamma s: (10), for u in the place of the residuals."""
+        """Go to (1 - gamma) w + gamma s: (10), with u instead of the residuals."""
         self.u.shrink(1.0 - gamma)
         for k in range(self.image.support.size()):
             i = self.image.support.row(k)
@@ -139,7 +139,7 @@ class QuadraticByFeature(NamedTuple):
             self.covariates.blend(X, self.h, s, gamma, self.image)
 
     def synchronise(self, problem, w):
-        """Compute all that is kept anew for the array ``w``: rounding errors of the recurrences end here."""
+        """Compute all stored values anew for the array ``w``: this removes the rounding errors of the recurrences."""
         p = problem.matrix.dot(w)
         self.u.set_to(self.h * p)
         self.line.set_start((self.h * p) @ p, self.sigma @ w, self.h @ p)
@@ -151,7 +151,7 @@ class QuadraticByFeature(NamedTuple):
         return self.covariates.gram
 
     def use_covariates(self, problem):
-        """Keep the products of all features up to date from now on."""
+        """Compute the products of all features, and update them after every move from now on."""
         self.covariates.begin()
         self.covariates.products.set_to(problem.matrix.transpose_dot(self.u.to_array()))
 

@@ -1,4 +1,4 @@
-"""The gradient on a sample of the features: what an oracle sees that draws them."""
+"""The gradient on a sample of the features, for an oracle that is restricted to this sample."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from condgrad.constraints._protocol import ConstraintSet
 from condgrad.linalg.slices import Slices
 from condgrad.linalg.vectors import DenseVector
 
-# The places of the numbers that a PartialGradient keeps in ``scalars``; a checkpoint holds them in this order.
+# The places of the numbers in the ``scalars`` of a PartialGradient; a checkpoint stores them in this order.
 _ALONG, _TOWARDS, _GAP, _CALLS = range(4)  # <r, w>, <r, s>, the estimate of the gap, the number of oracle calls
 
 
@@ -20,15 +20,15 @@ class Chosen(Protocol):
     """A sample of the blocks."""
 
     def size(self) -> int:
-        """Return how many there are."""
+        """Return the number of blocks in the sample."""
 
     def at(self, q: int) -> int:
-        """Return the one at place ``q``."""
+        """Return the block at place ``q``."""
 
 
 @compiled
 class ColumnView(NamedTuple):
-    """The columns of X, the set, and the blocks of features that its vertices live on."""
+    """The columns of X, the set, and the blocks of features that contain the supports of its vertices."""
 
     X: Slices
     constraint: ConstraintSet
@@ -40,18 +40,19 @@ class PartialGradient(NamedTuple):
     """The entries of the gradient that were computed last.
 
     The vertex s chosen last is the best of a sample, so <r, w - s> is at most the gap. The estimate of the gap is the
-    largest of the recent ones, fading by e^(-1/2) while as many atoms are drawn as there are: it certifies nothing.
+    largest of the recent <r, w - s>, which fade by e^(-1/2) while as many atoms are drawn as the set has. It is no
+    certificate.
     """
 
     values: np.ndarray
     scalars: np.ndarray
 
     def on(self, blocks, chosen):
-        """Return the view that an oracle gets: the entries of the ``chosen`` blocks, and no others."""
+        """Return the view for the oracle: the entries of the ``chosen`` blocks only."""
         return GradientSample(self.values, blocks, chosen)
 
     def note(self, along, s, share):
-        """Keep <r, w> = ``along`` and <r, s>, where the sample was a ``share`` of all atoms."""
+        """Record <r, w> = ``along`` and <r, s>, and return <r, s>; the sample was a ``share`` of all atoms."""
         self.scalars[_ALONG] = along
         self.scalars[_TOWARDS] = s.inner(DenseVector(self.values))
         faded = self.scalars[_GAP] * (1.0 - 0.5 * share) if self.scalars[_CALLS] > 0.0 else 0.0
@@ -68,7 +69,7 @@ class PartialGradient(NamedTuple):
         return self.scalars[_GAP]
 
     def oracle_calls(self):
-        """Return how many times the oracle was asked."""
+        """Return the number of oracle calls."""
         return self.scalars[_CALLS]
 
 
@@ -79,7 +80,7 @@ def partial_gradient(n_features: int) -> PartialGradient:
 
 @compiled
 class GradientSample(NamedTuple):
-    """The entries of a vector in the chosen blocks, as oracles ask for them; ties go to the first feature."""
+    """The entries of a vector in the chosen blocks, with the methods that oracles call; the first feature wins ties."""
 
     values: np.ndarray
     blocks: Blocks
@@ -162,7 +163,7 @@ class GradientSample(NamedTuple):
         return where_best
 
     def largest(self):
-        """Return the largest absolute value, or 1 for zeros: quotients by it neither overflow nor vanish."""
+        """Return the largest absolute value, or 1 for zeros: division by it neither overflows nor underflows."""
         largest = 0.0
         for q in range(self.chosen.size()):
             g = self.chosen.at(q)

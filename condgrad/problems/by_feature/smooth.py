@@ -13,13 +13,13 @@ from condgrad.problems.linear import Problem
 from condgrad.problems.parabola import Parabola
 from condgrad.problems.samples import Samples
 
-# The places of the numbers that a PredictionLine keeps in ``scalars``; a checkpoint holds them in this order.
+# The places of the numbers in the ``scalars`` of a PredictionLine; a checkpoint stores them in this order.
 _ALONG, _SLOPE, _INTERCEPT = range(3)  # <grad F(w), w>, the slope of F from w to s, the intercept b
 
 
 @compiled
 class PredictionLine(NamedTuple):
-    """F along the segment from w to s through predictions: p, and ``q`` = X(s - w) at the places of ``rows``."""
+    """F along the segment from w to s, from the predictions p and their change ``q`` = X(s - w) on ``rows``."""
 
     samples: Samples
     L: float
@@ -54,10 +54,10 @@ class PredictionLine(NamedTuple):
 
 @compiled
 class SmoothByFeature(NamedTuple):
-    """F and its partial derivatives for any smooth loss, through the predictions of the samples that w touches.
+    """F and its partial derivatives for any smooth loss, from the predictions of the samples that w touches.
 
-    ``line.rows`` lists these samples: all of them for dense data, or with an intercept. The prediction of the others
-    is 0, and ``alpha`` their derivative there.
+    ``line.rows`` lists these samples: all samples for dense data, or with an intercept. The prediction of any other
+    sample is 0, and ``alpha`` contains its derivative at 0.
     """
 
     line: PredictionLine
@@ -65,7 +65,7 @@ class SmoothByFeature(NamedTuple):
     image: Touched
 
     def differentiate(self, X, r):
-        """Set the entries of the gradient that ``r`` asks for to z_j' alpha, for the columns z_j."""
+        """Set the chosen entries of the gradient ``r`` to z_j' alpha, for the columns z_j."""
         r.set_to_products(X, self.alpha)
 
     def set_segment(self, X, s, inner):
@@ -81,7 +81,7 @@ class SmoothByFeature(NamedTuple):
         line.scalars[_SLOPE] = inner - line.scalars[_ALONG]
 
     def move(self, X, s, gamma):
-        """Go to (1 - gamma) w + gamma s, and renew the derivatives of the listed samples."""
+        """Go to (1 - gamma) w + gamma s, and recompute the derivatives of the listed samples."""
         line = self.line
         for k in range(line.rows.size()):
             line.p[line.rows.row(k)] += gamma * line.q[k]
@@ -96,11 +96,11 @@ class SmoothByFeature(NamedTuple):
         line.scalars[_ALONG] = along
 
     def cache(self):
-        """Return None: for these losses products of columns are of no use."""
+        """Return None: these losses do not use products of columns."""
         return None
 
     def synchronise(self, problem, w):
-        """Compute all that is kept anew for the array ``w``: rounding errors of the predictions end here."""
+        """Compute all stored values anew for the array ``w``: this removes the rounding errors of the predictions."""
         line = self.line
         line.p[:] = problem.matrix.dot(w)
         if line.has_intercept:
@@ -110,7 +110,7 @@ class SmoothByFeature(NamedTuple):
 
 
 def smooth(problem: Problem, w: np.ndarray, alpha: Vector) -> SmoothByFeature:
-    """Return F at ``w``; ``alpha`` is a vector of zeros to hold the derivatives."""
+    """Return F at ``w``; ``alpha`` is a vector of zeros in which the derivatives are stored."""
     n = problem.n_samples
     p = problem.matrix.dot(w)
     everywhere = problem.has_intercept or not problem.matrix.is_sparse

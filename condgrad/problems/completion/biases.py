@@ -13,24 +13,24 @@ from condgrad.problems.samples import Samples
 
 _MOST_NEWTON = 50
 _MOST_CG = 500
-_LEAST_CURVATURE = 0.05  # of the largest, in a Newton step
+_LEAST_CURVATURE = 0.05  # smallest curvature in a Newton step, as a fraction of the largest
 
 
 class Biases(NamedTuple):
-    """What row i and column j add to every prediction of theirs: rows[i] + columns[j]."""
+    """The biases of rows and columns: rows[i] + columns[j] is added to the prediction of entry (i, j)."""
 
     rows: np.ndarray
     columns: np.ndarray
 
     def copy(self) -> Biases:
-        """Return the same in memory of its own."""
+        """Return a copy of both arrays."""
         return Biases(self.rows.copy(), self.columns.copy())
 
 
 def check_biases(loss: Loss, y: np.ndarray) -> None:
-    """Raise where a row of equal targets would have an infinite bias, as under the logistic loss."""
+    """Raise if a row of equal targets would have an infinite bias, as with the logistic loss."""
     if not loss.is_convex:
-        raise ValueError(f"{loss!r} is not convex, so that its best biases cannot be certified; use biases=False.")
+        raise ValueError(f"{loss!r} is not convex, so its best biases cannot be certified; use biases=False.")
     far = 1e3 * (1.0 + np.abs(y).max())
     for target in (y.min(), y.max()):
         if not loss.derivative(-far, target) < 0.0 < loss.derivative(far, target):
@@ -41,14 +41,14 @@ def check_biases(loss: Loss, y: np.ndarray) -> None:
 
 
 def best_biases(samples: Samples, entries: Entries, p: np.ndarray, start: Biases) -> Biases:
-    """Return the biases that minimise sum_t weight_t f(p_t + a_i + b_j, y_t), from a first guess.
+    """Return the biases that minimise sum_t weight_t f(p_t + a_i + b_j, y_t), starting from the guess ``start``.
 
-    Newton steps, each a linear system solved by conjugate gradients with the diagonal as preconditioner; a backtracking
-    search makes each of them a descent. Rows and columns without entries keep a bias of 0.
+    Each Newton step solves a linear system by conjugate gradients with the diagonal as preconditioner; backtracking
+    makes each step a descent. Rows and columns without entries have the bias 0.
     """
     m = entries.shape[0]
     x = np.concatenate(start)
-    # Flat parts of a robust loss have no curvature: where a row lies in them whole, a Newton step would be endless.
+    # A robust loss has flat parts without curvature: if all entries of a row lie there, a Newton step is unbounded.
     floor = _LEAST_CURVATURE * min(samples.loss.smoothness(), 1.0) * samples.weight
     for _ in range(_MOST_NEWTON):
         q = p + entries.sums_of(x[:m], x[m:])
@@ -58,7 +58,7 @@ def best_biases(samples: Samples, entries: Entries, p: np.ndarray, start: Biases
         if np.abs(gradient).max() <= 1e-13 * scale:
             break
         d = d if samples.loss.is_quadratic else np.maximum(d, floor)
-        # A Newton step of a loss that is not quadratic need not be exact: the next one starts nearer.
+        # If the loss is not quadratic, a Newton step need not be exact: another step will follow.
         inexact = 0.0 if samples.loss.is_quadratic else 0.01 * np.abs(gradient).max()
         step = _solve(entries, d, -gradient, max(1e-14 * scale, inexact))
         slope = float(gradient @ step)
@@ -75,7 +75,7 @@ def best_biases(samples: Samples, entries: Entries, p: np.ndarray, start: Biases
 
 
 def _solve(entries: Entries, d: np.ndarray, b: np.ndarray, tol: float) -> np.ndarray:
-    """Return a solution of Z' diag(d) Z x = b, where Z has a one for the row and for the column of each entry."""
+    """Return a solution of Z' diag(d) Z x = b; row t of Z has a 1 for the row and a 1 for the column of entry t."""
     system, gradients = _BiasSystem(entries, d), ThreadedGradients(b)
     diagonal = system.diagonal
     inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
@@ -84,14 +84,14 @@ def _solve(entries: Entries, d: np.ndarray, b: np.ndarray, tol: float) -> np.nda
 
 
 class _BiasSystem:
-    """Products with Z' diag(d) Z: rows meet columns in the sparse matrix with entries d."""
+    """Products with Z' diag(d) Z; its block of rows by columns is the sparse matrix with the entries d."""
 
     def __init__(self, entries: Entries, d: np.ndarray) -> None:
         self.entries, self.d = entries, d
         self.diagonal = np.concatenate([entries.row_sums(d), entries.column_sums(d)])
 
     def apply(self, v: np.ndarray, out: np.ndarray) -> None:
-        """Fill ``out`` with the product with v."""
+        """Set ``out`` to the product with v."""
         m = self.entries.shape[0]
         np.multiply(self.diagonal, v, out=out)
         out[:m] += self.entries.dot(self.d, v[m:])

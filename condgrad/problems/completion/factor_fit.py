@@ -1,11 +1,11 @@
-"""FactorFit: W = A B' improved by turns, all rows of A for a fixed B, then all rows of B for a fixed A.
+"""FactorFit: alternating improvement of W = A B', all rows of A for a fixed B, then all rows of B for a fixed A.
 
-With the nuclear norm as the least of (|A|^2 + |B|^2) / 2 over all A B' = W, the penalised problem
+The nuclear norm of W is the minimum of (|A|^2 + |B|^2) / 2 over all A B' = W. The penalised problem
 
     minimise over A, B   sum_t weight_t f((A B')_ij + biases, y_t) + lam (|A|^2 + |B|^2) / 2
 
-falls apart into small regressions, one for each row of A while B stands still: a few steps of conjugate gradients on
-the Newton system of each, from where it stood, and a backtracking search. Biases are one more column, not penalised.
+splits, for a fixed B, into small regressions, one for each row of A. Each makes one Newton step from the current row:
+a few conjugate-gradient steps on the Newton system, and backtracking. Biases are an additional column, not penalised.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from condgrad.linalg.entries import Entries, Side
 from condgrad.problems.completion.biases import Biases
 from condgrad.problems.samples import Samples
 
-_CG_STEPS = 4  # per row and sweep: the other side will move anyway
+_CG_STEPS = 4  # conjugate-gradient steps per row and sweep; more do not pay, as the other factor changes next
 _MOST_HALVINGS = 30
-_LEAST_CURVATURE = 0.02  # of a sample, as a share of L: flat parts of robust losses would make steps endless
+_LEAST_CURVATURE = 0.02  # smallest curvature of a sample, as a fraction of L: flat parts would give unbounded steps
 
 
 class FactorFit:
-    """Factors A, B and biases that sweeps improve in place.
+    """Factors A, B and biases, improved by sweeps.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class FactorFit:
     A, B : arrays of shape (m, k) and (n, k)
     biases : Biases or None
     row_scale, column_scale : arrays or None
-        Where given, predictions are row_scale_i column_scale_j (A B')_ij.
+        If given, predictions are row_scale_i column_scale_j (A B')_ij.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class FactorFit:
         other_bias: np.ndarray | None,
         lam: float,
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return better rows of one factor, and better biases of them."""
+        """Return improved rows of one factor, and their improved biases."""
         k = own.shape[1]
         penalty = np.full(k, lam)
         features = other * other_scale[:, None]
@@ -104,7 +104,7 @@ class RowSystem(NamedTuple):
     n_rows: int
 
     def apply(self, v, out):
-        """Fill ``out`` with the product with v."""
+        """Set ``out`` to the product with v."""
         for k in range(v.shape[0]):
             out[k] = self.penalty[k] * v[k]
         for q in range(self.n_rows):
@@ -117,7 +117,7 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
     width, longest = X.shape[1], 0
     for i in range(start, stop):
         longest = max(longest, side.indptr[i + 1] - side.indptr[i])
-    Q = np.ones((longest, width))  # the features of one row's entries, side by side: they are read many times
+    Q = np.ones((longest, width))  # the features of one row's entries, contiguous: they are read many times
     alpha, d, p = np.empty(longest), np.empty(longest), np.empty(longest)
     diagonal, inverse = np.empty(width), np.empty(width)
     newton = ConjugateGradients(np.empty(width), np.empty(width), np.empty(width), np.empty(width), np.empty(width))
@@ -126,7 +126,7 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
         count = side.indptr[i + 1] - first
         if count == 0:
             for k in range(n_factors):
-                X[i, k] = 0.0  # no entries: the penalty takes the factors to zero; the bias stays
+                X[i, k] = 0.0  # no entries: the penalty drives the factors to 0; the bias does not change
             continue
         for q in range(count):
             j = side.others[first + q]
@@ -155,7 +155,7 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
 
 @kernel
 def _length(samples, order, Q, alpha, p, penalty, x, step):
-    """Return how far to go from x along the step: halved until the row's objective falls by a share of the promise."""
+    """Return the step size from x along ``step``, halved until it decreases the row's objective enough (Armijo)."""
     count = order.shape[0]
     along, value, slope = np.empty(count), 0.0, 0.0
     for q in range(count):

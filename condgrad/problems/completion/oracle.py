@@ -1,4 +1,4 @@
-"""What the oracle of a nuclear-norm ball answers: a vertex, and the Krylov space in which it was found."""
+"""Answer: the result of the oracle of a nuclear-norm ball, a vertex and the Krylov space in which it was found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from condgrad.linalg.lanczos import Lanczos
 
 
 class Answer(NamedTuple):
-    """What the oracle found: its Krylov space, the best vertex, and the gap, the oracle's own error included."""
+    """The result of the oracle: its Krylov space, the best vertex, and the gap including the oracle's own error."""
 
     lanczos: Lanczos
     vertex: RankOne

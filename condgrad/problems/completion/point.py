@@ -17,12 +17,12 @@ from condgrad.problems.linear_point import PredictionSegment
 from condgrad.problems.samples import Samples
 from condgrad.problems.segment import Course, Segment
 
-_SPARE = 20  # columns that factors may have beyond twice the rank before they are compressed
-_SAVED = ("is_still", "is_fresh", "gradient_evaluations", "lmo_calls", "_rank")  # by a checkpoint
+_SPARE = 20  # number of columns beyond twice the last rank at which the factors are compressed
+_SAVED = ("is_still", "is_fresh", "gradient_evaluations", "lmo_calls", "_rank")  # attributes saved by a checkpoint
 
 
 class Completing(Protocol):
-    """What points and steps ask of a completion problem."""
+    """The attributes and methods of a completion problem that points and steps use."""
 
     n_samples: int
     n_features: int
@@ -40,16 +40,16 @@ class Completing(Protocol):
         """Return W in the coordinates of the plain ball."""
 
     def out_of_ball(self, Z: Factored) -> Factored:
-        """Return the matrix that Z stands for."""
+        """Return the matrix W that Z represents."""
 
     def values_of(self, Z: Factored) -> np.ndarray:
-        """Return W at the observed entries, for W given as Z."""
+        """Return W at the observed entries, for the W that Z represents."""
 
     def predict(self, x: np.ndarray, biases: Biases | None) -> np.ndarray:
-        """Return predictions at the entries, for W there and biases."""
+        """Return predictions at the entries, from the values x of W there and the biases."""
 
     def best_biases(self, x: np.ndarray, start: Biases | None = None) -> Biases | None:
-        """Return the biases that belong to a W with the values x at the entries."""
+        """Return the best biases for a W with the values x at the entries."""
 
     def ask_oracle(
         self, alpha: np.ndarray, x: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None
@@ -57,7 +57,7 @@ class Completing(Protocol):
         """Return the best vertex for the gradient with the entries ``alpha``."""
 
     def lanczos(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Lanczos:
-        """Return a search for the singular vectors of the gradient."""
+        """Return a Lanczos search for the singular vectors of the gradient."""
 
     def best_of(self, lanczos: Lanczos, error: float) -> RankOne:
         """Return the best vertex that a search has found."""
@@ -66,26 +66,26 @@ class Completing(Protocol):
         """Return the vertex at the observed entries."""
 
     def certified_at(self, W: Factored, x: np.ndarray, biases: Biases | None, gap: float, s: RankOne) -> Evaluation:
-        """Return the evaluation at W for what was computed afresh."""
+        """Return the certified evaluation at W for values that were just computed at W."""
 
 
 class CompletionPoint:
-    """The iterate of a solver that sees the whole gradient of a completion problem.
+    """The iterate of a solver that uses the whole gradient of a completion problem.
 
-    ``Z`` is the iterate in the coordinates of the plain ball, ``x`` its values W at the observed entries, ``p`` the
+    ``Z`` is the iterate in the coordinates of the plain ball, ``x`` the values of W at the observed entries, ``p`` the
     predictions with biases, ``alpha`` the derivatives: the gradient at the entries. ``s`` and ``gap`` come from the
-    oracle, whose error the gap includes; ``lanczos`` is what it went through.
+    oracle, whose error the gap includes; ``lanczos`` is the oracle's search.
     """
 
-    b = 0.0  # the intercept that segments ask for: biases are part of p
+    b = 0.0  # the intercept that segments read: biases are part of p
 
     def __init__(self, problem: Completing, W: Factored) -> None:
         self.problem = problem
         self.gradient_evaluations = 0
         self.lmo_calls = 0
-        self.is_still = False  # whether the last move had no length
+        self.is_still = False  # whether the last move had length 0
         self.biases: Biases | None = None
-        self._guess: np.ndarray | None = None  # of the best right singular vector, from the call of the oracle before
+        self._guess: np.ndarray | None = None  # the best right singular vector of the last oracle call
         self.reset(W)
 
     @property
@@ -98,14 +98,14 @@ class CompletionPoint:
         self.go_to(self.problem.into_ball(W))
 
     def go_to(self, Z: Factored, biases: Biases | None = None) -> None:
-        """Go to Z, in the coordinates of the plain ball, with a guess of its biases, and ask the oracle."""
+        """Go to Z, in the coordinates of the plain ball, with a guess of its biases, and call the oracle."""
         self.Z = Z
-        self._rank = Z.rank  # when the factors were last compressed
+        self._rank = Z.rank  # the rank at the last compression of the factors
         self.x = self.problem.values_of(Z)
         self.biases = biases if biases is not None else self.biases
         self._derive()
         self.ask_oracle()
-        self.is_fresh = True  # x is that of Z itself, not followed from step to step
+        self.is_fresh = True  # x was computed from Z itself, not updated along moves
 
     def segment(self, **course: Unpack[Course]) -> CompletionSegment:
         """Return F along a line from here."""
@@ -119,15 +119,15 @@ class CompletionPoint:
         if self.Z.rank > 2 * self._rank + _SPARE:
             self.Z = self.Z.compressed(NEGLIGIBLE)
             self._rank = self.Z.rank
-            self.x = self.problem.values_of(self.Z)  # exactly those of what is left
+            self.x = self.problem.values_of(self.Z)  # exact values of the compressed Z
         else:
             self.x = self.x + gamma * line.q
         self._derive()
         self.ask_oracle()
 
     def ask_oracle(self) -> None:
-        """Ask the oracle: the best vertex and the gap."""
-        # A stream of its own for each call: the bound of the norm needs a start that nothing depends on yet.
+        """Call the oracle to compute the best vertex and the gap."""
+        # A separate random stream for each call: the bound of the norm needs a start independent of everything before.
         rng = np.random.default_rng([self.problem.n_samples, self.lmo_calls])
         self.lanczos, self.s, self.gap = self.problem.ask_oracle(self.alpha, self.x, rng, self._guess)
         self._earlier_guess = self._guess
@@ -143,16 +143,16 @@ class CompletionPoint:
         return self.problem.samples.value(self.p, 0.0)
 
     def evaluate(self) -> Evaluation:
-        """Return what is known of W; the objective costs one sum over the entries, the rest little.
+        """Return the evaluation at W from the stored values; only the objective costs a sum over the entries.
 
-        Only what comes from a fresh look is certified.
+        It is certified only if the values were computed at W itself.
         """
         if self.is_fresh:
             return self.problem.certified_at(self.w, self.x, self.biases, self.gap, self.s)
         return Evaluation(self.objective(), self.alpha, self.gap, self.s, self.biases)
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that is kept, as numbers and as arrays."""
+        """Return the whole state of the point, as numbers and as arrays."""
         arrays = {"U": self.Z.U, "s": self.Z.s, "V": self.Z.V, "x": self.x}
         if self._earlier_guess is not None:
             arrays["guess"] = self._earlier_guess
@@ -161,7 +161,7 @@ class CompletionPoint:
         return {name: getattr(self, name) for name in _SAVED}, arrays
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot, and ask the oracle once more what it was asked last: it answers the same."""
+        """Restore a snapshot, and repeat the last oracle call, which gives the same result."""
         for name in _SAVED:
             setattr(self, name, numbers[name])
         self.Z, self.x = Factored(arrays["U"], arrays["s"], arrays["V"]), arrays["x"]
@@ -181,7 +181,7 @@ class CompletionPoint:
 
 
 class CompletionSegment(PredictionSegment):
-    """F along a line from a point; biases stand still on it and follow after the move.
+    """F along a line from a point; biases are fixed along the line and recomputed after the move.
 
     Attributes
     ----------

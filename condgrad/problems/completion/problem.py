@@ -31,30 +31,30 @@ from condgrad.problems.linear import as_loss
 from condgrad.problems.look import Look
 from condgrad.problems.samples import Samples
 
-_STEPS = 10  # of Lanczos between two looks at its bound
+_STEPS = 10  # Lanczos steps between two checks of the bound
 _MOST_STEPS = 300
-_ACCURACY = 0.1  # of the gap: how much of it may be the error of the oracle
+_ACCURACY = 0.1  # largest error of the oracle, as a fraction of the gap
 _CERTIFIED = 0.01  # the same for a certificate
-_LANCZOS = 1000  # products that a step of Lanczos may add to the sums over the entries
+_LANCZOS = 1000  # number of products that a Lanczos step may add to the sums over the entries
 
 
 class CompletionProblem(BaseProblem):
     r"""Minimise over matrices W in a nuclear-norm ball the mean loss F(W) = (1/n) sum_t f(W[i_t, j_t], y_t).
 
-    W is kept in factors (:class:`~condgrad.linalg.factored.Factored`), and memory is of the order of the observed
+    W is stored in factors (:class:`~condgrad.linalg.factored.Factored`), and memory is of the order of the observed
     entries and the factors. With ``biases=True`` a prediction is W[i, j] + a_i + b_j with free a and b, and F(W) is the
-    minimum over them: every answer is for that minimum.
+    minimum over a and b: every method uses that minimum.
 
     The gap is max over the ball of <grad F(W), W - S> = <grad F(W), W> + radius ||grad F(W)||. The gradient is a sparse
     matrix; Lanczos steps find its norm and bound it from above, up to a probability of 1e-10
-    (:class:`~condgrad.linalg.lanczos.Lanczos`). The gap takes that bound: an inexact oracle never makes it too small.
+    (:class:`~condgrad.linalg.lanczos.Lanczos`). The gap uses that bound: an inexact oracle never makes it too small.
 
     Parameters
     ----------
-    rows, columns : integer arrays of one length
+    rows, columns : integer arrays of equal length
         The places of the observed entries; each place at most once.
     values : array
-        The targets there, as the loss wants them.
+        The targets at these places, in the form that the loss requires.
     loss : a loss of :mod:`condgrad.losses`, or your own
     constraint : NuclearBall or WeightedNuclearBall
     shape : (int, int), optional
@@ -74,9 +74,9 @@ class CompletionProblem(BaseProblem):
     """
 
     constraint: NuclearBall
-    l2 = 0.0  # of a penalty, which segments ask for: there is none here
+    l2 = 0.0  # the factor of the penalty that segments read: there is none here
     remedies: ClassVar = {
-        Feature.PREDICTIONS: "batches of entries cannot follow free biases; biases=False leaves them out"
+        Feature.PREDICTIONS: "steps over batches of entries do not support biases; biases=False leaves them out"
     }
 
     def __init__(
@@ -126,7 +126,7 @@ class CompletionProblem(BaseProblem):
         return other
 
     def of_entries(self, chosen: np.ndarray, constraint: object) -> CompletionProblem:
-        """Return the problem of the chosen entries alone (a mask), which must have weight."""
+        """Return the problem of the chosen entries only (a mask), which must have a positive total weight."""
         entries, (loss, y, weight) = self.entries, self.samples
         return CompletionProblem(
             entries.rows[chosen], entries.columns[chosen], y[chosen], loss, constraint,
@@ -134,7 +134,7 @@ class CompletionProblem(BaseProblem):
         )  # fmt: skip
 
     def has_weight(self, chosen: np.ndarray) -> bool:
-        """Tell whether any of the chosen entries (a mask) has a positive weight."""
+        """Return whether any of the chosen entries (a mask) has a positive weight."""
         return bool(self.samples.weight[chosen].any())
 
     def mean_loss(self, chosen: np.ndarray, W: Factored, biases: Biases | None) -> float:
@@ -162,7 +162,7 @@ class CompletionProblem(BaseProblem):
         return bool(self.loss.is_quadratic)
 
     def start(self) -> tuple[Factored, list[tuple[float, Vertex]]]:
-        """Return where solvers start: the zero matrix, without vertices."""
+        """Return the point where solvers start: the zero matrix, without vertices."""
         return Factored.zero(self.shape), []
 
     def objective(self, W: IterateLike) -> float:
@@ -178,7 +178,7 @@ class CompletionProblem(BaseProblem):
         return scipy.sparse.csr_matrix((alpha, side.others, side.indptr), shape=self.shape)
 
     def look(self, w: IterateLike) -> Look:
-        """Make a pass at W: objective, gradient at the entries, gap, vertex and biases.
+        """Make a pass at W and return objective, gradient at the entries, gap, vertex and biases.
 
         The gap is an upper bound of the Frank-Wolfe gap, up to a probability of 1e-10.
         """
@@ -189,13 +189,13 @@ class CompletionProblem(BaseProblem):
         return Look(self.certified_at(W, x, biases, answer.gap, answer.vertex))
 
     def certified_at(self, W: Factored, x: np.ndarray, biases: Biases | None, gap: float, s: RankOne) -> Evaluation:
-        """Return the evaluation at W for values x at the entries, biases, gap and vertex that were computed afresh."""
+        """Return the certified evaluation at W, for values x at the entries, biases, gap and vertex computed at W."""
         p = self.predict(x, biases)
         seen = self.samples.expand(p, 0.0)
         sizes, reach, free_reach = seen.totals.sizes, 2.0 * self.constraint.radius * self._largest_scale, 0.0
         if biases is not None:
-            # The best biases are taken to keep predictions within twice the range of targets and present ones; from
-            # there a chain of entries bounds each of them.
+            # Assumption: with the best biases, predictions stay within twice the range of the targets and the present
+            # predictions. Then a chain of entries bounds each bias.
             sizes = sizes._replace(balance=self._imbalance(seen.alpha))
             range_ = float(np.abs(p).max() + np.abs(self.samples.y).max())
             free_reach = self.entries.longest_chain * (4.0 * range_ + self.constraint.radius * self._largest_entry)
@@ -219,7 +219,7 @@ class CompletionProblem(BaseProblem):
 
     @functools.cached_property
     def _largest_entry(self) -> float:
-        """The largest product of the scales of an entry's row and column: the most that an entry of Z counts."""
+        """The largest product of the scales of an entry's row and column: the largest factor of an entry of Z in W."""
         return float(self._entry_scales().max())
 
     def _entry_scales(self) -> np.ndarray:
@@ -228,12 +228,12 @@ class CompletionProblem(BaseProblem):
         return scales
 
     def _imbalance(self, alpha: np.ndarray) -> float:
-        """Return the sum of the sizes of the derivatives by all biases, which are zero at the best ones."""
+        """Return the sum of the absolute derivatives with respect to all biases, which is 0 at the best biases."""
         return float(np.abs(self.entries.row_sums(alpha)).sum() + np.abs(self.entries.column_sums(alpha)).sum())
 
     @property
     def n_coordinates(self) -> int:
-        """The length of the vectors that steps work on: the observed entries."""
+        """The length of the vectors that steps work on: the number of observed entries."""
         return self.n_samples
 
     def in_coordinates(self, W: Factored) -> np.ndarray:
@@ -245,7 +245,7 @@ class CompletionProblem(BaseProblem):
         return FactoredVector(self, self.into_ball(W))
 
     def iterate_of(self, vector: FactoredVector) -> Factored:
-        """Return the matrix that a vector of the steps stands for."""
+        """Return the matrix that a vector of the steps represents."""
         return self.out_of_ball(vector.Z)
 
     def predictions(self, x: np.ndarray) -> np.ndarray:
@@ -261,12 +261,12 @@ class CompletionProblem(BaseProblem):
         return alpha.copy()
 
     def loss_scale(self) -> float:
-        """Return the mean size of the loss at W = 0 with its biases, which tolerances of estimators are relative to."""
+        """Return the mean absolute loss at W = 0 with its biases; tolerances of estimators are relative to it."""
         zeros = np.zeros(self.n_samples)
         return self.samples.loss_scale(self.predict(zeros, self.best_biases(zeros)))
 
     def null_spread(self) -> float:
-        """Return the root mean square of what is left of the targets at W = 0 with its biases."""
+        """Return the root mean square of the residuals at W = 0 with its biases."""
         zeros = np.zeros(self.n_samples)
         residual = self.samples.y - self.predict(zeros, self.best_biases(zeros))
         return float(np.sqrt(self.samples.weight @ residual**2))
@@ -280,12 +280,12 @@ class CompletionProblem(BaseProblem):
         return self.samples.value(self.predict(self.values_of(Z), biases), 0.0)
 
     def best_multiple(self, x: np.ndarray, offset: np.ndarray, limit: float) -> float:
-        """Return the factor in [0, limit] for which the predictions offset + factor x are best."""
+        """Return the factor in [0, limit] that minimises the loss of the predictions offset + factor x."""
         everywhere = support_of(None, self.n_samples)
         return self.samples.minimise_on_line(everywhere, offset, x, 0.0, False, limit, self.is_quadratic)
 
     def factor_fit(self, Z: Factored, biases: Biases | None) -> FactorFit:
-        """Return a fit of the factors of Z, which starts from them and the biases given."""
+        """Return a fit that starts from the factors of Z and the given biases."""
         return FactorFit(self.samples, self.entries, *Z.balanced(), biases, self.row_scale, self.column_scale)
 
     def finite_sum(self, b: np.ndarray) -> EntrySum:
@@ -293,7 +293,7 @@ class CompletionProblem(BaseProblem):
         return EntrySum(self)
 
     def best_offset(self, W: Factored) -> float:
-        """Return 0: steps over batches know no biases."""
+        """Return 0: steps over batches do not support biases."""
         return 0.0
 
     def importance(self) -> np.ndarray:
@@ -301,11 +301,11 @@ class CompletionProblem(BaseProblem):
         return self.samples.weight
 
     def point(self, W: Factored) -> CompletionPoint:
-        """Return the iterate of a solver of full passes, at ``W``."""
+        """Return an iterate at ``W`` for a solver of full passes."""
         return CompletionPoint(self, W)
 
     def as_iterate(self, W: IterateLike, name: str) -> Factored:
-        """Return a matrix that the user gave in factors."""
+        """Convert a matrix given by the user to factors."""
         if not isinstance(W, Factored):
             W = np.asarray(W)
             if W.shape != self.shape:
@@ -325,19 +325,19 @@ class CompletionProblem(BaseProblem):
         return Z.scaled(self.row_scale, self.column_scale)
 
     def values_of(self, Z: Factored) -> np.ndarray:
-        """Return W at the observed entries, for W given as Z."""
+        """Return W at the observed entries, for the W that Z represents."""
         W = self.out_of_ball(Z)
         return self.entries.values_of(W.U * W.s, W.V)
 
     def predict(self, x: np.ndarray, biases: Biases | None) -> np.ndarray:
-        """Return predictions at the entries, for W there and biases."""
+        """Return predictions at the entries, from the values x of W there and the biases."""
         return x if biases is None else x + self.entries.sums_of(*biases)
 
     def best_biases(self, x: np.ndarray, start: Biases | None = None) -> Biases | None:
-        """Return the biases that belong to a W with the values x at the entries (None for a problem without them)."""
+        """Return the best biases for a W with the values x at the entries (None for a problem without biases)."""
         if not self.has_biases:
             return None
-        if start is None:  # those of the squared loss are a good guess for any other
+        if start is None:  # the biases of the squared loss are a good guess for any other loss
             start = Biases(np.zeros(self.shape[0]), np.zeros(self.shape[1]))
             if not self.loss.is_quadratic:
                 start = best_biases(self.samples._replace(loss=losses.by_name("squared")), self.entries, x, start)
@@ -353,7 +353,7 @@ class CompletionProblem(BaseProblem):
     ) -> Answer:
         """Return the best vertex for the gradient with the entries ``alpha`` at a W with the values x there.
 
-        Lanczos steps are made until at most the share ``accuracy`` of the gap is due to the oracle itself.
+        Lanczos steps are made until the error of the oracle is at most the fraction ``accuracy`` of the gap.
         """
         radius, along = self.constraint.radius, float(alpha @ x)
         lanczos = self.lanczos(alpha, rng, guess)
@@ -361,14 +361,14 @@ class CompletionProblem(BaseProblem):
             lanczos.extend(_STEPS)
             bound, largest = lanczos.bound(), lanczos.largest()
             gap, error = along + radius * bound, radius * (bound - largest)
-            is_good = error <= max(accuracy * gap, 1e-12 * abs(along))  # 1e-12 of its parts: rounding
+            is_good = error <= max(accuracy * gap, 1e-12 * abs(along))  # 1e-12 of |along|: rounding
             if is_good or lanczos.is_exhausted or lanczos.n_steps >= _MOST_STEPS:
                 break
         return Answer(lanczos, self.best_of(lanczos, error), gap)
 
     def lanczos(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Lanczos:
-        """Return a search for the singular vectors of the gradient, in the coordinates of the plain ball."""
-        # Not functions of its own, which a state that holds the search could not be pickled with.
+        """Return a Lanczos search for the singular vectors of the gradient, in the coordinates of the plain ball."""
+        # Partial functions, not local functions: a state that contains the search must be picklable.
         dot, transpose_dot = (functools.partial(product, alpha) for product in (self._dot, self._transpose_dot))
         return Lanczos(dot, transpose_dot, self.shape, rng, guess)
 
@@ -378,7 +378,7 @@ class CompletionProblem(BaseProblem):
         return out if self.row_scale is None else self.row_scale * out
 
     def _transpose_dot(self, alpha: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Return the product of u with its transpose."""
+        """Return the product of u with the transpose of the gradient that has the entries ``alpha``."""
         out = self.entries.transpose_dot(alpha, u if self.row_scale is None else self.row_scale * u)
         return out if self.column_scale is None else self.column_scale * out
 
@@ -394,7 +394,7 @@ class CompletionProblem(BaseProblem):
         return self.values_of(s.as_factored())
 
     def fingerprint(self) -> str:
-        """Return all that defines the problem, for a checkpoint to know it by."""
+        """Return a hash of all that defines the problem, by which a checkpoint recognises it."""
         return fingerprint_of((self.shape, tuple(self.entries.by_row), self.samples, self.constraint, self.has_biases))
 
     def _at(self, W: IterateLike) -> tuple[np.ndarray, Biases | None]:
@@ -406,7 +406,7 @@ class CompletionProblem(BaseProblem):
 def _as_places(
     rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int] | None
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-    """Return the places of the entries as arrays, and the shape of the matrix, or say what is wrong."""
+    """Return the places of the entries as arrays and the shape of the matrix, or raise if they are not valid."""
     places = []
     for name, given in (("rows", rows), ("columns", columns)):
         array = np.asarray(given)
@@ -416,11 +416,11 @@ def _as_places(
                 f"got {array.dtype} of shape {array.shape}."
             )
         if array.min() < 0:
-            raise ValueError(f"{name} must count from 0; got {array.min()} among them.")
+            raise ValueError(f"{name} must count from 0; got {array.min()}.")
         places.append(array)
     rows, columns = places
     if rows.size != columns.size:
-        raise ValueError(f"rows and columns must have one length; got {rows.size} and {columns.size}.")
+        raise ValueError(f"rows and columns must have equal lengths; got {rows.size} and {columns.size}.")
     needed = int(rows.max()) + 1, int(columns.max()) + 1
     if shape is None:
         shape = needed
@@ -430,17 +430,17 @@ def _as_places(
     shape = int(shape[0]), int(shape[1])
     if shape[0] < needed[0] or shape[1] < needed[1]:
         raise ValueError(f"shape {shape} is too small for entries up to row {needed[0] - 1}, column {needed[1] - 1}.")
-    _refuse_twins(rows, columns, shape)
+    _refuse_duplicates(rows, columns, shape)
     return rows, columns, shape
 
 
-def _refuse_twins(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
+def _refuse_duplicates(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
     place = np.sort(rows.astype(np.int64) * shape[1] + columns)
-    twins = np.flatnonzero(place[1:] == place[:-1])
-    if twins.size:
-        i, j = divmod(int(place[twins[0]]), shape[1])
+    repeats = np.flatnonzero(place[1:] == place[:-1])
+    if repeats.size:
+        i, j = divmod(int(place[repeats[0]]), shape[1])
         raise ValueError(
-            f"the entry at row {i}, column {j} is given more than once ({twins.size} repeats in all); "
+            f"the entry at row {i}, column {j} is given more than once ({repeats.size} repeats in all); "
             "give each place once, with the mean of its values."
         )
 

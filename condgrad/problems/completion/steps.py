@@ -1,8 +1,8 @@
-"""What steps over batches of entries work on: W at the observed entries as a vector, its factors beside it.
+"""Coordinates for steps over batches of entries: the vector of W at the observed entries, together with its factors.
 
 In these coordinates X is the identity, a sample is an entry, and the gradient is alpha itself; so the solvers of
-:mod:`condgrad.solvers` run as they are written. A step is interpreted, and its oracle costs a few products with the
-sparse gradient.
+:mod:`condgrad.solvers` run without changes. Steps are interpreted (not compiled), and an oracle call costs a few
+products with the sparse gradient.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from condgrad.linalg.slices import Slices
 from condgrad.linalg.vectors import Vector
 from condgrad.problems.completion.point import Completing
 
-_SPARE = 50  # columns that factors may have beyond twice the rank before they are compressed
-_STEPS = 12  # of Lanczos: from the vector of the step before, little is left to find
+_SPARE = 50  # number of columns beyond twice the last rank at which the factors are compressed
+_STEPS = 12  # Lanczos steps per oracle call: few are enough from the vector of the last call
 
 
 class EntryVertex:
@@ -42,7 +42,7 @@ class EntryVertex:
 
 
 class FactoredVector(ArrayVector):
-    """W at the observed entries, kept together with its factors in the coordinates of the plain ball."""
+    """W at the observed entries, stored together with its factors in the coordinates of the plain ball."""
 
     def __init__(self, problem: Completing, Z: Factored) -> None:
         super().__init__(problem.values_of(Z))
@@ -50,9 +50,9 @@ class FactoredVector(ArrayVector):
         self.take(Z)
 
     def take(self, Z: Factored) -> None:
-        """Make ``Z`` the factors, compressed just now."""
+        """Set the factors to ``Z``, which are compressed."""
         self._kept = Z
-        self._parts: list[tuple[float, RankOne]] = []  # vertices since then, with their weights
+        self._parts: list[tuple[float, RankOne]] = []  # vertices added since the compression, with their weights
 
     @property
     def Z(self) -> Factored:
@@ -75,14 +75,14 @@ class FactoredVector(ArrayVector):
         self.values += gamma * vertex.values
         self._parts.append((gamma, vertex.s))
         if len(self._parts) > self._kept.rank + _SPARE:
-            self.values[:] = self.problem.values_of(self.Z)  # exactly those of what is left
+            self.values[:] = self.problem.values_of(self.Z)  # exact values of the compressed Z
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return the factors as arrays."""
         return to_arrays(self.Z, "factors")
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot; the values have their own place in it."""
+        """Restore the factors from a snapshot; the values are stored separately in it."""
         self.take(cast("Factored", from_arrays(arrays, "factors")))
 
 
@@ -95,7 +95,7 @@ class Pattern:
 
 
 class EntryOracle:
-    """The oracle of the ball in these coordinates: good, without a bound of how good; certificates come elsewhere."""
+    """The oracle of the ball in these coordinates: approximate, without a bound of its error, hence no certificates."""
 
     def __init__(self, problem: Completing) -> None:
         self.problem = problem
@@ -103,7 +103,7 @@ class EntryOracle:
         self.guess: np.ndarray | None = None
 
     def score(self) -> None:
-        """Return None: no tree finds the best vertex."""
+        """Return None: a tree cannot find the best vertex."""
 
     def lmo(self, r: Vector) -> EntryVertex:
         """Return a vertex with nearly the smallest <r, s>."""
@@ -140,10 +140,10 @@ class EntrySum:
         return curvature
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Return what the oracle remembers as arrays."""
+        """Return the state of the oracle as arrays."""
         guess = {} if self.constraint.guess is None else {"oracle.guess": self.constraint.guess}
         return {"oracle.calls": np.array([self.constraint.calls])} | guess
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore the state of the oracle from a snapshot."""
         self.constraint.calls, self.constraint.guess = int(arrays["oracle.calls"][0]), arrays.get("oracle.guess")

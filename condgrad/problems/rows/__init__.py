@@ -1,1 +1,1 @@
-"""Rows: where the samples of a linear problem lie, and how a pass runs over them."""
+"""Rows: the storage of the samples of a linear problem, and passes over them."""

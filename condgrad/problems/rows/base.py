@@ -1,4 +1,4 @@
-"""The contract of rows: blocks of samples, tasks that are done on every block, and what a linear problem asks."""
+"""Rows: the base class of sample storage, with blocks of samples and tasks that run on every block."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Found = TypeVar("Found", bound="Additive", covariant=True)
 
 
 class Additive(Protocol):
-    """What a task finds on one block: findings of two blocks add up to that of both."""
+    """The result of a task on one block; the sum of two results is the result for both blocks."""
 
     def __add__(self, other: Any) -> Any:
-        """Return what was found on this block and on the ones after it."""
+        """Return the result for this block and the blocks of ``other``, which come after it."""
 
 
 class Block(Protocol):
-    """Some of the samples, one after another, at the place where they lie."""
+    """A range of consecutive samples, at the place where they are stored."""
 
     def predict(self, w: np.ndarray) -> np.ndarray:
         """Return x_i'w for each sample of the block."""
 
     def expand(self, w: np.ndarray, b: float, p: np.ndarray | None) -> Pass:
-        """Return what these samples add to F and its gradient at w with the intercept b.
+        """Return the contribution of these samples to F and its gradient at w with the intercept b.
 
-        ``p`` holds the predictions of all samples where they are known; then X is not multiplied by w again.
+        If ``p`` is not None, it holds the predictions of all samples, and X is not multiplied by w again.
         """
 
     def measure(self) -> Measures:
@@ -40,14 +40,14 @@ class Block(Protocol):
 
 
 class Task(Protocol[Found]):
-    """What is done on every block of a pass: a pure function of the block and of w, which can be sent anywhere."""
+    """A pure function of a block and of w that a pass calls on every block; it can be sent to another process."""
 
     def __call__(self, block: Block, w: np.ndarray) -> Found:
-        """Return what the block adds."""
+        """Return the result for one block."""
 
 
 class Predict:
-    """The task of finding X w."""
+    """The task of computing X w."""
 
     def __call__(self, block: Block, w: np.ndarray) -> Joined:
         """Return the predictions of a block."""
@@ -61,7 +61,7 @@ class Expand:
         self.b, self.p = b, p
 
     def __call__(self, block: Block, w: np.ndarray) -> Pass:
-        """Return what a block adds."""
+        """Return the contribution of a block."""
         return block.expand(w, self.b, self.p)
 
 
@@ -74,15 +74,15 @@ class Measure:
 
 
 class Rows(abc.ABC):
-    """The samples of a linear problem: X in blocks wherever it lies, targets and weights in memory.
+    """The samples of a linear problem: X in blocks, stored anywhere, targets and weights in memory.
 
     Attributes
     ----------
     n_samples, n_features : int
     samples : Samples
-        Loss, targets and weights: one number a sample is small beside X.
+        Loss, targets and weights, which are small compared with X.
     offers : frozenset of Feature
-        What a linear problem over these rows can do.
+        The features of a linear problem over these rows.
     """
 
     n_samples: int
@@ -92,20 +92,20 @@ class Rows(abc.ABC):
 
     @abc.abstractmethod
     def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
-        """Do a task on every block, in one pass over X, and return the sum of what was found, in the blocks' order."""
+        """Run a task on every block, in one pass over X, and return the sum of the results, in the blocks' order."""
 
     @abc.abstractmethod
     def head(self, n_rows: int) -> Rows | None:
-        """Return ``n_rows`` samples or somewhat more, in memory; these rows themselves where they are no more.
+        """Return a subsample of ``n_rows`` samples or somewhat more, in memory; self if there are no more samples.
 
-        None where the chosen samples have no weight.
+        Return None if the subsample has no weight.
         """
 
     @abc.abstractmethod
     def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
-        """Return <v_k, H v_l> for all pairs of atoms, for the Hessian H of the loss where the pass was made.
+        """Return <v_k, H v_l> for all pairs of atoms, for the Hessian H of the loss at the point of the pass ``found``.
 
-        ``n_rows`` samples, drawn by their curvature, are enough. Entries [:n_known, :n_known] may be left at 0.
+        An estimate from ``n_rows`` samples, drawn by their curvature, is enough. Entries [:n_known, :n_known] may be 0.
         """
 
     @abc.abstractmethod
@@ -114,16 +114,16 @@ class Rows(abc.ABC):
 
     @abc.abstractmethod
     def definition(self) -> tuple[object, ...]:
-        """Return what defines the data, for a fingerprint."""
+        """Return the values that define the data, for a fingerprint."""
 
     @property
     @abc.abstractmethod
     def cost_of_pass(self) -> float:
-        """The multiply-adds of one look."""
+        """The number of multiply-adds of one look."""
 
     @abc.abstractmethod
     def along_shift(self, w: np.ndarray) -> float:
-        """Return <shift, w>, by which the intercept of the columns as given is below that of centred ones."""
+        """Return <shift, w>: the intercept for centred columns minus the intercept for the columns as given."""
 
     @functools.cached_property
     def measures(self) -> Measures:

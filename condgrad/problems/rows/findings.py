@@ -1,4 +1,4 @@
-"""What tasks find on blocks of samples; findings of two blocks add up."""
+"""The results of tasks on blocks of samples; the results of two blocks can be added."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Joined:
 
 @dataclasses.dataclass(frozen=True)
 class Pass:
-    """What a pass at w finds: the sums over the samples, the gradient ``r``, the curvatures ``d`` of the samples."""
+    """The results of a pass at w: sums over the samples, the gradient ``r``, the curvatures ``d`` of the samples."""
 
     totals: Totals
     r: np.ndarray
@@ -39,7 +39,7 @@ class Pass:
 
 @dataclasses.dataclass(frozen=True)
 class Measures:
-    """The sizes of columns: ``squares`` = sum_i weight_i x_ij^2 of each, and the largest entry of all."""
+    """The sizes of columns: ``squares`` = sum_i weight_i x_ij^2 for each, and the largest absolute entry of X."""
 
     squares: np.ndarray
     largest_entry: float

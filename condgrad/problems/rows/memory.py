@@ -1,4 +1,4 @@
-"""MemoryRows: samples in memory, in blocks of rows that threads share; a pass reads X once where it can."""
+"""MemoryRows: samples in memory, in blocks of rows, one for each thread; a pass reads X once if rows are contiguous."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from condgrad.problems.rows.base import Found, Rows, Task
 from condgrad.problems.rows.findings import Joined, Measures, Pass
 from condgrad.problems.samples import Samples, Totals, expand_block, sample_by_curvature
 
-Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # those of some rows (None: all), and their values
+Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # rows (None: all), and the predictions of these rows
 
-_LARGE = 2**24  # bytes of X that the caches of a processor cannot hold: then a pass should read X once
-_CACHED = 2**18  # bytes of X that a core keeps between the product with w and the one with the derivatives
-_FEWEST, _MOST = 8, 4096  # rows of such a piece: a loop over its losses should be worth its vectors
-_FEW_COLUMNS = 16  # of a vertex: more are multiplied in a pass over X, no longer one by one
-_WORK_PER_SAMPLE = 20  # multiply-adds: that of a loss with an exponential, about
+_LARGE = 2**24  # bytes of X above which a pass reads X once: the caches of a processor cannot hold so much
+_CACHED = 2**18  # bytes of X in a piece: it stays in a core's cache between the products with w and the derivatives
+_FEWEST, _MOST = 8, 4096  # limits of the number of rows in a piece: loops over losses should be long enough for SIMD
+_FEW_COLUMNS = 16  # entries of a vertex up to which columns are multiplied one by one, not in a pass over X
+_WORK_PER_SAMPLE = 20  # cost in multiply-adds: that of a loss with an exponential, about
 
 
 class MemoryRows(Rows):
     """The rows of a matrix in memory.
 
-    Rows that lie one after another (C order, CSR) are cut into one block for each thread. A block of large data is
-    passed over in pieces that fit into the cache of a core, so that X comes from memory once although it is multiplied
-    twice. Other data are one block, whose products go column by column.
+    Contiguous rows (C order, CSR) are cut into one block for each thread. A block of large data is processed in pieces
+    that fit into the cache of a core, so that X is read from memory once although it is multiplied twice. Other data
+    are one block, which is multiplied column by column.
     """
 
     offers = BaseProblem.offers | {
@@ -48,14 +48,14 @@ class MemoryRows(Rows):
     def __init__(self, matrix: Matrix, samples: Samples) -> None:
         self.matrix, self.samples = matrix, samples
         self.n_samples, self.n_features = matrix.shape
-        self._predictions: dict[Hashable, np.ndarray] = {}  # of the vertices that were asked for last, by their keys
+        self._predictions: dict[Hashable, np.ndarray] = {}  # X v of the last requested vertices v, by v.key()
 
     def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
-        """Do a task on every block, on all cores, and add up what was found in the order of the blocks."""
+        """Run a task on every block, on all cores, and add the results in the order of the blocks."""
         matrix = self.matrix
         if not matrix.rows_are_native:
             return task(ColumnBlock(matrix, self.samples), w)
-        # Each thread adds into a vector of its own: worth it where the rows hold more than those vectors.
+        # Each thread adds into its own vector. This pays if the rows have more entries than these vectors.
         pays = matrix.n_stored > 4 * self.n_features
         work = matrix.n_stored + _WORK_PER_SAMPLE * self.n_samples if pays else 0
         borders = threads.cut(self.n_samples, work, matrix.row_offsets)
@@ -63,7 +63,7 @@ class MemoryRows(Rows):
         return functools.reduce(lambda total, part: total + part, found)
 
     def head(self, n_rows: int) -> MemoryRows | None:
-        """Return ``n_rows`` samples or somewhat more, evenly spread."""
+        """Return a subsample of ``n_rows`` samples or somewhat more, evenly spread."""
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
@@ -95,9 +95,9 @@ class MemoryRows(Rows):
         return self.matrix.along_shift(w)
 
     def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
-        """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures count as zero.
+        """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
 
-        From ``n_rows`` samples where that is less than half of all, drawn by their curvature.
+        If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature.
         """
         d, rows = found.d.array, None
         if not self.samples.loss.is_convex:
@@ -118,7 +118,7 @@ class MemoryRows(Rows):
         return weighted_gram(Q.T, d, n_known)
 
     def _predictions_of(self, atoms: Stack) -> list[np.ndarray]:
-        """Return X v for every vertex, computed once while it stays among those that are asked for."""
+        """Return X v for every vertex; the products of the last call are cached."""
         kept = self._predictions
         vertices = [atoms.vertex(k) for k in range(len(atoms))]
         found = {v.key(): kept.get(v.key()) for v in vertices}
@@ -129,7 +129,7 @@ class MemoryRows(Rows):
         self._predictions = known
         return [known[v.key()] for v in vertices]
 
-    # Predictions of vertices, as the rows that they touch (None: all) and the values there.
+    # Predictions of vertices, as the rows where they are not zero (None: all) and their values there.
 
     def vertex_predictions(self, s: Vertex) -> Predictions:
         """Return X s."""
@@ -162,7 +162,7 @@ class MemoryRows(Rows):
 
 
 class RowBlock:
-    """The samples from ``start`` to ``stop``, whose rows lie one after another."""
+    """The samples start, ..., stop - 1 of a matrix with contiguous rows."""
 
     def __init__(self, matrix: Matrix, samples: Samples, start: int, stop: int) -> None:
         self.matrix, self.samples = matrix, samples
@@ -176,7 +176,7 @@ class RowBlock:
         return p
 
     def expand(self, w: np.ndarray, b: float, p: np.ndarray | None) -> Pass:
-        """Return what these samples add, from one read of their rows where X is large."""
+        """Return the contribution of these samples, reading their rows once where X is large."""
         X, samples, start = self.matrix.rows, self.samples, self.start
         size = self.stop - start
         totals, r, d = np.zeros(len(Totals._fields)), np.zeros(self.matrix.shape[1]), np.empty(size)
@@ -200,7 +200,7 @@ class RowBlock:
 
 
 class ColumnBlock:
-    """All samples, of data that lie column by column."""
+    """All samples of a matrix that is stored by columns."""
 
     def __init__(self, matrix: Matrix, samples: Samples) -> None:
         self.matrix, self.samples = matrix, samples
@@ -210,7 +210,7 @@ class ColumnBlock:
         return self.matrix.dot(w)
 
     def expand(self, w: np.ndarray, b: float, p: np.ndarray | None) -> Pass:
-        """Return sums, gradient and curvatures, from two passes over the columns."""
+        """Return sums, gradient and curvatures, in two passes over the columns."""
         totals, alpha, d = self.samples.expand(self.predict(w) if p is None else p, b)
         return Pass(totals, self.matrix.transpose_dot(alpha), Joined((d,)))
 
@@ -221,7 +221,7 @@ class ColumnBlock:
 
 @kernel
 def _expand_rows(X, samples, first, height, w, p, b, totals, r, d):
-    """Add totals and gradient of the samples from ``first`` on, as many as p holds, ``height`` rows at a time."""
+    """Add totals and gradient of the samples first, ..., first + len(p) - 1, ``height`` rows at a time."""
     alpha = np.empty(height)
     for top in range(0, p.shape[0], height):
         end = min(top + height, p.shape[0])

@@ -1,1 +1,1 @@
-"""Solvers that see the gradient of the whole objective."""
+"""Solvers that use the gradient of the whole objective."""

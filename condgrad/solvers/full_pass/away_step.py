@@ -10,13 +10,13 @@ from condgrad.solvers.full_pass.base import ActiveState, PassSolver
 class AwayStep(PassSolver):
     r"""Away-step Frank-Wolfe: move towards the best vertex of C, or away from the worst atom of the iterate.
 
-    Of the two directions s - w and w - v the steeper one is taken; an away step of full length drops the atom v.
-    Converges linearly for strongly convex F over a polytope. A step costs one gradient, O(n) and the active set.
+    The step takes the steeper of the two directions s - w and w - v; an away step of full length drops the atom v.
+    It converges linearly for strongly convex F over a polytope. A step costs one gradient, O(n) and the active set.
 
     Parameters
     ----------
     step_size : a rule of :mod:`condgrad.step_sizes`
-        ExactLineSearch by default. An open loop takes no drop steps and loses the linear rate.
+        ExactLineSearch by default. An open loop makes no drop steps and loses the linear rate.
 
     References
     ----------
@@ -39,7 +39,7 @@ class AwayStep(PassSolver):
         products = active.inner_products(point.r)
         k = int(products.argmax())  # v = arg max over the active atoms of <grad F(w), v>
         away_gap = float(products[k]) - point.along()
-        # Away from an atom with all the weight (up to rounding) there is no way to go.
+        # An away step is impossible if one atom has all the weight (up to rounding).
         if point.gap >= away_gap or len(active) == 1 or active.weights[k] >= 1.0:
             line = towards(point, point.s, point.gap)  # d = s - w, up to gamma = 1
             gamma = state.rule.at(t, line)

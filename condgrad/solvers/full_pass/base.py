@@ -1,4 +1,4 @@
-"""What solvers of full passes share: a step for each advance, and for most of them a point that moves along lines."""
+"""Base classes of solvers of full passes: one step per advance, and for most of them a point that moves along lines."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from condgrad.solvers.step_sizes import ExactLineSearch, LineRule
 
 
 class PointState(State):
-    """A point that moves along lines, its step size rule, and its active set where the solver keeps one."""
+    """A point that moves along lines, its step size rule, and its active set if the solver uses one."""
 
     def __init__(self, point: PointLike, rule: LineRule, active: ActiveSet | None = None) -> None:
         self.point = point
         self.rule = rule
-        self.active = active  # None for a solver that keeps none
+        self.active = active  # None for a solver without active set
 
     @property
     def w(self) -> Iterate:
@@ -32,32 +32,32 @@ class PointState(State):
 
     @property
     def known_gap(self) -> float:
-        """The gap as the solver knows it (inf: not known at this moment)."""
+        """The solver's own value of the gap (inf: not known now)."""
         return self.point.gap
 
     @property
     def is_still(self) -> bool:  # type: ignore[override]
-        """Whether the last step left the iterate where it was."""
+        """Whether the last step did not change the iterate."""
         return self.point.is_still
 
     @property
     def gradient_evaluations(self) -> int:  # type: ignore[override]
-        """How many gradients of single samples were taken so far."""
+        """The number of single-sample gradients so far."""
         return self.point.gradient_evaluations
 
     @property
     def lmo_calls(self) -> int:  # type: ignore[override]
-        """How many times the oracle was asked so far."""
+        """The number of oracle calls so far."""
         return self.point.lmo_calls
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that decides the rest of the run, as numbers and as arrays."""
+        """Return all values that determine the rest of the run, as numbers and as arrays."""
         numbers, arrays = self.point.snapshot()
         numbers["rule"] = {name: getattr(self.rule, name) for name in self._memory()}
         return numbers, arrays | ({} if self.active is None else self.active.snapshot())
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
         for name in self._memory():
             setattr(self.rule, name, numbers["rule"][name])
         self.point.restore(numbers, arrays)
@@ -65,12 +65,12 @@ class PointState(State):
             self.active.restore(arrays)
 
     def _memory(self) -> list[str]:
-        """Return the names of what the rule remembers from step to step: its private attributes."""
+        """Return the names of the values that the rule stores between steps: its private attributes."""
         return [name for name in vars(self.rule) if name.startswith("_")]
 
 
 class ActiveState(PointState):
-    """A point among arrays, its step size rule, and its active set."""
+    """A point whose iterate is an array, its step size rule, and its active set."""
 
     point: Point
     active: ActiveSet
@@ -80,7 +80,7 @@ class ActiveState(PointState):
 
 
 class FullPassSolver:
-    """A solver whose step sees the gradient of the whole objective."""
+    """A solver whose step uses the gradient of the whole objective."""
 
     requires: frozenset[Feature]
 
@@ -93,7 +93,7 @@ class FullPassSolver:
         raise NotImplementedError
 
     def advance(self, problem: Any, state: Any, t: int, max_steps: float, max_epochs: float) -> int:
-        """Make one step and return how many were made: a full pass is long enough for the loop to look after it."""
+        """Make one step and return 1: a full pass takes long enough for the loop to check its limits after it."""
         self.step(problem, state, t)
         return 1
 
@@ -107,7 +107,7 @@ class PassSolver(FullPassSolver):
     """
 
     requires = frozenset({Feature.LOOK, Feature.POINT})
-    keeps_atoms = False  # whether it keeps an active set, which takes a problem that offers VERTICES
+    keeps_atoms = False  # whether it uses an active set, which requires a problem that offers VERTICES
 
     def __init__(self, step_size: LineRule | None = None) -> None:
         self.step_size = ExactLineSearch() if step_size is None else step_size
@@ -115,7 +115,7 @@ class PassSolver(FullPassSolver):
             raise TypeError(f"step_size must be a rule of condgrad.step_sizes such as OpenLoop(); got {step_size!r}.")
 
     def init(self, problem: BaseProblem, w0: Any, random_state: RandomState = None) -> PointState:
-        """Return the state at ``w0``, or at the set's own start; nothing here is random."""
+        """Return the state at ``w0``, or at the set's own start; these solvers use no random numbers."""
         if w0 is None:
             w0, parts = problem.start()
         elif self.keeps_atoms:
@@ -126,10 +126,10 @@ class PassSolver(FullPassSolver):
         return ActiveState(cast("Point", point), rule, ActiveSet(parts))
 
     def refresh(self, problem: BaseProblem, state: PointState) -> None:
-        """Compute all that is kept anew: called when rounding has pulled the state away from the truth."""
+        """Compute all stored values anew, to remove accumulated rounding errors."""
         w = state.w if state.active is None else state.active.combination(problem.n_features)
         state.point.reset(w)
 
     def evaluate(self, problem: BaseProblem, state: PointState) -> Evaluation:
-        """Return what is known of the iterate."""
+        """Return the evaluation of the iterate."""
         return state.point.evaluate()

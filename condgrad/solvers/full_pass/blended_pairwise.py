@@ -20,23 +20,23 @@ class BlendedPairwise(PassSolver):
     r"""Blended pairwise conditional gradients: pairwise steps among the atoms, Frank-Wolfe steps for new ones.
 
     With v and a the worst and the best atom of the iterate and s = LMO(grad F(w)):
-    if <grad, v - a> >= <grad, w - s>, move gamma (a - v), else move gamma (s - w). No swap steps, and as sparse an
-    iterate as the method of vertices gets.
+    if <grad, v - a> >= <grad, w - s>, move by gamma (a - v), else move by gamma (s - w). There are no swap steps, and
+    the iterates are as sparse as methods with active sets can make them.
 
-    Lazy (over sets whose vertices are single features): <grad, v - a> is compared with an estimate Phi of the gap,
-    so steps among the atoms need the gradient on their columns alone, and no oracle. Only when they fall below Phi
-    is the whole gradient taken; a gap below Phi / 2 then halves Phi.
+    The lazy form (over sets whose vertices are single features) compares <grad, v - a> with an estimate Phi of the gap,
+    so steps among the atoms need the gradient only on their columns, and no oracle. The whole gradient is computed only
+    if <grad, v - a> is below Phi; a gap below Phi / 2 then reduces Phi.
 
     Parameters
     ----------
     step_size : a rule of :mod:`condgrad.step_sizes`
         ExactLineSearch by default.
     lazy : bool
-        Whether to spare gradients and oracle calls where the set allows it.
+        Whether to save gradients and oracle calls if the set allows it.
 
     References
     ----------
-    Tsuji, Tanaka & Pokutta (2022), algorithm 1; its lazy form as described there.
+    Tsuji, Tanaka & Pokutta (2022), algorithm 1 and its lazy form.
 
     Examples
     --------
@@ -65,19 +65,19 @@ class BlendedPairwise(PassSolver):
         """Make one step among the atoms, or one towards s."""
         point, active = state.point, state.active
         is_lazy = state.phi is not None
-        if state.phi is not None and point.gap == np.inf:  # the gradient is not known: ask the atoms alone
+        if state.phi is not None and point.gap == np.inf:  # the gradient is not known: compute it on the atoms only
             products = point.atom_products(active)
             if products.max() - products.min() >= state.phi:
                 return self._step_among_atoms(state, products, t)
             point.ask_oracle()
             if point.gap < state.phi / 2:
-                # The paper halves Phi once an iteration and stays at w meanwhile. The gap is known here and tells where
-                # the halving ends, so the iteration makes a step.
+                # The paper halves Phi once per iteration, without moving, until it is small enough. Here the gap is
+                # known, so Phi is set at once and the iteration makes its step.
                 state.phi = min(state.phi / 2, point.gap)
         products = active.inner_products(point.r)
         if products.max() - products.min() >= point.gap:
             return self._step_among_atoms(state, products, t)
-        line = towards(point, point.s, point.gap)  # no atom is left behind: the new one joins them
+        line = towards(point, point.s, point.gap)  # a Frank-Wolfe step adds the atom s
         gamma = state.rule.at(t, line)
         active.step_towards(point.s, gamma)
         point.move(line, gamma, asks=not is_lazy)
@@ -93,18 +93,18 @@ class BlendedPairwise(PassSolver):
 
 
 class BlendedState(ActiveState):
-    """The state of a pass solver with the estimate Phi of the gap; None where the run is not lazy."""
+    """The state of a pass solver with the estimate Phi of the gap; Phi is None if the run is not lazy."""
 
     def __init__(self, point: Point, rule: LineRule, active: ActiveSet, phi: float | None) -> None:
         super().__init__(point, rule, active)
         self.phi = phi
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that decides the rest of the run, as numbers and as arrays."""
+        """Return all values that determine the rest of the run, as numbers and as arrays."""
         numbers, arrays = super().snapshot()
         return numbers | {"phi": self.phi}, arrays
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
         super().restore(numbers, arrays)
         self.phi = numbers["phi"]

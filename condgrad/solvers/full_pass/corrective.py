@@ -17,17 +17,17 @@ from condgrad.solvers.base import State
 from condgrad.solvers.full_pass.base import FullPassSolver
 from condgrad.solvers.full_pass.taylor_model import model_for
 
-_SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "first_objective", "rows_per_atom")  # beside n_rows
-_SUFFICIENT = 1e-4  # of the decrease that the slope promises: Armijo's rule
-_SMALL = 4000  # samples that a first rough answer is sought for
-_WIDENING = 8  # how many times more samples a rough answer is refined on
-_FEW_ROWS = 30  # per atom, for a first estimate of the curvature
-_FAST = 0.1  # keep the curvature while a pass shrinks the gap below this fraction of the last one
-_CONTRACTION = 0.3  # of the gap by a pass: where it shrinks less, the curvature should be more exact
+_SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "first_objective", "rows_per_atom")  # saved besides n_rows
+_SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Armijo's rule
+_SMALL = 4000  # number of samples of the first subsample
+_WIDENING = 8  # factor by which the subsample grows
+_FEW_ROWS = 30  # samples per atom for the first estimate of the curvature
+_FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
+_CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
 
 
 class CorrectiveState(State):
-    """w as a combination of atoms with weights x, the last look at it, and what is known of the curvature there."""
+    """w as a combination of atoms with weights x, the last look at w, and the known entries of the curvature there."""
 
     def __init__(self, problem: BaseProblem, w0: np.ndarray | None) -> None:
         self.problem = problem
@@ -36,8 +36,8 @@ class CorrectiveState(State):
         self.lmo_calls = 0
         self.is_still = False
         self.rows_per_atom = _FEW_ROWS
-        self._seconds_per_product = 0.0  # of the last curvature: not known yet
-        self.see(_SMALL if w0 is None else problem.n_samples)
+        self._seconds_per_product = 0.0  # measured at the last curvature; 0: not known yet
+        self.subsample(_SMALL if w0 is None else problem.n_samples)
         atoms, x = self.model.start(w0)
         self.arrive(atoms, x, self.look_at(atoms, x))
         self.first_objective = self.look.objective
@@ -47,17 +47,17 @@ class CorrectiveState(State):
         """The iterate."""
         return self._w
 
-    def see(self, n_rows: int) -> None:
-        """Make passes over about ``n_rows`` of the samples from now on, or over all where they make no problem."""
+    def subsample(self, n_rows: int) -> None:
+        """Make passes over a subsample of about ``n_rows`` samples from now on, or over all if there is none."""
         part = self.problem.part(n_rows)
         self.part = self.problem if part is None else part
         self.n_rows = self.problem.n_samples if self.part is self.problem else n_rows
-        self.last_gap = np.inf  # of the last pass over these samples
-        self.known: np.ndarray | None = None  # of the curvature on the first atoms
+        self.last_gap = np.inf  # gap of the last pass over these samples
+        self.known: np.ndarray | None = None  # the curvature on the first atoms, if known
 
     @property
-    def sees_all(self) -> bool:
-        """Whether passes go over all samples."""
+    def uses_all(self) -> bool:
+        """Whether passes use all samples."""
         return self.part is self.problem
 
     def look_at(self, atoms: Stack, x: np.ndarray) -> Look:
@@ -67,12 +67,12 @@ class CorrectiveState(State):
         return self.part.look(atoms.combination(x, self.problem.n_features))
 
     def arrive(self, atoms: Stack, x: np.ndarray, look: Look) -> None:
-        """Go to w = sum_k x_k v_k, where a look was taken; add the vertices that it finds promising."""
+        """Go to w = sum_k x_k v_k, for a look made there, and add the vertices with the steepest slopes."""
         kept = self.model.kept(atoms, x)
         self.atoms, n_kept = atoms.select(kept), int(np.count_nonzero(kept))
-        self.model.enter(self.atoms, x[kept], look.gradient, look.gap)
-        # A quadratic F has one Hessian, found a few columns at a time. Other curvatures serve on as long as they lead
-        # on fast, and no atom is new.
+        self.model.add_candidates(self.atoms, x[kept], look.gradient, look.gap)
+        # A quadratic F has one Hessian, computed a few columns at a time. Otherwise the curvature is reused as long as
+        # the gap shrinks fast and no atom is new.
         serves_on = len(self.atoms) == n_kept and look.gap <= _FAST * self.last_gap
         if self.known is not None:
             self.known = self.known[np.ix_(kept, kept)] if self.problem.is_quadratic or serves_on else None
@@ -83,14 +83,17 @@ class CorrectiveState(State):
         """Return the curvature of F at w on the atoms."""
         if self.known is None or self.known.shape[0] < len(self.atoms):
             n_rows = min(self.rows_needed, self._rows_in_time())
-            with Stopwatch() as watch:  # without what is compiled
+            with Stopwatch() as watch:  # without compilation time
                 self.known = self.look.curvature(self.atoms, self.known, n_rows)
             seen = min(n_rows, self.part.n_samples)
             self._seconds_per_product = watch.seconds / (seen * max(1, len(self.atoms)) ** 2)
         return self.known
 
     def _rows_in_time(self) -> float:
-        """Return from how many samples the curvature can be estimated before the deadline, going by the last one."""
+        """Return the number of samples for which the curvature can be computed before the deadline.
+
+        It is estimated from the time of the last curvature.
+        """
         if self.problem.is_quadratic or self.deadline == np.inf or self._seconds_per_product == 0.0:
             return np.inf
         left = max(0.0, self.deadline - time.perf_counter())
@@ -103,27 +106,27 @@ class CorrectiveState(State):
 
     @property
     def is_estimate(self) -> bool:
-        """Whether the curvature comes from some of the samples that are seen."""
+        """Whether the curvature is estimated from only a part of the samples of a pass."""
         return self.rows_needed < self.part.n_samples
 
     @property
     def noise(self) -> float:
-        """How far above the optimum of all samples the best w of those seen lies, about.
+        """An estimate of F(w) - F* on all samples, for the minimiser w on the subsample.
 
-        That of m samples with k nonzero weights lies about k / m above, in units of a typical loss.
+        For m samples and k nonzero weights it is about k / m, in units of a typical loss.
         """
         scale = max(abs(self.look.objective), self.first_objective - self.look.objective)
         return scale * np.count_nonzero(self.x) / self.part.n_samples
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that decides the rest of the run, as numbers and as arrays."""
+        """Return all values that determine the rest of the run, as numbers and as arrays."""
         arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
         known = {} if self.known is None else {"curvature": self.known}
         return {name: getattr(self, name) for name in _SAVED} | {"n_rows": self.n_rows}, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot; a pass tells again what is not in it."""
-        self.see(_rows_seen(numbers, self.problem.n_samples))
+        """Restore a snapshot; a pass recomputes the values that it does not contain."""
+        self.subsample(_rows_used(numbers, self.problem.n_samples))
         for name in _SAVED:
             setattr(self, name, numbers[name])
         self.atoms, self.x = type(self.atoms).from_arrays(arrays), arrays["x"]
@@ -134,8 +137,8 @@ class CorrectiveState(State):
 
     @property
     def known_gap(self) -> float:
-        """The exact gap at w, once all samples are seen."""
-        return self.look.gap if self.sees_all else np.inf
+        """The exact gap at w, once passes use all samples; inf before."""
+        return self.look.gap if self.uses_all else np.inf
 
 
 class Corrective(FullPassSolver):
@@ -143,13 +146,13 @@ class Corrective(FullPassSolver):
 
     A pass at w gives F, its gradient r and its curvature H on the atoms of w and on several new vertices. Between
     passes the Taylor model <r, v - w> + (v - w)'H(v - w)/2 is minimised over the hull of these atoms by pairwise steps
-    that touch no data, to a gap well below the present one; the next pass is made at its minimiser, and accepted if F
-    fell enough, else the step is cut. Passes over few samples come first, until an answer is as good as few samples
-    can make it; H is estimated from samples drawn by their curvature, more of them where the gap shrinks too slowly.
-    For a quadratic loss H is exact, and each of its entries is computed once. Gaps of 1e-9 take 4 to 10 full passes.
+    that read no data, to a gap well below the present one. The next pass is made at the minimiser of the model; the
+    step is accepted if F decreased enough, otherwise shortened. The first passes use few samples, until w is as good
+    as these samples allow. H is estimated from samples drawn by their curvature, from more of them if the gap shrinks
+    too slowly. For a quadratic loss H is exact, and each entry is computed once. Gaps of 1e-9 take 4 to 10 full passes.
 
-    Any loss with second derivatives (negative curvature of a non-convex one counts as zero), any set with vertices.
-    It meets the data through ``problem.look(w)`` alone, of the problem or of a part of it.
+    It works for any loss with second derivatives (negative curvature of a non-convex loss is replaced by zero) and any
+    set with vertices. It reads the data only through ``problem.look(w)``, of the problem or of a subsample.
 
     References
     ----------
@@ -166,11 +169,11 @@ class Corrective(FullPassSolver):
     requires = frozenset({Feature.LOOK, Feature.CURVATURE, Feature.VERTICES})
 
     def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: RandomState = None) -> CorrectiveState:
-        """Return the state at ``w0``, at the origin where the set has it, or at the set's own start."""
+        """Return the state at ``w0``; by default at the origin if the set contains it, else at the set's own start."""
         return CorrectiveState(problem, w0)
 
     def step(self, problem: BaseProblem, state: CorrectiveState, t: int) -> None:
-        """Minimise the Taylor model over the hull of the atoms, and make a pass where it leads to."""
+        """Minimise the Taylor model over the hull of the atoms, and make a pass at its minimiser."""
         before, atoms, x = state.look, state.atoms, state.x
         slopes = atoms.inner_products(before.gradient)  # <r, v_k>
         H = state.curvature()  # <v_k, H v_l>
@@ -178,9 +181,9 @@ class Corrective(FullPassSolver):
             atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=state.is_estimate, deadline=state.deadline
         )
         direction = z - x
-        slope = min(0.0, float(slopes @ direction))  # close to the optimum it is lost in rounding, and the gap is not
-        if not state.sees_all and (state.is_still or -slope <= state.noise):  # see more samples
-            state.see(_WIDENING * state.n_rows)
+        slope = min(0.0, float(slopes @ direction))  # close to the optimum it is rounding, but the gap is not
+        if not state.uses_all and (state.is_still or -slope <= state.noise):  # enlarge the subsample
+            state.subsample(_WIDENING * state.n_rows)
             state.arrive(atoms, z, state.look_at(atoms, z))
             state.is_still = False
             return
@@ -193,29 +196,29 @@ class Corrective(FullPassSolver):
                 state.is_still = False
                 break
             gamma *= _cut(slope, float(atoms.inner_products(look.gradient) @ direction))
-        if state.sees_all and state.look.gap > _CONTRACTION * before.gap:
+        if state.uses_all and state.look.gap > _CONTRACTION * before.gap:
             state.rows_per_atom *= 4
 
     def refresh(self, problem: BaseProblem, state: CorrectiveState) -> None:
         """Do nothing: every pass is a fresh one."""
 
     def evaluate(self, problem: BaseProblem, state: CorrectiveState) -> Evaluation | None:
-        """Return what the last pass has found; None while passes go over some of the samples."""
-        return state.look.evaluation if state.sees_all else None
+        """Return the evaluation of the last pass; None while passes use a subsample."""
+        return state.look.evaluation if state.uses_all else None
 
 
-def _rows_seen(numbers: dict[str, Any], n_samples: int) -> int:
-    """Return how many samples a saved run made its passes over."""
+def _rows_used(numbers: dict[str, Any], n_samples: int) -> int:
+    """Return the number of samples that the passes of a saved run used."""
     if "n_rows" in numbers:
         return int(numbers["n_rows"])
-    n_rows = _SMALL  # older files tell one in how many samples was seen
+    n_rows = _SMALL  # older files store the stride of the subsample as "thinning"
     while n_samples // n_rows > numbers["thinning"]:
         n_rows *= _WIDENING
     return n_rows
 
 
 def _cut(slope: float, slope_beyond: float) -> float:
-    """Return the factor for a step that was too long: it leads to the root of the secant of the slopes, about."""
+    """Return the factor that shortens a step: about the root of the secant through the slopes at both ends."""
     if slope_beyond <= 0.0:
         return 0.5
     return min(0.5, max(0.1, slope / (slope - slope_beyond)))

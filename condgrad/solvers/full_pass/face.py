@@ -1,4 +1,4 @@
-"""The minimiser of a quadratic on a face of a hull: where steps of first order come close, a factor leads there."""
+"""The minimiser of a quadratic on a face of a hull, by a Cholesky factor: first-order steps only come close to it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from condgrad.compiled import kernel
 
-_NO_WEIGHT = 1e-15  # of the origin, which takes what the atoms leave of one: their sum is known no better
-_FLAT = 1e-10  # of the curvature of an atom: what the others leave of it is rounding, and it depends on them
-_NOISE = 1e-13  # of the largest curvature: what centring may leave of none
+_NO_WEIGHT = 1e-15  # smallest weight of the origin, 1 minus the sum of the weights: rounding of that sum
+_FLAT = 1e-10  # relative tolerance: an atom whose pivot is below this fraction of its curvature depends on the others
+_NOISE = 1e-13  # relative to the largest curvature: centring may leave this much where the exact value is 0
 
 
 def minimise_on_face(g: np.ndarray, H: np.ndarray, x: np.ndarray, has_origin: bool, max_work: float) -> int:
-    """Go from x to the minimiser of <g, z - x> + (z - x)'H(z - x)/2 over the atoms with weight, their signs kept.
+    """Overwrite x by the minimiser of <g, z - x> + (z - x)'H(z - x)/2 over its nonzero atoms, without sign changes.
 
-    The sum of |z| stays at one, or below where the set has the origin and x lies inside. An atom that would change its
-    sign leaves, as in Wolfe's algorithm for the nearest point, and the rest is solved again. ``g`` is that of x, and
-    stays so; x is overwritten. Returns the multiplications that were made, not many more than ``max_work``.
+    The sum of |z| stays one, or below one if the set contains the origin and x lies inside. An atom that would change
+    its sign is removed, as in Wolfe's algorithm for the nearest point, and the rest is solved again. ``g`` is the
+    gradient at the given x and is not changed. Return the number of multiplications, not many more than ``max_work``.
     """
     active = np.flatnonzero(x)
     sign, weight = np.sign(x[active]), np.abs(x[active])
@@ -31,9 +31,9 @@ def minimise_on_face(g: np.ndarray, H: np.ndarray, x: np.ndarray, has_origin: bo
 
 @kernel
 def _descend(s, H, weight, has_origin, max_work, M, b):
-    """Do so for the atoms with weight alone, all signs positive, with their slopes ``s``.
+    """Do the work of ``minimise_on_face`` for atoms with positive weights and slopes ``s``.
 
-    ``M`` and ``b`` are room to work in. The origin, or else the heaviest atom o, takes what the others give.
+    ``M`` and ``b`` are work arrays. The origin, or else the heaviest atom o, receives the weight that the others lose.
     """
     n, work = weight.shape[0], 0
     while work < max_work:
@@ -44,8 +44,8 @@ def _descend(s, H, weight, has_origin, max_work, M, b):
             for p in range(n):
                 if o < 0 or weight[p] > weight[o]:
                     o = p
-        # The slopes and the curvature of moves from the origin, or from o, to the others. Rows of zeros, of atoms that
-        # have left and of o, get no share in the solution.
+        # The slopes and the curvature of moves from the origin, or from o, to the others. The rows of o and of removed
+        # atoms are zero, so that the solution is zero there.
         largest = 0.0
         for p in range(n):
             is_in = p != o and weight[p] > 0.0
@@ -62,7 +62,7 @@ def _descend(s, H, weight, has_origin, max_work, M, b):
             return work
         _solve(M, b, _NOISE * largest)
         work += n * n * n // 6 + n * n
-        # As far as the weights allow; the one that ends first leaves.
+        # Go as far as the weights stay nonnegative; the atom that reaches 0 first is removed.
         gamma, leaves, total = 1.0, -1, 0.0
         for p in range(n):
             total += b[p]
@@ -82,7 +82,7 @@ def _descend(s, H, weight, has_origin, max_work, M, b):
         if leaves < 0:
             return work
         if leaves == n:
-            has_origin = False  # the weights sum to one now, and rounding must not bring it back
+            has_origin = False  # the weights sum to one now; rounding must not give the origin weight again
     return work
 
 
@@ -90,7 +90,7 @@ def _descend(s, H, weight, has_origin, max_work, M, b):
 def _solve(M, b, noise):
     """Overwrite b by the solution z of M z = b, and the lower half of M by its Cholesky factor.
 
-    What depends on earlier rows, up to ``noise``, gets no share in the solution.
+    A row that depends linearly on earlier rows, up to ``noise``, gets the solution 0.
     """
     n = b.shape[0]
     for p in range(n):

@@ -1,4 +1,4 @@
-"""Lazy Frank-Wolfe: ask the oracle only where no vertex seen before is good enough."""
+"""Lazy Frank-Wolfe: call the oracle only if no vertex that it returned before is good enough."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from condgrad.solvers.step_sizes import LineRule, StepSize
 
 
 class LazyFrankWolfe(PassSolver):
-    r"""Lazy Frank-Wolfe, for sets whose oracle is expensive: linear programs, say, or a user's own.
+    r"""Lazy Frank-Wolfe, for sets whose oracle is expensive, such as linear programs or a user's own oracle.
 
-    Phi estimates the gap from above. A vertex v that the oracle has returned before serves again where
-    <grad F(w), w - v> >= Phi / K; only where none does is the oracle asked, and where the gap itself is below Phi / K,
-    Phi is lowered to it. F(w_t) - F* = O(1/t), as without laziness. A step costs one gradient, and its products with
-    the vertices seen so far, all of which are kept.
+    Phi estimates the gap from above. A vertex v that the oracle has returned before is used again if
+    <grad F(w), w - v> >= Phi / K. Only if there is no such vertex, the oracle is called; if the gap itself is then
+    below Phi / K, Phi is reduced to at most the gap. F(w_t) - F* = O(1/t), as without laziness. A step costs one
+    gradient, and its products with all vertices returned so far, which are stored.
 
     Parameters
     ----------
     step_size : OpenLoop, ShortStep, ExactLineSearch (default) or Backtracking
     accuracy : float
-        K, at least 1: how much worse than Phi a vertex may be. A large one spares more calls, for shorter steps.
+        K, at least 1: the factor by which a vertex may be worse than Phi. A larger K saves more oracle calls, but makes
+        shorter steps.
 
     References
     ----------
@@ -58,18 +59,18 @@ class LazyFrankWolfe(PassSolver):
         return LazyState(cast("Point", state.point), state.rule, state.point.gap / 2, seen)
 
     def step(self, problem: BaseProblem, state: LazyState, t: int) -> None:
-        """Move towards a vertex that is good enough, or find that there is none."""
+        """Move towards a stored vertex that is good enough, or else towards a vertex from the oracle."""
         point, seen = state.point, state.seen
         point.differentiate()  # grad F(w), without a call of the oracle
-        gaps = point.along() - seen.inner_products(point.r)  # <grad F(w), w - v> for every v seen
+        gaps = point.along() - seen.inner_products(point.r)  # <grad F(w), w - v> for every stored v
         k = int(gaps.argmax())
         v, gap = seen.vertex(k), float(gaps[k])
         if gap < state.phi / self.accuracy:  # none is good enough
-            if point.gap == np.inf:  # not known: the oracle has not been asked at this w
+            if point.gap == np.inf:  # not known: the oracle was not called at this w
                 point.ask_oracle()
             if point.gap < state.phi / self.accuracy:
-                # The box halves Phi once an iteration, without moving, until it is low enough. The gap is known here
-                # and tells where that ends, so the iteration makes its step.
+                # The paper's box halves Phi once per iteration, without moving, until it is small enough. Here the gap
+                # is known, so Phi is set at once and the iteration makes its step.
                 state.phi = min(state.phi / 2, point.gap)
             v, gap = point.s, point.gap
             state.keep(v)
@@ -91,18 +92,18 @@ class LazyState(PointState):
         self.keep(point.s)
 
     def keep(self, s: Vertex) -> None:
-        """Keep the vertex ``s``, unless it is there."""
+        """Store the vertex ``s``, unless it is stored already."""
         if s.key() not in self._keys:
             self._keys.add(s.key())
             self.seen.append(s)
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that decides the rest of the run, as numbers and as arrays."""
+        """Return all values that determine the rest of the run, as numbers and as arrays."""
         numbers, arrays = super().snapshot()
         return numbers | {"phi": self.phi}, arrays | {f"atoms.{name}": a for name, a in self.seen.to_arrays().items()}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
         super().restore(numbers, arrays)
         self.phi = numbers["phi"]
         self.seen = type(self.seen).from_arrays(arrays)

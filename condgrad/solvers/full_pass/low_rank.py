@@ -1,4 +1,4 @@
-"""Frank-Wolfe in factors with corrections: nuclear-norm balls."""
+"""Frank-Wolfe in factors with corrections, for nuclear-norm balls."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.segment import towards
 from condgrad.solvers.full_pass.base import PassSolver, PointState
 
-_FEW = 10  # new directions a step may always add; it may also double the rank
-_ABOVE = 1e-3  # of the multiplier: how much larger a singular value of the gradient must be for its direction to enter
-_STEPS_PER_DIRECTION = 2  # of Lanczos, for singular vectors that are good enough to start from
-_LEAST_CURVATURE = 0.02  # of an entry, as a share of the largest: along flat parts of a loss steps would be endless
-_CUTOFF = 1e-6  # singular values of W below this share of the largest leave
+_FEW = 10  # number of new directions that a step may always add; it may also double the rank
+_ABOVE = 1e-3  # relative margin above the multiplier that a singular value of the gradient needs to add its direction
+_STEPS_PER_DIRECTION = 2  # Lanczos steps per direction: enough for singular vectors to start from
+_LEAST_CURVATURE = 0.02  # smallest curvature of an entry, as a fraction of the largest: flat parts give unbounded steps
+_CUTOFF = 1e-6  # singular values of W below this fraction of the largest are dropped
 
 
 class LowRank(PassSolver):
     r"""Corrective Frank-Wolfe over a nuclear-norm ball, with W in factors.
 
-    A step asks the oracle for the best vertex, as Frank-Wolfe does, and takes along the other singular directions of
-    the gradient that stand out. Then the factors are fitted anew in all these directions
-    (:mod:`condgrad.problems.completion.factor_fit`), which moves the directions themselves and drops those that are
-    not needed, and W returns to the ball. The penalty of that fit is the multiplier of the ball,
+    A step calls the oracle for the best vertex, as Frank-Wolfe does, and adds the other singular directions of the
+    gradient with large singular values. Then the factors are fitted again in all these directions
+    (:mod:`condgrad.problems.completion.factor_fit`), which changes the directions themselves and drops those that are
+    not needed, and W is scaled back into the ball. The penalty of that fit is the multiplier of the ball,
     lam = -<grad F(W), W> / radius, which is ||grad F(W)|| at the optimum. The fit is not convex, so it is only a
-    proposal: it is taken where it is at least as good as the step of Frank-Wolfe with an exact line search, which is
-    made otherwise. So F falls at least as fast as theory promises for Frank-Wolfe, and the gap certifies the convex
+    proposal: it is accepted if it is at least as good as the Frank-Wolfe step with an exact line search; otherwise that
+    step is made. So F decreases at least as fast as the theory of Frank-Wolfe states, and the gap certifies the convex
     problem.
 
     Parameters
     ----------
     sweeps : int
-        How often a step fits all rows and all columns of the factors.
+        The number of times that a step fits all rows and all columns of the factors.
 
     References
     ----------
@@ -66,7 +66,7 @@ class LowRank(PassSolver):
         return f"LowRank(sweeps={self.sweeps})"
 
     def step(self, problem: CompletionProblem, state: PointState, t: int) -> None:
-        """Propose a fit in enlarged factors; take it where it is no worse than a Frank-Wolfe step."""
+        """Propose a fit in enlarged factors; accept it if it is no worse than a Frank-Wolfe step."""
         point = cast("CompletionPoint", state.point)
         line = cast("CompletionSegment", towards(point, point.s, point.gap))
         gamma = state.rule.at(t, line)
@@ -74,7 +74,7 @@ class LowRank(PassSolver):
         before, found = point.objective(), problem.objective_at(Z, biases)
         if found <= before + line.change(gamma):
             point.go_to(Z, biases)
-            point.is_still = found >= before  # rounding lets nothing more through
+            point.is_still = found >= before  # no decrease beyond rounding
         else:
             point.move(line, gamma)
 
@@ -94,15 +94,15 @@ class LowRank(PassSolver):
 
 
 def _enlarged(problem: CompletionProblem, point: CompletionPoint) -> Factored:
-    """Return W with new directions: those in which the gradient exceeds the multiplier of the ball.
+    """Return W plus the directions whose singular value in the gradient exceeds the multiplier of the ball.
 
-    The weight of each is that of a Newton step along it alone.
+    The weight of each direction is the length of a Newton step along it alone.
     """
     wanted = max(_FEW, point.Z.rank)
     point.lanczos.extend(_STEPS_PER_DIRECTION * wanted - point.lanczos.n_steps)
     U, s, V = point.lanczos.triplets(wanted)
     lam = _multiplier(problem, point.alpha, point.x)
-    if lam == 0.0:  # nothing is known of it yet
+    if lam == 0.0:  # the multiplier is not known yet
         lam = 0.5 * s[-1] if s.size else 0.0
     new = s > (1.0 + _ABOVE) * lam
     U, s, V = U[:, new], s[new], V[:, new]
@@ -115,8 +115,8 @@ def _enlarged(problem: CompletionProblem, point: CompletionPoint) -> Factored:
 
 
 def _into_ball(problem: CompletionProblem, Z: Factored, biases: Biases | None) -> tuple[Factored, float]:
-    """Return the best multiple of Z in the ball, and the multiplier there; biases stand still."""
-    # Too large a Z had too small a penalty: what a larger one would have taken is taken from every singular value.
+    """Return the best multiple of Z in the ball, and the multiplier there; the biases are fixed."""
+    # If Z is too large, the penalty was too small: every singular value is reduced as a larger penalty would do.
     Z = Z.with_values(problem.constraint.nearest_values(Z.s))
     size = float(Z.s.sum())
     if size == 0.0:
@@ -129,5 +129,5 @@ def _into_ball(problem: CompletionProblem, Z: Factored, biases: Biases | None) -
 
 
 def _multiplier(problem: CompletionProblem, alpha: np.ndarray, x: np.ndarray) -> float:
-    """Return lam = -<grad F(W), W> / radius, which at the optimum is the norm of the gradient."""
+    """Return lam = -<grad F(W), W> / radius (at least 0), which at the optimum is the norm of the gradient."""
     return max(0.0, -float(alpha @ x) / problem.constraint.radius)

@@ -8,11 +8,11 @@ from condgrad.solvers.full_pass.base import ActiveState, PassSolver
 
 
 class Pairwise(PassSolver):
-    r"""Pairwise Frank-Wolfe: hand weight from the worst atom v of the iterate to the best vertex s of C.
+    r"""Pairwise Frank-Wolfe: move weight from the worst atom v of the iterate to the best vertex s of C.
 
-    w <- w + gamma (s - v) with gamma at most the weight of v; the longest step drops v. Converges linearly for
-    strongly convex F over a polytope. A step touches the rows of two columns, then costs one gradient (on sparse
-    data only the rows whose predictions moved are read again).
+    w <- w + gamma (s - v) with gamma at most the weight of v; the longest step drops v. It converges linearly for
+    strongly convex F over a polytope. A step reads the rows of two columns and costs one gradient (on sparse
+    data only the rows whose predictions changed are read again).
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Pairwise(PassSolver):
     keeps_atoms = True
 
     def step(self, problem: BaseProblem, state: ActiveState, t: int) -> None:
-        """Hand weight from v to s."""
+        """Move weight from v to s."""
         point, active = state.point, state.active
         products = active.inner_products(point.r)
         k = int(products.argmax())  # v = arg max over the active atoms of <grad F(w), v>

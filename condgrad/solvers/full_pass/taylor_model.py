@@ -1,4 +1,4 @@
-"""Taylor models: a quadratic over some atoms of the set, minimised to a given gap without touching the data."""
+"""Taylor models: a quadratic over some atoms of the set, minimised to a given gap without reading the data."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import gap_at
 from condgrad.solvers.full_pass.face import minimise_on_face
 
-_MARGIN = 0.1  # by how much, relative to the mean of the atoms, a new vertex may be worse and enter all the same
-_LONGEST = 1e6  # step of a projected gradient, in diameters of the set
-_RIDGE = 1e-8  # of the curvature of an atom itself
-_EXACT = 1e-10  # of the gap at the start: a hull is as good as minimised
-_ROUNDING = 1e-14  # of the largest slope: a smaller gap is none
-_MOST_STEPS, _STEPS = 50_000, 1000  # of pairwise steps in a hull, and between two looks at the clock
+_MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is this much worse than the mean of the atoms
+_LONGEST = 1e6  # longest step of a projected gradient, in diameters of the set
+_RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
+_EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
+_ROUNDING = 1e-14  # gap relative to the largest slope below which it is rounding
+_MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
 _MOST_ROUNDS = 30
-_MOST_WORK = 20_000  # multiplications an atom, that is about 7,000 steps
-_MOST_FEATURES = 1000  # a set that is restricted to features rather than atoms may have this many in play
+_MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
+_MOST_FEATURES = 1000  # largest number of features of a FeatureModel for a set without blocks
 
 
 def model_for(problem: BaseProblem) -> HullModel | FeatureModel:
@@ -34,7 +34,7 @@ def model_for(problem: BaseProblem) -> HullModel | FeatureModel:
 
 
 def needs_few_features(problem: BaseProblem) -> bool:
-    """Tell whether few features are in play at a time: those of some atoms, or of some groups."""
+    """Return whether the model uses few features at a time: those of some atoms, or of some groups."""
     return problem.constraint.vertex is Atom or (_is_restricted(problem) and _has_blocks(problem))
 
 
@@ -51,8 +51,8 @@ def _has_blocks(problem: BaseProblem) -> bool:
 class HullModel:
     """w = sum_k x_k v_k over vertices v_k of the set.
 
-    Where with v also -v is in the set, sum_k |x_k| <= 1 keeps w in it; otherwise x >= 0, with sum 1, or at most
-    1 where the set has the origin.
+    If the set is symmetric (with v it contains -v), w is in the set if sum_k |x_k| <= 1. Otherwise x >= 0, with sum 1,
+    or sum at most 1 if the set contains the origin.
     """
 
     def __init__(self, problem: BaseProblem) -> None:
@@ -61,7 +61,7 @@ class HullModel:
         self.has_origin = bool(self.constraint.violation(np.zeros(problem.n_features)) <= 0.0)
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
-        """Return atoms and weights of ``w0``, of the origin where the set has it, or of the set's own start."""
+        """Return atoms and weights of ``w0``; by default of the origin if the set has it, else of the set's start."""
         if w0 is not None:
             parts = [(x, v) for x, v in self.constraint.decompose(w0) if x > 0.0]
             parts = _one_per_feature(parts) if self.constraint.vertex is Atom and self.has_origin else parts
@@ -72,16 +72,16 @@ class HullModel:
         return atoms, np.array([x for x, _ in parts])
 
     def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
-        """Tell which atoms stay: those with weight."""
+        """Return a mask of the atoms that stay: those with nonzero weight."""
         has_weight: np.ndarray = x != 0.0
         return has_weight
 
-    def enter(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
-        """Add the best several vertices for the gradient ``r`` at w = sum_k x_k v_k, new ones only."""
+    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
+        """Add the best new vertices for the gradient ``r`` at w = sum_k x_k v_k."""
         count = max(20, len(atoms))
         new = atoms.without(self._candidates(r, count + len(atoms)), self.is_symmetric)
-        # The best vertex of all promises at least <r, w>. Others enter where they promise about as much, within a
-        # margin that shrinks with the gap: the gradient will not change by more.
+        # The best vertex s has <r, s> <= <r, w>. A vertex is added if its slope is at most <r, w> plus a margin that
+        # shrinks with the gap: the gradient will not change by more.
         along = float(atoms.inner_products(r) @ x)
         margin = min(_MARGIN * abs(along), 5.0 * max(gap, 0.0))
         promising = new.inner_products(r) <= along + margin
@@ -104,13 +104,13 @@ class HullModel:
         is_estimate: bool = False,
         deadline: float = np.inf,
     ) -> np.ndarray:
-        """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x.
+        """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x.
 
-        Pairwise steps take O(k) each for k atoms. Where they end depends on how the data round, by as much as ``tol``
-        allows, because each line search ties two atoms. So they only find the face that the minimiser lies on, and a
-        factor of H leads there: up to rounding, unless that would take too long. A little is added to H, so that there
-        is one minimiser where atoms depend on each other. Where H ``is_estimate``, from few samples, steps are enough.
-        ``deadline``, by ``time.perf_counter``, ends all of it.
+        Pairwise steps cost O(k) each for k atoms. Their result depends on the rounding of the data, within ``tol``,
+        because each line search makes the slopes of two atoms equal. So they only find the face of the minimiser, and a
+        Cholesky factor of H gives the minimiser on it, up to rounding, unless that would take too long. A small ridge
+        is added to H, so that the minimiser is unique if atoms depend on each other. If H ``is_estimate``, from few
+        samples, pairwise steps are enough. Everything ends at ``deadline`` (in the time of ``time.perf_counter``).
         """
         z, slopes, work = x.copy(), g.copy(), 0
         first_gap = last_gap = self._gap(g, x)
@@ -134,15 +134,16 @@ class HullModel:
         return z
 
     def _gap(self, g: np.ndarray, x: np.ndarray) -> float:
-        """Return <g, x> less the smallest <g, z> over the hull."""
+        """Return <g, x> minus the smallest <g, z> over the hull."""
         best = -np.abs(g).max() if self.is_symmetric else g.min()
         return inner(g, x) - float(min(best, 0.0) if self.has_origin else best)
 
 
 def _one_per_feature(parts: list[tuple[float, Vertex]]) -> list[tuple[float, Vertex]]:
-    """Return the same sum of atoms without those that cancel, or are zero: the curvature has a row per feature.
+    """Return the same sum with one atom per feature, as the curvature has one row per feature.
 
-    A decomposition has them where w lies inside a set with the origin, to make the weights sum to one.
+    If w lies inside a set with the origin, its decomposition contains atoms that cancel, or are zero, to make the
+    weights sum to one.
     """
     atoms = [(x, cast("Atom", v)) for x, v in parts]
     total: dict[int, float] = {}
@@ -152,17 +153,17 @@ def _one_per_feature(parts: list[tuple[float, Vertex]]) -> list[tuple[float, Ver
 
 
 class FeatureModel:
-    """w itself, on some features: for sets with curved faces, which no hull of few vertices fits.
+    """w itself, on some features: for sets with curved boundaries, which no hull of few vertices approximates.
 
-    The set restricted to these features must be known, with its projection: the model is minimised by projected
-    gradient steps with momentum. The data never see a projection.
+    The restriction of the set to these features and the projection onto it must be known: the model is minimised by
+    projected gradient steps with momentum. Projections are used only in the model, not in passes over the data.
     """
 
     def __init__(self, problem: BaseProblem) -> None:
         self.problem, self.constraint = problem, problem.constraint
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
-        """Return the features and values of ``w0``, of the origin, or of the set's own start."""
+        """Return the features and values of ``w0``; by default of the origin if the set has it, else of its start."""
         d = self.problem.n_features
         if w0 is None:
             w0 = np.zeros(d)
@@ -171,11 +172,11 @@ class FeatureModel:
         return AtomStack(features, np.ones(features.size)), w0[features]
 
     def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
-        """Tell which features stay: those of groups that are not zero."""
+        """Return a mask of the features that stay: those of nonzero groups."""
         return self.constraint.related(_features(atoms), x != 0.0)
 
-    def enter(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
-        """Add the features of the best several vertices for the gradient ``r``."""
+    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
+        """Add the features of the best vertices for the gradient ``r``."""
         count = max(10, len(atoms) // 2)
         found = [v.support()[0] for v in self.constraint.best_vertices(r, count)]
         sparse = [indices for indices in found if indices is not None]
@@ -194,14 +195,14 @@ class FeatureModel:
         is_estimate: bool = False,
         deadline: float = np.inf,
     ) -> np.ndarray:
-        """Return the minimiser of <g, z - x> + (z - x)'H(z - x)/2, its gap at most ``tol`` times that of x.
+        """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x.
 
-        Its steps follow the data continuously, so that rounding has no say: ``is_estimate`` changes nothing.
-        It ends at ``deadline`` by ``time.perf_counter`` at the latest.
+        The steps depend continuously on the data, so rounding changes the result little: ``is_estimate`` is ignored.
+        They end at ``deadline`` at the latest (in the time of ``time.perf_counter``).
         """
         inside = self.constraint.restricted(_features(atoms))
-        assert inside is not None  # as model_for has found
-        # Where there is next to no curvature, a longer step leads to the same vertex, and its square may overflow.
+        assert inside is not None  # model_for has checked it
+        # With almost no curvature, a longer step leads to the same vertex, and its square may overflow.
         longest = _LONGEST * inside.diameter(2, x.size)
         L = max(_largest_eigenvalue(H), math.sqrt(inner(g, g)) / longest, 1e-300)
         z = ahead = x
@@ -214,7 +215,7 @@ class FeatureModel:
                 if gap <= tol * first_gap or time.perf_counter() >= deadline:
                     break
             new = inside.project(ahead - (g + product(H, ahead - x)) / L)
-            if inner(ahead - new, new - z) > 0.0:  # momentum points uphill: start it again
+            if inner(ahead - new, new - z) > 0.0:  # momentum points uphill: restart it
                 momentum, ahead = 1.0, z
                 continue
             following = 0.5 + math.sqrt(0.25 + momentum * momentum)
@@ -229,7 +230,7 @@ def _features(atoms: Stack) -> np.ndarray:
 
 
 def _largest_eigenvalue(H: np.ndarray) -> float:
-    """Return a little more than the largest eigenvalue of H: 100 powers of H, and never above its largest row sum."""
+    """Return an upper estimate of the largest eigenvalue of H, by 100 power iterations; at most the largest row sum."""
     v = np.ones(H.shape[0])
     size = 0.0
     for _ in range(100):
@@ -243,12 +244,12 @@ def _largest_eigenvalue(H: np.ndarray) -> float:
 
 @kernel
 def _minimise(g, H, x, is_symmetric, has_origin, goal, max_steps):
-    """Make pairwise steps down to a gap of ``goal``; return whether they have led there."""
-    slack = 1.0  # anew for each call: the running sum of weights gathers rounding errors
+    """Make pairwise steps until the gap is at most ``goal``; return whether it was reached."""
+    slack = 1.0  # computed anew in each call: a running sum of weights would accumulate rounding errors
     for k in range(x.shape[0]):
         slack -= abs(x[k])
     for _ in range(max_steps):
-        # The best atom s to gain weight, and the worst one v to lose it; -1 stands for the origin.
+        # The best atom s gains weight, and the worst atom v loses it; -1 stands for the origin.
         best, s, worst, v, along = np.inf, -1, -np.inf, -1, 0.0
         for k in range(x.shape[0]):
             along += g[k] * x[k]
@@ -264,7 +265,7 @@ def _minimise(g, H, x, is_symmetric, has_origin, goal, max_steps):
         if has_origin and slack > 1e-15 and worst < 0.0:
             worst, v = 0.0, -1
         gap = along - best
-        # d moves weight from v to s, each with its sign (from v to -v, say); the origin has no entries.
+        # d moves weight from v to s, each with its sign (for example from v to -v); the origin has no entries.
         sign_s = 1.0 if s < 0 or g[s] <= 0.0 or not is_symmetric else -1.0
         sign_v = 1.0 if v < 0 or x[v] > 0.0 else -1.0
         if gap <= goal or (s == v and sign_s == sign_v):
@@ -286,7 +287,7 @@ def _minimise(g, H, x, is_symmetric, has_origin, goal, max_steps):
         else:
             slack -= gamma
         if s >= 0:
-            if x[s] * sign_s < 0.0:  # weight on v_s and on -v_s cancels: both return to the origin
+            if x[s] * sign_s < 0.0:  # weights on v_s and on -v_s cancel: both go back to the origin
                 slack += 2.0 * min(abs(x[s]), gamma)
             x[s] += gamma * sign_s
             for k in range(x.shape[0]):

@@ -1,1 +1,1 @@
-"""Solvers that see a batch of samples, or of features, at a step."""
+"""Solvers whose steps use a batch of samples, or of features."""

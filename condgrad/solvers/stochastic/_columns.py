@@ -1,4 +1,4 @@
-"""What a solver needs that draws columns of X instead of rows: its workspace, its state, its choices between blocks."""
+"""The base of solvers that draw columns of X instead of rows: workspace, state, and choices between blocks of steps."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from condgrad.solvers.stochastic.sampling import Batches, Sampler
 
 
 class ColumnWorkspace(Workspace):
-    """What a solver of columns makes its arrays from."""
+    """The workspace from which a solver of columns makes its arrays."""
 
     def __init__(self, problem: Problem, w0: np.ndarray | None, sample_size: object) -> None:
         blocks = problem.constraint.blocks(problem.n_coordinates)
         if blocks is None:
             raise TypeError(
-                f"the vertices of {problem.constraint!r} do not live on separate features or groups, so there are no "
+                f"the vertices of {problem.constraint!r} do not belong to separate features or groups, so there are no "
                 "atoms to sample; use 'fw', 'pairwise' or 'sfw'."
             )
         self.blocks, self.n_blocks = blocks, int(blocks.size())
         super().__init__(problem, w0, atom_counts.resolve(sample_size, self.n_blocks), batches_grow=False)
 
     def _view(self) -> tuple[np.ndarray, Any]:
-        # The arrays know the intercept themselves.
+        # The solver's arrays contain the intercept.
         return np.zeros(1), ColumnView(self.problem.contiguous_columns, self.problem.constraint, self.blocks)
 
     def products_of_a_step(self) -> float:
-        """Return how many products with entries of X the columns of a sample take, on average."""
+        """Return the average number of stored entries of X in the columns of a sample."""
         return self.batch_size * self.problem.cost_of_pass / 2.0 / self.n_blocks
 
     def partial_gradient(self) -> PartialGradient:
-        """Return the sampled entries of the gradient, none so far."""
+        """Return a partial gradient without known entries."""
         return partial_gradient(self.d)
 
     def by_feature(self, *, caches: bool) -> QuadraticByFeature | SmoothByFeature:
-        """Return F at w0, one feature at a time; ``caches`` asks for room for products of columns."""
+        """Return F at w0, one feature at a time; ``caches`` allocates a cache for products of columns."""
         return by_feature(self.problem, self.w0, self._vector, caches=caches)
 
     def active(self) -> IndexSet:
@@ -56,7 +56,7 @@ class ColumnWorkspace(Workspace):
         return index_set(self.d, np.flatnonzero(self.w0))
 
     def count_blocks(self, features: np.ndarray) -> int:
-        """Return how many blocks the given features are in."""
+        """Return the number of blocks that contain the given features."""
         if self.n_blocks == self.d:
             return int(features.size)
         blocks = cast("FeatureGroups", self.blocks)
@@ -66,53 +66,54 @@ class ColumnWorkspace(Workspace):
 
 
 class ColumnState(StepState):
-    """Where a run stands that draws columns, with how many were drawn so far."""
+    """The state of a run that draws columns, with the number of drawn blocks."""
 
     space: ColumnWorkspace
-    drawn = 0  # blocks
-    next_choice = 0  # the iteration before which the solver chooses again how to step
+    drawn = 0  # number of blocks drawn so far
+    next_choice = 0  # the iteration before which ``choose`` is called next
 
     @property
     def objective(self) -> float:
-        """F(w) by the recurrences of a quadratic loss, without a pass over the data."""
+        """F(w) from the recurrences of a quadratic loss, without a pass over the data."""
         return float(self.arrays.f.line.objective())
 
     def make_steps(self, t: int, sizes: np.ndarray, batches: Batches) -> int:
-        """Make iterations t, t + 1, ..., one for each batch; return how many were made before the solver was done."""
+        """Make iterations t, t + 1, ..., one for each batch, until the solver is done; return their number."""
         count = super().make_steps(t, sizes, batches)
         self.drawn += int(sizes[:count].sum())
         return count
 
     def n_active_blocks(self) -> int:
-        """Return how many blocks w touches."""
+        """Return the number of blocks in which w has nonzero features."""
         active = self.arrays.active
         return self.space.count_blocks(active.listed[: active.size()])
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that decides the rest of the run, as numbers and as arrays."""
+        """Return all values that determine the rest of the run, as numbers and as arrays."""
         numbers, arrays = super().snapshot()
         numbers |= {"drawn": self.drawn, "next_look": self.next_choice + 1, "sample_size": self.space.batch_size}
         for k, array in enumerate(leaves(self.arrays)):
-            if array is self.arrays.f.cache():  # the part that is filled
+            if array is self.arrays.f.cache():  # save the filled part only
                 arrays[f"state.{k}"] = array[: self.arrays.f.covariates.n_cached()]
         return numbers, arrays
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
         for k, array in enumerate(leaves(self.arrays)):
             if array is self.arrays.f.cache():
                 saved = arrays[f"state.{k}"]
                 array[: len(saved)] = saved
                 arrays = arrays | {f"state.{k}": array}
         super().restore(numbers, arrays)
-        self.drawn, self.next_choice = numbers["drawn"], numbers["next_look"] - 1  # a checkpoint counts it from 1
+        self.drawn, self.next_choice = numbers["drawn"], numbers["next_look"] - 1  # checkpoints count from 1
         self.space.batch_size = numbers["sample_size"]
 
 
 class ColumnSolver(StepSolver):
-    """A solver that draws columns; ``column_solver`` fills in what it leaves out.
+    """A solver that draws columns; the decorator ``column_solver`` adds the methods that it does not define.
 
-    Columns are counted as gradients of samples: as many as there are make an epoch, as they cost what n of those cost.
+    Columns are counted as gradients of samples: drawing as many columns as X has is one epoch, as it costs as much as
+    n gradients.
     """
 
     sample_size: object
@@ -127,34 +128,34 @@ class ColumnSolver(StepSolver):
         return ColumnState(self.in_kernel(space), space, self.start(space), sampler, rng)
 
     def advance(self, problem: Problem, state: ColumnState, t: int, max_steps: float, max_epochs: float) -> int:  # type: ignore[override]
-        """Make steps until a limit is reached, the block has taken long enough, or a choice is due; return how many."""
+        """Make steps until a limit, the end of the block or the next choice is reached; return their number."""
         if self.shrinks() or (self.gradient == "auto" and state.arrays.f.cache() is not None):
             if t >= state.next_choice:
                 self.choose(state, t)
-                # Each time the steps have grown by a tenth: at iterations that do not depend on how fast they are.
+                # Choose again when the number of steps has grown by a tenth, which does not depend on their speed.
                 state.next_choice = max(t + 1, (11 * (t + 1)) // 10 - 1)
             max_steps = min(max_steps, state.next_choice - t)
         return StepSolver.advance(self, problem, state, t, max_steps, max_epochs)
 
     def spent(self, state: ColumnState, sizes: np.ndarray) -> np.ndarray:  # type: ignore[override]
-        """Return how many gradients of single samples the columns count for by the end of each of the next steps."""
-        # In whole numbers: nothing may depend on where a block of steps begins.
+        """Return the number of single-sample gradients that the columns count for, after each of the next steps."""
+        # In whole numbers: the count must not depend on how steps are cut into blocks.
         n, n_blocks = state.space.n, state.space.n_blocks
         return (state.drawn + np.cumsum(sizes)) * n // n_blocks - state.drawn * n // n_blocks
 
     def shrinks(self) -> bool:
-        """Tell whether samples get smaller as w gets more atoms."""
+        """Return whether samples get smaller as w gets more atoms."""
         return isinstance(self.sample_size, atom_counts.Shrinking)
 
     def choose(self, state: ColumnState, t: int) -> None:
-        """Choose the sample size for the atoms that w has now, and the cheaper way to the gradient."""
+        """Choose the sample size for the present number of atoms of w, and the cheaper computation of the gradient."""
         space, f = state.space, state.arrays.f
         space.batch_size = atom_counts.resolve(self.sample_size, space.n_blocks, state.n_active_blocks())
         if self.gradient != "auto" or f.cache() is None:
             return
-        # Products of all features with the active ones cost a pass for each new feature, and then d a step. So far
-        # they would have saved the columns drawn less d a step: once that has paid for the active features' passes,
-        # it will for those to come, which are fewer.
+        # Products of all features with the active ones cost a pass for each new feature, and then d per step. So far
+        # they would have saved the cost of the drawn columns minus d per step. Once this saving exceeds the passes for
+        # the present active features, it will also pay for later ones, which are fewer.
         stored = space.problem.cost_of_pass / 2.0
         saved = state.drawn * stored / space.n_blocks - t * space.d
         n_features = int(state.arrays.active.size())

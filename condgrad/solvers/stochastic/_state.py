@@ -1,4 +1,4 @@
-"""StepState: where a stochastic run stands, and the kernel that makes a block of its steps."""
+"""StepState: the state of a stochastic run, and the kernel that makes a block of its steps."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from condgrad.solvers.stochastic.sampling import Batches, Sampler
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A part of a state that keeps more than arrays of one shape."""
+    """A part of a state that stores more than arrays of fixed shapes."""
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Return what it keeps as named arrays."""
+        """Return the stored values as named arrays."""
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot of this part."""
 
 
 class StepState(State):
-    """Where a stochastic run stands: the arrays that its steps change, and all that is counted beside them.
+    """The state of a stochastic run: the arrays that its steps change, its counters and its random generators.
 
     Parameters
     ----------
     in_kernel : a solver with numbers for its settings
-        A kernel takes neither strings nor Python rules.
+        A kernel accepts neither strings nor Python rules.
     space : Workspace
-    arrays : what the solver's ``start`` has made
+    arrays : the return value of the solver's ``start``
     sampler : Sampler
     rng : numpy Generator
     """
@@ -46,13 +46,13 @@ class StepState(State):
         self, in_kernel: Any, space: Workspace, arrays: Any, sampler: Sampler, rng: np.random.Generator
     ) -> None:
         self.in_kernel, self.space, self.arrays, self.sampler = in_kernel, space, arrays, sampler
-        self.gradient_evaluations = space.n_gradients  # those of a warm start
+        self.gradient_evaluations = space.n_gradients  # gradients of a warm start
         self.schedule = Schedule(space.n)
-        self.schedule.back_off(self.gradient_evaluations)  # an estimate that has not seen the samples certifies nothing
+        self.schedule.back_off(self.gradient_evaluations)  # no certificate before all samples were used
         self.kept = RandomIterate(rng.spawn(1)[0], is_wanted=not space.problem.is_convex)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy of a NamedTuple is made by its constructor, which would check the numbers as if a user had given them.
+        # Copying a NamedTuple calls its constructor, whose checks are for user input.
         return vars(self) | {"in_kernel": (type(self.in_kernel), tuple(self.in_kernel))}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ class StepState(State):
 
     @property
     def is_done(self) -> bool:  # type: ignore[override]
-        """Whether a rule of the solver's own has ended the run."""
+        """Whether the solver's own stopping rule has ended the run."""
         return bool(self.in_kernel.is_done(self.arrays))
 
     @property
@@ -72,12 +72,12 @@ class StepState(State):
 
     @property
     def random_iterate(self) -> np.ndarray | None:  # type: ignore[override]
-        """One of the iterates so far, each as likely as any other; None for a convex problem."""
+        """One of the iterates so far, drawn uniformly; None for a convex problem."""
         return self.kept.w
 
     @property
     def lmo_calls(self) -> int:  # type: ignore[override]
-        """How many times the oracle was asked so far."""
+        """The number of oracle calls so far."""
         return int(self.arrays.r.oracle_calls())
 
     @property
@@ -87,15 +87,15 @@ class StepState(State):
 
     @property
     def gap_estimate(self) -> float:
-        """The gap on which to ask for a certificate: inf while it is too early for one."""
+        """The gap that decides when a certificate is computed: inf while it is too early for one."""
         return self.known_gap if self.gradient_evaluations >= self.schedule.next_certificate else np.inf
 
     def block_length(self, t: int, most: float) -> int:
-        """Return how many steps the block from iteration ``t`` on may have."""
+        """Return the largest length of the block of steps that starts with iteration ``t``."""
         return int(max(1, min(most, self.schedule.block, self.kept.due - t)))
 
     def make_steps(self, t: int, sizes: np.ndarray, batches: Batches) -> int:
-        """Make iterations t, t + 1, ..., one for each batch; return how many were made before the solver was done."""
+        """Make iterations t, t + 1, ..., one for each batch, until the solver is done; return their number."""
         run = run_block if self.space.is_compiled else interpreted
         start = time.perf_counter()
         count: int = run(self.in_kernel, self.space.view, self.arrays, batches, t)
@@ -104,7 +104,7 @@ class StepState(State):
         return count
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all that decides the rest of the run, as numbers and as arrays."""
+        """Return all values that determine the rest of the run, as numbers and as arrays."""
         drawn = self.sampler.state()
         numbers = {
             "gradient_evaluations": self.gradient_evaluations,
@@ -123,7 +123,7 @@ class StepState(State):
         return numbers, arrays | {"b": self.space.b}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
         *generators, self.kept.rng.bit_generator.state = numbers["generators"]
         self.sampler.restore(arrays["sampler.order"], arrays["sampler.position"], generators)
         self.gradient_evaluations = numbers["gradient_evaluations"]
@@ -137,17 +137,17 @@ class StepState(State):
             part.restore(arrays)
 
     def _with_memory(self) -> list[Remembering]:
-        """Return what keeps more than arrays of one shape, and saves that itself."""
+        """Return the parts that store more than arrays of fixed shapes, and save and restore themselves."""
         return [part for part in (self.arrays.w, self.space.view) if isinstance(part, Remembering)]
 
 
 def unchecked(kind: type, values: Iterable[object]) -> Any:
-    """Return a NamedTuple past its constructor, which would check the values as if a user had given them."""
+    """Return a NamedTuple without calling its constructor, whose checks are for user input."""
     return tuple.__new__(kind, values)
 
 
 def leaves(arrays: Iterable[object]) -> Iterator[np.ndarray]:
-    """Yield the arrays of numbers that a solver's arrays are made of, in the order in which a checkpoint holds them."""
+    """Yield the NumPy arrays inside a solver's arrays, in the order in which a checkpoint stores them."""
     for part in arrays:
         if isinstance(part, np.ndarray):
             yield part
@@ -158,7 +158,7 @@ def leaves(arrays: Iterable[object]) -> Iterator[np.ndarray]:
 
 
 def interpreted(solver, view, arrays, batches, t):
-    """Make one step per batch, from iteration ``t`` on, until the solver is done; return how many."""
+    """Make one step per batch, the first of them iteration ``t``, until the solver is done; return their number."""
     for k in range(batches.size()):
         solver.step(view, arrays, batches.at(k), t + k)
         if solver.is_done(arrays):

@@ -1,4 +1,4 @@
-"""What stochastic solvers share that keep a table alpha of derivatives, with the estimate r = X' alpha."""
+"""Base classes of stochastic solvers with a table alpha of derivatives and the estimate r = X' alpha."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from condgrad.solvers.stochastic.sampling import check_method
 
 
 class TableSolver(StepSolver):
-    """A solver whose arrays have ``w``, ``alpha`` and ``r``; ``table_solver`` fills in what it leaves out."""
+    """A solver whose arrays have ``w``, ``alpha`` and ``r``; ``table_solver`` adds the methods it does not define."""
 
     def resynchronise(self, space, arrays):
         """Set r to X' alpha."""
         arrays.r.set_to(space.transpose_dot(arrays.alpha.values), arrays.w.to_array())
 
     def warmed(self, space, arrays):
-        """Return the arrays with the exact derivatives at w0 in the table."""
+        """Set the table to the exact derivatives at w0, and return the arrays."""
         arrays.alpha.values[:] = space.derivatives(space.w0)
         self.resynchronise(space, arrays)
         return arrays
 
 
 class AtomSolver(TableSolver):
-    """A solver that keeps, besides, the atoms of w; ``atom_solver`` fills in what it leaves out.
+    """A table solver that also stores the atoms of w; ``atom_solver`` adds the methods it does not define.
 
     It has the fields ``batch_size``, ``sampling`` and ``damping``.
     """
@@ -39,7 +39,7 @@ class AtomSolver(TableSolver):
     damping: float
 
     def check(self):
-        """Raise where a parameter is wrong."""
+        """Raise if a parameter is wrong."""
         check_method(self.sampling)
         as_number(self.damping, "damping", low=0.0, what="a number of at least 0")
 

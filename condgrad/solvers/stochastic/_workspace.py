@@ -1,4 +1,4 @@
-"""Workspace: what a stochastic solver makes its arrays from."""
+"""Workspace: the source of the arrays of a stochastic solver."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from condgrad.problems.linear import Problem
 
 
 class Workspace:
-    """What a solver makes its arrays from: the problem as kernels see it, and vectors that suit it.
+    """The source of a solver's arrays: the problem in the form for kernels, and vectors that suit it.
 
     Parameters
     ----------
     problem : Problem
     w0 : iterate, optional
-        Where the run starts; the set's own start by default.
+        The start of the run; by default the set's own start.
     batch_size : int
-        The samples of a step, or of the first one where batches grow; 0 where the paper's schedule decides.
+        The number of samples of a step (of the first step if batches grow); 0 if the paper's schedule decides.
     batches_grow : bool
     """
 
@@ -35,19 +35,19 @@ class Workspace:
         self.problem = problem
         self.n, self.d = problem.n_samples, problem.n_coordinates
         self.batch_size, self.batches_grow = batch_size, batches_grow
-        self.n_gradients = 0  # of single samples, taken in full passes
+        self.n_gradients = 0  # number of single-sample gradients in full passes
         self.is_compiled = problem.is_compiled
         self.first = problem.start()[0] if w0 is None else w0
         self.w0 = problem.in_coordinates(self.first)
         self.b, self.view = self._view()
 
     def _view(self) -> tuple[np.ndarray, Any]:
-        """Return the intercept, which steps read and records renew, and the problem as kernels see it."""
+        """Return the intercept, which steps read and evaluations update, and the problem in the form for kernels."""
         b = np.array([self.problem.best_offset(self.first)])
         return b, self.problem.finite_sum(b)
 
     def iterate(self, *, shrinks: bool = True) -> Vector:
-        """Return w, at the start, as a vector that shrinks in O(1) unless ``shrinks`` is False."""
+        """Return the start as a vector w that shrinks in O(1) unless ``shrinks`` is False."""
         if not self.is_compiled:
             return self.problem.vector_at(self.first)
         return self._vector(self.w0.copy(), shrinks=shrinks)
@@ -61,10 +61,10 @@ class Workspace:
         return self.problem.columns
 
     def estimate(self, *, shrinks: bool = False) -> Estimate:
-        """Return the gradient estimate r = 0; one that ``shrinks`` can be multiplied in O(1)."""
+        """Return the gradient estimate r = 0; if ``shrinks``, r can be multiplied by a number in O(1)."""
         score = self.problem.constraint.score() if self._tree_pays() else None
         vector = self._vector(np.zeros(self.d), shrinks=shrinks, score=score)
-        # The gap is averaged over an epoch of batches; large batches have little noise to average, and few steps.
+        # The gap is averaged over an epoch of batches, except for growing batches: they have little noise, few steps.
         return estimate(vector, 1.0 if self.batches_grow else self.batch_size / self.n)
 
     def table(self, values: np.ndarray | None = None) -> Table:
@@ -72,7 +72,7 @@ class Workspace:
         return Table(np.zeros(self.n) if values is None else values.copy())
 
     def trail(self) -> Trail:
-        """Return a follower of w, at the start."""
+        """Return the trail of w, at the start."""
         return Trail(self.iterate(), memory_for(self.problem.constraint.vertex, self.d), np.zeros(1))
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
@@ -92,8 +92,8 @@ class Workspace:
         """Return w0 as a combination of atoms; for sets whose vertices have one feature each."""
         if self.problem.constraint.vertex is not Atom:
             raise TypeError(
-                f"the vertices of {self.problem.constraint!r} have more than one feature; this solver keeps atoms of "
-                "single features. Use 'pairwise' or 'bpcg', which keep vertices of any kind, or 'sfw'."
+                f"the vertices of {self.problem.constraint!r} have more than one feature; this solver needs atoms of "
+                "single features. Use 'pairwise' or 'bpcg', which work with vertices of any kind, or 'sfw'."
             )
         return active_atoms(self.problem.constraint.decompose(self.w0), self.d)
 
@@ -102,7 +102,7 @@ class Workspace:
         return self.problem.column_sizes
 
     def _tree_pays(self) -> bool:
-        """A tree costs some 60 times more per entry of the batch than one comparison of a scan over d."""
+        """Return whether a tree is cheaper: per entry of the batch it costs about 60 comparisons of a scan over d."""
         rows = self.n / 10 if self.batches_grow else self.batch_size
         return self.is_compiled and 60 * rows * self.problem.entries_per_sample < self.d
 

@@ -1,7 +1,7 @@
-"""Sample sizes: how many atoms a step of the randomized solver draws, section 4.5 of Frandi et al. (2016).
+"""Sample sizes: the number of atoms that a step of the randomized solver draws, section 4.5 of Frandi et al. (2016).
 
-A rule answers ``size(n_atoms, n_active)`` for a set with ``n_atoms`` atoms (features, or groups of them) and an iterate
-that has ``n_active`` of them.
+A rule has a method ``size(n_atoms, n_active)``, for a set with ``n_atoms`` atoms (features, or groups of features) and
+an iterate with ``n_active`` of them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ __all__ = ["HitRelevant", "Shrinking", "TopShare", "relevant_sample_size", "reso
 
 
 def top_sample_size(share: float, confidence: float) -> int:
-    """Return how many atoms, however many there are, hold one of the best ``share`` with chance ``confidence``.
+    """Return the sample size that contains one of the best ``share`` of all atoms with probability ``confidence``.
 
-    By theorem 1 the best of kappa atoms drawn at random is below the best share with chance (1 - share)^kappa at most.
+    It does not depend on the number of atoms: by theorem 1 none of kappa random atoms is in the best share with
+    probability at most (1 - share)^kappa.
 
     Examples
     --------
@@ -29,10 +30,10 @@ def top_sample_size(share: float, confidence: float) -> int:
 
 
 def relevant_sample_size(n_atoms: int, n_relevant: float, confidence: float, *, approximate: bool = False) -> int:
-    """Return how many of ``n_atoms`` atoms hold one of the ``n_relevant`` ones with chance ``confidence``.
+    """Return the sample size that contains one of ``n_relevant`` of ``n_atoms`` atoms with probability ``confidence``.
 
-    Equation (12), ln(1 - confidence) / ln(1 - n_relevant / n_atoms), or its limit (13) for few relevant atoms,
-    -ln(1 - confidence) n_atoms / n_relevant, which is the larger one; never more than all atoms.
+    This is equation (12), ln(1 - confidence) / ln(1 - n_relevant / n_atoms), or with ``approximate`` its limit (13) for
+    few relevant atoms, -ln(1 - confidence) n_atoms / n_relevant, which is larger; never more than all atoms.
 
     Examples
     --------
@@ -49,7 +50,7 @@ def relevant_sample_size(n_atoms: int, n_relevant: float, confidence: float, *, 
 
 @dataclasses.dataclass(frozen=True)
 class TopShare:
-    """Theorem 1: enough atoms to hold one of the best ``share`` with chance ``confidence``, whatever their number.
+    """Theorem 1: enough atoms to contain one of the best ``share`` with probability ``confidence``, for any set size.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class TopShare:
 
 @dataclasses.dataclass(frozen=True)
 class HitRelevant:
-    """Equation (12), or with ``approximate`` (13): enough atoms to hold one of ``n_relevant`` with ``confidence``.
+    """Equation (12), or with ``approximate`` (13): enough atoms to contain one of ``n_relevant`` with ``confidence``.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class HitRelevant:
 class Shrinking:
     """Equation (12) with the atoms of the iterate as the relevant ones: large samples at first, small ones later.
 
-    The paper describes it in words (end of section 4.5). ``largest``, a share of the atoms, bounds the first samples.
+    The paper describes it in words (end of section 4.5). ``largest``, a share of all atoms, bounds the first samples.
 
     Examples
     --------

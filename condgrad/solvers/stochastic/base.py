@@ -1,4 +1,4 @@
-"""What solvers of single steps share: from the call of ``minimize`` to the block of steps that is one kernel."""
+"""StepSolver: the base of stochastic solvers, between the calls of ``minimize`` and the kernel that makes the steps."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from condgrad.solvers.stochastic.sampling import Sampler, check_method, resolve_
 
 
 class StepSolver:
-    """A solver whose step sees a batch of samples; the defaults that the decorator ``step_solver`` fills in.
+    """A solver whose step uses a batch of samples; the decorator ``step_solver`` adds these methods as defaults.
 
     The solver itself never changes: a run is a :class:`StepState`, whose ``arrays`` the steps work on. Below, ``space``
-    is the :class:`Workspace` that these arrays were made from.
+    is the :class:`Workspace` from which these arrays were made.
     """
 
-    _fields: tuple[str, ...]  # of the NamedTuple that a solver is; every one has batch_size and sampling
+    _fields: tuple[str, ...]  # fields of the solver, a NamedTuple; batch_size and sampling are always among them
     batch_size: int | float | str
     sampling: str
     step_size: EstimateRule
-    gradients_per_sample = 1  # points at which a step evaluates the gradient of each sample
-    batches_grow = False  # whether batch_size is but the first of growing sizes
+    gradients_per_sample = 1  # number of points at which a step evaluates the gradient of each sample
+    batches_grow = False  # whether batch sizes grow, starting at batch_size
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS, Feature.VERTICES})
-    needs_uniform = False  # whether a step asks its batch for a number drawn from [0, 1)
+    needs_uniform = False  # whether a step uses a uniform random number from [0, 1)
 
     def _asdict(self) -> dict[str, object]:
-        """Return the fields, as every NamedTuple does."""
+        """Return the fields as a dictionary; every NamedTuple has this method."""
         raise NotImplementedError
 
     def check(self):
-        """Raise where a parameter is wrong."""
+        """Raise if a parameter is wrong."""
         check_method(self.sampling)
         if "step_size" in self._fields and not isinstance(self.step_size, EstimateRule):
             raise TypeError(f"step_size must be a rule of condgrad.step_sizes; got {self.step_size!r}.")
 
-    # What a solver says of its paper's box; most need ``start`` and ``step`` alone.
+    # The methods that define the algorithm of a paper; most solvers define only ``start`` and ``step``.
 
     def first_batch_size(self, n: int) -> int:
-        """Return the batch size for n samples; 0 leaves it to the paper's schedule."""
+        """Return the batch size for n samples; 0 if the paper's schedule decides."""
         return resolve_batch_size(self.batch_size, n)
 
     def in_numbers(self, space: Workspace) -> dict[str, object]:
-        """Return the settings that kernels cannot take as they are, as numbers and compiled rules."""
+        """Return kernel-safe replacements (numbers and compiled rules) for settings that numba cannot type."""
         numbers: dict[str, object] = {"batch_size": space.batch_size, "sampling": 0}
         if "step_size" in self._fields:
             numbers["step_size"] = self.step_size.on_estimates(space.problem, space.batch_size)
@@ -63,7 +63,7 @@ class StepSolver:
     def step(self, F: Any, arrays: Any, rows: Any, t: int) -> None:
         """Make iteration ``t`` = 0, 1, 2, ... with the samples ``rows``: the algorithm itself, run in a kernel.
 
-        ``F`` is the objective as kernels see it: a :class:`~condgrad.problems.finite_sum.FiniteSum`.
+        ``F`` is the objective in the form for kernels: a :class:`~condgrad.problems.finite_sum.FiniteSum`.
         """
         raise NotImplementedError
 
@@ -72,27 +72,27 @@ class StepSolver:
         return np.full(count, space.batch_size)
 
     def spent(self, state: StepState, sizes: np.ndarray) -> np.ndarray:
-        """Return how many gradients of single samples are taken by the end of each of the next steps."""
-        # Fractional sizes are counted as they will be drawn: a count of expectations would depend on how steps are cut
-        # into blocks, and with it when to record.
+        """Return the number of single-sample gradients after each of the next steps."""
+        # Fractional sizes are counted as they will be drawn. Counts of expected sizes would depend on how steps are cut
+        # into blocks, and so would the times of records.
         return np.cumsum(state.sampler.whole(sizes)) * self.gradients_per_sample
 
     def steps_before_pass(self, space: Workspace, t: int) -> float:
-        """Return how many steps from iteration ``t`` on can be made before the next full pass (inf: none is due)."""
+        """Return the number of steps from iteration ``t`` on before the next full pass (inf: none is due)."""
         return np.inf
 
     def full_pass(self, space: Workspace, arrays: Any, t: int) -> None:
         """Make the full pass that is due before iteration ``t``."""
 
     def resynchronise(self, space: Workspace, arrays: Any) -> None:
-        """Compute running sums anew."""
+        """Recompute running sums."""
         arrays.r.synchronise(arrays.w.to_array())
 
     def is_done(self, arrays):
-        """Tell whether a rule of the solver's own ends the run after this step."""
+        """Return whether the solver's own stopping rule ends the run after this step."""
         return False
 
-    # What the loop asks.
+    # The methods that the loop calls.
 
     def init(self, problem: Problem, w0: np.ndarray | None, random_state: RandomState = None) -> StepState:
         """Return the state at ``w0``, or at the set's own start."""
@@ -103,11 +103,11 @@ class StepSolver:
         return StepState(self.in_kernel(space), space, self.start(space), sampler, rng)
 
     def in_kernel(self, space: Workspace) -> Any:
-        """Return this solver with numbers for its settings: a kernel takes neither strings nor Python rules."""
+        """Return this solver with numbers for its settings: a kernel accepts neither strings nor Python rules."""
         return unchecked(type(self), (self._asdict() | self.in_numbers(space)).values())
 
     def advance(self, problem: Problem, state: StepState, t: int, max_steps: float, max_epochs: float) -> int:
-        """Make steps until a limit is reached or the block has taken long enough; return how many."""
+        """Make steps until a limit or the end of the block is reached; return their number."""
         space, schedule = state.space, state.schedule
         if self.steps_before_pass(space, t) == 0:
             self.full_pass(space, state.arrays, t)
@@ -125,16 +125,16 @@ class StepSolver:
         return count
 
     def refresh(self, problem: Problem, state: StepState) -> None:
-        """Called where a certificate failed: wait before asking for the next one."""
+        """Delay the next certificate."""
         state.schedule.back_off(state.gradient_evaluations)
 
     def evaluate(self, problem: Problem, state: StepState) -> Evaluation:
-        """Return objective and gap at w from one full pass; an intercept is minimised here, between blocks of steps."""
+        """Return objective and gap at w from one full pass; it also updates the intercept, between blocks of steps."""
         evaluation = problem.evaluate(state.w)
         state.space.b[0] = evaluation.offset
         return evaluation
 
 
 def step_solver(cls: type, protocol: type[StepSolver] = StepSolver) -> type:
-    """Make a NamedTuple class with a method ``step`` a stochastic solver; ``protocol`` fills in what it leaves out."""
+    """Make a NamedTuple class with a method ``step`` a stochastic solver; other methods default to ``protocol``."""
     return compiled(fill_in(cls, protocol))

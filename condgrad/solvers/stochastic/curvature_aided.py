@@ -17,7 +17,7 @@ from condgrad.solvers.stochastic.sampling import resolve_batch_size
 
 @compiled
 class CurvatureAidedArrays(NamedTuple):
-    """w, the iterate before it, and r."""
+    """w, the previous iterate, and r."""
 
     w: Vector
     previous: Trail
@@ -71,7 +71,7 @@ class CurvatureAided(NamedTuple):
         return self.n_steps, self.batch_size, step_size, self.sampling
 
     def check(self):
-        """Raise where a parameter is wrong."""
+        """Raise if a parameter is wrong."""
         StepSolver.check(self)
         as_number(self.n_steps, "n_steps of CurvatureAided", low=1, what="a whole number of at least 1")
 
@@ -80,17 +80,17 @@ class CurvatureAided(NamedTuple):
         return 0 if self.batch_size == "paper" else resolve_batch_size(self.batch_size, n)
 
     def start(self, space):
-        """Return w0; the first full gradient is taken before the first step."""
+        """Return w0; the first full gradient is computed before the first step."""
         return CurvatureAidedArrays(space.iterate(), space.trail(), space.estimate())
 
     def batch_sizes(self, space, t, count):
-        """Return |S_k|: none where the step takes the full gradient."""
+        """Return |S_k|: 0 if the step uses the full gradient."""
         size = space.batch_size or max(int(space.n**0.75 * self.n_steps**-0.25), 1)
         is_first = (t + np.arange(count)) % self.round_length(space) == 0
         return np.where(is_first, 0, min(size, space.n))
 
     def steps_before_pass(self, space, t):
-        """Return the steps left before the next full gradient."""
+        """Return the number of steps before the next full gradient."""
         done = t % self.round_length(space)
         return 0 if done == 0 else self.round_length(space) - done
 
@@ -99,7 +99,7 @@ class CurvatureAided(NamedTuple):
         return int(np.ceil((space.n * self.n_steps) ** 0.25))
 
     def full_pass(self, space, arrays, t):
-        """Take the full gradient."""
+        """Set r to the full gradient."""
         w = arrays.w.to_array()
         arrays.r.set_to(space.transpose_dot(space.derivatives(w)), w)
 

@@ -15,7 +15,7 @@ from condgrad.solvers.stochastic.base import step_solver
 
 @compiled
 class GrowingBatchArrays(NamedTuple):
-    """w, the gradient r of the batch, and room for a batch."""
+    """w, the gradient r of the batch, and work arrays for a batch."""
 
     w: Vector
     r: Estimate
@@ -28,8 +28,8 @@ class GrowingBatch(NamedTuple):
     r"""Stochastic Frank-Wolfe on minibatch gradients with growing batches.
 
     r = mean over m_k samples of grad f_i(w) and gamma_k = 2 / (k + 1), with m_k growing like (k + 1)^2 and at most n
-    (from then on it is deterministic Frank-Wolfe): Hazan & Luo (2016). For non-convex losses Reddi et al. (2016) keep
-    the batch as large as the number of steps: ``growth=0`` with ``step_size=NonConvex(n_steps)``.
+    (from then on it is deterministic Frank-Wolfe): Hazan & Luo (2016). For non-convex losses Reddi et al. (2016) use
+    batches as large as the number of steps: ``growth=0`` with ``step_size=NonConvex(n_steps)``.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class GrowingBatch(NamedTuple):
         return np.minimum(space.n, np.ceil(space.batch_size * ((k + 1) / 2) ** self.growth)).astype(np.int64)
 
     def step(self, F, arrays, rows, t):
-        """Take the gradient of a batch, move, and take it back."""
+        """Add the gradient of a batch to r, move, and subtract it again."""
         for q in range(rows.size()):
             i = rows.at(q)
             p = F.predict(i, arrays.w)
@@ -85,5 +85,5 @@ class GrowingBatch(NamedTuple):
         arrays.r.move(arrays.w, s, gamma)  # w <- w + gamma (s - w)
 
     def resynchronise(self, space, arrays):
-        """Set r to zero: what is left of it between steps is rounding."""
+        """Set r to zero: between steps it contains only rounding errors."""
         arrays.r.set_to(np.zeros(space.d), arrays.w.to_array())

@@ -25,12 +25,12 @@ class Momentum(NamedTuple):
     r"""Stochastic Frank-Wolfe with momentum on the gradient, Mokhtari, Hassani & Karbasi.
 
     r <- (1 - rho_t) r + rho_t g_t, where g_t is an unbiased minibatch gradient, rho_t = 4 / (t + 8)^(2/3) and
-    gamma_t = 1 / (t + 1). E[F(w_t) - F*] = O(t^(-1/3)); no memory of the samples.
+    gamma_t = 1 / (t + 1). E[F(w_t) - F*] = O(t^(-1/3)). It stores nothing per sample.
 
     Appendix G.1 of Negiar et al. writes this method with the momentum on the table alpha, coordinate by coordinate,
-    and rho_t = 1 / (t + 1)^(2/3) (their section 7: 1 / t^(2/3)). That is another method: entries of samples that are
-    not drawn do not decay, and r is n times a gradient. Here the momentum acts on the whole estimate, as in the
-    original; a test shows that its r is the running average of unbiased gradients.
+    and rho_t = 1 / (t + 1)^(2/3) (their section 7: 1 / t^(2/3)). That is a different method: entries of samples that
+    are not drawn do not decay, and r is n times a gradient. Here the momentum acts on the whole estimate, as in the
+    original; a test shows that r is the running average of unbiased gradients.
 
     Parameters
     ----------

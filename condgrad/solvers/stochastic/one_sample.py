@@ -14,7 +14,7 @@ from condgrad.solvers.stochastic.base import StepSolver, step_solver
 
 @compiled
 class OneSampleArrays(NamedTuple):
-    """w, the iterate before it, and r."""
+    """w, the previous iterate, and r."""
 
     w: Vector
     previous: Trail
@@ -25,7 +25,7 @@ class OneSampleArrays(NamedTuple):
 class OneSample(NamedTuple):
     r"""One-sample stochastic Frank-Wolfe (1-SFW), Zhang, Shen, Mokhtari, Hassani & Karbasi (2020).
 
-    A single sample (or batch) carries the estimate along the move, with a uniform in [0, 1]:
+    A single sample (or batch) updates the estimate after each move, with a uniform in [0, 1]:
 
         r <- (1 - rho_t) (r + hess f_i(a w_t + (1 - a) w_{t-1}) (w_t - w_{t-1})) + rho_t grad f_i(w_t).
 
@@ -38,7 +38,7 @@ class OneSample(NamedTuple):
     step_size : "paper" (as above), OpenLoop or ShortStep
     sampling : str
     n_steps : int
-        K, the number of steps that will be made, for the non-convex schedule; 0 stands for the convex one.
+        K, the number of steps that will be made, for the non-convex schedule; 0 means the convex schedule.
 
     References
     ----------
@@ -67,7 +67,7 @@ class OneSample(NamedTuple):
         return self.batch_size, step_size, self.sampling, self.n_steps
 
     def check(self):
-        """Raise where a parameter is wrong."""
+        """Raise if a parameter is wrong."""
         StepSolver.check(self)
         as_number(self.n_steps, "n_steps of OneSample", low=0, what="a number of at least 0")
 
@@ -76,7 +76,7 @@ class OneSample(NamedTuple):
         return OneSampleArrays(space.iterate(), space.trail(), space.estimate(shrinks=True))
 
     def step(self, F, arrays, rows, t):
-        """Carry r along the last move, average a gradient into it, and move."""
+        """Update r for the last move, average a gradient into it, and move."""
         k = t + 1  # the box counts from 1, t from 0
         rho = 1.0 if k <= 2 else (k - 1.0) ** (-1.0 if self.n_steps == 0 else -2.0 / 3.0)
         arrays.r.shrink(1.0 - rho)  # r <- (1 - rho) (r + hess f_i(z) (w_t - w_{t-1})) + rho grad f_i(w_t)

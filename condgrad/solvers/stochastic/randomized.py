@@ -1,4 +1,4 @@
-"""Randomized Frank-Wolfe: the oracle sees a random sample of the atoms."""
+"""Randomized Frank-Wolfe: the oracle chooses from a random sample of the atoms."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from condgrad.solvers.stochastic.atom_counts import TopShare, resolve
 from condgrad.solvers.stochastic.base import StepSolver
 
 _GRADIENTS = ("auto", "residuals", "covariates")
-_DRAWN, _IS_OVER = range(2)  # places in the memory of SmallStepRule; a checkpoint holds the numbers in this order
-_NONE = 1e-9  # where the best vertex of a sample is the one that w has just moved towards, rounding leaves such a step
+_DRAWN, _IS_OVER = range(2)  # places in the memory of SmallStepRule; a checkpoint stores the numbers in this order
+_NONE = 1e-9  # step sizes below this are rounding: the best vertex of the sample is the last one again
 
 
 @compiled
@@ -37,10 +37,10 @@ class RandomizedArrays(NamedTuple):
 
 @compiled
 class SmallStepRule(NamedTuple):
-    """The rule that ends a run when a step changes no entry of w by more than ``tol``; off where that is 0.
+    """The rule that ends a run when a step changes no entry of w by more than ``tol``; tol = 0 turns it off.
 
-    Steps that go nowhere count once ``patience`` times all atoms have been drawn since the last move. ``memory`` holds
-    how many were, and 1 once the run is over.
+    A step without a move counts only if ``patience`` times the number of atoms were drawn since the last move.
+    ``memory`` contains the number of atoms drawn since then, and 1 once the run is over.
     """
 
     tol: float
@@ -48,21 +48,22 @@ class SmallStepRule(NamedTuple):
     memory: np.ndarray
 
     def update(self, w, active, s, gamma, n_drawn, n_atoms):
-        """Take note of the step from w towards s that is about to be made."""
+        """Record the step from w towards s that will be made next."""
         self.memory[_DRAWN] = 0.0 if gamma > _NONE else self.memory[_DRAWN] + n_drawn
         counts = gamma > _NONE or self.memory[_DRAWN] >= self.patience * n_atoms
         if self.tol > 0.0 and counts and self.is_small(w, active, s, gamma):
             self.memory[_IS_OVER] = 1.0
 
     def is_over(self):
-        """Tell whether a step was small enough to end the run."""
+        """Return whether a step was small enough to end the run."""
         return self.memory[_IS_OVER] > 0.0
 
     def is_small(self, w, active, s, gamma):
-        """Tell whether max_j |gamma (s_j - w_j)| <= tol.
+        """Return whether max_j |gamma (s_j - w_j)| <= tol.
 
-        On the l1 ball and the simplex the largest change is always at the features of s, as all others together weigh
-        no more. Elsewhere the other features are compared as well, but only where those of s have hardly changed.
+        On the l1 ball and the simplex the largest change is always at the features of s, as the changes of all others
+        together are not larger. For other sets the other features are compared too, but only if those of s changed by
+        at most tol.
         """
         for k in range(s.n_entries()):
             if gamma * abs(s.entry(k) - w.at(s.feature(k))) > self.tol:
@@ -78,52 +79,52 @@ class SmallStepRule(NamedTuple):
 class Randomized(NamedTuple):
     r"""Randomized Frank-Wolfe, algorithm 2 of Frandi et al. (2016): w moves to the best vertex of a random sample.
 
-    A step draws kappa of the p atoms, computes the gradient on these alone, and goes to the minimiser of F towards the
-    best of their vertices. Over the l1 ball, the non-negative and the weighted one and the simplex an atom is a
-    feature, over the group ball a group: the subsampling oracle of Kerdreux, Pedregosa & d'Aspremont (2018).
+    A step draws kappa of the p atoms, computes the gradient on these only, and goes to the minimiser of F towards the
+    best of their vertices. Over the l1 ball, the non-negative and the weighted l1 ball and the simplex an atom is a
+    feature; over the group ball it is a group: the subsampling oracle of Kerdreux, Pedregosa & d'Aspremont (2018).
 
-    For the squared loss (any quadratic one, with or without an intercept) a step costs the stored entries of the
-    sampled columns, plus O(1): the residuals and w are multiples of vectors, and the line search and the objective
-    follow by recurrences. (A step that goes all the way to its vertex writes all of w and the residuals; after the
-    first few there are none.) For other losses it costs, besides, one derivative for each sample that w touches, and
-    a few in the line search: all n for dense data or with an intercept, which is little where the sampled columns
-    store more. CSR data and dense data in C order are copied once, column by column.
+    For the squared loss (any quadratic loss, with or without an intercept) a step costs the stored entries of the
+    sampled columns, plus O(1): the residuals and w are stored as multiples of vectors, and recurrences give the line
+    search and the objective. (A step of length 1 writes all of w and the residuals; only the first few steps are that
+    long.) For other losses a step also costs one derivative for each sample that w touches, and a few in the line
+    search: all n for dense data or with an intercept, which is little if the sampled columns have more stored entries.
+    CSR data and dense data in C order are copied once, column by column.
 
     The sampled gap <grad F(w), w - s> is never above the gap and can be far below it. ``Progress.gap_estimate`` is
-    made from it and only tells when to ask for a certificate; ``Result.gap`` and every recorded ``gap`` come from full
-    passes, as ever. As many atoms as there are count as one epoch.
+    computed from it and only decides when a certificate is computed; ``Result.gap`` and every recorded ``gap`` come
+    from full passes, as for every solver. Drawing p atoms counts as one epoch.
 
-    Proposition 2 states E[F(w_k)] - F* <= 4 C_f / (k + 2) for every kappa. Its proof takes <u, grad F> for
-    <u, restricted grad F> in (25), where u depends on the sample; with small samples the statement does not hold (X = I
-    and kappa = 1: most steps find nothing new). The best vertex of all is in the sample with chance kappa / p, and a
-    step never goes up, so that by (31) the bound holds with (kappa / p) k in the place of k, from
-    F(w_0) - F* <= 2 C_f on: :func:`condgrad.theory.randomized_bound`.
+    Proposition 2 states E[F(w_k)] - F* <= 4 C_f / (k + 2) for every kappa. Its proof replaces
+    <u, restricted grad F> by <u, grad F> in (25), where u depends on the sample; with small samples the statement does
+    not hold (X = I and kappa = 1: most steps find no better vertex). The sample contains the best vertex of all with
+    probability kappa / p, and a step never increases F, so that by (31) the bound holds with (kappa / p) k instead of
+    k, if F(w_0) - F* <= 2 C_f: :func:`condgrad.theory.randomized_bound`.
 
-    An l2 term (the elastic net) needs no solver of its own: append the rows sqrt(c) I with targets 0 to X, which adds
-    one stored entry to a column, and the certificate is that of the elastic net.
+    An l2 term (the elastic net) needs no other solver: append the rows sqrt(c) I with targets 0 to X, which adds
+    one stored entry to each column; the certificate is then that of the elastic net.
 
     Parameters
     ----------
     sample_size : int, float in (0, 1), or a rule of :mod:`condgrad.sample_sizes`
-        Atoms per step, or their share of p. The default is theorem 1's 194, one of the best 2% with chance 0.98;
-        ``HitRelevant`` is (12) and (13), ``Shrinking`` takes fewer as w gets more atoms.
+        Atoms per step, or their share of p. The default is 194 by theorem 1: one of the best 2% with probability 0.98;
+        ``HitRelevant`` is (12) and (13), ``Shrinking`` draws fewer as w gets more atoms.
     sampling : {"batch", "blocks", "epoch", "replacement", "cyclic"}
         See :class:`condgrad.solvers.stochastic.sampling.Sampler`: by default without replacement, as lemma 1 assumes;
         "blocks" draws contiguous atoms, which is better for memory.
     step_size : ExactLineSearch (default, the paper's), ShortStep, OpenLoop or NonConvex
     step_tol : float
         Stop (``Status.SMALL_STEP``) when a step changes no coefficient by more than this, the rule of the paper's
-        experiments; 0 leaves it out. This is no certificate: look at ``Result.gap``.
+        experiments; 0 turns the rule off. This is no certificate: check ``Result.gap``.
     patience : float
-        Where no sampled vertex goes down, nothing changes. To the letter, the rule then ends the run at once:
-        ``patience=0``. By default such steps count only once 3 p atoms have been drawn without effect, which an atom
-        that would have helped escapes with a chance below e^-3. The iterations that the paper's tables print, about
-        three for each radius, are those of the letter (benchmarks/frandi2016).
+        If no sampled vertex decreases F, w does not change. Taken literally, the rule then ends the run at once:
+        ``patience=0``. By default such steps count only after 3 p atoms have been drawn without a move; the probability
+        that a helpful atom was never among them is below e^-3. The numbers of iterations in the paper's tables, about
+        three for each radius, are those of the literal rule (benchmarks/frandi2016).
     gradient : {"auto", "residuals", "covariates"}
         How the squared loss computes its gradient: by products of columns with the residuals, (7), or by cached
-        products of all columns with the active ones, which cost a pass for each new active feature and O(p) a step.
-        "auto" begins with residuals and changes once the cache would have paid for itself, which it does for large
-        samples and long runs. Where 128 MiB do not hold the cache, residuals come back.
+        products of all columns with the active ones, which cost a pass for each new active feature and O(p) per step.
+        "auto" starts with residuals and switches once the cache would have saved time, which happens for large
+        samples and long runs. If the cache would exceed 128 MiB, it switches back to residuals.
 
     References
     ----------
@@ -150,11 +151,13 @@ class Randomized(NamedTuple):
     requires = StepSolver.requires | {Feature.COLUMNS}
 
     def check(self):
-        """Raise where a parameter is wrong."""
+        """Raise if a parameter is wrong."""
         StepSolver.check(self)
         resolve(self.sample_size, 2**53)
         if self.sampling == "importance":
-            raise ValueError("sampling of Randomized cannot be 'importance': atoms are drawn with equal chances.")
+            raise ValueError(
+                "sampling of Randomized cannot be 'importance': atoms are drawn with equal probabilities; use 'batch'."
+            )
         for name in ("step_tol", "patience"):
             as_number(getattr(self, name), f"{name} of Randomized", low=0.0, what="a number of at least 0")
         if not isinstance(self.gradient, str) or self.gradient not in _GRADIENTS:
@@ -174,11 +177,11 @@ class Randomized(NamedTuple):
         return ColumnSolver.init(self, problem, w0, random_state)
 
     def in_numbers(self, space):
-        """Return the settings that kernels cannot take as they are."""
+        """Return kernel-safe replacements for settings that numba cannot type."""
         return {"sample_size": 0, "sampling": 0, "gradient": 0, "step_size": self.step_size.on_lines(space.problem)}
 
     def start(self, space):
-        """Return w0 with what is known of F there."""
+        """Return w0 with the values of F there, one feature at a time."""
         may_pay = self.gradient == "auto" and space.products_of_a_step() > space.d
         f = space.by_feature(caches=may_pay or self.gradient == "covariates")
         if self.gradient == "covariates":
@@ -205,9 +208,9 @@ class Randomized(NamedTuple):
                 arrays.active.add(s.feature(k))
 
     def is_done(self, arrays):
-        """Tell whether ``step_tol`` ends the run."""
+        """Return whether ``step_tol`` ends the run."""
         return arrays.stopping.is_over()
 
     def resynchronise(self, space, arrays):
-        """Compute predictions and running sums anew."""
+        """Recompute predictions and running sums."""
         arrays.f.synchronise(space.problem, arrays.w.to_array())

@@ -1,8 +1,9 @@
-"""Rules: how many Taylor points each iteration of TUFW renews, as Xiong & Freund name them.
+"""Renewal rules: the number of Taylor points that each iteration of TUFW renews, with the names of Xiong & Freund.
 
-A rule says ``sizes(k, n)``, the expected number of samples for iterations k = 1, 2, ... (an array), and ``sampling``,
-how they are chosen. A fractional size is rounded at random so that its expectation is kept. Your own rule is any object
-with these two; ``renews_all = True`` saves memory on general problems where its sizes are 0 and n alone.
+A rule has a method ``sizes(k, n)``, which returns the expected number of samples for iterations k = 1, 2, ... (an
+array), and an attribute ``sampling``, the method of choosing them. A fractional size is rounded at random, so that its
+expectation does not change. Your own rule is any object with these two; if its sizes are only 0 and n,
+``renews_all = True`` saves memory on general problems.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from condgrad.linalg.convert import as_number
 
 
 class Rule:
-    """The protocol: subclass it, or bring any object with ``sizes`` and ``sampling``."""
+    """The protocol of rules: subclass it, or pass any object with ``sizes`` and ``sampling``."""
 
     sampling = "batch"
-    renews_all = False  # whether it renews all Taylor points or none: one point for all samples is then enough
+    renews_all = False  # whether an iteration renews all Taylor points or none: then samples can share one point
 
     def sizes(self, k: np.ndarray, n: int) -> np.ndarray:
         """Return the expected number of samples for each of the iterations ``k``."""
@@ -50,7 +51,7 @@ class SBD(Rule):
 
 
 class DBD(Rule):
-    """All samples, ever less often: where sqrt(k) is whole (definition 3.6), or every floor(K^(1/4)) (definition 4.6).
+    """All samples, ever less often: if sqrt(k) is an integer (definition 3.6), or every floor(K^(1/4)) (4.6).
 
     The text after definition 3.6 lists k = 1, 4, 9, 25, ...; the definition itself includes 16, and so does this rule.
 
@@ -143,7 +144,7 @@ class Cyclic(RandomBatch):
 
 
 def check_rule(rule: object) -> None:
-    """Raise unless ``rule`` can serve as one."""
+    """Raise if ``rule`` is not a rule."""
     if isinstance(rule, type) or not (hasattr(rule, "sizes") and hasattr(rule, "sampling")):
         raise TypeError(f"rule must be a rule of condgrad.rules such as DBD(); got {rule!r}.")
 

@@ -16,7 +16,7 @@ from condgrad.solvers.stochastic._table import table_solver
 
 @compiled
 class SAGAArrays(NamedTuple):
-    """w, the table alpha of derivatives, r = X' alpha, and room for the batch's new derivatives and predictions."""
+    """w, the table alpha of derivatives, r = X' alpha, and work arrays for new derivatives and predictions."""
 
     w: Vector
     alpha: Table
@@ -27,10 +27,10 @@ class SAGAArrays(NamedTuple):
 
 @table_solver
 class SAGA(NamedTuple):
-    r"""Stochastic Frank-Wolfe with the unbiased estimate of SAGA, the sibling of :class:`SFW`.
+    r"""Stochastic Frank-Wolfe with the unbiased estimate of SAGA; :class:`SFW` is its biased counterpart.
 
-    The oracle sees g = r + (n/b) sum over the batch of (new alpha_i - alpha_i) x_i with r = X' alpha before the step,
-    so that E[g] = grad F(w) for every batch size: on top of the updated r that is the factor n/b - 1.
+    The oracle is called with g = r + (n/b) sum over the batch of (new alpha_i - alpha_i) x_i with r = X' alpha before
+    the step, so that E[g] = grad F(w) for every batch size; relative to the updated r the factor is n/b - 1.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class SAGA(NamedTuple):
         return self.warmed(space, arrays) if self.warm else arrays
 
     def step(self, F, arrays, rows, t):
-        """Ask the oracle with g, then keep r = X' alpha."""
+        """Call the oracle with g, then restore r = X' alpha."""
         for q in range(rows.size()):
             i = rows.at(q)
             p = F.predict(i, arrays.w)

@@ -1,6 +1,6 @@
-"""Which samples each step sees: batches drawn from a numpy Generator, outside the kernels that use them.
+"""The samples of each step: batches drawn from a numpy Generator, outside the kernels that use them.
 
-Every method costs O(1) a sample and draws the same stream however the steps are cut into blocks.
+Every method costs O(1) per sample, and the samples do not depend on how the steps are cut into blocks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ METHODS = ("replacement", "batch", "epoch", "blocks", "cyclic", "importance")
 
 @compiled
 class Batch(NamedTuple):
-    """The samples of one step: ``indices[start:stop]``, drawn with the given chances."""
+    """The samples of one step: ``indices[start:stop]``, drawn with the given probabilities (``chances``)."""
 
     indices: np.ndarray
     start: int
@@ -33,7 +33,7 @@ class Batch(NamedTuple):
         return self.indices[self.start + q]
 
     def share(self, i):
-        """Return 1 / (size * chance of i): summed with these factors, a batch estimates a sum without bias."""
+        """Return 1 / (size * probability of i): with these factors a sum over the batch is an unbiased estimate."""
         return 1.0 / (self.size() * self.chances.of(i))
 
 
@@ -58,7 +58,7 @@ class Batches(NamedTuple):
 
 @compiled
 class Uniform(NamedTuple):
-    """Every one of n samples has the chance 1/n."""
+    """Equal probabilities 1/n for n samples."""
 
     n: int
 
@@ -69,7 +69,7 @@ class Uniform(NamedTuple):
 
 @compiled
 class Chances(NamedTuple):
-    """One chance per sample, with Walker's alias table to draw from it."""
+    """One probability per sample, with Walker's alias table to draw from them."""
 
     chances: np.ndarray
     threshold: np.ndarray
@@ -89,17 +89,17 @@ class Sampler:
         The number of samples.
     method : str
         ``"replacement"``: independent draws; ``"batch"``: distinct samples within a batch; ``"epoch"``: every sample
-        once, in random order, before any comes again; ``"blocks"``: contiguous samples from a random first one on,
-        wrapping around (each sample as likely as any other, and far better for memory); ``"cyclic"``: one batch after
-        the other in the order of the samples; ``"importance"``: independent draws with chances proportional to
-        ``importance``.
+        once, in random order, before any sample is drawn again; ``"blocks"``: contiguous samples from a random first
+        one on, wrapping around (each sample is equally likely, and memory is read far faster); ``"cyclic"``: one batch
+        after the other in the order of the samples; ``"importance"``: independent draws with probabilities proportional
+        to ``importance``.
     rng : numpy Generator
     importance : array, optional
     """
 
     def __init__(self, n: int, method: str, rng: np.random.Generator, importance: np.ndarray | None = None) -> None:
         self.n, self.method, self.rng = n, method, rng
-        self._uniforms = rng.spawn(1)[0]  # a stream of its own: neither depends on how steps are cut into blocks
+        self._uniforms = rng.spawn(1)[0]  # a separate stream: neither stream depends on how steps are cut into blocks
         self.order = np.arange(n if method in ("batch", "epoch") else 0, dtype=np.int64)
         self.position = np.zeros(1, dtype=np.int64)  # within the epoch
         self.chances: Any = Uniform(n) if importance is None else alias_table(importance)
@@ -114,7 +114,7 @@ class Sampler:
         return rounded
 
     def draw(self, sizes: np.ndarray, with_uniforms: bool = False) -> Batches:
-        """Return batches of the given sizes, and where asked for a number from [0, 1) for each."""
+        """Return batches of the given sizes and, with ``with_uniforms``, a number from [0, 1) for each."""
         if sizes.dtype.kind == "f":
             sizes = self._round(sizes)
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
@@ -136,23 +136,23 @@ class Sampler:
         return Batches(indices, offsets, self.chances, uniforms)
 
     def _round(self, sizes: np.ndarray) -> np.ndarray:
-        """Round at random, so that the expected size is kept."""
+        """Round at random, so that the expected size does not change."""
         return np.floor(sizes + self._uniforms.random(sizes.size)).astype(np.int64)
 
     def state(self) -> dict[str, Any]:
-        """Return all that decides the next draws: arrays, and the generator's state."""
+        """Return all values that determine the next draws: arrays, and the states of the generators."""
         generators = [self.rng.bit_generator.state, self._uniforms.bit_generator.state]
         return {"order": self.order, "position": self.position, "generators": generators}
 
     def restore(self, order: np.ndarray, position: np.ndarray, generators: list[dict[str, Any]]) -> None:
-        """Go back to a state returned by :meth:`state`."""
+        """Restore a state returned by :meth:`state`."""
         self.order[:] = order
         self.position[:] = position
         self.rng.bit_generator.state, self._uniforms.bit_generator.state = generators
 
 
 def check_method(method: object) -> None:
-    """Raise unless ``method`` is a way to sample."""
+    """Raise if ``method`` is not a sampling method."""
     if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"sampling must be one of {', '.join(METHODS)}; got {method!r}.")
 
@@ -173,7 +173,7 @@ def resolve_batch_size(batch_size: float | str, n: int) -> int:
 
 
 def alias_table(importance: np.ndarray) -> Chances:
-    """Return chances proportional to ``importance`` (zeros get a small one, so that every sample is seen)."""
+    """Return probabilities proportional to ``importance`` (zeros get a small one, so that every sample is drawn)."""
     n = importance.size
     chances = np.maximum(importance, 1e-3 * importance.mean() if importance.any() else 1.0)
     chances = chances / chances.sum()
@@ -206,7 +206,7 @@ def _draw_blocks(u, n, offsets, indices):
 
 @kernel
 def _draw_distinct(u, order, offsets, indices):
-    """Shuffle the first places of ``order``: whatever the order was, they are a uniform subset."""
+    """Shuffle the first places of ``order``: for any order before, they are a uniform random subset."""
     n = order.shape[0]
     for k in range(offsets.shape[0] - 1):
         for q in range(offsets[k + 1] - offsets[k]):
@@ -219,7 +219,7 @@ def _draw_distinct(u, order, offsets, indices):
 
 @kernel
 def _draw_in_turn(u, order, position, indices):
-    """One long shuffle, a place at a time; at the end it starts again."""
+    """Shuffle ``order`` one place at a time; after the last place a new shuffle starts."""
     n = order.shape[0]
     place = position[0]
     for q in range(indices.shape[0]):
@@ -234,7 +234,7 @@ def _draw_in_turn(u, order, position, indices):
 
 @kernel
 def _fill_alias(scaled, threshold, alias):
-    """Walker's method: pair each place that is short of its share with one that has more than enough."""
+    """Fill the alias table by Walker's method: pair each place below its share with a place above its share."""
     n = scaled.shape[0]
     short, long = np.empty(n, np.int64), np.empty(n, np.int64)
     n_short, n_long = 0, 0

@@ -25,7 +25,8 @@ class SFWArrays(NamedTuple):
 class SFW(NamedTuple):
     r"""Stochastic Frank-Wolfe with constant batch size, algorithm 1 of Negiar et al. (2020).
 
-    Each sample keeps its last derivative alpha_i = f'(x_i'w, y_i) / n, and r = X' alpha estimates the gradient.
+    A table stores the last derivative alpha_i = f'(x_i'w, y_i) / n of each sample, and r = X' alpha estimates the
+    gradient.
     E[F(w_t) - F*] = O(kappa / t), equation (9). On CSR data with an atomic set a step costs O(nnz(batch) log d).
 
     Parameters
@@ -64,7 +65,7 @@ class SFW(NamedTuple):
         return self.warmed(space, arrays) if self.warm else arrays
 
     def step(self, F, arrays, rows, t):
-        """Make lines 3 to 8 of algorithm 1, with a batch for its single sample."""
+        """Make lines 3 to 8 of algorithm 1, with a batch instead of a single sample."""
         for q in range(rows.size()):
             i = rows.at(q)  # 3
             p = F.predict(i, arrays.w)

@@ -12,19 +12,20 @@ from condgrad.solvers.stochastic._table import atom_solver
 class SFWAway(NamedTuple):
     r"""Away steps on the gradient estimate of stochastic Frank-Wolfe.
 
-    r = X' alpha as in :class:`SFW`; then w moves towards s = LMO(r) or away from its worst atom v, whichever promises
-    more, by the short step gamma = min(max_step, -<r, d> / (L ||X d||^2)) with ||X d|| bounded through the norms of
-    the columns.
+    r = X' alpha as in :class:`SFW`; then w moves towards s = LMO(r) or away from its worst atom v, in the direction d
+    with the steeper slope, by the short step gamma = min(max_step, -<r, d> / (L ||X d||^2)) with ||X d|| bounded by
+    the norms of the columns.
 
-    For sets whose vertices have one feature each (l1 and its kin, the simplex). O(nnz(batch) log d + atoms) a step.
+    It requires a set whose vertices have one feature each (l1 balls, the simplex). A step costs
+    O(nnz(batch) log d + atoms).
 
     Parameters
     ----------
     batch_size : int, or a float in (0, 1)
     sampling : str
     damping : float
-        The short step takes L (1 + damping n/b) for L: r is up to n/b steps old, and with small batches undamped steps
-        can chase their own echo. Smaller is faster where columns touch many samples, larger safer.
+        The short step uses L (1 + damping n/b) instead of L: r is up to n/b steps old, and with small batches undamped
+        steps can oscillate. A smaller value is faster if columns touch many samples, a larger one is safer.
 
     References
     ----------
@@ -43,7 +44,7 @@ class SFWAway(NamedTuple):
     damping: float = 0.03
 
     def step(self, F, arrays, rows, t):
-        """Renew the batch's derivatives, then move towards s or away from v."""
+        """Update the derivatives of the batch, then move towards s or away from v."""
         for q in range(rows.size()):
             arrays.r.renew_sample(F, rows.at(q), arrays.alpha, arrays.w)
         s = arrays.r.best_vertex(F)
@@ -53,14 +54,14 @@ class SFWAway(NamedTuple):
         away_gap = v.inner(arrays.r.vector) - arrays.r.along()  # <r, v - w>
         reach = arrays.atoms.reach(arrays.norms)
         if gap >= away_gap or arrays.atoms.size() == 1:
-            length = abs(s.value) * arrays.norms[s.index] + reach  # at least ||X(s - w)||
+            length = abs(s.value) * arrays.norms[s.index] + reach  # upper bound of ||X(s - w)||
             gamma = Parabola(gap, arrays.L * length * length).minimiser(1.0)
             arrays.atoms.step_towards(s, gamma)
             arrays.r.move(arrays.w, s, gamma)
         else:
             weight = arrays.atoms.weights[k]
             max_step = weight / (1.0 - weight)
-            length = abs(v.value) * arrays.norms[v.index] + reach  # at least ||X(w - v)||
+            length = abs(v.value) * arrays.norms[v.index] + reach  # upper bound of ||X(w - v)||
             gamma = Parabola(away_gap, arrays.L * length * length).minimiser(max_step)
             arrays.atoms.step_away(k, gamma, max_step)
             arrays.r.shift(-gamma * away_gap)

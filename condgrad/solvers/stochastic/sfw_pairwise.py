@@ -12,20 +12,21 @@ from condgrad.solvers.stochastic._table import atom_solver
 class SFWPairwise(NamedTuple):
     r"""Pairwise steps on the gradient estimate of stochastic Frank-Wolfe.
 
-    r = X' alpha as in :class:`SFW`; then weight goes from the worst atom v of w to s = LMO(r), by the short step
-    gamma = min(weight of v, <r, v - s> / (L ||X(s - v)||^2)) with the norm bounded by those of the two columns. The
-    estimate settles as w does, so the steps need not shrink: the linear rate of the deterministic method is seen in
-    practice, where Goldfarb et al. need growing batches for a proof.
+    r = X' alpha as in :class:`SFW`; then weight moves from the worst atom v of w to s = LMO(r), by the short step
+    gamma = min(weight of v, <r, v - s> / (L ||X(s - v)||^2)) with the norm bounded by the norms of the two columns. The
+    estimate converges as w does, so the steps need not shrink: in practice the rate is linear, as for the deterministic
+    method, while the proof of Goldfarb et al. needs growing batches.
 
-    For sets whose vertices have one feature each (l1 and its kin, the simplex). O(nnz(batch) log d + atoms) a step.
+    It requires a set whose vertices have one feature each (l1 balls, the simplex). A step costs
+    O(nnz(batch) log d + atoms).
 
     Parameters
     ----------
     batch_size : int, or a float in (0, 1)
     sampling : str
     damping : float
-        The short step takes L (1 + damping n/b) for L: r is up to n/b steps old, and with small batches undamped steps
-        can chase their own echo. Smaller is faster where columns touch many samples, larger safer.
+        The short step uses L (1 + damping n/b) instead of L: r is up to n/b steps old, and with small batches undamped
+        steps can oscillate. A smaller value is faster if columns touch many samples, a larger one is safer.
 
     References
     ----------
@@ -44,7 +45,7 @@ class SFWPairwise(NamedTuple):
     damping: float = 0.03
 
     def step(self, F, arrays, rows, t):
-        """Renew the batch's derivatives, then hand weight from v to s."""
+        """Update the derivatives of the batch, then move weight from v to s."""
         for q in range(rows.size()):
             arrays.r.renew_sample(F, rows.at(q), arrays.alpha, arrays.w)
         s = arrays.r.best_vertex(F)

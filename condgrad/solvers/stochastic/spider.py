@@ -17,7 +17,7 @@ from condgrad.solvers.stochastic.sampling import resolve_batch_size
 
 @compiled
 class SpiderArrays(NamedTuple):
-    """w, the iterate before it, and r."""
+    """w, the previous iterate, and r."""
 
     w: Vector
     previous: Trail
@@ -28,9 +28,9 @@ class SpiderArrays(NamedTuple):
 class Spider(NamedTuple):
     r"""SPIDER Frank-Wolfe, Yurtsever, Sra & Cevher (2019), for finite sums.
 
-    Convex: round t = 1, 2, ... has K_t = 2^(t-1) steps k = 1, 2, ..., K_t with gamma = 2 / (K_t + k). The first takes
-    the full gradient, the others r <- r + mean over S_k of (grad f_i(w_k) - grad f_i(w_{k-1})) with |S_k| = K_t, at
-    most n. Non-convex, with ``step_size=NonConvex(n_steps)``: rounds and batches of ceil(sqrt n).
+    Convex: round t = 1, 2, ... has K_t = 2^(t-1) steps k = 1, 2, ..., K_t with gamma = 2 / (K_t + k). The first step
+    uses the full gradient, the others r <- r + mean over S_k of (grad f_i(w_k) - grad f_i(w_{k-1})) with |S_k| = K_t,
+    at most n. Non-convex, with ``step_size=NonConvex(n_steps)``: rounds and batches of ceil(sqrt n).
 
     Parameters
     ----------
@@ -64,21 +64,21 @@ class Spider(NamedTuple):
         return 0 if self.batch_size == "paper" else resolve_batch_size(self.batch_size, n)
 
     def start(self, space):
-        """Return w0; the first full gradient is taken before the first step."""
+        """Return w0; the first full gradient is computed before the first step."""
         return SpiderArrays(space.iterate(), space.trail(), space.estimate())
 
     def batch_sizes(self, space, t, count):
-        """Return |S_k|: none where the step takes the full gradient."""
+        """Return |S_k|: 0 if the step uses the full gradient."""
         first, length = self.round_of(space, t)  # blocks of steps end with their round
         return np.full(count, 0 if t == first else space.batch_size or min(space.n, length))
 
     def steps_before_pass(self, space, t):
-        """Return the steps left in the round; a new round begins with the full gradient."""
+        """Return the number of steps left in the round; 0 at the start of a round, which needs the full gradient."""
         first, length = self.round_of(space, t)
         return 0 if t == first else first + length - t
 
     def round_of(self, space, t):
-        """Return the first iteration and the length of the round that iteration ``t`` is in."""
+        """Return the first iteration and the length of the round that contains iteration ``t``."""
         if isinstance(self.step_size, NonConvex):
             length = math.ceil(math.sqrt(space.n))
             return t - t % length, length
@@ -86,7 +86,7 @@ class Spider(NamedTuple):
         return length - 1, length
 
     def full_pass(self, space, arrays, t):
-        """Take the full gradient."""
+        """Set r to the full gradient."""
         w = arrays.w.to_array()
         arrays.r.set_to(space.transpose_dot(space.derivatives(w)), w)
 

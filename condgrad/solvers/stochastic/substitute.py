@@ -26,7 +26,7 @@ class SubstituteArrays(NamedTuple):
 class Substitute(NamedTuple):
     r"""Stochastic Frank-Wolfe with substitute gradients, Lu & Freund.
 
-    The derivative of a sample is taken at an average sigma_i of past predictions x_i's:
+    The derivative of a sample is evaluated at an average sigma_i of past predictions x_i's:
     sigma_i <- (1 - delta_t) sigma_i + delta_t x_i's. With m = n / b,
 
         gamma_t = 2 (2m + t) / ((t + 1) (4m + t)),   delta_t = 2m / (2m + t + 1),   t = 0, 1, 2, ...
@@ -42,7 +42,7 @@ class Substitute(NamedTuple):
 
     Notes
     -----
-    The box needs x_i's alone; the prediction x_i'w is computed besides, for the running gap.
+    The box needs x_i's only; the prediction x_i'w is computed in addition, for the running gap.
 
     References
     ----------
@@ -69,11 +69,11 @@ class Substitute(NamedTuple):
         return SubstituteArrays(space.iterate(), sigma, space.table(), space.estimate())
 
     def step(self, F, arrays, rows, t):
-        """Make lines 3 to 8 of the box in appendix G.2, with a batch for its single sample."""
-        # The appendix rounds m down to a whole number of batches; the average of the vertices is exact without.
+        """Make lines 3 to 8 of the box in appendix G.2, with a batch instead of a single sample."""
+        # The appendix rounds m down to a whole number of batches; without rounding, w is exactly the average of s_k.
         m = arrays.alpha.values.shape[0] / max(1, rows.size())
         delta = 2.0 * m / (2.0 * m + t + 1.0)
-        s = arrays.r.best_vertex(F)  # 3: s = LMO(r), with the r of the step before
+        s = arrays.r.best_vertex(F)  # 3: s = LMO(r), with r from the previous step
         gamma = self.step_size.at(t + 1, arrays.r)  # step sizes of other papers count from 1
         for q in range(rows.size()):
             i = rows.at(q)  # 4

@@ -16,7 +16,7 @@ from condgrad.solvers.stochastic.sampling import resolve_batch_size
 
 @compiled
 class SVRFArrays(NamedTuple):
-    """w, the derivatives alpha at the snapshot, r = X' alpha, the round's first step, and room for a batch."""
+    """w, the derivatives alpha at the snapshot, r = X' alpha, the round's first step, and work arrays for a batch."""
 
     w: Vector
     alpha: Table
@@ -30,17 +30,17 @@ class SVRFArrays(NamedTuple):
 class SVRF(NamedTuple):
     r"""Stochastic variance-reduced Frank-Wolfe, Hazan & Luo (2016).
 
-    Round t = 1, 2, ... takes the full gradient at a snapshot v, then N_t = 2^(t+3) - 2 steps k = 1, 2, ... with
+    Round t = 1, 2, ... computes the full gradient at a snapshot v, then N_t = 2^(t+3) - 2 steps k = 1, 2, ... with
 
         r = grad F(v) + mean over m_k samples of (grad f_i(w) - grad f_i(v)),   gamma_k = 2 / (k + 1),
 
-    m_k = 96 (k + 1) samples, at most n (all of them: the exact gradient). The snapshot's derivatives are kept, one
-    number a sample, so a step evaluates each sample once.
+    m_k = 96 (k + 1) samples, at most n (then r is the exact gradient). The derivatives at the snapshot are stored, one
+    number per sample, so a step evaluates each sample once.
 
     Parameters
     ----------
     batch_size : int
-        The factor of k + 1 in m_k; 96 is the paper's, smaller ones are common practice.
+        The factor of k + 1 in m_k; the paper uses 96, smaller factors are common in practice.
     step_size : OpenLoop (default: 2 / (k + 1), counted from the snapshot), ShortStep or NonConvex
     sampling : str
 
@@ -79,7 +79,7 @@ class SVRF(NamedTuple):
         return np.minimum(space.n, space.batch_size * (k + 1))
 
     def steps_before_pass(self, space, t):
-        """Return the steps left in the round; a new round begins with its snapshot."""
+        """Return the number of steps left in the round; 0 at the start of a round, which needs its snapshot."""
         first = first_of_round(t)
         return 0 if t == first else first_of_round(t, after=True) - t
 
@@ -88,10 +88,10 @@ class SVRF(NamedTuple):
         w = arrays.w.to_array()
         arrays.alpha.values[:] = space.derivatives(w)
         arrays.r.set_to(space.transpose_dot(arrays.alpha.values), w)
-        arrays.snapshot[0] = t + 1  # counted from 1, as checkpoints hold it
+        arrays.snapshot[0] = t + 1  # counted from 1, as checkpoints store it
 
     def step(self, F, arrays, rows, t):
-        """Correct the snapshot's gradient by a batch, move, and take the correction back."""
+        """Correct the gradient at the snapshot by a batch, move, and subtract the correction again."""
         k = t + 2.0 - arrays.snapshot[0]  # the step of this round, from 1 on
         for q in range(rows.size()):
             i = rows.at(q)
@@ -108,7 +108,7 @@ class SVRF(NamedTuple):
 
 
 def first_of_round(t: int, after: bool = False) -> int:
-    """Return the first iteration of the round that iteration ``t`` is in, or of the round after it."""
+    """Return the first iteration of the round that contains iteration ``t``, or of the next round."""
     first, length = 0, 14
     while t >= first + length:
         first, length = first + length, 2 * length + 2  # N_t = 2^(t+3) - 2

@@ -21,7 +21,7 @@ _FORMS = ("auto", "stored", "implicit")
 
 @compiled
 class TUFWArrays(NamedTuple):
-    """w, the estimate r = q + H w, and what is kept of the Taylor points."""
+    """w, the estimate r = q + H w with q and H, the Taylor points, and the product H s."""
 
     w: Vector
     r: Estimate
@@ -35,24 +35,25 @@ class TUFWArrays(NamedTuple):
 class TUFW(NamedTuple):
     r"""Taylor-point updating Frank-Wolfe, algorithm 2.1 of Xiong & Freund.
 
-    Each sample's gradient is replaced by its Taylor expansion at a point b_i that is renewed now and then:
-    g = (1/n) sum_i [grad f_i(b_i) + hess f_i(b_i) (w - b_i)] = q + H w. Between renewals the estimate follows w
-    exactly, in O(d) a step over the l1 ball and the simplex: H s is one column. For linear predictions three numbers a
-    sample are kept instead of the points b_i, and a renewal costs nnz(x_i)^2. For the terms of a
-    :class:`~condgrad.GeneralProblem` (section 5.2) a renewal costs two Hessians, 2 d Hessian products, and n d numbers
-    are kept; a rule that renews all points at once needs a mean Hessian a renewal, and d numbers. The paper's letters:
-    x for our w, w_i for our x_i, p for our d.
+    Each sample's gradient is replaced by its Taylor expansion at a point b_i that is renewed from time to time:
+    g = (1/n) sum_i [grad f_i(b_i) + hess f_i(b_i) (w - b_i)] = q + H w. Between renewals g is updated exactly after
+    each step, in O(d) over the l1 ball and the simplex, where H s is a multiple of one column. For linear predictions
+    three numbers per sample are stored instead of the points b_i, and a renewal costs nnz(x_i)^2. For the terms of a
+    :class:`~condgrad.GeneralProblem` (section 5.2) a renewal costs two Hessians, that is 2 d Hessian products, and n d
+    numbers are stored; a rule that renews all points at once needs one mean Hessian per renewal, and d numbers. The
+    paper's letters: x for our w, w_i for our x_i, p for our d.
 
     Parameters
     ----------
     rule : a rule of :mod:`condgrad.rules`
-        Which Taylor points are renewed: DBD() (default), SBD(), Empty(), Full(), RandomBatch(b), Cyclic(b), your own.
+        The choice of renewed Taylor points: DBD() (default), SBD(), Empty(), Full(), RandomBatch(b), Cyclic(b), or your
+        own.
     step_size : OpenLoop (default, 2 / (k + 2)) or NonConvex(K)
     adaptive : bool
-        Whether to cut the step to the minimiser of the Taylor model along the segment, equation (5.1).
+        Whether to shorten the step to the minimiser of the Taylor model along the segment, equation (5.1).
     form : {"auto", "stored", "implicit"}
-        Whether H is stored, d x d, or left as X' diag(t) X. "auto" stores it where that costs less per step. For a
-        general problem it is always stored.
+        Whether H is stored as a d x d array, or used as the product X' diag(t) X. "auto" stores it if that costs less
+        per step. For a general problem it is always stored.
 
     References
     ----------
@@ -77,11 +78,11 @@ class TUFW(NamedTuple):
 
     @property
     def sampling(self):
-        """How the rule chooses samples."""
+        """The sampling method of the rule."""
         return self.rule.sampling
 
     def check(self):
-        """Raise where a parameter is wrong."""
+        """Raise if a parameter is wrong."""
         check_rule(self.rule)
         if self.form not in _FORMS:
             raise ValueError(f"form must be one of {', '.join(_FORMS)}; got {self.form!r}.")
@@ -93,14 +94,14 @@ class TUFW(NamedTuple):
         return 0
 
     def in_numbers(self, space):
-        """Return the settings that kernels cannot take as they are, as numbers and compiled rules."""
+        """Return kernel-safe replacements (numbers and compiled rules) for settings that numba cannot type."""
         return {"rule": 0, "form": 0, "step_size": self.step_size.on_estimates(space.problem, 1)}
 
     def start(self, space):
         """Return w0; all Taylor points are set to it before the first step."""
         if space.problem.has_intercept:
             raise ValueError(
-                "tufw does not take an intercept: its Taylor points are in w alone. Use 'corrective' instead."
+                "tufw does not support an intercept: its Taylor points are points w only. Use 'corrective' instead."
             )
         renews_all = getattr(self.rule, "renews_all", False)
         points, H = space.problem.taylor_points(space, self.form, renews_all)
@@ -109,19 +110,22 @@ class TUFW(NamedTuple):
         )
 
     def batch_sizes(self, space, t, count):
-        """Return the rule's sizes for iterations k = t; full renewals are made as passes."""
+        """Return the rule's sizes for iterations k = t, ...; full renewals are made as passes and have size 0."""
         sizes = self.rule.sizes(np.maximum(1.0, t + np.arange(count)), space.n)
         if getattr(self.rule, "renews_all", False) and ((sizes > 0.0) & (sizes < space.n)).any():
-            raise ValueError(f"{self.rule!r} says renews_all, but some of its sizes lie between 0 and n = {space.n}.")
+            raise ValueError(
+                f"{self.rule!r} has renews_all = True, but some of its sizes lie between 0 and n = {space.n}; "
+                "set renews_all = False."
+            )
         is_passed = (sizes >= space.n) | (t + np.arange(count) == 0)
         return np.where(is_passed, 0.0, sizes)
 
     def spent(self, state, sizes):
-        """Return how many gradients are taken by the end of each of the next steps: as many as renewals take."""
+        """Return the number of gradients after each of the next steps: those that renewals evaluate."""
         return np.cumsum(state.sampler.whole(sizes)) * state.arrays.points.gradients_per_sample()
 
     def steps_before_pass(self, space, t):
-        """Return the steps before all Taylor points are renewed at once; at the start they are."""
+        """Return the number of steps before all Taylor points are renewed at once; 0 at the start."""
         if t == 0:
             return 0
         ahead = 64
@@ -135,7 +139,7 @@ class TUFW(NamedTuple):
     def step(self, F, arrays, rows, t):
         """Make lines 4 to 8 of algorithm 2.1, for k = t."""
         for z in range(rows.size()):
-            arrays.points.renew(F, rows.at(z), arrays)  # 4-6: b_i <- w; (2.1) brings g = q + H w along
+            arrays.points.renew(F, rows.at(z), arrays)  # 4-6: b_i <- w; (2.1) updates g = q + H w
         s = arrays.r.best_vertex(F)  # 7: s = LMO(g)
         arrays.Hs.shrink(0.0)
         arrays.H.add_product(s, 1.0, arrays.Hs)
@@ -153,5 +157,5 @@ class TUFW(NamedTuple):
         arrays.r.synchronise(arrays.w.values)
 
     def resynchronise(self, space, arrays):
-        """Compute q, H and r anew from the Taylor points."""
+        """Recompute q, H and r from the Taylor points."""
         arrays.points.recompute(space, arrays)
