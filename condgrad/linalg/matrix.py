@@ -382,16 +382,18 @@ def _add_all(slices: Slices, shape: tuple[int, int], n_stored: int, c: np.ndarra
 @kernel
 def dot_range(slices, v, first, out):
     """Set ``out`` to the products of v with the slices ``first``, ``first`` + 1, ...."""
-    for k in range(out.shape[0]):
-        out[k] = slices.dot_slice(first + k, v)
+    start = np.uint64(first)
+    for k in range(np.uint64(out.shape[0])):
+        out[k] = slices.dot_slice(start + k, v)
 
 
 @kernel
 def add_range(slices, c, first, out):
     """Add the slices from ``first`` on, each times its entry of c, to the vector ``out``."""
-    for k in range(c.shape[0]):
+    start = np.uint64(first)
+    for k in range(np.uint64(c.shape[0])):
         if c[k] != 0.0:
-            slices.add_slice(first + k, c[k], out)
+            slices.add_slice(start + k, c[k], out)
 
 
 @kernel
