@@ -243,10 +243,15 @@ class Matrix:
         height = max(1, _ENTRIES // max(1, features.size))
         for start in range(0, d.size, height):
             part = slice(start, min(start + height, d.size))
-            X = self.X[part].take(features, axis=1) if rows is None else self.X[rows[part, None], features]
+            X = self._dense_part(part, features) if rows is None else self.X[rows[part, None], features]
             X = X if self.shift is None else X - self.shift[features]
             H += weighted_gram(X * values, d[part], first)
         return H
+
+    def _dense_part(self, part: slice, features: np.ndarray) -> np.ndarray:
+        """Return some rows of the chosen columns, copied in the order in which they lie in memory."""
+        chosen: np.ndarray = self.X[part].take(features, axis=1) if self.rows_are_native else self.X.T[features, part].T
+        return chosen
 
     def _gram_with_repetitions(
         self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None, first: int

@@ -47,11 +47,17 @@ class Columns(NamedTuple):
 
 def make_columns(matrix: Matrix, weight: np.ndarray, has_intercept: bool, standardize: bool) -> Columns:
     """Return the features of ``matrix``: two passes over the data, on all cores."""
-    d = matrix.shape[1]
+    return columns_of(matrix.columns, matrix.shape[1], matrix.n_stored, weight, has_intercept, standardize)
+
+
+def columns_of(
+    slices: Slices, d: int, n_stored: int, weight: np.ndarray, has_intercept: bool, standardize: bool
+) -> Columns:
+    """Return the d features that are the given slices."""
     mean, scale, norm = np.zeros(d), np.ones(d), np.empty(d)
-    columns = Columns(matrix.columns, weight, mean, scale, norm)
+    columns = Columns(slices, weight, mean, scale, norm)
     task = functools.partial(_measure, columns, has_intercept, standardize)
-    threads.run(task, threads.cut(d, 4 * matrix.n_stored, offsets_of(columns)))
+    threads.run(task, threads.cut(d, 4 * n_stored, offsets_of(columns)))
     return columns
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.paths.gram_solver import GramSolver
-from condgrad.paths.least_squares import Goal, LeastSquares, Sums
+from condgrad.paths.least_squares import Goal, Objective, Residual, Sums
 from condgrad.paths.oracle import LazyOracle, Scan
 from condgrad.paths.points import raise_if_interrupted
-from condgrad.paths.sweep_solver import SweepSolver
 from condgrad.paths.working_set import WorkingSet
 from condgrad.run.interrupts import Interrupts
 
@@ -33,6 +33,7 @@ class PathPoint(NamedTuple):
     gap: float
     rounding: float
     objective: float
+    offset: float = 0.0  # the best intercept of a loss that is not quadratic
 
     @property
     def certified_gap(self) -> float:
@@ -58,8 +59,8 @@ class WorkingSetSolver(Protocol):
     def keep(self, places: np.ndarray) -> None:
         """Follow the working set, which has kept the atoms at these places alone."""
 
-    def is_outgrown(self, tol: float) -> bool:
-        """Tell whether sweeps would be faster, or this solver has failed."""
+    def successor(self, tol: float, largest: float, interrupts: Interrupts | None) -> WorkingSetSolver:
+        """Return the solver for the next round: this one, or a faster one where the working set has outgrown it."""
 
 
 class Accuracy(NamedTuple):
@@ -87,7 +88,9 @@ class ExactEngine:
 
     Parameters
     ----------
-    quadratic : LeastSquares
+    objective : Objective
+    make_solver : callable
+        Makes the first solver of the working set.
     interrupts : Interrupts, optional
         Where Ctrl-C is heard: then :class:`~condgrad.paths.points.InterruptedPathError` is raised.
 
@@ -100,12 +103,18 @@ class ExactEngine:
         Scans that proved the largest of all correlations.
     """
 
-    def __init__(self, quadratic: LeastSquares, interrupts: Interrupts | None = None) -> None:
-        self.quadratic, self.interrupts = quadratic, interrupts
-        self.working = WorkingSet(quadratic)
-        self.solver: WorkingSetSolver = GramSolver(self.working)
+    def __init__(
+        self,
+        objective: Objective,
+        make_solver: Callable[[WorkingSet[Any]], WorkingSetSolver] = GramSolver,
+        interrupts: Interrupts | None = None,
+    ) -> None:
+        self.objective, self.interrupts = objective, interrupts
+        self.working = WorkingSet(objective)
+        self.solver = make_solver(self.working)
         residual = self.working.residual
-        self.oracle = LazyOracle(quadratic.columns, quadratic.n_stored, residual.R)
+        self.oracle = LazyOracle(objective.columns, objective.n_stored, residual.R)
+        self._at_zero = self.working.sums.value, self.working.sums.offset
         self.largest = self.oracle.scan(residual.a, self.working.sums.mu, -1.0, np.inf).largest  # of every column
         self.bound = self.largest  # no correlation with the residual exceeds it, as far as was asked
         self.level = _FIRST * self.largest  # the largest correlation of an atom
@@ -114,13 +123,13 @@ class ExactEngine:
 
     @property
     def scale(self) -> float:
-        """Half the squared norm of y, the objective at zero: what relative gaps are relative to."""
-        return 0.5 * self.quadratic.squared_y
+        """The objective at zero: what relative gaps are relative to."""
+        return self.objective.scale
 
     @property
-    def R(self) -> np.ndarray:
+    def residual(self) -> Residual:
         """The residual of the last point, in memory that the next point overwrites."""
-        return self.working.residual.R
+        return self.working.residual
 
     def solve(self, goal: Goal, tol: float) -> PathPoint:
         """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``, rounding included.
@@ -158,16 +167,15 @@ class ExactEngine:
                 accuracy = accuracy.refined()
                 self._change_solver(tol)
 
-    def point_at(self, goal: Goal, features: np.ndarray, x: np.ndarray, R: np.ndarray, largest: float) -> PathPoint:
-        """Return a point that was found elsewhere; ``largest`` bounds the correlations with its residual R."""
-        sums = self.quadratic.sums_of(x, R)
-        gap, rounding = self.quadratic.gap(goal, sums, largest), self.quadratic.rounding(goal, sums, x.size, largest)
+    def point_at(self, goal: Goal, features: np.ndarray, x: np.ndarray, sums: Sums, largest: float) -> PathPoint:
+        """Return a point that was found elsewhere; ``largest`` bounds the correlations there."""
+        gap, rounding = self.objective.gap(goal, sums, largest), self.objective.rounding(goal, sums, x.size, largest)
         return _certified(features, x, sums, largest, gap, rounding)
 
     def zero(self, goal: Goal | None = None) -> PathPoint:
         """Return the point w = 0 where it is the solution; without a goal, where rounding cannot change that."""
-        rounding = 0.0 if goal is None else self.quadratic.rounding(goal, self.working.sums, 0, 0.0)
-        return PathPoint(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, self.scale)
+        rounding = 0.0 if goal is None else self.objective.rounding(goal, self.working.sums, 0, 0.0)
+        return PathPoint(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, *self._at_zero)
 
     # The phases of a round.
 
@@ -190,7 +198,7 @@ class ExactEngine:
     def _ask_all(self) -> Scan:
         """Return the features above all atoms, whose correlations are proved to be the largest ones."""
         self.n_scans += 1
-        self.oracle.move(self.R)
+        self.oracle.move(self.residual.R)
         scan = self.oracle.scan(self.working.residual.a, self.working.sums.mu, self.level, _NEAR * self.level)
         self.nearby, self.nearby_level = scan, self.level
         is_new = (scan.sizes > self.level) & self.working.lacks(scan.features)
@@ -218,8 +226,7 @@ class ExactEngine:
         self._admit(Scan(near.largest, near.features[is_wanted], near.sizes[is_wanted]), tol)
 
     def _change_solver(self, tol: float) -> None:
-        if self.solver.is_outgrown(tol):
-            self.solver = SweepSolver(self.working, self.solver.alpha, self.largest, self.interrupts)
+        self.solver = self.solver.successor(tol, self.largest, self.interrupts)
 
     def _prune(self) -> None:
         """Drop the atoms that the solver does not need where there are many of them."""
@@ -231,10 +238,10 @@ class ExactEngine:
     # What is known about the point.
 
     def _gap(self, goal: Goal) -> float:
-        return self.quadratic.gap(goal, self.working.sums, self.bound)
+        return self.objective.gap(goal, self.working.sums, self.bound)
 
     def _rounding(self, goal: Goal) -> float:
-        return self.quadratic.rounding(goal, self.working.sums, self.working.n_used, self.bound)
+        return self.objective.rounding(goal, self.working.sums, self.working.n_used, self.bound)
 
     def _point(self, gap: float, rounding: float) -> PathPoint:
         working = self.working
@@ -245,4 +252,4 @@ class ExactEngine:
 def _certified(
     features: np.ndarray, x: np.ndarray, sums: Sums, largest: float, gap: float, rounding: float
 ) -> PathPoint:
-    return PathPoint(features, x, sums.norm, largest, max(gap, 0.0), rounding, 0.5 * sums.squared_r)
+    return PathPoint(features, x, sums.norm, largest, max(gap, 0.0), rounding, sums.value, sums.offset)

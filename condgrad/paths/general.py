@@ -16,6 +16,7 @@ from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, collect, follow
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
+from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.problems.linear import Problem
 from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
@@ -111,15 +112,24 @@ def radius_path(
         raise ValueError(
             f"{name} does not contain zero, so it has no default grid and no radius 0; give positive radii."
         )
-    walk = Walk(problem, make, solver, max_epochs=max_epochs, random_state=as_generator(random_state))
-    path = MinimizedPath(walk, tol=tol, scale=problem.loss_scale())
-
-    def points() -> Iterator[tuple[int, float, Solved]]:
-        try:
-            grid = radius_at(problem, make, eps) * shares(int(n_radii)) if given is None else given
-        except KeyboardInterrupt:
-            raise InterruptedPathError from None
-        yield from follow(path, grid, interrupts)
-
+    settings = {"max_epochs": max_epochs, "random_state": as_generator(random_state)}
     with Interrupts() as interrupts, show(callback, verbose) as report:
+        path: SmoothPath | MinimizedPath
+        if serves(problem, solver):
+            path = SmoothPath(problem, tol=tol, interrupts=interrupts, **settings)
+        else:
+            path = MinimizedPath(Walk(problem, make, solver, **settings), tol=tol, scale=problem.loss_scale())
+
+        def points() -> Iterator[tuple[int, float, Solved]]:
+            try:
+                if given is not None:
+                    grid = given
+                elif isinstance(path, SmoothPath):
+                    grid = path.largest_radius(eps) * shares(int(n_radii))
+                else:
+                    grid = radius_at(problem, make, eps) * shares(int(n_radii))
+            except KeyboardInterrupt:
+                raise InterruptedPathError from None
+            yield from follow(path, grid, interrupts)
+
         return collect(path, points(), report if callback is not None or verbose else None)

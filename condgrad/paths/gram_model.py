@@ -164,6 +164,30 @@ def correlate(model):
     model.correlate()
 
 
+def factor(model: GramModel, support: np.ndarray) -> None:
+    """Make these atoms the support and factor G there; one that depends on the others gets a coefficient of zero."""
+    k = support.size
+    model.counts[_SUPPORT], model.is_in[:] = 0, False
+    try:
+        U = np.linalg.cholesky(model.G[np.ix_(support, support)]).T
+        is_regular = bool((U.diagonal() ** 2 > _DEPENDENT * model.G[support, support]).all())
+    except np.linalg.LinAlgError:
+        is_regular = False
+    if is_regular:
+        model.U[:k, :k], model.support[:k], model.is_in[support] = U, support, True
+        model.counts[_SUPPORT] = k
+    else:
+        _enter_each(model, support)
+
+
+@kernel
+def _enter_each(model, support):
+    """Append atoms to the support, one after the other; one that depends on those before gets a coefficient of zero."""
+    for q in range(support.shape[0]):
+        if not model.enter(support[q]):
+            model.x[support[q]] = 0.0
+
+
 @kernel
 def first_zero(model, sign, direction, limit):
     """Return the longest step up to ``limit`` that keeps the signs, and the place in S that stops it (-1: none)."""

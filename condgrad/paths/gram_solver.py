@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from condgrad.paths.gram_model import GAVE_UP, GramModel, correlate, empty_model, part_of, solve_model
-from condgrad.paths.least_squares import Goal
+from condgrad.paths.least_squares import Goal, Quadratic
+from condgrad.paths.sweep_solver import SweepSolver
 from condgrad.paths.working_set import WorkingSet
+from condgrad.run.interrupts import Interrupts
 
 _ROUGH_WORK = 20  # ratio of atoms to entries of a column above which sweeps take over, at rough tolerances
 _TIGHT_WORK = 120  # the same ratio at tight tolerances
@@ -20,7 +22,7 @@ class GramSolver:
 
     is_exact = True  # whatever the tolerance, so that a point next to a penalty costs no more than the one at it
 
-    def __init__(self, working: WorkingSet) -> None:
+    def __init__(self, working: WorkingSet[Quadratic]) -> None:
         self.working = working
         self.model: GramModel = empty_model(64)
         self.alpha = np.inf  # the penalty of the last solution
@@ -29,16 +31,20 @@ class GramSolver:
     def minimise(self, goal: Goal, tol: float) -> None:
         """Minimise over the working set to a gap of at most ``tol``."""
         working, model = self.working, self.model
-        squared_y, most = working.quadratic.squared_y, 1000 + 20 * model.n_atoms()
+        squared_y, most = working.objective.squared_y, 1000 + 20 * model.n_atoms()
         status, _, self.alpha, _ = solve_model(model, squared_y, goal.is_penalised, goal.target, tol, most)
         self.gave_up = status == GAVE_UP
         working.x = model.x[: model.n_atoms()].copy()
         working.renew()
 
-    def is_outgrown(self, tol: float) -> bool:
+    def successor(self, tol: float, largest: float, interrupts: Interrupts | None) -> GramSolver | SweepSolver:
+        """Return this solver, or sweeps where they are faster."""
+        return SweepSolver(self.working, self.alpha, largest, interrupts) if self._is_outgrown(tol) else self
+
+    def _is_outgrown(self, tol: float) -> bool:
         """Tell whether changes of the support cost more than sweeps would, or have led nowhere."""
         n_atoms, n_used = self.model.n_atoms(), self.model.n_support()
-        quadratic = self.working.quadratic
+        quadratic = self.working.objective
         factor = _ROUGH_WORK if tol > _ROUGH_TOL else _TIGHT_WORK
         work = quadratic.n_stored / quadratic.columns.norm.size + _ROUND / max(1, n_atoms)  # of an atom in a round
         is_large = n_used > _MOST_DENSE or (n_used > 100 and n_atoms > factor * work)
@@ -50,7 +56,7 @@ class GramSolver:
         first = features.size - n_new
         if features.size > self.model.c.shape[0]:
             self.model = part_of(self.model, np.arange(first), 2 * features.size)
-        self.working.quadratic.extend_gram(features, first, self.model.G, self.model.c)
+        self.working.objective.extend_gram(features, first, self.model.G, self.model.c)
         self.model.append(n_new)
         correlate(self.model)
 

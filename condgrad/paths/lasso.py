@@ -187,7 +187,7 @@ class _Regression:
 
     def engine(self, interrupts: Interrupts) -> ExactEngine:
         """Return an exact engine that stands at w = 0."""
-        return ExactEngine(self.quadratic, interrupts)
+        return ExactEngine(self.quadratic, interrupts=interrupts)
 
 
 class _ExactPath:

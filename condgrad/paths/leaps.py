@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.paths.engine import ExactEngine, PathPoint
-from condgrad.paths.least_squares import Goal
+from condgrad.paths.least_squares import Goal, Residual
 
 _ENDS = 0.5  # share of the tolerance that the ends of a leap of several points may use up
 _ORDER = 3.0  # power of the distance between two ends with which the gap between them grows at least
@@ -35,7 +35,8 @@ class End(NamedTuple):
 
     target: float
     point: PathPoint
-    R: np.ndarray
+    residual: Residual
+    bounds: np.ndarray | None  # of the correlations of all features there, where a line needs them
 
 
 class Leaps:
@@ -47,7 +48,7 @@ class Leaps:
 
     def __init__(self, engine: ExactEngine, is_penalised: bool, tol: float) -> None:
         self.engine, self.is_penalised, self.tol = engine, is_penalised, tol
-        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.R.copy())
+        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.residual.copy(), self._bounds())
         self.length = 1.0
         self.falls_short = False  # whether rounding has left a line without a certificate
 
@@ -71,7 +72,10 @@ class Leaps:
 
     def _solve(self, target: float, tol: float) -> End:
         point = self.engine.solve(Goal(target, self.is_penalised), tol)
-        return End(target, point, self.engine.R.copy())
+        return End(target, point, self.engine.residual.copy(), self._bounds())
+
+    def _bounds(self) -> np.ndarray | None:
+        return None if self.engine.objective.is_quadratic else self.engine.oracle.bounds()
 
     def _fill(self, left: End, right: End, targets: np.ndarray) -> list[PathPoint]:
         """Return the points between two ends; where the line does not serve, the middle one is solved."""
@@ -116,9 +120,11 @@ class Leaps:
         x[np.searchsorted(features, left.point.features)] = (1.0 - t) * left.point.x
         x[np.searchsorted(features, right.point.features)] += t * right.point.x
         used = x != 0.0
-        R = (1.0 - t) * left.R + t * right.R
+        sums, off = self.engine.objective.between(left.residual, right.residual, t, x[used])
         largest = (1.0 - t) * left.point.alpha + t * right.point.alpha
-        return self.engine.point_at(Goal(target, self.is_penalised), features[used], x[used], R, largest)
+        if off is not None and left.bounds is not None and right.bounds is not None:
+            largest = self.engine.oracle.largest_near((1.0 - t) * left.bounds + t * right.bounds, off)
+        return self.engine.point_at(Goal(target, self.is_penalised), features[used], x[used], sums, largest)
 
     def _growth(self, left: End, right: End) -> float:
         """Return how many times longer than the last leap the next one should be, by the gap in the middle."""

@@ -11,14 +11,16 @@ is what it was without l2.
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.linalg.rounding import FORMULA, UNIT, gamma
 from condgrad.paths.columns import Columns, extend_gram
+from condgrad.problems.samples import Totals
 
 _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the radius
 _SUMS = 8  # operations beside the products of a sum: centring, scaling, adding up threads
@@ -32,40 +34,71 @@ class Goal(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums at a point, l2 included: ||R||^2, <y, Xx>, <R, Xx>, ||x||_1, and the sum of the weighted residuals."""
+    """Sums at a point, l2 included: F, ||R||^2, <y, Xx>, <R, Xx>, ||x||_1, and the sum of the weighted residuals."""
 
+    value: float
     squared_r: float
     fit: float
     along: float
     norm: float
     mu: float
+    totals: Totals | None = None  # of a loss whose rounding they bound
+    offset: float = 0.0  # the best intercept of a loss there
 
 
-class Residual(NamedTuple):
+class Residual:
     """The residual R and the weighted residual a_i = v_i R_i, minus the derivative by the predictions."""
 
-    R: np.ndarray
-    a: np.ndarray
+    def __init__(self, R: np.ndarray, a: np.ndarray) -> None:
+        self.R, self.a = R, a
+
+    def copy(self) -> Self:
+        """Return the same in memory of its own."""
+        other = copy.copy(self)
+        vars(other).update({name: part.copy() for name, part in vars(self).items() if isinstance(part, np.ndarray)})
+        return other
 
 
-class Quadratic(Protocol):
-    """What the engine, the working set and its solvers ask of the function that they minimise.
+class Objective(Protocol):
+    """What the engine and the working set ask of the function that they minimise."""
+
+    columns: Columns  # the features; their inner products, means and norms are those of the observation weights
+    n_stored: int
+    l2: float
+    is_quadratic: bool  # whether the residual is a linear function of the coefficients
+
+    @property
+    def scale(self) -> float:
+        """The objective at zero: what relative gaps are relative to."""
+
+    def residual(self) -> tuple[Residual, Sums]:
+        """Return the residual at x = 0, in memory of its own, and its sums."""
+
+    def renew(self, p: np.ndarray, x: np.ndarray, residual: Any) -> Sums:
+        """Overwrite the residual, of the objective's own kind, by that of the predictions p of x; return its sums."""
+
+    def gap(self, goal: Goal, sums: Sums, largest: float) -> float:
+        """Return the gap at a point no correlation of which exceeds ``largest``; inf where x is outside the ball."""
+
+    def rounding(self, goal: Goal, sums: Sums, n_terms: int, largest: float) -> float:
+        """Return a bound of what rounding does to the gap at a point with ``n_terms`` coefficients."""
+
+    def between(self, left: Any, right: Any, t: float, x: np.ndarray) -> tuple[Sums, np.ndarray | None]:
+        """Return the sums at the point (1 - t) left + t right, with coefficients x, and how far R is from that line.
+
+        None where the residual is on the line.
+        """
+
+
+class Quadratic(Objective, Protocol):
+    """What the solvers of a quadratic working set ask beside.
 
     The curvature in the predictions is diag(v) for the observation weights v = ``columns.weight``, less the part of an
     intercept, which the means of the columns take out (a Schur complement). Only these answers depend on v, on the
     linear term and on whether there is an intercept.
     """
 
-    columns: Columns  # the features; their inner products, means and norms are those of the observation weights
-    n_stored: int
-    l2: float
     squared_y: float  # twice the objective at zero
-
-    def residual(self) -> tuple[Residual, Sums]:
-        """Return the residual at x = 0, in memory of its own, and its sums."""
-
-    def renew(self, p: np.ndarray, x: np.ndarray, residual: Residual) -> Sums:
-        """Overwrite the residual by that of the predictions p of x; return its sums."""
 
     def follow(self, mu: float, x: np.ndarray, residual: Residual) -> Sums:
         """Overwrite the residual by what sweeps have left in its weighted part, of sum mu; return its sums."""
@@ -75,9 +108,6 @@ class Quadratic(Protocol):
 
     def extend_gram(self, features: np.ndarray, first: int, G: np.ndarray, c: np.ndarray) -> None:
         """Fill in the rows of the Gram matrix G, l2 included, and of c = <z_j, y> from features[first] on."""
-
-    def gap(self, goal: Goal, sums: Sums, largest: float) -> float:
-        """Return the gap at a point no correlation of which exceeds ``largest``; inf where x is outside the ball."""
 
 
 class LeastSquares:
@@ -95,6 +125,8 @@ class LeastSquares:
     l2 : float
     """
 
+    is_quadratic = True
+
     def __init__(
         self, columns: Columns, n_stored: int, y: np.ndarray, *, has_intercept: bool = False, l2: float = 0.0
     ) -> None:
@@ -104,20 +136,25 @@ class LeastSquares:
         self.largest_column = float(np.hypot(columns.norm, columns.scale * columns.mean).max())
         self._buffer = np.zeros(y.size)
 
+    @property
+    def scale(self) -> float:
+        """Half the squared norm of y."""
+        return 0.5 * self.squared_y
+
     def residual(self) -> tuple[Residual, Sums]:
         """Return the residual at x = 0, in memory of its own, and its sums."""
         a = self.columns.weight * self.y
         mu = float(a.sum()) if self.has_intercept else 0.0
-        return Residual(self.y.copy(), a), Sums(self.squared_y, 0.0, 0.0, 0.0, mu)
+        return Residual(self.y.copy(), a), Sums(self.scale, self.squared_y, 0.0, 0.0, 0.0, mu)
 
     def renew(self, p: np.ndarray, x: np.ndarray, residual: Residual) -> Sums:
         """Overwrite the residual by that of the predictions p of x; return its sums."""
-        R, a = residual
+        R, a = residual.R, residual.a
         return Sums(*_renew(self.columns.weight, p, x, self.l2, self.y, self.has_intercept, R, a))
 
     def follow(self, mu: float, x: np.ndarray, residual: Residual) -> Sums:
         """Overwrite the residual by what sweeps have left in its weighted part, of sum mu; return its sums."""
-        R, a = residual
+        R, a = residual.R, residual.a
         return Sums(*_follow(self.columns.weight, mu, x, self.l2, self.y, self.has_intercept, R, a))
 
     def weigh(self, q: np.ndarray) -> float:
@@ -129,10 +166,15 @@ class LeastSquares:
         """Fill in the rows of the Gram matrix G, l2 included, and of c = <z_j, y> from features[first] on."""
         extend_gram(self.columns, features, first, self.l2, c, self.y, G, self._buffer)
 
-    def sums_of(self, x: np.ndarray, R: np.ndarray) -> Sums:
-        """Return the sums at the coefficients x with the residual R, where the weighted residuals sum to zero."""
+    def between(self, left: Residual, right: Residual, t: float, x: np.ndarray) -> tuple[Sums, None]:
+        """Return the sums at the coefficients x between two points; the residual is on the line between theirs.
+
+        Its weighted sum is zero, as those of both ends are.
+        """
+        R = (1.0 - t) * left.R + t * right.R
         squared_r, y_r = _norms(self.columns.weight, self.y, R, x, self.l2)
-        return Sums(squared_r, self.squared_y - y_r, y_r - squared_r, float(np.abs(x).sum()), 0.0)
+        sums = Sums(0.5 * squared_r, squared_r, self.squared_y - y_r, y_r - squared_r, float(np.abs(x).sum()), 0.0)
+        return sums, None
 
     def gap(self, goal: Goal, sums: Sums, largest: float) -> float:
         """Return the gap at a point no correlation of which exceeds ``largest``; inf where x is outside the ball.
@@ -217,7 +259,8 @@ def _sums(weight, x, l2, y, has_intercept, R, a):
     for k in range(x.shape[0]):
         norm += abs(x[k])
         squared_x += x[k] * x[k]
-    return squared_r + l2 * squared_x, fit, along - l2 * squared_x, norm, mu if has_intercept else 0.0
+    squared_r += l2 * squared_x
+    return 0.5 * squared_r, squared_r, fit, along - l2 * squared_x, norm, mu if has_intercept else 0.0
 
 
 @kernel

@@ -19,13 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import kernel
+from condgrad.compiled import bits_of, float_of, kernel
 from condgrad.linalg import threads
 from condgrad.linalg.rounding import gamma
 from condgrad.paths.columns import Columns, offsets_of
 
 _BLOCK = 128  # number of bounds compared at a time: counting those above the threshold vectorises
 _WORTH_THREADS = 600_000  # least multiply-adds of a scan that is shared by several threads
+_BUCKET = 49  # bits of a float that are left out where changes are counted in buckets: these are 12% wide
 _SUMS = 8  # operations of a correlation beside its products
 
 
@@ -61,9 +62,7 @@ class LazyOracle:
         """Go to the residual R, centred where an intercept is fitted."""
         changes = np.empty(R.size)
         beta, size = _compare(self.columns.weight, self.R, R, changes)
-        if self.most.size > 1:
-            changes = np.sort(changes)[::-1]
-        distances = np.sqrt(np.cumsum(changes)[self.most - 1])
+        distances = np.sqrt(_largest_sums(changes, self.most))
         self.B, self.D = beta * self.B, beta * self.D + distances + self.rounding * size
         self.R[:] = R
         if self.B < 1e-9:
@@ -73,6 +72,12 @@ class LazyOracle:
     def bounds(self) -> np.ndarray:
         """Return an upper bound for the size of every correlation with the residual."""
         return self.B * self.key + self.D[self.length_class] * self.reach
+
+    def largest_near(self, bounds: np.ndarray, off: np.ndarray) -> float:
+        """Return a bound of all correlations with a residual that is ``off`` one whose correlations have ``bounds``."""
+        changes = self.columns.weight * off * off
+        distances = np.sqrt(_largest_sums(changes, self.most))
+        return float((bounds + distances[self.length_class] * self.reach).max(initial=0.0))
 
     def scan(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
         """Compute every correlation whose bound exceeds ``threshold``; return those above ``level``."""
@@ -125,6 +130,39 @@ def _compare(weight, old, new, changes):
     for i in range(weight.shape[0]):
         changes[i] = weight[i] * (new[i] - signed * old[i]) ** 2
     return beta, math.sqrt(squared_new)
+
+
+@kernel
+def _largest_sums(changes, most):
+    """Return upper bounds of the sums of the ``most[c]`` largest of the changes, for each class c; the last has all.
+
+    The changes are counted in buckets of nearly equal ones, by the first bits of the float: no order within a bucket is
+    needed for a bound that is a few percent too large, and sorting would take most of the time of a scan.
+    """
+    sums = np.zeros(most.shape[0])
+    total = 0.0
+    for i in range(changes.shape[0]):
+        total += changes[i]
+    sums[-1] = total
+    if most.shape[0] == 1:
+        return sums
+    n_buckets = np.int64(1) << (63 - _BUCKET)
+    counts, inside = np.zeros(n_buckets, np.int64), np.zeros(n_buckets)
+    for i in range(changes.shape[0]):
+        bucket = bits_of(changes[i]) >> _BUCKET
+        counts[bucket] += 1
+        inside[bucket] += changes[i]
+    above, size, c = 0.0, 0, 0  # sum and number of the changes in larger buckets
+    for k in range(n_buckets):
+        bucket = n_buckets - 1 - k
+        if counts[bucket] > 0:
+            edge = float_of((bucket + 1) << _BUCKET)
+            while c < most.shape[0] - 1 and most[c] <= size + counts[bucket]:
+                sums[c] = above + min(inside[bucket], (most[c] - size) * edge)
+                c += 1
+            above = above + inside[bucket]
+            size = size + counts[bucket]
+    return sums
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 
 from condgrad.linalg.roots import Bracket
 from condgrad.paths.clusters import factor, find_clusters, shorten
-from condgrad.paths.least_squares import Goal, Sums
+from condgrad.paths.least_squares import Goal, Quadratic, Sums
 from condgrad.paths.newton import solve_kkt
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.sweeps import sweep
@@ -49,8 +49,10 @@ class SweepSolver:
 
     is_exact = False
 
-    def __init__(self, working: WorkingSet, alpha: float, largest: float, interrupts: Interrupts | None = None) -> None:
-        self.working, self.quadratic, self.interrupts = working, working.quadratic, interrupts
+    def __init__(
+        self, working: WorkingSet[Quadratic], alpha: float, largest: float, interrupts: Interrupts | None = None
+    ) -> None:
+        self.working, self.quadratic, self.interrupts = working, working.objective, interrupts
         self.alpha, self.largest = min(alpha, largest), largest
         self.before, self.alpha_before = working.x.copy(), self.alpha  # the last solution but one
         self._arrange(np.empty(0, np.int64))
@@ -155,12 +157,13 @@ class SweepSolver:
         x, l2, a = working.x, self.quadratic.l2, working.residual.a
         for t in range(1 + _SUPPORT_SWEEPS):
             mu = sweep(columns, features, self.clusters, t > 0, x, alpha, l2, accuracy, a, mu, self.common)
-        return working.follow(mu)
+        working.sums = self.quadratic.follow(mu, x, working.residual)
+        return working.sums
 
     def _newton(self, alpha: float, tol: float, gap: float, sums: Sums) -> Sums:
         """Go to the minimiser on the support as far as the signs allow; return the sums there."""
         working, x = self.working, self.working.x
-        value = 0.5 * sums.squared_r + alpha * sums.norm
+        value = sums.value + alpha * sums.norm
         support = np.flatnonzero(x)
         sign = np.sign(x[support])
         goal = _CG_ACCURACY * _excess(max(tol, _NEWTON_AIM * gap), sums)
@@ -173,13 +176,13 @@ class SweepSolver:
             working.x = x.copy()
             working.x[support] = np.where(ahead * sign > _ZERO * np.abs(d), ahead, 0.0)
             sums = working.renew()
-            if length < _SHORTEST or 0.5 * sums.squared_r + alpha * sums.norm <= value:
+            if length < _SHORTEST or sums.value + alpha * sums.norm <= value:
                 return sums
             length *= 0.5
 
-    def is_outgrown(self, tol: float) -> bool:
-        """Return False: there is no other way for larger working sets."""
-        return False
+    def successor(self, tol: float, largest: float, interrupts: Interrupts | None) -> SweepSolver:
+        """Return this solver: there is no other way for larger working sets."""
+        return self
 
     def admit(self, n_new: int) -> None:
         """Take in the last ``n_new`` features of the working set."""

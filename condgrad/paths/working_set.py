@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -10,18 +11,20 @@ from condgrad.compiled import kernel
 from condgrad.linalg import threads
 from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.columns import Columns, pack
-from condgrad.paths.least_squares import Quadratic, Sums
+from condgrad.paths.least_squares import Objective, Sums
+
+AnyObjective = TypeVar("AnyObjective", bound=Objective, covariant=True)
 
 
-class WorkingSet:
+class WorkingSet(Generic[AnyObjective]):
     """What the engine and the solver of its working set share; neither of the two knows the other's inside.
 
     The engine admits features and drops them. A solver changes the coefficients, and may choose the order of the
-    features. Whoever has set ``x`` makes the residual follow it by :meth:`renew`, or by :meth:`follow` after sweeps.
+    features. Whoever has set ``x`` makes the residual follow it by :meth:`renew`.
 
     Attributes
     ----------
-    quadratic : Quadratic
+    objective : Objective
         What is minimised: it alone knows the weights of the samples, the targets and the intercept.
     features : array
         The atoms, in the order of ``x``.
@@ -31,11 +34,11 @@ class WorkingSet:
         Those at ``x``. The memory of the residual is overwritten from one point to the next.
     """
 
-    def __init__(self, quadratic: Quadratic) -> None:
-        self.quadratic = quadratic
+    def __init__(self, objective: AnyObjective) -> None:
+        self.objective = objective
         self.features, self.x = np.empty(0, np.int64), np.empty(0)
-        self.residual, self.sums = quadratic.residual()
-        self._has_atom = np.zeros(quadratic.columns.norm.size, np.bool_)
+        self.residual, self.sums = objective.residual()
+        self._has_atom = np.zeros(objective.columns.norm.size, np.bool_)
         self._is_packed = False
         self._atoms: Atoms | None = None
 
@@ -43,7 +46,7 @@ class WorkingSet:
     def atoms(self) -> Atoms:
         """The columns of the features, side by side in memory once the features have been arranged."""
         if self._atoms is None:
-            columns = self.quadratic.columns
+            columns = self.objective.columns
             packed = pack(columns, self.features) if self._is_packed else (columns, self.features)
             self._atoms = Atoms(*packed)
         return self._atoms
@@ -78,23 +81,18 @@ class WorkingSet:
 
     def renew(self) -> Sums:
         """Compute the residual at x anew; return its sums."""
-        self.sums = self.quadratic.renew(self.atoms.predict(self.x), self.x, self.residual)
-        return self.sums
-
-    def follow(self, mu: float) -> Sums:
-        """Take over the weighted residual that sweeps have kept, of sum mu; return its sums."""
-        self.sums = self.quadratic.follow(mu, self.x, self.residual)
+        self.sums = self.objective.renew(self.atoms.predict(self.x), self.x, self.residual)
         return self.sums
 
     def correlate(self, out: np.ndarray) -> float:
         """Fill in the correlations of the atoms with the residual, l2 included; return the size of the largest."""
-        return self.atoms.correlate(self.residual.a, self.sums.mu, self.x, self.quadratic.l2, out)
+        return self.atoms.correlate(self.residual.a, self.sums.mu, self.x, self.objective.l2, out)
 
     def correlations_of(self, features: np.ndarray) -> np.ndarray:
         """Return the correlations of other features with the residual."""
         out = np.empty(features.size)
         zeros = np.zeros(features.size)
-        Atoms(self.quadratic.columns, features).correlate(self.residual.a, self.sums.mu, zeros, 0.0, out)
+        Atoms(self.objective.columns, features).correlate(self.residual.a, self.sums.mu, zeros, 0.0, out)
         return out
 
 

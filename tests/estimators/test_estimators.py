@@ -315,7 +315,7 @@ def test_a_radius_that_does_nothing_is_pointed_out_once():
     [
         ("paths.radius_search", cg.ConstrainedLogisticRegression(), C.y),
         ("estimators._linear_model", cg.ConstrainedLogisticRegression(radius=1.0), THREE),
-        ("paths.minimized", cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0]), C.y),
+        ("paths.minimized", cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0], solver="corrective"), C.y),
         ("estimators.lasso", cg.ConstrainedLassoCV(), C.y),
     ],
 )

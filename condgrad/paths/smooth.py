@@ -1,0 +1,177 @@
+"""SmoothPath: the path of a smooth convex loss over l1 balls, by the engine that the Lasso path has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from condgrad.compiled import Stopwatch
+from condgrad.constraints import L1Ball
+from condgrad.paths.columns import columns_of
+from condgrad.paths.engine import ExactEngine, PathPoint
+from condgrad.paths.leaps import Leaps
+from condgrad.paths.least_squares import Goal
+from condgrad.paths.minimized import MinimizedPath, Walk
+from condgrad.paths.points import InterruptedPathError, Solved, follow
+from condgrad.paths.radius_search import radius_at, set_by_name
+from condgrad.paths.smooth_loss import SmoothLoss
+from condgrad.paths.taylor_solver import OutgrownError, TaylorSolver
+from condgrad.problems.linear import Problem
+from condgrad.problems.outputs import OutputsProblem
+from condgrad.run.interrupts import Interrupts
+from condgrad.run.result import Status
+
+_WALK = 8  # number of penalties on the way to the largest radius
+_WALK_TOL = 1e-2  # relative gap to which they are solved
+_LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
+
+
+def serves(problem: Problem, solver: object) -> bool:
+    """Tell whether the engine of exact paths solves the problem over l1 balls, where the solver is left to us."""
+    return solver == "auto" and isinstance(problem.constraint, L1Ball) and problem.is_convex and problem.l2 == 0.0
+
+
+def solutions(
+    problem: Problem | OutputsProblem,
+    make: Callable[..., Any],
+    radii: np.ndarray,
+    solver: object,
+    *,
+    tol: float,
+    **settings: Any,
+) -> Iterator[tuple[int, np.ndarray, Any]]:
+    """Yield the place of each radius with the solution there and its intercept; Ctrl-C raises KeyboardInterrupt.
+
+    ``tol`` is relative to the mean size of the loss at zero; ``settings`` are those of :func:`condgrad.minimize`.
+    """
+    unit = problem.over(make(1.0))
+    if not (isinstance(unit, Problem) and serves(unit, solver)):
+        walk = Walk(problem, make, solver, tol=tol * problem.loss_scale(), **settings)
+        for k, radius in enumerate(radii):
+            result = walk.to(radius)
+            yield k, result.w, result.intercept
+        return
+    with Interrupts() as interrupts:
+        path = SmoothPath(unit, tol=tol, interrupts=interrupts, **settings)
+        try:
+            for k, _, point in follow(path, radii, interrupts):
+                w = np.zeros(unit.n_features)
+                w[point.features] = point.w
+                yield k, w, point.intercept
+        except InterruptedPathError:
+            raise KeyboardInterrupt from None
+
+
+class SmoothPath:
+    """Points of a problem over l1 balls of growing radii.
+
+    Where the working set grows beyond what a dense matrix of its curvature can hold, ``minimize`` solves the radii that
+    are left.
+
+    Parameters
+    ----------
+    problem : Problem
+        Over an l1 ball, of a convex loss.
+    tol : float
+        Gap of every point, relative to the mean size of the loss at zero.
+    interrupts : Interrupts
+    **settings
+        Those of :func:`condgrad.minimize`, for radii that it solves.
+    """
+
+    gap_bounds_objective = True
+    is_penalised = False
+
+    def __init__(self, problem: Problem, *, tol: float, interrupts: Interrupts, **settings: Any) -> None:
+        self.problem, self.tol, self.interrupts = problem, tol, interrupts
+        self._by_minimize = MinimizedPath(
+            Walk(problem, set_by_name("l1"), **settings), tol=tol, scale=problem.loss_scale()
+        )
+        self.is_outgrown = False
+        self.n_features = problem.n_features
+        n_stored = round(problem.entries_per_sample * problem.n_samples)
+        columns = columns_of(
+            problem.contiguous_columns, self.n_features, n_stored, problem.samples.weight, problem.has_intercept, False
+        )
+        self.loss = SmoothLoss(columns, n_stored, problem)
+        self.scale = self.loss.scale
+        self.columns_seen = self.n_scans = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.engine = ExactEngine(self.loss, TaylorSolver, self.interrupts)
+        self.leaps = Leaps(self.engine, False, self.tol)
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether a line between two points is not certified."""
+        return self.leaps.falls_short
+
+    @property
+    def shortfall(self) -> Status:
+        """Why a point may miss the tolerance."""
+        return self._by_minimize.shortfall
+
+    def largest_radius(self, eps: float) -> float:
+        """Return the l1 norm of the solution with the penalty eps times the largest one."""
+        largest = self.engine.largest
+        if largest == 0.0:
+            return 0.0
+        try:
+            for k in range(1, _WALK):
+                self.engine.solve(Goal(largest * eps ** (k / _WALK), is_penalised=True), tol=_WALK_TOL)
+            norm = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=min(_LAST_TOL, self.tol)).norm
+        except OutgrownError:
+            norm = radius_at(self.problem, set_by_name("l1"), eps)
+        self.columns_seen, self.n_scans = self.engine.oracle.n_scanned, self.engine.n_scans
+        self._begin()
+        return norm
+
+    def advance(self, targets: np.ndarray) -> list[Solved]:
+        """Return the solutions at the first radii of those that are left."""
+        if not self.is_outgrown:
+            try:
+                return self._leap(targets)
+            except OutgrownError:
+                self.is_outgrown = True
+                self._by_minimize.walk.w = self._dense(self.leaps.end.point)
+        return self._by_minimize.advance(targets)
+
+    def _leap(self, targets: np.ndarray) -> list[Solved]:
+        with Stopwatch() as watch:
+            if targets[0] == 0.0:  # zero is the only point of its ball
+                points = [self.engine.zero()]
+            elif self.engine.largest == 0.0:
+                points = [self.engine.zero(Goal(float(targets[0]), is_penalised=False))]
+            else:
+                points = self.leaps.advance(targets)
+        seconds = watch.seconds / len(points)
+        return [self._solved(point, float(target), seconds) for point, target in zip(points, targets, strict=False)]
+
+    def _solved(self, point: PathPoint, radius: float, seconds: float) -> Solved:
+        return Solved(
+            features=point.features,
+            w=point.x,
+            radius=radius,
+            alpha=point.alpha,
+            gap=point.gap,
+            rounding=point.rounding,
+            objective=point.objective,
+            intercept=self.problem.intercept_at(self._dense(point), point.offset),
+            seconds=seconds,
+        )
+
+    def _dense(self, point: PathPoint) -> np.ndarray:
+        w = np.zeros(self.n_features)
+        w[point.features] = point.x
+        return w
+
+    def totals(self) -> tuple[int, int]:
+        """Return the columns seen and the oracle calls, of the search for the largest radius too."""
+        columns, calls = self._by_minimize.totals()
+        return (
+            columns + self.columns_seen + self.engine.oracle.n_scanned,
+            calls + self.n_scans + self.engine.n_scans,
+        )

@@ -1,0 +1,196 @@
+"""Paths of smooth losses over l1 balls: every point certified, few passes over the data, right on awkward data."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+import scipy.sparse
+from tables import FOUR_FORMS
+
+import condgrad as cg
+from condgrad.paths import smooth, taylor_solver
+from condgrad.paths.least_squares import Goal
+from condgrad.paths.oracle import _largest_sums
+from condgrad.paths.points import InterruptedPathError
+from condgrad.paths.smooth import SmoothPath
+from condgrad.run.interrupts import Interrupts
+
+LOSSES = {
+    "logistic": cg.losses.Logistic(),
+    "huber": cg.losses.Huber(0.7),
+    "pseudo-huber": cg.losses.PseudoHuber(1.0),
+    "poisson": cg.losses.Poisson(),
+    "squared-hinge": cg.losses.SquaredHinge(),
+    "squared": cg.losses.Squared(),
+}
+
+
+def data(loss, n=120, d=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
+    X[:, 1] = X[:, 0] + 0.05 * rng.standard_normal(n)  # correlated features
+    p = X[:, :6] @ np.array([1.0, -1.0, 0.8, -0.6, 0.5, 0.4]) + 0.3 * rng.standard_normal(n)
+    if loss in ("logistic", "squared-hinge"):
+        y = np.where(p + 0.5 * rng.standard_normal(n) > 0.0, 1.0, -1.0)
+    elif loss == "poisson":
+        y = rng.poisson(np.exp(np.clip(0.5 * p, -3.0, 3.0))).astype(float)
+    else:
+        y = p + 2.0 * (rng.random(n) < 0.05)
+    return X, y, rng.random(n) * (rng.random(n) < 0.95)
+
+
+def check(problem, radii, coefs, info, tol):
+    """Judge every point by a look of the problem itself."""
+    for k, radius in enumerate(radii):
+        w = coefs[:, [k]].toarray().ravel()
+        assert np.abs(w).sum() <= radius * (1.0 + 1e-12)
+        found = problem.over(cg.constraints.L1Ball(radius)).evaluate(w)
+        assert found.gap <= info.gap[k] + info.rounding[k] + found.rounding
+        assert info.gap[k] + info.rounding[k] <= tol * problem.loss_scale()
+        assert info.objective[k] == pytest.approx(found.objective, abs=info.rounding[k] + 1e-14)
+        assert info.intercept[k] == pytest.approx(found.intercept, abs=1e-7)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-9])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_point_is_certified(loss, intercept, tol):
+    X, y, weight = data(loss)
+    settings = {"loss": LOSSES[loss], "fit_intercept": intercept, "sample_weight": weight, "tol": tol}
+    radii, coefs, info = cg.radius_path(X, y, n_radii=20, **settings)
+    assert info.status is cg.Status.CONVERGED and radii.size == 20
+    ball = cg.constraints.L1Ball(1.0)
+    problem = cg.Problem(X, y, LOSSES[loss], ball, sample_weight=weight, intercept=intercept)
+    check(problem, radii, coefs, info, tol)
+    exact = cg.minimize(problem.over(cg.constraints.L1Ball(radii[12])), "pairwise", tol=1e-9 * problem.loss_scale())
+    assert info.objective[12] <= exact.objective + tol * problem.loss_scale() + 1e-12
+
+
+@pytest.mark.parametrize("form", FOUR_FORMS)
+def test_forms_of_the_data_agree(form):
+    X, y, _ = data("logistic")
+    grid = [0.5, 2.0, 6.0]
+    _, expected, _ = cg.radius_path(X, y, radii=grid, tol=1e-10, fit_intercept=True)
+    _, coefs, info = cg.radius_path(FOUR_FORMS[form](X), y, radii=grid, tol=1e-10, fit_intercept=True)
+    assert info.status is cg.Status.CONVERGED
+    np.testing.assert_allclose(coefs.toarray(), expected.toarray(), atol=1e-5)
+
+
+def test_the_default_grid_ends_where_the_multiplier_is_that_share():
+    X, y, _ = data("logistic")
+    _, _, info = cg.radius_path(X, y, n_radii=10, eps=0.05, tol=1e-6)
+    problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
+    largest = np.abs(problem.gradient(np.zeros(40))).max()
+    assert info.alpha[-1] == pytest.approx(0.05 * largest, rel=0.02)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_lines_between_points_are_certified(intercept):
+    X, y, _ = data("logistic", n=300)
+    problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0), intercept=intercept)
+    with Interrupts() as interrupts:
+        path = SmoothPath(problem, tol=1e-2, interrupts=interrupts)
+        left, right = path.leaps._solve(1.0, 1e-6), path.leaps._solve(1.6, 1e-6)
+        for target in (1.01, 1.2, 1.5):
+            point = path.leaps._between(left, right, target)
+            w = np.zeros(40)
+            w[point.features] = point.x
+            found = problem.over(cg.constraints.L1Ball(target)).evaluate(w)
+            assert found.gap <= point.certified_gap + found.rounding
+            assert point.certified_gap <= found.gap + 0.02  # a bound, and no idle one
+
+
+def test_sums_of_the_largest_changes_are_bounded_from_above():
+    rng = np.random.default_rng(0)
+    for changes in (rng.random(1000) ** 8, np.zeros(1000), np.full(1000, 0.3), 10.0 ** rng.uniform(-320.0, 5.0, 1000)):
+        most = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000])
+        exact = np.cumsum(np.sort(changes)[::-1])[most - 1]
+        found = _largest_sums(changes, most)
+        assert (found >= exact * (1.0 - 1e-12)).all() and (found <= exact * 1.13 + 1e-300).all()
+
+
+def test_few_columns_are_read():
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random(400, 5000, 0.01, format="csc", random_state=0)
+    y = np.where(X[:, :20] @ rng.standard_normal(20) + 0.1 * rng.standard_normal(400) > 0.0, 1.0, -1.0)
+    _, _, info = cg.radius_path(X, y, n_radii=100, tol=1e-3)
+    assert info.status is cg.Status.CONVERGED
+    assert info.passes <= 40.0
+
+
+def test_smaller_radii_after_larger_ones_and_equal_features():
+    X, y, _ = data("logistic")
+    X = np.column_stack([X, X[:, :10], np.zeros(X.shape[0]), np.ones(X.shape[0])])
+    radii = [4.0, 0.0, 0.5, 0.5, 100.0, 2.0]
+    _, coefs, info = cg.radius_path(X, y, radii=radii, tol=1e-7, fit_intercept=True)
+    assert info.status is cg.Status.CONVERGED
+    problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0), intercept=True)
+    keep = [k for k, radius in enumerate(radii) if radius > 0.0]
+    parts = {name: getattr(info, name)[keep] for name in ("gap", "rounding", "objective", "intercept")}
+    check(problem, np.array(radii)[keep], coefs[:, keep], info._replace(**parts), 1e-7)
+    assert coefs[:, [1]].nnz == 0
+
+
+def test_nothing_to_learn():
+    X = np.zeros((10, 3))
+    y = np.where(np.arange(10) % 2, 1.0, -1.0)
+    _, coefs, info = cg.radius_path(X, y, radii=[1.0, 2.0], tol=1e-6)
+    assert info.status is cg.Status.CONVERGED and coefs.nnz == 0
+
+
+def test_a_working_set_too_large_is_left_to_minimize(monkeypatch):
+    monkeypatch.setattr(taylor_solver, "_MOST_ATOMS", 8)
+    X, y, _ = data("logistic")
+    radii, coefs, info = cg.radius_path(X, y, n_radii=12, tol=1e-6)
+    assert info.status is cg.Status.CONVERGED
+    check(cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0)), radii, coefs, info, 1e-6)
+
+
+def test_penalised_points_are_certified():
+    X, y, _ = data("logistic")
+    problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
+    with Interrupts() as interrupts:
+        engine = SmoothPath(problem, tol=1e-6, interrupts=interrupts).engine
+        alpha = 0.1 * engine.largest
+        rough, fine = (engine.solve(Goal(alpha, is_penalised=True), tol) for tol in (1e-2, 1e-9))
+    values = [point.objective + alpha * point.norm for point in (rough, fine)]
+    assert fine.certified_gap <= 1e-9 * engine.scale
+    assert -1e-12 <= values[0] - values[1] <= rough.certified_gap
+
+
+def test_ctrl_c_is_heard_inside_a_point():
+    X, y, _ = data("logistic")
+    problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
+    with Interrupts() as interrupts:
+        path = SmoothPath(problem, tol=1e-6, interrupts=interrupts)
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(InterruptedPathError):
+            path.advance(np.array([1.0]))
+
+
+def test_ctrl_c_ends_a_cross_validation(monkeypatch):
+    def interrupted(*args):
+        raise InterruptedPathError
+
+    monkeypatch.setattr("condgrad.paths.engine.ExactEngine.solve", interrupted)
+    X, y, _ = data("logistic")
+    with pytest.raises(KeyboardInterrupt):
+        cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0]).fit(X, y)
+
+
+def test_cross_validation_takes_the_same_solutions_by_both_ways():
+    X, y, _ = data("logistic")
+    models = [
+        cg.ConstrainedLogisticRegressionCV(radii=[0.5, 2.0, 6.0], tol=1e-8, solver=solver).fit(X, y)
+        for solver in ("auto", "corrective")
+    ]
+    np.testing.assert_allclose(models[0].score_path_, models[1].score_path_, atol=1e-5)
+
+
+def test_who_is_served():
+    X, y, _ = data("logistic")
+    problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
+    assert smooth.serves(problem, "auto") and not smooth.serves(problem, "corrective")
+    assert not smooth.serves(problem.over(cg.constraints.L2Ball(1.0)), "auto")
+    assert not smooth.serves(cg.Problem(X, y, cg.losses.Welsch(), cg.constraints.L1Ball(1.0)), "auto")
