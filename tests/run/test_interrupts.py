@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import condgrad as cg
+from condgrad.paths.engine import ExactEngine
 from condgrad.paths.radius_search import radius_at
 from condgrad.run.interrupts import Interrupts
 
@@ -134,7 +135,7 @@ def test_a_run_in_another_thread_hears_it():
 
 def test_radius_path_stops_after_a_request_in_the_last_step_of_a_point(monkeypatch):
     runs = pressed_after_run(monkeypatch, "condgrad.paths.minimized.minimize", 1)
-    radii, coefs, info = cg.radius_path(X, Y, radii=[0.5, 1.0, 1.5, 2.0], tol=1e-4)
+    radii, coefs, info = cg.radius_path(X, Y, radii=[0.5, 1.0, 1.5, 2.0], tol=1e-4, solver="corrective")
     assert info.status is cg.Status.INTERRUPTED and len(runs) == 2
     assert radii.tolist() == [0.5, 1.0] and coefs.shape[1] == 2
 
@@ -143,7 +144,7 @@ def test_radius_path_passes_on_a_request_after_its_last_point(monkeypatch):
     heard = []
     pressed_after_run(monkeypatch, "condgrad.paths.minimized.minimize", 1)
     with handler(lambda *given: heard.append(given)):
-        radii, _, info = cg.radius_path(X, Y, radii=[0.5, 1.0], tol=1e-4)
+        radii, _, info = cg.radius_path(X, Y, radii=[0.5, 1.0], tol=1e-4, solver="corrective")
     assert info.status is cg.Status.CONVERGED and radii.size == 2 and len(heard) == 1
 
 
@@ -155,7 +156,7 @@ def test_the_search_for_a_radius_hears_it(monkeypatch, place):
             radius_at(make(), cg.constraints.L1Ball, 0.01)
         assert len(runs) == 1
     else:
-        radii, _, info = cg.radius_path(X, Y, n_radii=5, tol=1e-4)
+        radii, _, info = cg.radius_path(X, Y, n_radii=5, tol=1e-4, solver="corrective")
         assert info.status is cg.Status.INTERRUPTED and radii.size == 0
         assert len(runs) == 2  # the next one looks before its first step
 
@@ -185,10 +186,41 @@ def test_lasso_cv_hears_it_wherever_it_comes(monkeypatch, fold):
 @pytest.mark.parametrize("run", [0, 3, 5])
 def test_logistic_cv_hears_it_wherever_it_comes(monkeypatch, run):
     runs = pressed_after_run(monkeypatch, "condgrad.paths.minimized.minimize", run)
-    model = cg.ConstrainedLogisticRegressionCV(radii=[0.5, 1.0], cv=3)
+    model = cg.ConstrainedLogisticRegressionCV(radii=[0.5, 1.0], cv=3, solver="corrective")
     with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert len(runs) - 1 in (run, run + 1) and not hasattr(model, "coef_")
+
+
+def pressed_after_solution(monkeypatch, at):
+    """Let solution number ``at`` of the engine of paths be met by Ctrl-C; return the list of their goals."""
+    goals, real = [], ExactEngine.solve
+
+    def solve(self, goal, tol):
+        goals.append(goal)
+        point = real(self, goal, tol)
+        if len(goals) == at:
+            press()
+        return point
+
+    monkeypatch.setattr(ExactEngine, "solve", solve)
+    return goals
+
+
+def test_the_engine_of_paths_hears_it_between_solutions(monkeypatch):
+    goals = pressed_after_solution(monkeypatch, 2)
+    radii, coefs, info = cg.radius_path(X, Y, radii=[0.5, 1.0, 1.5, 2.0], tol=1e-9)
+    assert info.status is cg.Status.INTERRUPTED and len(goals) in (2, 3)
+    assert 1 <= radii.size == coefs.shape[1] <= 2
+
+
+@pytest.mark.parametrize("at", [1, 2, 5])
+def test_folds_by_the_engine_of_paths_hear_it(monkeypatch, at):
+    goals = pressed_after_solution(monkeypatch, at)
+    model = cg.ConstrainedLogisticRegressionCV(radii=[0.5, 1.0], cv=3, tol=1e-9)
+    with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert len(goals) in (at, at + 1) and not hasattr(model, "coef_")
 
 
 def test_folds_in_other_threads_hear_it(monkeypatch):
