@@ -36,7 +36,7 @@ def predict_entries(model: CompletionModel, entries: Ratings) -> tuple[np.ndarra
     """Return the predictions at the places of a file; and their number, the number of unseen places, and errors."""
     rows, columns = model.rows_of(entries.row_labels or ()), model.columns_of(entries.col_labels or ())
     rows, columns = rows[entries.rows], columns[entries.cols]
-    p, is_seen = model.predict_and_tell(rows, columns)
+    p, is_seen = model.at(rows, columns)
     numbers: dict[str, object] = {"n_samples": p.size, "n_unseen": int(np.count_nonzero(~is_seen))}
     if entries.values is not None:
         error = p - entries.values

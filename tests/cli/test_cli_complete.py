@@ -18,6 +18,7 @@ from test_cli import ROOT, answer, complaint, corrupted, run
 
 import condgrad as cg
 from condgrad import datasets
+from condgrad.cli._entries import predict_entries
 
 RADIUS = ["--radius", 30, "--loss", "squared"]
 
@@ -408,3 +409,13 @@ def test_the_program_runs_as_a_process(ratings):
     ratings.write_text(CSV + "1,7,x\n")
     ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert (ended.returncode, ended.stdout) == (2, "") and "line 4" in ended.stderr
+
+
+def test_places_of_a_file_are_never_taken_for_ids():
+    """An id of a row may be a number: then its place is another one."""
+    rows, columns = np.array(["ann", 3, "ann", 3], dtype=object), np.array(["x", "x", "y", "y"], dtype=object)
+    model = cg.MatrixCompletion(radius=50.0, tol=1e-8).fit(rows, columns, [1.0, 5.0, 2.0, 4.0]).model_
+    entries = datasets.Ratings(np.array([0, 1]), np.array([0, 0]), None, (2, 1), "file", ("ann", "3"), ("x",))
+    p, numbers = predict_entries(model, entries)
+    assert numbers["n_unseen"] == 0
+    np.testing.assert_allclose(p, model.predict(np.array(["ann", 3], dtype=object), np.array(["x", "x"], dtype=object)))
