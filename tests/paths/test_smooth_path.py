@@ -47,6 +47,7 @@ def check(problem, radii, coefs, info, tol):
         assert np.abs(w).sum() <= radius * (1.0 + 1e-12)
         found = problem.over(cg.constraints.L1Ball(radius)).evaluate(w)
         assert found.gap <= info.gap[k] + info.rounding[k] + found.rounding
+        assert info.rounding[k] >= 0.3 * found.rounding
         assert info.gap[k] + info.rounding[k] <= tol * problem.loss_scale()
         assert info.objective[k] == pytest.approx(found.objective, abs=info.rounding[k] + 1e-14)
         assert info.intercept[k] == pytest.approx(found.intercept, abs=1e-7)
@@ -108,6 +109,23 @@ def test_sums_of_the_largest_changes_are_bounded_from_above():
         exact = np.cumsum(np.sort(changes)[::-1])[most - 1]
         found = _largest_sums(changes, most)
         assert (found >= exact * (1.0 - 1e-12)).all() and (found <= exact * 1.13 + 1e-300).all()
+
+
+@pytest.mark.parametrize("form", FOUR_FORMS)
+def test_the_curvature_of_features_is_that_of_a_look(form):
+    X, y, weight = data("logistic")
+    ball = cg.constraints.L1Ball(1.0)
+    problem = cg.Problem(FOUR_FORMS[form](X), y, LOSSES["logistic"], ball, sample_weight=weight, intercept=True)
+    features, w = np.array([3, 0, 7, 20]), np.linspace(-0.1, 0.1, 40)
+    look = problem.look(w)
+    d = look.found.d.array
+    expected = look.curvature([cg.constraints.Atom(j, 1.0) for j in features])
+    np.testing.assert_allclose(problem.feature_curvature(features, d), expected, atol=1e-14)
+    grown = problem.feature_curvature(features, d, first=2)
+    np.testing.assert_allclose(grown[2:], expected[2:], atol=1e-14)
+    rows = np.arange(0, 120, 2)
+    some, whole = problem.feature_curvature(features, d[rows], rows), np.where(np.arange(120) % 2, 0.0, d)
+    np.testing.assert_allclose(some, problem.feature_curvature(features, whole), atol=1e-14)
 
 
 def test_few_columns_are_read():
