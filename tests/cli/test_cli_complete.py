@@ -214,6 +214,7 @@ def start_and_wait_for_checkpoint(ratings, out, *options):
     return child
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGKILL")
 def test_a_killed_run_resumes_to_the_same_bits(capsys, ratings, tmp_path):
@@ -231,6 +232,7 @@ def test_a_killed_run_resumes_to_the_same_bits(capsys, ratings, tmp_path):
     assert "belongs to another problem" in other
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_writes_what_is_certified(entries, ratings, tmp_path):
@@ -401,6 +403,7 @@ def test_any_bytes_give_an_answer_or_a_sentence(count, capsys, entries, tmp_path
         assert code in (0, 1) or (code == 2 and err.count("\n") == 1), (content, err)
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_the_program_runs_as_a_process(ratings):
     command = [sys.executable, "-m", "condgrad.cli", "complete", str(ratings), "--radius", "30", "--json", "--quiet"]

@@ -108,6 +108,7 @@ def test_an_edited_loss_runs_its_new_code(tmp_path, run):
     assert run(USE.format(module="mine")) == ["3.0", "1"], "going back finds the first kernel again"
 
 
+@pytest.mark.campaign
 def test_an_edit_of_the_same_length_and_time_is_seen(tmp_path, run):
     file = tmp_path / "mine.py"
     write(file, LOSS.format(factor="3.0"))
@@ -119,6 +120,7 @@ def test_an_edit_of_the_same_length_and_time_is_seen(tmp_path, run):
     assert run(USE.format(module="mine"))[0] == "4.0"
 
 
+@pytest.mark.campaign
 def test_a_nested_class_is_part_of_the_key(tmp_path, run):
     """The edited class is not the argument itself but a field of it (here, of two levels of them)."""
     write(tmp_path / "mine.py", LOSS.format(factor="3.0"))
@@ -188,6 +190,7 @@ def test_an_edit_of_the_package_changes_the_key(tmp_path, run):
     assert run(use) == ["1.5", "1"], "nothing that this kernel is made of imports the paths"
 
 
+@pytest.mark.campaign
 def test_a_constant_of_an_imported_file_is_part_of_the_key(tmp_path, run):
     """Of a user's file that his loss imports from: numbers have no module that they could be traced by."""
     write(tmp_path / "helper.py", "FACTOR = 3.0")
@@ -198,6 +201,7 @@ def test_a_constant_of_an_imported_file_is_part_of_the_key(tmp_path, run):
     assert run(USE.format(module="mine")) == ["5.0", "0"]
 
 
+@pytest.mark.campaign
 def test_what_is_edited_while_a_process_runs_is_not_kept_under_the_new_text(tmp_path, run):
     squared = tmp_path / "condgrad" / "losses" / "squared.py"
     use = f"""
@@ -259,6 +263,7 @@ def test_classes_of_a_signature():
     assert all(cache._can_find(cls) for cls in cache.classes((one,)))
 
 
+@pytest.mark.campaign
 def test_a_module_that_is_gone_does_not_stop_others(tmp_path, run):
     """A class that cannot be imported any more must not make the rest unreadable."""
     write(tmp_path / "mine.py", LOSS.format(factor="3.0"))
@@ -345,6 +350,7 @@ def test_a_file_of_numbers_that_mean_nothing_is_made_anew(tmp_path, run):
     assert run(FIT) == ["0.5", "1"]
 
 
+@pytest.mark.campaign
 def test_a_full_disk_means_compiling(tmp_path, run):
     """A limit of file sizes stands for it: writing fails with an OSError, as it does there."""
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
@@ -376,6 +382,7 @@ def test_no_folder_at_all_means_compiling(tmp_path, run):
     assert run(textwrap.dedent(nowhere) + textwrap.dedent(FIT)) == ["0.5", "0"]
 
 
+@pytest.mark.campaign
 def test_no_home(tmp_path, run):
     """Not set, set to nothing, set to what is not there and cannot be."""
     for home in ("", "/dev/null/nobody"):

@@ -260,6 +260,7 @@ def test_a_download_is_kept_and_checked(cached, monkeypatch):
         datasets.load("duke")
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_an_unfinished_download_is_not_used(cached, monkeypatch):
     site, cache = cached
@@ -271,6 +272,7 @@ def test_an_unfinished_download_is_not_used(cached, monkeypatch):
     assert datasets.load("duke", download=True).X.shape == (44, 7129)
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_a_download_with_other_numbers_is_refused(cached, monkeypatch):
     site, cache = cached

@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse
+from covering import every_choice
 from sklearn.linear_model import ElasticNet, Lasso
 from sklearn.linear_model import lasso_path as sklearn_path
 
@@ -261,8 +262,7 @@ def test_the_oracle_never_misses(kind, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["F", "csc"])
-@pytest.mark.parametrize("fit_intercept", [False, True])
+@every_choice(("kind", "fit_intercept"), ["F", "csc"], [False, True])
 def test_sweeps_reach_the_same_points(kind, fit_intercept, monkeypatch):
     """The solver for very large working sets, made to serve small ones."""
     X, y = regression(80, 150, seed=14, density=0.4)

@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse
+from covering import product_by_pairs
 from tables import FOUR_FORMS
 
 import condgrad as cg
@@ -53,9 +54,7 @@ def check(problem, radii, coefs, info, tol):
         assert info.intercept[k] == pytest.approx(found.intercept, abs=1e-7)
 
 
-@pytest.mark.parametrize("tol", [1e-3, 1e-9])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("loss", LOSSES)
+@product_by_pairs(("loss", "intercept", "tol"), LOSSES, [False, True], [1e-3, 1e-9])
 def test_every_point_is_certified(loss, intercept, tol):
     X, y, weight = data(loss)
     settings = {"loss": LOSSES[loss], "fit_intercept": intercept, "sample_weight": weight, "tol": tol}

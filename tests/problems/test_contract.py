@@ -120,7 +120,12 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+REPEATED = {"csr, weights", "l2, sparse", "outputs, groups", "outputs, not convex"}  # others show what these would
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.campaign] if name in REPEATED else []) for name in PROBLEMS]
+)
 def test_problems_keep_the_contract(name):
     check_problem(PROBLEMS[name]())
 

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import pytest
 from condgrad.terms import compiled_terms
-from covering import every_choice, product_by_pairs
+from covering import every_choice
 
 import condgrad as cg
 from condgrad import constraints, losses, rules, step_sizes
@@ -247,7 +247,7 @@ def test_running_sums_are_computed_anew_from_the_points(rule, plain):
 
 
 @pytest.mark.slow
-@product_by_pairs(
+@every_choice(
     ("rule", "adaptive", "constraint"),
     RULES,
     [False, True],

@@ -595,7 +595,7 @@ def test_same_seed_same_run(by_hand, name):
     assert generator.tobytes() == first.tobytes()
 
 
-@pytest.mark.parametrize("refresh", [3, 100])
+@pytest.mark.parametrize("refresh", [3, pytest.param(100, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", NAMES)
 def test_blocks_do_not_change_the_run(monkeypatch, name, refresh):
     """Bit for bit the same, in blocks of one step, of seven, and of as many as there may be."""
