@@ -16,8 +16,8 @@ from condgrad.estimators.radius import two_digits
 from condgrad.linalg.convert import Checked, Data
 from condgrad.linalg.settings import RandomState
 from condgrad.paths.grids import as_radii, check_grid, shares
+from condgrad.paths.minimized import Walk
 from condgrad.paths.radius_search import radius_at
-from condgrad.paths.smooth import solutions
 from condgrad.paths.validation import check_selection, select
 
 
@@ -220,9 +220,12 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         intercept = np.empty((self.radii_.size, len(targets), first.n_features // X.shape[1]))
         seed = as_seed(self.random_state)
         for c, target in enumerate(targets):
-            problem, settings = first.with_targets(target), {"max_epochs": self.max_iter, "random_state": seed}
-            for k, w, b in solutions(problem, budget.make, self.radii_, self.solver, tol=self.tol, **settings):
-                coef[k, c], intercept[k, c] = w, b
+            problem = first.with_targets(target)
+            tol = self.tol * problem.loss_scale()
+            walk = Walk(problem, budget.make, self.solver, tol=tol, max_epochs=self.max_iter, random_state=seed)
+            for k, radius in enumerate(self.radii_):
+                result = walk.to(radius)
+                coef[k, c], intercept[k, c] = result.w, result.intercept
         coef = coef.reshape(self.radii_.size, -1, X.shape[1])
         intercept = intercept.reshape(coef.shape[:2])
         held_out = X[test], y[test], None if weight is None else weight[test]

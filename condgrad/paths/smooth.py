@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,11 @@ from condgrad.paths.engine import ExactEngine, PathPoint
 from condgrad.paths.leaps import Leaps
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import MinimizedPath, Walk
-from condgrad.paths.points import InterruptedPathError, Solved, follow
+from condgrad.paths.points import Solved
 from condgrad.paths.radius_search import radius_at, set_by_name
 from condgrad.paths.smooth_loss import SmoothLoss
 from condgrad.paths.taylor_solver import OutgrownError, TaylorSolver
 from condgrad.problems.linear import Problem
-from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.interrupts import Interrupts
 from condgrad.run.result import Status
 
@@ -31,37 +29,6 @@ _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
 def serves(problem: Problem, solver: object) -> bool:
     """Tell whether the engine of exact paths solves the problem over l1 balls, where the solver is left to us."""
     return solver == "auto" and isinstance(problem.constraint, L1Ball) and problem.is_convex and problem.l2 == 0.0
-
-
-def solutions(
-    problem: Problem | OutputsProblem,
-    make: Callable[..., Any],
-    radii: np.ndarray,
-    solver: object,
-    *,
-    tol: float,
-    **settings: Any,
-) -> Iterator[tuple[int, np.ndarray, Any]]:
-    """Yield the place of each radius with the solution there and its intercept; Ctrl-C raises KeyboardInterrupt.
-
-    ``tol`` is relative to the mean size of the loss at zero; ``settings`` are those of :func:`condgrad.minimize`.
-    """
-    unit = problem.over(make(1.0))
-    if not (isinstance(unit, Problem) and serves(unit, solver)):
-        walk = Walk(problem, make, solver, tol=tol * problem.loss_scale(), **settings)
-        for k, radius in enumerate(radii):
-            result = walk.to(radius)
-            yield k, result.w, result.intercept
-        return
-    with Interrupts() as interrupts:
-        path = SmoothPath(unit, tol=tol, interrupts=interrupts, **settings)
-        try:
-            for k, _, point in follow(path, radii, interrupts):
-                w = np.zeros(unit.n_features)
-                w[point.features] = point.w
-                yield k, w, point.intercept
-        except InterruptedPathError:
-            raise KeyboardInterrupt from None
 
 
 class SmoothPath:

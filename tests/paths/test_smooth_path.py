@@ -186,25 +186,6 @@ def test_ctrl_c_is_heard_inside_a_point():
             path.advance(np.array([1.0]))
 
 
-def test_ctrl_c_ends_a_cross_validation(monkeypatch):
-    def interrupted(*args):
-        raise InterruptedPathError
-
-    monkeypatch.setattr("condgrad.paths.engine.ExactEngine.solve", interrupted)
-    X, y, _ = data("logistic")
-    with pytest.raises(KeyboardInterrupt):
-        cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0]).fit(X, y)
-
-
-def test_cross_validation_takes_the_same_solutions_by_both_ways():
-    X, y, _ = data("logistic")
-    models = [
-        cg.ConstrainedLogisticRegressionCV(radii=[0.5, 2.0, 6.0], tol=1e-8, solver=solver).fit(X, y)
-        for solver in ("auto", "corrective")
-    ]
-    np.testing.assert_allclose(models[0].score_path_, models[1].score_path_, atol=1e-5)
-
-
 def test_who_is_served():
     X, y, _ = data("logistic")
     problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))

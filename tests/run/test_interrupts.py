@@ -214,15 +214,6 @@ def test_the_engine_of_paths_hears_it_between_solutions(monkeypatch):
     assert 1 <= radii.size == coefs.shape[1] <= 2
 
 
-@pytest.mark.parametrize("at", [1, 2, 5])
-def test_folds_by_the_engine_of_paths_hear_it(monkeypatch, at):
-    goals = pressed_after_solution(monkeypatch, at)
-    model = cg.ConstrainedLogisticRegressionCV(radii=[0.5, 1.0], cv=3, tol=1e-9)
-    with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y)
-    assert len(goals) in (at, at + 1) and not hasattr(model, "coef_")
-
-
 def test_folds_in_other_threads_hear_it(monkeypatch):
     """The main thread waits for the folds; they end, and KeyboardInterrupt comes out of ``fit``."""
     module = sys.modules["condgrad.paths.minimized"]
