@@ -120,6 +120,8 @@ class ExactEngine:
         self.level = _FIRST * self.largest  # the largest correlation of an atom
         self.nearby, self.nearby_level = Scan(self.largest, np.empty(0, np.int64), np.empty(0)), 0.0
         self.n_scans = 0
+        self.most_scanned = np.inf  # most columns that may be scanned for one point
+        self.is_spent = False  # whether that number has ended the search for a point
 
     @property
     def scale(self) -> float:
@@ -145,7 +147,7 @@ class ExactEngine:
         accuracy = Accuracy(np.inf, _INNER * limit).after(gap, has_new=gap < np.inf)
         if goal.is_penalised and not self.solver.is_exact:
             self._admit_ahead(goal.target, tol)
-        n_idle = 0
+        n_idle, begun = 0, self.oracle.n_scanned
         while True:
             self._fit(goal, accuracy.now)
             missing = self._ask_nearby()
@@ -157,7 +159,9 @@ class ExactEngine:
             missing = self._ask_all()
             n_idle = 0 if missing.features.size else n_idle + 1
             gap = self._gap(goal)
-            if gap <= limit or n_idle > _MOST_IDLE:
+            is_spent = self.oracle.n_scanned - begun >= self.most_scanned
+            if gap <= limit or n_idle > _MOST_IDLE or is_spent:
+                self.is_spent |= is_spent and gap > limit
                 point = self._point(gap, self._rounding(goal))
                 self._prune()
                 return point

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -112,10 +113,10 @@ def radius_path(
         raise ValueError(
             f"{name} does not contain zero, so it has no default grid and no radius 0; give positive radii."
         )
-    settings = {"max_epochs": max_epochs, "random_state": as_generator(random_state)}
+    settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": as_generator(random_state)}
     with Interrupts() as interrupts, show(callback, verbose) as report:
         path: SmoothPath | MinimizedPath
-        if serves(problem, solver):
+        if serves(problem, make, solver):
             path = SmoothPath(problem, tol=tol, interrupts=interrupts, **settings)
         else:
             path = MinimizedPath(Walk(problem, make, solver, **settings), tol=tol, scale=problem.loss_scale())

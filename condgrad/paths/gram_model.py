@@ -164,10 +164,16 @@ def correlate(model):
     model.correlate()
 
 
+def forget_support(model: GramModel, n_atoms: int) -> None:
+    """Set the number of atoms, none of which is in the support: G has changed, or atoms have."""
+    model.counts[_ATOMS], model.counts[_SUPPORT] = n_atoms, 0
+    model.is_in[:] = False
+
+
 def factor(model: GramModel, support: np.ndarray) -> None:
     """Make these atoms the support and factor G there; one that depends on the others gets a coefficient of zero."""
     k = support.size
-    model.counts[_SUPPORT], model.is_in[:] = 0, False
+    forget_support(model, int(model.n_atoms()))
     try:
         U = np.linalg.cholesky(model.G[np.ix_(support, support)]).T
         is_regular = bool((U.diagonal() ** 2 > _DEPENDENT * model.G[support, support]).all())

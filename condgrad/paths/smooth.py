@@ -26,9 +26,12 @@ _WALK_TOL = 1e-2  # relative gap to which they are solved
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
 
 
-def serves(problem: Problem, solver: object) -> bool:
-    """Tell whether the engine of exact paths solves the problem over l1 balls, where the solver is left to us."""
-    return solver == "auto" and isinstance(problem.constraint, L1Ball) and problem.is_convex and problem.l2 == 0.0
+def serves(problem: Problem, make: object, solver: object) -> bool:
+    """Tell whether the engine of exact paths solves the problem over the sets ``make(radius)``.
+
+    The sets must be the l1 balls themselves: a function of the radius could make a ball of any other radius.
+    """
+    return solver == "auto" and make is L1Ball and problem.is_convex and problem.l2 == 0.0
 
 
 class SmoothPath:
@@ -44,6 +47,8 @@ class SmoothPath:
     tol : float
         Gap of every point, relative to the mean size of the loss at zero.
     interrupts : Interrupts
+    max_epochs : float
+        Most passes over the columns for one point.
     **settings
         Those of :func:`condgrad.minimize`, for radii that it solves.
     """
@@ -51,8 +56,11 @@ class SmoothPath:
     gap_bounds_objective = True
     is_penalised = False
 
-    def __init__(self, problem: Problem, *, tol: float, interrupts: Interrupts, **settings: Any) -> None:
-        self.problem, self.tol, self.interrupts = problem, tol, interrupts
+    def __init__(
+        self, problem: Problem, *, tol: float, interrupts: Interrupts, max_epochs: float = np.inf, **settings: Any
+    ) -> None:
+        self.problem, self.tol, self.interrupts, self.max_epochs = problem, tol, interrupts, max_epochs
+        settings |= {"max_epochs": max_epochs}
         self._by_minimize = MinimizedPath(
             Walk(problem, set_by_name("l1"), **settings), tol=tol, scale=problem.loss_scale()
         )
@@ -79,7 +87,7 @@ class SmoothPath:
     @property
     def shortfall(self) -> Status:
         """Why a point may miss the tolerance."""
-        return self._by_minimize.shortfall
+        return Status.MAX_EPOCHS if self.engine.is_spent else self._by_minimize.shortfall
 
     def largest_radius(self, eps: float) -> float:
         """Return the l1 norm of the solution with the penalty eps times the largest one."""
@@ -107,6 +115,7 @@ class SmoothPath:
         return self._by_minimize.advance(targets)
 
     def _leap(self, targets: np.ndarray) -> list[Solved]:
+        self.engine.most_scanned = self.max_epochs * self.n_features
         with Stopwatch() as watch:
             if targets[0] == 0.0:  # zero is the only point of its ball
                 points = [self.engine.zero()]

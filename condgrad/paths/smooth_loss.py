@@ -80,19 +80,20 @@ class SmoothLoss:
     def gap(self, goal: Goal, sums: Sums, largest: float) -> float:
         """Return the gap at a point no correlation of which exceeds ``largest``; inf where x is outside the ball.
 
-        With a penalty alpha the loss must not be negative: then the best x has a norm of at most (F + alpha ||x||) /
-        alpha, which bounds what the correlations above alpha can gain.
+        With a penalty alpha the best x has a norm of at most (F + alpha ||x||) / alpha if the loss is never negative.
+        This bounds what the correlations above alpha can gain. For other losses it is an estimate with |F|: penalties
+        are only used to find where a grid of radii ends.
         """
         if not goal.is_penalised:
             is_inside = sums.norm <= goal.target * (1.0 + _OUTSIDE)
             return goal.target * largest - sums.along if is_inside else math.inf
         alpha, excess = goal.target, max(0.0, largest - goal.target)
-        return alpha * sums.norm - sums.along + excess * (sums.value / alpha + sums.norm)
+        return alpha * sums.norm - sums.along + excess * (abs(sums.value) / alpha + sums.norm)
 
     def rounding(self, goal: Goal, sums: Sums, n_terms: int, largest: float) -> float:
         """Return a bound of what rounding does to the gap; the reasoning is that of :mod:`condgrad.linalg.rounding`."""
         assert sums.totals is not None
-        radius = goal.target if not goal.is_penalised else sums.value / goal.target + sums.norm
+        radius = goal.target if not goal.is_penalised else abs(sums.value) / goal.target + sums.norm
         sizes = sums.totals.sizes
         spread = sums.norm * self.largest_column
         delta = prediction_error(sizes, n_terms, spread)

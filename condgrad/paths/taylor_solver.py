@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgrad.linalg.support import support_of
-from condgrad.paths.gram_model import correlate, empty_model, factor, part_of, solve_model
+from condgrad.paths.gram_model import correlate, empty_model, factor, forget_support, part_of, solve_model
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.smooth_loss import SmoothLoss, SmoothResidual
 from condgrad.paths.working_set import WorkingSet
@@ -126,8 +126,7 @@ class TaylorSolver:
             H = self.objective.problem.feature_curvature(features, self.h, self.rows, first)
             model.G[first:size, :size] = H[first:]
             model.G[:first, first:size] = H[:first, first:]
-        model.counts[:] = size, 0
-        model.is_in[:size] = False
+        forget_support(model, size)
 
     def _recentre(self, x: np.ndarray, correlation: np.ndarray) -> None:
         """Put the model at x, where these are the correlations: c = correlation + G x."""
@@ -156,8 +155,7 @@ class TaylorSolver:
     def keep(self, places: np.ndarray) -> None:
         """Keep these atoms alone."""
         self.model = part_of(self.model, places, self.model.c.shape[0])
-        self.model.counts[1] = 0
-        self.model.is_in[:] = False
+        forget_support(self.model, places.size)
 
     def successor(self, tol: float, largest: float, interrupts: Interrupts | None) -> TaylorSolver:
         """Return this solver."""

@@ -189,6 +189,33 @@ def test_ctrl_c_is_heard_inside_a_point():
 def test_who_is_served():
     X, y, _ = data("logistic")
     problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
-    assert smooth.serves(problem, "auto") and not smooth.serves(problem, "corrective")
-    assert not smooth.serves(problem.over(cg.constraints.L2Ball(1.0)), "auto")
-    assert not smooth.serves(cg.Problem(X, y, cg.losses.Welsch(), cg.constraints.L1Ball(1.0)), "auto")
+    ball = cg.constraints.L1Ball
+    assert smooth.serves(problem, ball, "auto") and not smooth.serves(problem, ball, "corrective")
+    assert not smooth.serves(problem, cg.constraints.L2Ball, "auto")
+    assert not smooth.serves(problem, lambda radius: ball(radius**2), "auto")
+    assert not smooth.serves(cg.Problem(X, y, cg.losses.Welsch(), ball(1.0)), ball, "auto")
+
+
+def test_a_function_of_the_radius_makes_the_balls_that_it_says():
+    X, y, _ = data("logistic")
+    _, coefs, info = cg.radius_path(X, y, constraint=lambda radius: cg.constraints.L1Ball(radius**2), radii=[2.0])
+    assert np.abs(coefs.toarray()).sum() == pytest.approx(4.0)
+    assert info.status is cg.Status.CONVERGED
+
+
+def test_a_limit_of_passes_is_kept_and_said():
+    X, y, _ = data("logistic")
+    _, _, info = cg.radius_path(X, y, radii=[5.0], tol=1e-9, max_epochs=0.1)
+    assert info.status is cg.Status.MAX_EPOCHS
+    assert info.gap[0] > 1e-9 * np.log(2.0) and info.n_looks <= 3
+    problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(5.0))
+    assert np.isfinite(info.gap[0]) and info.gap[0] <= problem.gap(np.zeros(40)) * 2.0
+
+
+def test_the_grid_of_a_loss_that_is_negative():
+    X, y, _ = data("poisson")
+    y = y + 20.0  # with the best intercept the loss of counts m is m - m log m
+    radii, _, info = cg.radius_path(X, y, loss="poisson", n_radii=8, eps=0.1, tol=1e-6, fit_intercept=True)
+    assert info.objective[0] < 0.0 and radii[0] > 0.0 and info.status is cg.Status.CONVERGED
+    problem = cg.Problem(X, y, LOSSES["poisson"], cg.constraints.L1Ball(1.0), intercept=True)
+    assert info.alpha[-1] == pytest.approx(0.1 * np.abs(problem.gradient(np.zeros(40))).max(), rel=0.05)
