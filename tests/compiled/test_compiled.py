@@ -372,33 +372,38 @@ def announced():
         yield lines
 
 
-def wait_for(seconds, *classes):
+def compile_until(is_said, *classes):
+    """Compile for a moment, and on until ``is_said()``: the thread that says it may have to wait for its turn."""
     with announcements.announced(classes):
-        time.sleep(seconds)
+        deadline = time.monotonic() + 60.0
+        time.sleep(0.1)
+        while not is_said() and time.monotonic() < deadline:
+            time.sleep(0.01)
 
 
 def test_long_compilations_are_announced_once(monkeypatch):
-    monkeypatch.setattr(announcements, "_PATIENCE", 0.05)
     with announced() as lines:
-        wait_for(0.0, cg.losses.Huber)
-        assert lines == []
-        wait_for(0.2, cg.losses.Huber, cg.constraints.L1Ball)
-        wait_for(0.2, cg.losses.Huber, cg.constraints.L1Ball)
+        monkeypatch.setattr(announcements, "_PATIENCE", 1e6)
+        with announcements.announced([cg.losses.Huber]):
+            assert lines == []
+        monkeypatch.setattr(announcements, "_PATIENCE", 0.05)
+        compile_until(lambda: lines, cg.losses.Huber, cg.constraints.L1Ball)
+        compile_until(lambda: lines, cg.losses.Huber, cg.constraints.L1Ball)
         assert lines == ["compiling kernels for Huber over L1Ball, once on this machine ..."]
-        wait_for(0.2, cg.losses.Squared)
+        compile_until(lambda: lines[1:], cg.losses.Squared)
         assert lines[1:] == ["compiling kernels for Huber, Squared over L1Ball, once on this machine ..."]
     monkeypatch.setattr(announcements.store, "can_write", lambda: False)
     with announced() as lines:
-        wait_for(0.2)
-    assert len(lines) == 1
+        compile_until(lambda: lines)
     assert "in every new process" in lines[0]
 
 
 def test_short_compilations_add_up(monkeypatch):
     monkeypatch.setattr(announcements, "_PATIENCE", 0.3)
     with announced() as lines:
-        for _ in range(5):
-            wait_for(0.1)
+        for _ in range(4):
+            compile_until(lambda: True)
+        compile_until(lambda: lines)
     assert lines == ["compiling kernels, once on this machine ..."]
 
 
@@ -406,16 +411,17 @@ def test_the_logger_hears_what_nobody_else_does(monkeypatch, caplog, capsys):
     monkeypatch.setattr(announcements, "_PATIENCE", 0.0)
     monkeypatch.setattr(announcements._listeners[0], "said", set())
     with caplog.at_level("INFO", logger="condgrad"):
-        wait_for(0.2, cg.losses.Huber)
+        compile_until(lambda: caplog.text, cg.losses.Huber)
     assert "compiling kernels for" in caplog.text
     assert capsys.readouterr() == ("", ""), "the library never prints"
 
 
 def test_verbose_shows_it(monkeypatch, capsys):
     monkeypatch.setattr(announcements, "_PATIENCE", 0.0)
+    said = []
     with line_writer():
-        wait_for(0.2, cg.losses.Huber)
-    assert "compiling kernels for Huber" in capsys.readouterr().err
+        compile_until(lambda: said.append(capsys.readouterr().err) or said[-1], cg.losses.Huber)
+    assert "compiling kernels for Huber" in "".join(said)
 
 
 # Without a cache, without a compiler -----------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """lasso_path: equal to scikit-learn's, certified by brute force, for every kind of data."""
 
-import os
 import signal
 
 import numpy as np
@@ -555,7 +554,7 @@ def test_ctrl_c_keeps_the_points_that_are_done():
 
     def press(progress):
         if progress.step == 4:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
     radii, coefs, info = cg.lasso_path(X, y, n_radii=20, callback=press)
     assert info.status is cg.Status.INTERRUPTED
@@ -577,7 +576,7 @@ def test_ctrl_c_is_heard_inside_a_point_and_inside_the_search_for_the_radius(ins
     def press(self, *args):
         calls.append(1)
         if len(calls) == 6:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return method(self, *args)
 
     monkeypatch.setattr(owner, name, press)

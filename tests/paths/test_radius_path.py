@@ -1,6 +1,5 @@
 """radius_path: any loss over sets of many radii."""
 
-import os
 import signal
 
 import numpy as np
@@ -135,7 +134,7 @@ def test_callback_and_ctrl_c(tumours):
 
     def press(progress):
         if progress.step == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
     radii, coefs, info = cg.radius_path(X, y, n_radii=5, tol=1e-3, callback=press)
     assert info.status is cg.Status.INTERRUPTED

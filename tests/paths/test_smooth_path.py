@@ -1,6 +1,5 @@
 """Paths of smooth losses over l1 balls: every point certified, few passes over the data, right on awkward data."""
 
-import os
 import signal
 
 import numpy as np
@@ -181,7 +180,7 @@ def test_ctrl_c_is_heard_inside_a_point():
     problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
     with Interrupts() as interrupts:
         path = SmoothPath(problem, tol=1e-6, interrupts=interrupts)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         with pytest.raises(InterruptedPathError):
             path.advance(np.array([1.0]))
 

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -116,15 +117,22 @@ def test_inside_each_other_they_share_one_request():
         assert outer.heard() and inner.heard()
 
 
+def waits_for_a_press(started):
+    """Return a callback that holds its run in the middle until Ctrl-C was heard: a run may end sooner than it comes."""
+
+    def callback(_):
+        started.set()
+        while not Interrupts().heard():
+            time.sleep(0.001)
+
+    return callback
+
+
 def test_a_run_in_another_thread_hears_it():
-    results = []
+    results, started = [], threading.Event()
     with Interrupts() as interrupts:
-        started = threading.Event()
-
-        def run():
-            results.append(cg.minimize(make(), "fw", tol=0.0, max_steps=10**6, callback=lambda _: started.set()))
-
-        thread = threading.Thread(target=run)
+        callback = waits_for_a_press(started)
+        thread = threading.Thread(target=lambda: results.append(cg.minimize(make(), "fw", tol=0.0, callback=callback)))
         thread.start()
         started.wait(60)
         press()
@@ -220,8 +228,7 @@ def test_folds_in_other_threads_hear_it(monkeypatch):
     real, started = module.minimize, threading.Event()
 
     def minimize(*given, **settings):
-        settings |= {"tol": 0.0, "max_epochs": 1e9}
-        return real(*given, **settings, callback=lambda _: started.set())
+        return real(*given, **settings, callback=waits_for_a_press(started))
 
     monkeypatch.setattr(module, "minimize", minimize)
 
