@@ -1,10 +1,11 @@
-# One Lasso path by glmnet, for lasso_path.py: reads the problem from a folder of raw arrays, writes the answer there.
+# One l1 path by glmnet: reads the problem from a folder of raw arrays, writes the answer there.
 #
-#   Rscript glmnet_path.R FOLDER THRESH
+#   Rscript glmnet_path.R FOLDER FAMILY THRESH
 suppressMessages({library(Matrix); library(glmnet)})
 arguments <- commandArgs(trailingOnly = TRUE)
 folder <- arguments[1]
-thresh <- as.numeric(arguments[2])
+family <- arguments[2]
+thresh <- as.numeric(arguments[3])
 
 read <- function(name, what, size) {
   path <- file.path(folder, name)
@@ -23,7 +24,7 @@ if (file.exists(file.path(folder, "indices.bin"))) {
 }
 glmnet.control(fdev = 0, devmax = 1)  # no early end of the path
 start <- proc.time()[["elapsed"]]
-fit <- glmnet(X, y, family = "gaussian", lambda = alphas, standardize = FALSE, intercept = FALSE, thresh = thresh,
+fit <- glmnet(X, y, family = family, lambda = alphas, standardize = FALSE, intercept = FALSE, thresh = thresh,
               maxit = 1e8)
 seconds <- proc.time()[["elapsed"]] - start
 beta <- as(fit$beta, "CsparseMatrix")

@@ -19,8 +19,11 @@ def is_installed() -> bool:
     return asked.returncode == 0
 
 
-def lasso_path(X, y, alphas, tol):
-    """Return the coefficients, a CSC matrix with the ``seconds`` that the call of glmnet itself took."""
+def l1_path(X, y, alphas, tol, family):
+    """Return the coefficients, a CSC matrix with the ``seconds`` that the call of glmnet itself took.
+
+    ``family`` is "gaussian", or "binomial" with targets of 0 and 1.
+    """
     script = pathlib.Path(__file__).with_suffix(".R")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -31,7 +34,7 @@ def lasso_path(X, y, alphas, tol):
             arrays["data"] = X.T  # by columns
         for key, array in arrays.items():
             np.ascontiguousarray(array).tofile(folder / f"{key}.bin")
-        subprocess.run(["Rscript", str(script), name, repr(tol)], check=True, capture_output=True)
+        subprocess.run(["Rscript", str(script), name, family, repr(tol)], check=True, capture_output=True)
         found = {key: np.fromfile(folder / f"beta_{key}.bin", np.int32) for key in ("indices", "indptr")}
         data = np.fromfile(folder / "beta_data.bin")
         coefs = scipy.sparse.csc_matrix((data, found["indices"], found["indptr"]), shape=(X.shape[1], alphas.size))

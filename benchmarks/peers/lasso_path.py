@@ -248,7 +248,7 @@ def run_adelie(X, y, alphas, tol, threads):
 
 
 def run_glmnet(X, y, alphas, tol, threads):
-    return glmnet_path.lasso_path(X, y, alphas, tol)
+    return glmnet_path.l1_path(X, y, alphas, tol, "gaussian")
 
 
 METHODS = {

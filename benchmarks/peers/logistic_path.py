@@ -60,7 +60,7 @@ def main() -> None:
 def load(name: str) -> tuple[object, np.ndarray]:
     """Return the data of a name, by columns, with targets of -1 and 1."""
     if name == "texts":
-        data = datasets.simulate_text(10_000, 100_000, random_state=0)
+        data = datasets.simulate_text(10_000, 100_000, 100, random_state=0)
         y = np.where(data.y > np.median(data.y), 1.0, -1.0)
     else:
         data = datasets.load(name)

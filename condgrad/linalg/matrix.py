@@ -11,14 +11,15 @@ import scipy.sparse
 
 from condgrad.compiled import kernel
 from condgrad.linalg import products, threads
+from condgrad.linalg.gram import add_outer_products, mirror, rows_of, weighted_gram
 from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseSlices
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
-_BLOCK = 32  # rows and columns of a block of a transposition
 _FAR = 8.0  # ratio |mean| / standard deviation of a column, above which digits are lost and the column is centred
 _SAMPLED = 1000  # rows from which the means are estimated: the number subtracted need not be the exact mean
 _ENTRIES = 1_000_000  # entries of dense data that are processed together
+_FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
 _SMALL_PASS = 2_000_000  # multiply-adds (a few milliseconds), below which compiling for half a second does not pay
 _CONVERTED = 250_000  # entries of dense data that are converted at a time, so that they stay in the cache
 
@@ -214,7 +215,7 @@ class Matrix:
     ) -> np.ndarray:
         """Return A' diag(d) A on all cores, for A with the chosen rows (None: all) and columns values_k X_(features_k).
 
-        Entries [:first, :first] stay 0: the caller has them already.
+        Entries [:first, :first] are not computed: the caller has them already.
         """
         if not self.is_sparse:
             return self._dense_gram(features, values, d, rows, first)
@@ -222,18 +223,43 @@ class Matrix:
         place[features] = np.arange(features.size)
         if (place[features] != np.arange(features.size)).any():  # a feature with atoms on both sides of zero
             return self._gram_with_repetitions(features, values, d, rows, first)
+        if first > 0 and self._has_columns:  # only rows where new columns have entries matter
+            rows, d = self._rows_with(features[first:], rows, d)
         support = support_of(rows, self.shape[0])
+        if self._has_columns and self._share_stored(features) < _FEW_STORED * d.size / self.shape[0]:
+            of_rows = rows_of(cast("SparseSlices", self.columns), features, self.shape[0])
+            place = np.arange(features.size, dtype=np.int32)
+        else:
+            of_rows = cast("SparseSlices", self.rows)
 
         def add_rows(start: int, stop: int) -> np.ndarray:
             H = np.zeros((features.size, features.size))
-            _add_outer_products(self.rows, support, place, values, first, d, H, start, stop)
+            add_outer_products(of_rows, support, place, values, first, d, H, start, stop)
             return H
 
         # Each thread has its own H, and adding them costs k^2.
         work = max(0.0, 4.0 * self.n_stored * (d.size / self.shape[0]) - 4.0 * features.size**2)
         H = functools.reduce(np.add, threads.run(add_rows, threads.cut(d.size, work)))
-        _mirror(H)
+        mirror(H, first)
         return H
+
+    @property
+    def _has_columns(self) -> bool:
+        return not self.rows_are_native or "columns" in vars(self)
+
+    def _rows_with(self, features: np.ndarray, rows: np.ndarray | None, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return those of the rows, with their entries of d, in which one of the columns has an entry."""
+        _, indices, indptr = cast("SparseSlices", self.columns)
+        is_met = np.zeros(self.shape[0], np.bool_)
+        for j in features.tolist():
+            is_met[indices[int(indptr[j]) : int(indptr[j + 1])]] = True
+        chosen = np.flatnonzero(is_met if rows is None else is_met[rows])
+        return (chosen if rows is None else rows[chosen]), d[chosen]
+
+    def _share_stored(self, features: np.ndarray) -> float:
+        """Return the share of all stored entries that the chosen columns have."""
+        indptr = cast("SparseSlices", self.columns).indptr
+        return float((indptr[features + 1] - indptr[features]).sum()) / max(1, self.n_stored)
 
     def _dense_gram(
         self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None, first: int
@@ -433,55 +459,3 @@ def _count_chosen(slices, chosen):
     for q in range(chosen.shape[0]):
         total += int(slices.n_stored(chosen[q]))
     return total
-
-
-def weighted_gram(X: np.ndarray, d: np.ndarray, first: int) -> np.ndarray:
-    """Return X' diag(d) X; entries [:first, :first] stay 0."""
-    H = np.zeros((X.shape[1], X.shape[1]))
-    H[first:] = (d[:, None] * X[:, first:]).T @ X
-    H[:first, first:] = H[first:, :first].T
-    return H
-
-
-@kernel
-def _add_outer_products(rows, support, place, values, first, d, H, start, stop):
-    """Add the lower triangles of d_k a_i a_i' for the rows i at the places k = start, ..., stop - 1 of ``support``.
-
-    Row a_i has the features whose ``place`` is not negative, times their ``values``. Products of two features placed
-    before ``first`` are left out.
-    """
-    where = np.empty(H.shape[0], np.uint64)
-    value = np.empty(H.shape[0])
-    for k in range(start, stop):
-        i = support.row(k)
-        count = np.uint64(0)
-        if first > 0:
-            for m in range(rows.indptr[i], rows.indptr[i + 1]):
-                at = place[rows.indices[m]]
-                if 0 <= at < first:
-                    where[count] = at
-                    value[count] = rows.data[m] * values[at]
-                    count += np.uint64(1)
-        n_known = count
-        for m in range(rows.indptr[i], rows.indptr[i + 1]):
-            at = place[rows.indices[m]]
-            if at >= first:
-                where[count] = at
-                value[count] = rows.data[m] * values[at]
-                count += np.uint64(1)
-        for a in range(n_known, count):
-            scaled = d[k] * value[a]
-            for b in range(a + np.uint64(1)):
-                low, high = min(where[a], where[b]), max(where[a], where[b])
-                H[high, low] += scaled * value[b]
-
-
-@kernel
-def _mirror(H):
-    """Copy the lower triangle of H to the upper one, in blocks that fit into the cache."""
-    k = H.shape[0]
-    for top in range(0, k, _BLOCK):
-        for left in range(0, top + 1, _BLOCK):
-            for a in range(top, min(top + _BLOCK, k)):
-                for b in range(left, min(left + _BLOCK, a)):
-                    H[b, a] = H[a, b]

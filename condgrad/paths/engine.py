@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.paths.gram_solver import GramSolver
-from condgrad.paths.least_squares import Goal, Objective, Residual, Sums
+from condgrad.paths.least_squares import Goal, Quadratic, Residual, Sums
 from condgrad.paths.oracle import LazyOracle, Scan
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.working_set import WorkingSet
@@ -88,9 +87,7 @@ class ExactEngine:
 
     Parameters
     ----------
-    objective : Objective
-    make_solver : callable
-        Makes the first solver of the working set.
+    objective : Quadratic
     interrupts : Interrupts, optional
         Where Ctrl-C is heard: then :class:`~condgrad.paths.points.InterruptedPathError` is raised.
 
@@ -105,23 +102,20 @@ class ExactEngine:
 
     def __init__(
         self,
-        objective: Objective,
-        make_solver: Callable[[WorkingSet[Any]], WorkingSetSolver] = GramSolver,
+        objective: Quadratic,
         interrupts: Interrupts | None = None,
     ) -> None:
         self.objective, self.interrupts = objective, interrupts
         self.working = WorkingSet(objective)
-        self.solver = make_solver(self.working)
+        self.solver: WorkingSetSolver = GramSolver(self.working)
         residual = self.working.residual
         self.oracle = LazyOracle(objective.columns, objective.n_stored, residual.R)
-        self._at_zero = self.working.sums.value, self.working.sums.offset
+        self._at_zero = self.working.sums.value
         self.largest = self.oracle.scan(residual.a, self.working.sums.mu, -1.0, np.inf).largest  # of every column
         self.bound = self.largest  # no correlation with the residual exceeds it, as far as was asked
         self.level = _FIRST * self.largest  # the largest correlation of an atom
         self.nearby, self.nearby_level = Scan(self.largest, np.empty(0, np.int64), np.empty(0)), 0.0
         self.n_scans = 0
-        self.most_scanned = np.inf  # most columns that may be scanned for one point
-        self.is_spent = False  # whether that number has ended the search for a point
 
     @property
     def scale(self) -> float:
@@ -147,7 +141,7 @@ class ExactEngine:
         accuracy = Accuracy(np.inf, _INNER * limit).after(gap, has_new=gap < np.inf)
         if goal.is_penalised and not self.solver.is_exact:
             self._admit_ahead(goal.target, tol)
-        n_idle, begun = 0, self.oracle.n_scanned
+        n_idle = 0
         while True:
             self._fit(goal, accuracy.now)
             missing = self._ask_nearby()
@@ -159,9 +153,7 @@ class ExactEngine:
             missing = self._ask_all()
             n_idle = 0 if missing.features.size else n_idle + 1
             gap = self._gap(goal)
-            is_spent = self.oracle.n_scanned - begun >= self.most_scanned
-            if gap <= limit or n_idle > _MOST_IDLE or is_spent:
-                self.is_spent |= is_spent and gap > limit
+            if gap <= limit or n_idle > _MOST_IDLE:
                 point = self._point(gap, self._rounding(goal))
                 self._prune()
                 return point
@@ -179,7 +171,7 @@ class ExactEngine:
     def zero(self, goal: Goal | None = None) -> PathPoint:
         """Return the point w = 0 where it is the solution; without a goal, where rounding cannot change that."""
         rounding = 0.0 if goal is None else self.objective.rounding(goal, self.working.sums, 0, 0.0)
-        return PathPoint(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, *self._at_zero)
+        return PathPoint(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, self._at_zero)
 
     # The phases of a round.
 
@@ -194,7 +186,7 @@ class ExactEngine:
         """Return the features above all atoms among those that were close to them in the last scan of all columns."""
         nearby = self.nearby.features[self.working.lacks(self.nearby.features)]
         sizes = np.abs(self.working.correlations_of(nearby))
-        self.oracle.n_scanned += nearby.size
+        self.oracle.count(nearby.size)
         is_above = sizes > self.level
         self.bound = float(sizes.max(initial=self.level))
         return Scan(self.bound, nearby[is_above], sizes[is_above])
@@ -256,4 +248,4 @@ class ExactEngine:
 def _certified(
     features: np.ndarray, x: np.ndarray, sums: Sums, largest: float, gap: float, rounding: float
 ) -> PathPoint:
-    return PathPoint(features, x, sums.norm, largest, max(gap, 0.0), rounding, sums.value, sums.offset)
+    return PathPoint(features, x, sums.norm, largest, max(gap, 0.0), rounding, sums.value)

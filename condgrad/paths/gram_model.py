@@ -210,7 +210,7 @@ def first_zero(model, sign, direction, limit):
 def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
     """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap."""
     banned = np.zeros(model.n_atoms(), np.bool_)
-    is_fresh = False
+    is_fresh, is_first = False, True
     alpha, gap = target, np.inf
     for change in range(max_changes):
         alpha, blocker = _go_to_minimiser(model, is_penalised, target)
@@ -228,7 +228,10 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
             is_fresh = True
             continue
         is_fresh = False
-        if not model.enter(entering):
+        if is_first:
+            is_first = False
+            _enter_all(model, alpha)
+        elif not model.enter(entering):
             banned[entering] = True
             _exchange(model, entering)
     return GAVE_UP, max_changes, alpha, gap
@@ -284,6 +287,18 @@ def _ask_atoms(model, squared_y, is_penalised, target, alpha, banned):
     if is_penalised:
         return duality_gap(squared_y, fit, along, alpha * norm, alpha, largest), entering
     return target * largest - along, entering
+
+
+@kernel
+def _enter_all(model, alpha):
+    """Append all atoms with a correlation above alpha to the support, but those that depend linearly on it.
+
+    Most of the atoms that have just been admitted stay there. For one atom after the other, each would cost a way to
+    the minimiser on the support. An atom that does not belong there leaves on the first such way.
+    """
+    for k in range(model.n_atoms()):
+        if not model.is_in[k] and abs(model.correlation[k]) > alpha * (1.0 + _ENTERS):
+            model.enter(k)
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgrad.paths.gram_model import GAVE_UP, GramModel, correlate, empty_model, part_of, solve_model
-from condgrad.paths.least_squares import Goal, Quadratic
+from condgrad.paths.least_squares import Goal
 from condgrad.paths.sweep_solver import SweepSolver
 from condgrad.paths.working_set import WorkingSet
 from condgrad.run.interrupts import Interrupts
@@ -22,7 +22,7 @@ class GramSolver:
 
     is_exact = True  # whatever the tolerance, so that a point next to a penalty costs no more than the one at it
 
-    def __init__(self, working: WorkingSet[Quadratic]) -> None:
+    def __init__(self, working: WorkingSet) -> None:
         self.working = working
         self.model: GramModel = empty_model(64)
         self.alpha = np.inf  # the penalty of the last solution

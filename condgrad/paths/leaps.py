@@ -36,7 +36,6 @@ class End(NamedTuple):
     target: float
     point: PathPoint
     residual: Residual
-    bounds: np.ndarray | None  # of the correlations of all features there, where a line needs them
 
 
 class Leaps:
@@ -48,7 +47,7 @@ class Leaps:
 
     def __init__(self, engine: ExactEngine, is_penalised: bool, tol: float) -> None:
         self.engine, self.is_penalised, self.tol = engine, is_penalised, tol
-        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.residual.copy(), self._bounds())
+        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.residual.copy())
         self.length = 1.0
         self.falls_short = False  # whether rounding has left a line without a certificate
 
@@ -72,10 +71,7 @@ class Leaps:
 
     def _solve(self, target: float, tol: float) -> End:
         point = self.engine.solve(Goal(target, self.is_penalised), tol)
-        return End(target, point, self.engine.residual.copy(), self._bounds())
-
-    def _bounds(self) -> np.ndarray | None:
-        return None if self.engine.objective.is_quadratic else self.engine.oracle.bounds()
+        return End(target, point, self.engine.residual.copy())
 
     def _fill(self, left: End, right: End, targets: np.ndarray) -> list[PathPoint]:
         """Return the points between two ends; where the line does not serve, the middle one is solved."""
@@ -120,10 +116,8 @@ class Leaps:
         x[np.searchsorted(features, left.point.features)] = (1.0 - t) * left.point.x
         x[np.searchsorted(features, right.point.features)] += t * right.point.x
         used = x != 0.0
-        sums, off = self.engine.objective.between(left.residual, right.residual, t, x[used])
+        sums = self.engine.objective.between(left.residual, right.residual, t, x[used])
         largest = (1.0 - t) * left.point.alpha + t * right.point.alpha
-        if off is not None and left.bounds is not None and right.bounds is not None:
-            largest = self.engine.oracle.largest_near((1.0 - t) * left.bounds + t * right.bounds, off)
         return self.engine.point_at(Goal(target, self.is_penalised), features[used], x[used], sums, largest)
 
     def _growth(self, left: End, right: End) -> float:

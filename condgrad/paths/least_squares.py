@@ -11,16 +11,14 @@ is what it was without l2.
 
 from __future__ import annotations
 
-import copy
 import math
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.linalg.rounding import FORMULA, UNIT, gamma
 from condgrad.paths.columns import Columns, extend_gram
-from condgrad.problems.samples import Totals
 
 _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the radius
 _SUMS = 8  # operations beside the products of a sum: centring, scaling, adding up threads
@@ -42,8 +40,6 @@ class Sums(NamedTuple):
     along: float
     norm: float
     mu: float
-    totals: Totals | None = None  # of a loss whose rounding they bound
-    offset: float = 0.0  # the best intercept of a loss there
 
 
 class Residual:
@@ -52,20 +48,23 @@ class Residual:
     def __init__(self, R: np.ndarray, a: np.ndarray) -> None:
         self.R, self.a = R, a
 
-    def copy(self) -> Self:
+    def copy(self) -> Residual:
         """Return the same in memory of its own."""
-        other = copy.copy(self)
-        vars(other).update({name: part.copy() for name, part in vars(self).items() if isinstance(part, np.ndarray)})
-        return other
+        return Residual(self.R.copy(), self.a.copy())
 
 
-class Objective(Protocol):
-    """What the engine and the working set ask of the function that they minimise."""
+class Quadratic(Protocol):
+    """What the engine, the working set and its solvers ask of the quadratic that they minimise.
+
+    The curvature in the predictions is diag(v) for the observation weights v = ``columns.weight``, less the part of an
+    intercept, which the means of the columns take out (a Schur complement). Only these answers depend on v, on the
+    linear term and on whether there is an intercept.
+    """
 
     columns: Columns  # the features; their inner products, means and norms are those of the observation weights
     n_stored: int
     l2: float
-    is_quadratic: bool  # whether the residual is a linear function of the coefficients
+    squared_y: float  # twice the objective at zero
 
     @property
     def scale(self) -> float:
@@ -74,8 +73,8 @@ class Objective(Protocol):
     def residual(self) -> tuple[Residual, Sums]:
         """Return the residual at x = 0, in memory of its own, and its sums."""
 
-    def renew(self, p: np.ndarray, x: np.ndarray, residual: Any) -> Sums:
-        """Overwrite the residual, of the objective's own kind, by that of the predictions p of x; return its sums."""
+    def renew(self, p: np.ndarray, x: np.ndarray, residual: Residual) -> Sums:
+        """Overwrite the residual by that of the predictions p of x; return its sums."""
 
     def gap(self, goal: Goal, sums: Sums, largest: float) -> float:
         """Return the gap at a point no correlation of which exceeds ``largest``; inf where x is outside the ball."""
@@ -83,22 +82,8 @@ class Objective(Protocol):
     def rounding(self, goal: Goal, sums: Sums, n_terms: int, largest: float) -> float:
         """Return a bound of what rounding does to the gap at a point with ``n_terms`` coefficients."""
 
-    def between(self, left: Any, right: Any, t: float, x: np.ndarray) -> tuple[Sums, np.ndarray | None]:
-        """Return the sums at the point (1 - t) left + t right, with coefficients x, and how far R is from that line.
-
-        None where the residual is on the line.
-        """
-
-
-class Quadratic(Objective, Protocol):
-    """What the solvers of a quadratic working set ask beside.
-
-    The curvature in the predictions is diag(v) for the observation weights v = ``columns.weight``, less the part of an
-    intercept, which the means of the columns take out (a Schur complement). Only these answers depend on v, on the
-    linear term and on whether there is an intercept.
-    """
-
-    squared_y: float  # twice the objective at zero
+    def between(self, left: Residual, right: Residual, t: float, x: np.ndarray) -> Sums:
+        """Return the sums at the point (1 - t) left + t right, with coefficients x."""
 
     def follow(self, mu: float, x: np.ndarray, residual: Residual) -> Sums:
         """Overwrite the residual by what sweeps have left in its weighted part, of sum mu; return its sums."""
@@ -124,8 +109,6 @@ class LeastSquares:
         Whether an intercept, which has no penalty, is minimised over as well.
     l2 : float
     """
-
-    is_quadratic = True
 
     def __init__(
         self, columns: Columns, n_stored: int, y: np.ndarray, *, has_intercept: bool = False, l2: float = 0.0
@@ -166,15 +149,14 @@ class LeastSquares:
         """Fill in the rows of the Gram matrix G, l2 included, and of c = <z_j, y> from features[first] on."""
         extend_gram(self.columns, features, first, self.l2, c, self.y, G, self._buffer)
 
-    def between(self, left: Residual, right: Residual, t: float, x: np.ndarray) -> tuple[Sums, None]:
+    def between(self, left: Residual, right: Residual, t: float, x: np.ndarray) -> Sums:
         """Return the sums at the coefficients x between two points; the residual is on the line between theirs.
 
         Its weighted sum is zero, as those of both ends are.
         """
         R = (1.0 - t) * left.R + t * right.R
         squared_r, y_r = _norms(self.columns.weight, self.y, R, x, self.l2)
-        sums = Sums(0.5 * squared_r, squared_r, self.squared_y - y_r, y_r - squared_r, float(np.abs(x).sum()), 0.0)
-        return sums, None
+        return Sums(0.5 * squared_r, squared_r, self.squared_y - y_r, y_r - squared_r, float(np.abs(x).sum()), 0.0)
 
     def gap(self, goal: Goal, sums: Sums, largest: float) -> float:
         """Return the gap at a point no correlation of which exceeds ``largest``; inf where x is outside the ball.

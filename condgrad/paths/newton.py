@@ -10,7 +10,6 @@ import numpy as np
 
 from condgrad.linalg.conjugate_gradients import Flatness, ThreadedGradients
 from condgrad.paths.clusters import Factors
-from condgrad.paths.least_squares import Quadratic
 from condgrad.paths.working_set import Atoms, WorkingSet
 
 _MOST_PRODUCTS = 100  # most products with the Gram matrix for one Newton step
@@ -18,9 +17,7 @@ _FLAT = 1e-6  # share of the curvature of single coefficients below which a dire
 _LOST = 1e-11  # the same share, for what rounding may have put there
 
 
-def solve_kkt(
-    working: WorkingSet[Quadratic], places: np.ndarray, blocks: Factors, b: np.ndarray, goal: float
-) -> np.ndarray:
+def solve_kkt(working: WorkingSet, places: np.ndarray, blocks: Factors, b: np.ndarray, goal: float) -> np.ndarray:
     """Return d with max |(G + l2 I) d - b| <= goal for the Gram matrix of some atoms, or what many products lead to."""
     products, gradients = _GramProducts(working, places), ThreadedGradients(b)
     flatness = Flatness(products.atoms.squared_norms(), working.objective.l2, _FLAT, _LOST)
@@ -31,7 +28,7 @@ def solve_kkt(
 class _GramProducts:
     """Products with G + l2 I for the Gram matrix G of some atoms of a working set, on all cores."""
 
-    def __init__(self, working: WorkingSet[Quadratic], places: np.ndarray) -> None:
+    def __init__(self, working: WorkingSet, places: np.ndarray) -> None:
         self.quadratic = working.objective
         self.atoms = Atoms(working.atoms.columns, working.atoms.features[places])
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import bits_of, float_of, kernel
+from condgrad.compiled import bits_of, compiled, float_of, kernel
 from condgrad.linalg import threads
 from condgrad.linalg.rounding import gamma
 from condgrad.paths.columns import Columns, offsets_of
@@ -38,72 +38,140 @@ class Scan(NamedTuple):
     sizes: np.ndarray
 
 
+_B, _LARGEST, _FOUND, _SCANNED, _SCANS = range(5)  # places in LazyBounds.numbers
+
+
+@compiled
+class LazyBounds(NamedTuple):
+    """The bounds of all correlations with a residual R that moves.
+
+    A feature whose correlation is known elsewhere can be left out: its key is -inf then.
+    """
+
+    key: np.ndarray
+    D: np.ndarray
+    length_class: np.ndarray
+    most: np.ndarray  # how many entries the columns of a class store at most
+    reach: np.ndarray
+    R: np.ndarray
+    rounding: float  # relative error that bounds allow a computed correlation
+    found: np.ndarray  # the columns that the last scan has found
+    sizes: np.ndarray  # and their correlations
+    numbers: np.ndarray  # numbers that change while the bounds stay
+
+    def largest(self):
+        """Return the largest correlation that the last scan computed."""
+        return self.numbers[_LARGEST]
+
+    def n_found(self):
+        """Return how many columns the last scan has found."""
+        return np.int64(self.numbers[_FOUND])
+
+    def n_scanned(self):
+        """Return how many correlations were computed in all."""
+        return np.int64(self.numbers[_SCANNED])
+
+    def n_scans(self):
+        """Return the number of scans."""
+        return np.int64(self.numbers[_SCANS])
+
+    def move(self, weight, R):
+        """Go to the residual R, centred where an intercept is fitted."""
+        changes = np.empty(R.shape[0])
+        beta, size = _compare(weight, self.R, R, changes)
+        sums = _largest_sums(changes, self.most)
+        for c in range(self.D.shape[0]):
+            self.D[c] = beta * self.D[c] + math.sqrt(sums[c]) + self.rounding * size
+        for i in range(R.shape[0]):
+            self.R[i] = R[i]
+        self.numbers[_B] *= beta
+        if self.numbers[_B] < 1e-9:
+            for j in range(self.key.shape[0]):
+                if abs(self.key[j]) < np.inf:
+                    self.key[j] *= self.numbers[_B]
+            self.numbers[_B] = 1.0
+
+    def scan(self, columns, a, mu, level):
+        """Compute every correlation whose bound exceeds ``level``; list those that exceed it themselves."""
+        largest, n_found, n_scanned = scan_range(columns, a, mu, self, level, level, 0, self.key.shape[0])
+        self.record(largest, n_found, n_scanned)
+
+    def count(self, n_columns):
+        """Count correlations that were computed elsewhere."""
+        self.numbers[_SCANNED] += n_columns
+
+    def record(self, largest, n_found, n_scanned):
+        """Note what a scan has found."""
+        self.numbers[_LARGEST], self.numbers[_FOUND] = largest, n_found
+        self.numbers[_SCANNED] += n_scanned
+        self.numbers[_SCANS] += 1.0
+
+    def set_known(self, features, sizes):
+        """Take up features that were left out, whose correlations are known."""
+        self.key[features] = (sizes - self.D[self.length_class[features]] * self.reach[features]) / self.numbers[_B]
+
+
+def lazy_bounds(columns: Columns, R: np.ndarray) -> LazyBounds:
+    """Return bounds that start at the residual R, when no correlation is known."""
+    n_features = columns.norm.shape[0]
+    length_class, most = _length_classes(columns)
+    is_long = length_class == most.size - 1
+    reach = np.where(is_long, columns.norm, np.hypot(columns.norm, columns.scale * columns.mean))
+    numbers = np.zeros(5)
+    numbers[_B] = 1.0
+    # The columns of a scan and their correlations: fresh memory for each would cost more than many a scan itself.
+    found, sizes = np.empty(n_features, np.uint64), np.empty(n_features)
+    key, rounding = np.full(n_features, np.inf), 2.0 * gamma(R.size + _SUMS)
+    return LazyBounds(key, np.zeros(most.size), length_class, most, reach, R.copy(), rounding, found, sizes, numbers)
+
+
 class LazyOracle:
-    """Bounds for all correlations with a residual that moves; it starts at ``R``, when no correlation is known."""
+    """The bounds, and scans on all cores; it starts at ``R``, when no correlation is known."""
 
     def __init__(self, columns: Columns, n_stored: int, R: np.ndarray) -> None:
-        self.columns = columns
+        self.columns, self.bounds = columns, lazy_bounds(columns, R)
         n_features = columns.norm.shape[0]
-        self.rounding = 2.0 * gamma(R.size + _SUMS)  # relative error that bounds allow a computed correlation
         self.apart = threads.cut(n_features, n_stored, offsets_of(columns))
         self.alone = np.array([0, n_features])
         self.work = n_stored / n_features  # of a column, on average
-        self.n_scanned, self.last_scanned = 0, n_features
-        self.key = np.full(n_features, np.inf)
-        self.length_class, self.most = _length_classes(columns)
-        is_long = self.length_class == self.most.size - 1
-        self.reach = np.where(is_long, columns.norm, np.hypot(columns.norm, columns.scale * columns.mean))
-        # The columns of a scan and their correlations: fresh memory for each would cost more than many a scan itself.
-        self.found, self.sizes = np.empty(n_features, np.uint64), np.empty(n_features)
-        self.B, self.D = 1.0, np.zeros(self.most.size)
-        self.R = R.copy()
+        self.last_scanned = n_features
+
+    @property
+    def n_scanned(self) -> int:
+        """The number of correlations that were computed in all."""
+        return int(self.bounds.n_scanned())
+
+    def count(self, n_columns: int) -> None:
+        """Count correlations that were computed elsewhere."""
+        self.bounds.count(n_columns)
 
     def move(self, R: np.ndarray) -> None:
         """Go to the residual R, centred where an intercept is fitted."""
-        changes = np.empty(R.size)
-        beta, size = _compare(self.columns.weight, self.R, R, changes)
-        distances = np.sqrt(_largest_sums(changes, self.most))
-        self.B, self.D = beta * self.B, beta * self.D + distances + self.rounding * size
-        self.R[:] = R
-        if self.B < 1e-9:
-            self.key *= self.B
-            self.B = 1.0
-
-    def bounds(self) -> np.ndarray:
-        """Return an upper bound for the size of every correlation with the residual."""
-        return self.B * self.key + self.D[self.length_class] * self.reach
-
-    def largest_near(self, bounds: np.ndarray, off: np.ndarray) -> float:
-        """Return a bound of all correlations with a residual that is ``off`` one whose correlations have ``bounds``."""
-        changes = self.columns.weight * off * off
-        distances = np.sqrt(_largest_sums(changes, self.most))
-        return float((bounds + distances[self.length_class] * self.reach).max(initial=0.0))
+        move(self.bounds, self.columns.weight, R)
 
     def scan(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
         """Compute every correlation whose bound exceeds ``threshold``; return those above ``level``."""
-        task = functools.partial(
-            _scan,
-            self.columns,
-            a,
-            mu,
-            self.key,
-            self.B,
-            self.D,
-            self.length_class,
-            self.reach,
-            threshold,
-            level,
-            self.found,
-            self.sizes,
-        )
-        expected = self.last_scanned * self.work + 0.1 * self.key.size  # as many as last time
-        parts = threads.run(task, self.apart if expected > _WORTH_THREADS else self.alone)
-        self.last_scanned = sum(part[3] for part in parts)
-        self.n_scanned += self.last_scanned
-        if len(parts) == 1:
-            return Scan(*parts[0][:3])
-        features = np.concatenate([part[1] for part in parts])
-        return Scan(max(part[0] for part in parts), features, np.concatenate([part[2] for part in parts]))
+        expected = self.last_scanned * self.work + 0.1 * self.bounds.key.size  # as many as last time
+        borders = self.apart if expected > _WORTH_THREADS else self.alone
+        self.last_scanned = -self.n_scanned
+        scan(self.bounds, self.columns, a, mu, threshold, level, borders)
+        self.last_scanned += self.n_scanned
+        above = slice(0, int(self.bounds.n_found()))
+        features, sizes = self.bounds.found[above].astype(np.int64), self.bounds.sizes[above].copy()
+        return Scan(float(self.bounds.largest()), features, sizes)
+
+
+def scan(
+    bounds: LazyBounds, columns: Columns, a: np.ndarray, mu: float, threshold: float, level: float, borders: np.ndarray
+) -> None:
+    """Compute every correlation whose bound exceeds ``threshold``, on all cores; list those above ``level``."""
+    parts = threads.run(functools.partial(scan_range, columns, a, mu, bounds, threshold, level), borders)
+    count = 0
+    for start, (_, n_above, _) in zip(borders.tolist(), parts, strict=False):  # what each range has found, side by side
+        bounds.found[count : count + n_above] = bounds.found[start : start + n_above]
+        bounds.sizes[count : count + n_above] = bounds.sizes[start : start + n_above]
+        count += n_above
+    bounds.record(max(part[0] for part in parts), count, sum(part[2] for part in parts))
 
 
 def _length_classes(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
@@ -166,7 +234,19 @@ def _largest_sums(changes, most):
 
 
 @kernel
-def _scan(columns, a, mu, key, B, D, length_class, reach, threshold, level, found, sizes, start, stop):
+def move(bounds, weight, R):
+    """Let bounds go to the residual R, from Python."""
+    bounds.move(weight, R)
+
+
+@kernel
+def scan_range(columns, a, mu, bounds, threshold, level, start, stop):
+    """Compute the correlations of a range of columns whose bounds exceed ``threshold``.
+
+    Return the largest of them, how many exceed ``level`` (listed from ``bounds.found[start]`` on), and their number.
+    """
+    B, D, length_class, reach = bounds.numbers[_B], bounds.D, bounds.length_class, bounds.reach
+    key, found, sizes = bounds.key, bounds.found, bounds.sizes
     n_found = _above(reach, length_class, key, B, D, threshold, found, start, stop)
     for k in range(start, start + n_found):
         sizes[k] = abs(columns.correlation(found[k], a, mu))
@@ -179,8 +259,7 @@ def _scan(columns, a, mu, key, B, D, length_class, reach, threshold, level, foun
             found[start + n_above] = j
             sizes[start + n_above] = sizes[k]
             n_above += 1
-    above = slice(start, start + n_above)
-    return largest, found[above].astype(np.int64), sizes[above].copy(), n_found
+    return largest, n_above, n_found
 
 
 @kernel

@@ -8,15 +8,12 @@ import numpy as np
 
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
-from condgrad.paths.columns import columns_of
-from condgrad.paths.engine import ExactEngine, PathPoint
-from condgrad.paths.leaps import Leaps
+from condgrad.paths.engine import PathPoint
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import Solved
 from condgrad.paths.radius_search import radius_at, set_by_name
-from condgrad.paths.smooth_loss import SmoothLoss
-from condgrad.paths.taylor_solver import OutgrownError, TaylorSolver
+from condgrad.paths.smooth_engine import OutgrownError, SmoothEngine
 from condgrad.problems.linear import Problem
 from condgrad.run.interrupts import Interrupts
 from condgrad.run.result import Status
@@ -54,35 +51,23 @@ class SmoothPath:
     """
 
     gap_bounds_objective = True
-    is_penalised = False
+    is_penalised = falls_short = False
 
     def __init__(
         self, problem: Problem, *, tol: float, interrupts: Interrupts, max_epochs: float = np.inf, **settings: Any
     ) -> None:
-        self.problem, self.tol, self.interrupts, self.max_epochs = problem, tol, interrupts, max_epochs
+        self.problem, self.tol = problem, tol
         settings |= {"max_epochs": max_epochs}
         self._by_minimize = MinimizedPath(
             Walk(problem, set_by_name("l1"), **settings), tol=tol, scale=problem.loss_scale()
         )
         self.is_outgrown = False
         self.n_features = problem.n_features
-        n_stored = round(problem.entries_per_sample * problem.n_samples)
-        columns = columns_of(
-            problem.contiguous_columns, self.n_features, n_stored, problem.samples.weight, problem.has_intercept, False
-        )
-        self.loss = SmoothLoss(columns, n_stored, problem)
-        self.scale = self.loss.scale
+        self.engine = SmoothEngine(problem, interrupts)
+        self.engine.most_scanned = max_epochs * problem.n_features
+        self.scale = self.engine.scale
+        self.last = self.engine.zero()
         self.columns_seen = self.n_scans = 0
-        self._begin()
-
-    def _begin(self) -> None:
-        self.engine = ExactEngine(self.loss, TaylorSolver, self.interrupts)
-        self.leaps = Leaps(self.engine, False, self.tol)
-
-    @property
-    def falls_short(self) -> bool:
-        """Whether a line between two points is not certified."""
-        return self.leaps.falls_short
 
     @property
     def shortfall(self) -> Status:
@@ -100,31 +85,30 @@ class SmoothPath:
             norm = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=min(_LAST_TOL, self.tol)).norm
         except OutgrownError:
             norm = radius_at(self.problem, set_by_name("l1"), eps)
-        self.columns_seen, self.n_scans = self.engine.oracle.n_scanned, self.engine.n_scans
-        self._begin()
+        self.columns_seen, self.n_scans = self.totals()
+        self.engine.restart()
         return norm
 
     def advance(self, targets: np.ndarray) -> list[Solved]:
-        """Return the solutions at the first radii of those that are left."""
+        """Return the solution at the first radius of those that are left."""
         if not self.is_outgrown:
             try:
-                return self._leap(targets)
+                return [self._solve(float(targets[0]))]
             except OutgrownError:
                 self.is_outgrown = True
-                self._by_minimize.walk.w = self._dense(self.leaps.end.point)
+                self._by_minimize.walk.w = self._dense(self.last)
         return self._by_minimize.advance(targets)
 
-    def _leap(self, targets: np.ndarray) -> list[Solved]:
-        self.engine.most_scanned = self.max_epochs * self.n_features
+    def _solve(self, radius: float) -> Solved:
+        goal = Goal(radius, is_penalised=False)
         with Stopwatch() as watch:
-            if targets[0] == 0.0:  # zero is the only point of its ball
-                points = [self.engine.zero()]
+            if radius == 0.0:  # zero is the only point of its ball
+                point = self.engine.zero()
             elif self.engine.largest == 0.0:
-                points = [self.engine.zero(Goal(float(targets[0]), is_penalised=False))]
+                point = self.engine.zero(goal)
             else:
-                points = self.leaps.advance(targets)
-        seconds = watch.seconds / len(points)
-        return [self._solved(point, float(target), seconds) for point, target in zip(points, targets, strict=False)]
+                point = self.last = self.engine.solve(goal, self.tol)
+        return self._solved(point, radius, watch.seconds)
 
     def _solved(self, point: PathPoint, radius: float, seconds: float) -> Solved:
         return Solved(
@@ -147,7 +131,5 @@ class SmoothPath:
     def totals(self) -> tuple[int, int]:
         """Return the columns seen and the oracle calls, of the search for the largest radius too."""
         columns, calls = self._by_minimize.totals()
-        return (
-            columns + self.columns_seen + self.engine.oracle.n_scanned,
-            calls + self.n_scans + self.engine.n_scans,
-        )
+        bounds = self.engine.bounds
+        return columns + self.columns_seen + int(bounds.n_scanned()), calls + self.n_scans + int(bounds.n_scans())

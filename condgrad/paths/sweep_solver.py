@@ -11,7 +11,7 @@ import numpy as np
 
 from condgrad.linalg.roots import Bracket
 from condgrad.paths.clusters import factor, find_clusters, shorten
-from condgrad.paths.least_squares import Goal, Quadratic, Sums
+from condgrad.paths.least_squares import Goal, Sums
 from condgrad.paths.newton import solve_kkt
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.sweeps import sweep
@@ -49,9 +49,7 @@ class SweepSolver:
 
     is_exact = False
 
-    def __init__(
-        self, working: WorkingSet[Quadratic], alpha: float, largest: float, interrupts: Interrupts | None = None
-    ) -> None:
+    def __init__(self, working: WorkingSet, alpha: float, largest: float, interrupts: Interrupts | None = None) -> None:
         self.working, self.quadratic, self.interrupts = working, working.objective, interrupts
         self.alpha, self.largest = min(alpha, largest), largest
         self.before, self.alpha_before = working.x.copy(), self.alpha  # the last solution but one

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -11,12 +10,10 @@ from condgrad.compiled import kernel
 from condgrad.linalg import threads
 from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.columns import Columns, pack
-from condgrad.paths.least_squares import Objective, Sums
-
-AnyObjective = TypeVar("AnyObjective", bound=Objective, covariant=True)
+from condgrad.paths.least_squares import Quadratic, Sums
 
 
-class WorkingSet(Generic[AnyObjective]):
+class WorkingSet:
     """What the engine and the solver of its working set share; neither of the two knows the other's inside.
 
     The engine admits features and drops them. A solver changes the coefficients, and may choose the order of the
@@ -24,7 +21,7 @@ class WorkingSet(Generic[AnyObjective]):
 
     Attributes
     ----------
-    objective : Objective
+    objective : Quadratic
         What is minimised: it alone knows the weights of the samples, the targets and the intercept.
     features : array
         The atoms, in the order of ``x``.
@@ -34,7 +31,7 @@ class WorkingSet(Generic[AnyObjective]):
         Those at ``x``. The memory of the residual is overwritten from one point to the next.
     """
 
-    def __init__(self, objective: AnyObjective) -> None:
+    def __init__(self, objective: Quadratic) -> None:
         self.objective = objective
         self.features, self.x = np.empty(0, np.int64), np.empty(0)
         self.residual, self.sums = objective.residual()

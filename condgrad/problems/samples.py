@@ -115,7 +115,7 @@ class Samples(NamedTuple):
 
     def value(self, p: np.ndarray, b: float) -> float:
         """Return f(p) = sum_i weight_i f(p_i + b, y_i)."""
-        return float(sum(threads.run(functools.partial(_value, self, p, b), _borders(p))))
+        return float(sum(threads.run(functools.partial(value_of_range, self, p, b), _borders(p))))
 
     def derivatives(self, p: np.ndarray, b: float) -> np.ndarray:
         """Return alpha, the gradient of f at p."""
@@ -233,7 +233,8 @@ def _borders(p: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def _value(samples, p, b, start, stop):
+def value_of_range(samples, p, b, start, stop):
+    """Return the sum of weight_i f(p_i + b, y_i) over a range of samples."""
     total = 0.0
     for i in range(np.uint64(start), np.uint64(stop)):
         total += samples.value_at(i, p[i] + b)
@@ -255,10 +256,23 @@ def _curvatures(samples, p, b, d, start, stop):
 @kernel
 def expand_block(samples, first, p, b, alpha, d, totals):
     """Fill ``alpha`` and ``d`` for the samples first, first + 1, ... with predictions p, and add to the totals."""
-    start, size_of_block = np.uint64(first), np.uint64(p.shape[0])
-    for k in range(size_of_block):
+    derive_block(samples, first, p, b, alpha, d)
+    total_block(samples, first, p, b, alpha, d, totals)
+
+
+@kernel
+def derive_block(samples, first, p, b, alpha, d):
+    """Fill in the derivatives and the curvatures of the samples first, first + 1, ... with predictions p."""
+    start = np.uint64(first)
+    for k in range(np.uint64(p.shape[0])):
         alpha[k] = samples.derivative_at(start + k, p[k] + b)
         d[k] = samples.curvature_at(start + k, p[k] + b)
+
+
+@kernel
+def total_block(samples, first, p, b, alpha, d, totals):
+    """Add the samples first, first + 1, ... to the totals, with predictions p and what belongs to them."""
+    start, size_of_block = np.uint64(first), np.uint64(p.shape[0])
     total, size = 0.0, 0.0
     for k in range(size_of_block):
         value = samples.value_at(start + k, p[k] + b)

@@ -9,9 +9,11 @@ from covering import product_by_pairs
 from tables import FOUR_FORMS
 
 import condgrad as cg
-from condgrad.paths import smooth, taylor_solver
+from condgrad.linalg.matrix import Matrix
+from condgrad.paths import smooth, smooth_engine
+from condgrad.paths.columns import columns_of
 from condgrad.paths.least_squares import Goal
-from condgrad.paths.oracle import _largest_sums
+from condgrad.paths.oracle import _largest_sums, lazy_bounds
 from condgrad.paths.points import InterruptedPathError
 from condgrad.paths.smooth import SmoothPath
 from condgrad.run.interrupts import Interrupts
@@ -84,22 +86,6 @@ def test_the_default_grid_ends_where_the_multiplier_is_that_share():
     assert info.alpha[-1] == pytest.approx(0.05 * largest, rel=0.02)
 
 
-@pytest.mark.parametrize("intercept", [False, True])
-def test_lines_between_points_are_certified(intercept):
-    X, y, _ = data("logistic", n=300)
-    problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0), intercept=intercept)
-    with Interrupts() as interrupts:
-        path = SmoothPath(problem, tol=1e-2, interrupts=interrupts)
-        left, right = path.leaps._solve(1.0, 1e-6), path.leaps._solve(1.6, 1e-6)
-        for target in (1.01, 1.2, 1.5):
-            point = path.leaps._between(left, right, target)
-            w = np.zeros(40)
-            w[point.features] = point.x
-            found = problem.over(cg.constraints.L1Ball(target)).evaluate(w)
-            assert found.gap <= point.certified_gap + found.rounding
-            assert point.certified_gap <= found.gap + 0.02  # a bound, and no idle one
-
-
 def test_sums_of_the_largest_changes_are_bounded_from_above():
     rng = np.random.default_rng(0)
     for changes in (rng.random(1000) ** 8, np.zeros(1000), np.full(1000, 0.3), 10.0 ** rng.uniform(-320.0, 5.0, 1000)):
@@ -156,7 +142,7 @@ def test_nothing_to_learn():
 
 
 def test_a_working_set_too_large_is_left_to_minimize(monkeypatch):
-    monkeypatch.setattr(taylor_solver, "_MOST_ATOMS", 8)
+    monkeypatch.setattr(smooth_engine, "_MOST_ATOMS", 8)
     X, y, _ = data("logistic")
     radii, coefs, info = cg.radius_path(X, y, n_radii=12, tol=1e-6)
     assert info.status is cg.Status.CONVERGED
@@ -218,3 +204,52 @@ def test_the_grid_of_a_loss_that_is_negative():
     assert info.objective[0] < 0.0 and radii[0] > 0.0 and info.status is cg.Status.CONVERGED
     problem = cg.Problem(X, y, LOSSES["poisson"], cg.constraints.L1Ball(1.0), intercept=True)
     assert info.alpha[-1] == pytest.approx(0.1 * np.abs(problem.gradient(np.zeros(40))).max(), rel=0.05)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("form", ["csc", "F"])
+def test_large_data_take_the_same_steps_on_all_cores(form, intercept, monkeypatch):
+    X, y, weight = data("logistic", n=400)
+    settings = {"radii": [0.5, 1.0, 1.5, 4.0], "tol": 1e-8, "fit_intercept": intercept, "sample_weight": weight}
+    X = FOUR_FORMS[form](X)
+    _, alone, _ = cg.radius_path(X, y, **settings)
+    monkeypatch.setattr(smooth_engine, "is_worth_threads", lambda n_samples, n_stored: True)
+    monkeypatch.setattr("condgrad.linalg.threads.cut", lambda n, *given: np.linspace(0, n, max(1, min(n, 3)) + 1).astype(int))
+    radii, coefs, info = cg.radius_path(X, y, **settings)
+    assert info.status is cg.Status.CONVERGED
+    np.testing.assert_allclose(coefs.toarray(), alone.toarray(), atol=1e-4)
+    ball = cg.constraints.L1Ball(1.0)
+    problem = cg.Problem(X, y, LOSSES["logistic"], ball, sample_weight=weight, intercept=intercept)
+    check(problem, radii, coefs, info, 1e-8)
+
+
+def test_the_guess_saves_steps():
+    X, y, _ = data("logistic", n=300)
+    problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
+    radii = np.linspace(1.0, 2.0, 30)
+
+    def steps(forget):
+        engine, taken = smooth_engine.SmoothEngine(problem), []
+        minimise = engine._minimise_model
+        engine._minimise_model = lambda goal: taken.append(goal) or minimise(goal)
+        for radius in radii:
+            if forget:
+                engine.point.before[:] = engine.point.x  # as if the path had stood still
+            engine.solve(Goal(float(radius), is_penalised=False), 1e-5)
+        return len(taken)
+
+    assert steps(forget=False) < steps(forget=True)
+
+
+def test_bounds_survive_a_residual_that_turns_by_a_right_angle():
+    """The factor of all keys becomes zero then; what is unknown must stay unknown."""
+    X = np.eye(4)
+    columns = columns_of(Matrix(X).columns, 4, 16, np.full(4, 0.25), False, False)
+    bounds = lazy_bounds(columns, np.array([1.0, 0.0, 0.0, 0.0]))
+    bounds.key[0] = -np.inf
+    R = np.array([0.0, 0.0, 3.0, 0.0])
+    bounds.move(columns.weight, R)
+    bounds.scan(columns, 0.25 * R, 0.0, 0.1)
+    assert bounds.n_found() == 1 and bounds.found[0] == 2 and bounds.largest() == pytest.approx(0.75)
+    bounds.set_known(np.array([0]), np.array([0.0]))
+    assert bounds.key[0] < np.inf

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import condgrad as cg
-from condgrad.paths.engine import ExactEngine
 from condgrad.paths.radius_search import radius_at
+from condgrad.paths.smooth_engine import SmoothEngine
 from condgrad.run.interrupts import Interrupts
 
 RNG = np.random.default_rng(0)
@@ -202,7 +202,7 @@ def test_logistic_cv_hears_it_wherever_it_comes(monkeypatch, run):
 
 def pressed_after_solution(monkeypatch, at):
     """Let solution number ``at`` of the engine of paths be met by Ctrl-C; return the list of their goals."""
-    goals, real = [], ExactEngine.solve
+    goals, real = [], SmoothEngine.solve
 
     def solve(self, goal, tol):
         goals.append(goal)
@@ -211,7 +211,7 @@ def pressed_after_solution(monkeypatch, at):
             press()
         return point
 
-    monkeypatch.setattr(ExactEngine, "solve", solve)
+    monkeypatch.setattr(SmoothEngine, "solve", solve)
     return goals
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import threads
-from condgrad.linalg.matrix import Matrix, add_range, dot_range, weighted_gram
+from condgrad.linalg.gram import weighted_gram
+from condgrad.linalg.matrix import Matrix, add_range, dot_range
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import DenseVector
 from condgrad.problems.active_set import AtomStack, Stack

@@ -1,0 +1,85 @@
+"""Gram matrices A' diag(d) A of a few columns of the data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condgrad.compiled import kernel
+from condgrad.linalg.slices import SparseSlices
+
+_BLOCK = 32  # rows and columns of a block of a transposition
+
+
+def weighted_gram(X: np.ndarray, d: np.ndarray, first: int) -> np.ndarray:
+    """Return X' diag(d) X; entries [:first, :first] stay 0."""
+    H = np.zeros((X.shape[1], X.shape[1]))
+    H[first:] = (d[:, None] * X[:, first:]).T @ X
+    H[:first, first:] = H[first:, :first].T
+    return H
+
+
+@kernel
+def add_outer_products(rows, support, place, values, first, d, H, start, stop):
+    """Add the lower triangles of d_k a_i a_i' for the rows i at the places k = start, ..., stop - 1 of ``support``.
+
+    Row a_i has the features whose ``place`` is not negative, times their ``values``. Products of two features placed
+    before ``first`` are left out.
+    """
+    where = np.empty(H.shape[0], np.uint64)
+    value = np.empty(H.shape[0])
+    for k in range(start, stop):
+        i = support.row(k)
+        count = np.uint64(0)
+        if first > 0:
+            for m in range(rows.indptr[i], rows.indptr[i + 1]):
+                at = place[rows.indices[m]]
+                if 0 <= at < first:
+                    where[count] = at
+                    value[count] = rows.data[m] * values[at]
+                    count += np.uint64(1)
+        n_known = count
+        for m in range(rows.indptr[i], rows.indptr[i + 1]):
+            at = place[rows.indices[m]]
+            if at >= first:
+                where[count] = at
+                value[count] = rows.data[m] * values[at]
+                count += np.uint64(1)
+        for a in range(n_known, count):
+            scaled = d[k] * value[a]
+            for b in range(a + np.uint64(1)):
+                low, high = min(where[a], where[b]), max(where[a], where[b])
+                H[high, low] += scaled * value[b]
+
+
+@kernel
+def mirror(H, first):
+    """Copy the lower triangle of H, from row ``first`` on, to the upper one, in blocks that fit into the cache."""
+    k = H.shape[0]
+    for top in range(first, k, _BLOCK):
+        for left in range(0, top + _BLOCK, _BLOCK):
+            for a in range(top, min(top + _BLOCK, k)):
+                for b in range(left, min(left + _BLOCK, a)):
+                    H[b, a] = H[a, b]
+
+
+def rows_of(columns: SparseSlices, chosen: np.ndarray, n_rows: int) -> SparseSlices:
+    """Return the rows of the matrix that has the chosen columns alone, in their order."""
+    return SparseSlices(*_transpose(columns, chosen, n_rows))
+
+
+@kernel
+def _transpose(columns, chosen, n_rows):
+    indptr = np.zeros(n_rows + 2, np.int64)
+    for q in range(chosen.shape[0]):
+        for m in range(columns.indptr[chosen[q]], columns.indptr[chosen[q] + 1]):
+            indptr[columns.indices[m] + np.uint64(2)] += 1
+    for i in range(n_rows):
+        indptr[i + 2] += indptr[i + 1]
+    data, places = np.empty(indptr[-1], columns.data.dtype), np.empty(indptr[-1], columns.indices.dtype)
+    for q in range(chosen.shape[0]):
+        for m in range(columns.indptr[chosen[q]], columns.indptr[chosen[q] + 1]):
+            i = columns.indices[m] + np.uint64(1)
+            data[indptr[i]] = columns.data[m]
+            places[indptr[i]] = q
+            indptr[i] += 1
+    return data, places, indptr[:-1].copy()

@@ -1,0 +1,256 @@
+"""SmoothEngine: one certified point of a smooth loss after another, by Newton steps on a working set.
+
+A kernel does all of the work on a working set and asks for features that are missing there
+(:class:`~condgrad.paths.smooth_point.SmoothPoint`). It returns to this module where the working set must grow or needs
+another curvature, and when the point is solved.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
+from condgrad.paths.columns import columns_of
+from condgrad.paths.engine import PathPoint
+from condgrad.paths.gram_model import factor, forget_support, solve_model
+from condgrad.paths.least_squares import Goal
+from condgrad.paths.oracle import lazy_bounds
+from condgrad.paths.points import raise_if_interrupted
+from condgrad.paths.smooth_point import (
+    ATOMS,
+    FRESH_MODEL,
+    SOLVED,
+    START,
+    ZERO,
+    Facts,
+    facts_of,
+    gap_at,
+    model_tolerance,
+    part_of_point,
+    point_at_zero,
+    pursue,
+    recentre,
+    was_fresh,
+)
+from condgrad.paths.threaded_point import ThreadedPoint, is_worth_threads
+from condgrad.problems.linear import Problem
+from condgrad.problems.samples import sample_by_curvature
+from condgrad.run.interrupts import Interrupts
+
+_IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
+_INNER = 0.6  # share of the tolerance that the working set's own gap may use up
+_FIRST = 0.9  # share of the largest correlation that the first atoms have at least
+_BATCH = 30  # atoms that are admitted at most at a time, or a quarter of those with a coefficient if that is more
+_MOST_STEPS = 300  # most Newton steps for one point
+_ROOM = 64  # atoms for which there is memory in the beginning
+_MOST_ATOMS = 3000  # most features of a working set: their curvature takes 72 MB
+_ROWS_PER_ATOM = 100  # number of samples for each feature from which the curvature is estimated at first
+_FEW_ATOMS = 20  # least number of features that this number is multiplied by
+_WIDENING = 4  # factor by which the number of samples grows where an estimate is too rough
+
+
+class OutgrownError(Exception):
+    """The working set has too many features for a dense matrix of their curvature."""
+
+
+class SmoothEngine:
+    """Solves points one after the other, each from where the last ones lead.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of a convex loss.
+    interrupts : Interrupts, optional
+        Where Ctrl-C is heard: then :class:`~condgrad.paths.points.InterruptedPathError` is raised.
+
+    Attributes
+    ----------
+    scale : float
+        The mean size of the loss at zero: what relative gaps are relative to.
+    largest : float
+        The largest correlation at zero, which is the smallest penalty whose solution is zero.
+    """
+
+    def __init__(self, problem: Problem, interrupts: Interrupts | None = None) -> None:
+        self.problem, self.interrupts = problem, interrupts
+        samples, has_intercept = problem.samples, problem.has_intercept
+        self.n_stored = round(problem.entries_per_sample * problem.n_samples)
+        self.is_threaded = is_worth_threads(problem.n_samples, self.n_stored)
+        slices, weight = problem.contiguous_columns, samples.weight
+        self.columns = columns_of(slices, problem.n_features, self.n_stored, weight, has_intercept, False)
+        norms = np.hypot(self.columns.norm, self.columns.scale * self.columns.mean)
+        self.largest_column = float(norms.max(initial=0.0))
+        self.largest_entry = problem.rows.measures.largest_entry
+        zeros = np.zeros(samples.y.size)
+        self._null_intercept = samples.best_intercept(zeros, 0.0) if has_intercept else 0.0
+        self.scale = samples.loss_scale(zeros + self._null_intercept)
+        self._range = (0.0, 0.0, 0.0)  # a radius, and bounds of the best intercepts over its ball
+        self.most_scanned = np.inf  # most columns that may be scanned for one point
+        self.is_spent = False  # whether that number has ended the search for a point
+        self.restart()
+
+    def restart(self) -> None:
+        """Go back to zero."""
+        samples, has_intercept = self.problem.samples, self.problem.has_intercept
+        self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, _ROOM)
+        self.bounds = lazy_bounds(self.columns, self.point.R)
+        self._pursue(Goal(0.0, is_penalised=False), 0.0, ZERO)
+        self.largest = float(self.bounds.largest())
+        at_zero = facts_of(self.point)
+        self._at_zero = at_zero.totals.value, at_zero.b
+        self.rows_per_atom = _ROWS_PER_ATOM
+        self.rows: np.ndarray | None = None  # the samples from which the curvature is estimated (None: all)
+        self.h = self.point.d.copy()
+
+    @property
+    def n_atoms(self) -> int:
+        """The number of features in the working set."""
+        return int(self.point.model.n_atoms())
+
+    # A point.
+
+    def solve(self, goal: Goal, tol: float) -> PathPoint:
+        """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``, rounding included.
+
+        The gap is exact: the oracle proves the largest correlation. It exceeds the limit only where rounding does not
+        let it fall any further, or where ``most_scanned`` ends the search.
+        """
+        found, limit = self._found(goal), tol * self.scale
+        if found.certified_gap <= limit:  # the last point serves for this one too
+            return found
+        limit = max(limit - found.rounding, found.rounding)  # where rounding is more than half, that is the best
+        if self.n_atoms == 0:
+            self._admit_best(_FIRST * self.largest)
+        event, begun, n_steps = START, self.bounds.n_scanned(), 0
+        while event != SOLVED:
+            raise_if_interrupted(self.interrupts)
+            event = self._pursue(goal, limit, event)
+            if event == ATOMS:
+                if self.bounds.n_scanned() - begun >= self.most_scanned:
+                    self.is_spent = True
+                    break
+                self._admit_best(0.0)
+            elif event != SOLVED:
+                n_steps += 1
+                if n_steps > _MOST_STEPS:
+                    break
+                if event == FRESH_MODEL:
+                    self._renew_curvature()
+                self._minimise_model(goal)
+        found = self._found(goal)
+        self._prune()
+        return found
+
+    def _pursue(self, goal: Goal, limit: float, event: int) -> int:
+        """Search on, in a kernel or, where that is faster, on all cores."""
+        settings = goal.is_penalised, goal.target, limit, _INNER * limit, event
+        if not self.is_threaded:
+            return int(pursue(self.point, self.bounds, *settings))
+        point = ThreadedPoint(self.point, self.n_stored)
+        found = point.pursue(self.bounds, *settings)
+        point.add_up()
+        return int(found)
+
+    def _minimise_model(self, goal: Goal) -> None:
+        """Minimise the Taylor model at x over the working set; one with a penalty has no gap, and is solved exactly."""
+        point, model = self.point, self.point.model
+        recentre(model, point.x, point.correlation)
+        tol = -1.0 if goal.is_penalised else model_tolerance(point)
+        solve_model(model, 0.0, goal.is_penalised, goal.target, tol, 1000 + 20 * self.n_atoms)
+
+    def zero(self, goal: Goal | None = None) -> PathPoint:
+        """Return the point w = 0 where it is the solution; without a goal, where rounding cannot change that."""
+        rounding = 0.0 if goal is None else self._found(goal).rounding
+        return PathPoint(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, *self._at_zero)
+
+    # The working set.
+
+    def _admit_best(self, least: float) -> None:
+        """Admit the features with the largest correlations that the last scan has found, of at least this size."""
+        count = self.bounds.n_found()
+        features, sizes = self.bounds.found[:count].astype(np.int64), self.bounds.sizes[:count]
+        most = max(_BATCH, int(np.count_nonzero(self.point.x)) // 4)
+        order = np.argsort(-sizes, kind="stable")[:most]
+        self._admit(features[order[sizes[order] >= least]])
+
+    def _admit(self, new: np.ndarray) -> None:
+        first, size = self.n_atoms, self.n_atoms + new.size
+        if size > _MOST_ATOMS:
+            raise OutgrownError
+        if size > self.point.x.size:
+            self.point = part_of_point(self.point, np.arange(first), 2 * size)
+        self.point.features[first:size] = new
+        self.point.x[first:size] = self.point.before[first:size] = 0.0
+        self.bounds.key[new] = -np.inf  # the correlations of atoms are always computed
+        self._fill(first, size)
+        self.point.model.append(new.size)
+
+    def _prune(self) -> None:
+        """Drop the atoms without a coefficient where there are many of them."""
+        point, size = self.point, self.n_atoms
+        is_kept = (point.x[:size] != 0.0) | point.model.is_in[:size]
+        if size <= 2 * np.count_nonzero(is_kept) + _IDLE:
+            return
+        left = np.flatnonzero(~is_kept)
+        self.bounds.set_known(point.features[left], np.abs(point.correlation[left]))
+        self.point = part_of_point(point, np.flatnonzero(is_kept), point.x.size)
+
+    def _renew_curvature(self) -> None:
+        """Take the curvatures of the present point, from samples drawn by their share of it where these are many."""
+        if was_fresh(self.point):  # an estimate that is too rough
+            self.rows_per_atom *= _WIDENING
+        d, n_rows = self.point.d, self.rows_per_atom * max(_FEW_ATOMS, self.n_atoms)
+        is_large = n_rows <= d.size / 2 and d.any()
+        self.rows, self.h = sample_by_curvature(d, n_rows) if is_large else (None, d.copy())
+        self._fill(0, self.n_atoms)
+        model = self.point.model
+        forget_support(model, self.n_atoms)
+        factor(model, np.flatnonzero(self.point.x[: self.n_atoms]))
+
+    def _fill(self, first: int, size: int) -> None:
+        """Compute the rows of the curvature G that belong to the atoms from ``first`` on."""
+        G = self.point.model.G
+        H = self.problem.feature_curvature(self.point.features[:size], self.h, self.rows, first)
+        G[first:size, :size] = H[first:]
+        G[:first, first:size] = H[:first, first:]
+
+    # What is known about the point.
+
+    def _found(self, goal: Goal) -> PathPoint:
+        """Return the present point with its certificate."""
+        point, facts = self.point, facts_of(self.point)
+        used = np.flatnonzero(point.x[: self.n_atoms])
+        largest = max(facts.level, float(self.bounds.largest()))
+        gap = max(float(gap_at(goal.is_penalised, goal.target, point.numbers, point.totals, largest)), 0.0)
+        rounding = self._rounding(goal, facts, used.size, largest)
+        parts = point.features[used], point.x[used], facts.norm, largest, gap, rounding
+        return PathPoint(*parts, facts.totals.value, facts.b)
+
+    def _rounding(self, goal: Goal, facts: Facts, n_terms: int, largest: float) -> float:
+        """Return a bound of what rounding does to the gap; the reasoning is that of :mod:`condgrad.linalg.rounding`."""
+        totals, norm = facts.totals, facts.norm
+        radius = goal.target if not goal.is_penalised else abs(totals.value) / goal.target + norm
+        sizes = totals.sizes
+        delta = prediction_error(sizes, n_terms, norm * self.largest_column)
+        away = self._away(radius) if self.problem.has_intercept else 0.0
+        size = norm * self.largest_entry  # of a prediction, at most
+        one = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(facts.b))
+        found = bounds(
+            sizes,
+            n_samples=self.problem.n_samples,
+            reach=2.0 * radius * self.largest_column + away,
+            free_reach=away,
+            delta=delta,
+            slope_error=totals.slope_error(self.problem.samples.loss, delta, one),
+        )
+        return found.gap + gamma(n_terms + 8) * largest * norm + 4.0 * UNIT * radius * largest
+
+    def _away(self, radius: float) -> float:
+        """Return how far apart two best intercepts can be over the ball of that radius."""
+        known, low, high = self._range
+        if radius > known:
+            samples = self.problem.samples
+            reach = 2.0 * radius * self.largest_column  # of a ball of twice the radius, for points to come
+            low, high = samples.intercept_range(np.zeros(samples.y.size), self._null_intercept, reach)
+            self._range = (2.0 * radius, low, high)
+        return high - low
