@@ -103,7 +103,9 @@ class Entries:
 
     def sums_of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return a_i + b_j at the entries."""
-        return a[self.rows] + b[self.columns]
+        out = np.empty(self.size)
+        self._over_rows(functools.partial(_sums, self.by_row, a, b, out), 1)
+        return out
 
     def dot(self, values: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return G x for the sparse matrix G with these values."""
@@ -121,6 +123,14 @@ class Entries:
 
         return functools.reduce(np.add, self._over_rows(add, 1))
 
+    def dot_each(self, values: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Return G X for the sparse matrix G with these values and a matrix X; an entry is read once for all columns."""
+        return self._times(self.by_row, values, X)
+
+    def transpose_dot_each(self, values: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Return G'X for the sparse matrix G with these values and a matrix X."""
+        return self._times(self.by_column, values, X)
+
     def row_sums(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of the values of each row."""
         return self.dot(values, np.ones(self.shape[1]))
@@ -129,34 +139,59 @@ class Entries:
         """Return the sum of the values of each column."""
         return self.transpose_dot(values, np.ones(self.shape[0]))
 
+    def _times(self, side: Side, values: np.ndarray, X: np.ndarray) -> np.ndarray:
+        out = np.zeros((side.indptr.size - 1, X.shape[1]))
+        task = functools.partial(_add_rows, side, values, np.ascontiguousarray(X), out)
+        threads.run(task, threads.cut(len(out), float(X.shape[1]) * self.size, side.indptr))
+        return out
+
     def _over_rows(self, task: Callable[[int, int], T], work_per_entry: int) -> list[T]:
         borders = threads.cut(self.shape[0], float(work_per_entry) * self.size, self.by_row.indptr)
         return threads.run(task, borders)
 
 
+# Indices are unsigned: a signed one costs a check whether it counts from the end, more than the product itself.
+
+
 @kernel
 def _inner_products(side, A, B, out, start, stop):
-    for i in range(start, stop):
-        for t in range(side.indptr[i], side.indptr[i + 1]):
-            j = side.others[t]
+    for i in range(np.uint64(start), np.uint64(stop)):
+        for t in range(np.uint64(side.indptr[i]), np.uint64(side.indptr[i + np.uint64(1)])):
+            j = np.uint64(side.others[t])
             total = 0.0
-            for k in range(A.shape[1]):
+            for k in range(np.uint64(A.shape[1])):
                 total += A[i, k] * B[j, k]
             out[t] = total
 
 
 @kernel
+def _sums(side, a, b, out, start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
+        for t in range(np.uint64(side.indptr[i]), np.uint64(side.indptr[i + np.uint64(1)])):
+            out[t] = a[i] + b[np.uint64(side.others[t])]
+
+
+@kernel
 def _dot(side, values, x, out, start, stop):
-    for i in range(start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
         total = 0.0
-        for t in range(side.indptr[i], side.indptr[i + 1]):
-            total += values[t] * x[side.others[t]]
+        for t in range(np.uint64(side.indptr[i]), np.uint64(side.indptr[i + np.uint64(1)])):
+            total += values[t] * x[np.uint64(side.others[t])]
         out[i] = total
 
 
 @kernel
 def _add(side, values, x, out, start, stop):
-    for i in range(start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
         c = x[i]
-        for t in range(side.indptr[i], side.indptr[i + 1]):
-            out[side.others[t]] += c * values[t]
+        for t in range(np.uint64(side.indptr[i]), np.uint64(side.indptr[i + np.uint64(1)])):
+            out[np.uint64(side.others[t])] += c * values[t]
+
+
+@kernel
+def _add_rows(side, values, X, out, start, stop):
+    for i in range(np.uint64(start), np.uint64(stop)):
+        for t in range(np.uint64(side.indptr[i]), np.uint64(side.indptr[i + np.uint64(1)])):
+            c, j = values[np.uint64(side.order[t])], np.uint64(side.others[t])
+            for k in range(np.uint64(X.shape[1])):
+                out[i, k] += c * X[j, k]
