@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import time
@@ -20,23 +19,18 @@ from sklearn.utils.validation import check_is_fitted
 from condgrad import losses
 from condgrad.constraints import NuclearBall, WeightedNuclearBall
 from condgrad.estimators._linear_model import as_seed, remedy
+from condgrad.estimators._radius_choice import RadiusChoice, held_out
 from condgrad.linalg import convert
 from condgrad.linalg.factored import Factored
-from condgrad.linalg.settings import RandomState, as_generator
+from condgrad.linalg.settings import RandomState
 from condgrad.models.completion import CompletionModel, as_places, warn_of_unseen
 from condgrad.models.files import save_model
 from condgrad.models.ids import Ids, learn
 from condgrad.paths.grids import as_radii
-from condgrad.paths.minimized import Walk
-from condgrad.paths.validation import check_selection, deal_folds, select
+from condgrad.paths.validation import check_selection, select
 from condgrad.problems.completion import CompletionProblem
 from condgrad.run.checkpoint import Checkpoint
 from condgrad.run.minimize import minimize
-
-# Grid of radii: the first one over the natural one, the ratio of two neighbours, and the largest number of them.
-_FIRST, _GROWTH, _MOST_RADII = 0.1, math.sqrt(2.0), 24
-_PATIENCE = 2  # number of radii in a row with a worse prediction that ends the search
-_ROUGH = 10.0  # factor of tol while radii are only compared with each other
 
 
 class MatrixCompletion(BaseEstimator):
@@ -152,12 +146,13 @@ class MatrixCompletion(BaseEstimator):
             convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
         began = time.perf_counter()
         problem, ids = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
-        radius = self.radius
+        radius, start = self.radius, self._last_matrix(problem, ids)
         if radius is None:
-            split = _held_out(problem.n_samples, 10, self.random_state)[:1]
-            radii, scores = self._try_radii(problem, None, split, self._deadline(began, 0.5))
-            radius = float(radii[scores.mean(axis=1).argmax()])
-        self._fit_to(problem, ids, float(radius), self._deadline(began), checkpoint)
+            split = held_out(problem.n_samples, 10, as_seed(self.random_state))[:1]
+            choice = RadiusChoice(problem, self._ball, split, self._deadline(began, 0.5))
+            choice.try_growing(self._natural_radius(problem))
+            radius, start = choice.best_radius, choice.best_matrix
+        self._fit_to(problem, ids, float(radius), start, self._deadline(began), checkpoint)
         return self
 
     def predict(self, rows: object, columns: object) -> np.ndarray:
@@ -227,10 +222,10 @@ class MatrixCompletion(BaseEstimator):
             return NuclearBall(radius)
         return WeightedNuclearBall.of_entries(radius, problem.entries.rows, problem.entries.columns, problem.shape)
 
-    def _run_settings(self, problem: CompletionProblem, tol: float) -> dict[str, Any]:
-        """Return the arguments of ``minimize`` for every run on the entries of ``problem``; ``tol`` is relative."""
+    def _run_settings(self, problem: CompletionProblem) -> dict[str, Any]:
+        """Return the arguments of ``minimize``."""
         return {
-            "tol": tol * problem.loss_scale(),
+            "tol": self.tol * problem.loss_scale(),
             "max_steps": self.max_iter,
             "max_epochs": np.inf,
             "random_state": as_seed(self.random_state),
@@ -246,14 +241,16 @@ class MatrixCompletion(BaseEstimator):
         problem: CompletionProblem,
         ids: tuple[Ids, Ids],
         radius: float,
+        start: Factored | None,
         deadline: float,
         checkpoint: str | os.PathLike[str] | Checkpoint | None,
     ) -> None:
         """Solve the problem over the ball of the given radius, and set the fitted attributes."""
         problem = problem.over(self._ball(problem, radius))
-        settings, start = self._run_settings(problem, self.tol), self._start(problem, ids)
+        settings = self._run_settings(problem)
+        w0 = None if start is None else _scaled_into(problem.constraint, start)
         result = minimize(
-            problem, self.solver, w0=start, max_time=_seconds_left(deadline), checkpoint=checkpoint, **settings
+            problem, self.solver, w0=w0, max_time=_seconds_left(deadline), checkpoint=checkpoint, **settings
         )
         if not result.gap + result.rounding <= settings["tol"]:
             warnings.warn(
@@ -271,47 +268,17 @@ class MatrixCompletion(BaseEstimator):
         self.trace_, self.n_iter_ = result.trace, max(1, result.n_steps)
         self.result_ = result._replace(state=None)  # the state holds the data
 
-    def _start(self, problem: CompletionProblem, ids: tuple[Ids, Ids]) -> Factored | None:
-        """Return the matrix of the last fit, scaled into the ball, or None if its rows and columns were others."""
+    def _last_matrix(self, problem: CompletionProblem, ids: tuple[Ids, Ids]) -> Factored | None:
+        """Return the matrix of the last fit for a warm start, or None if its rows and columns were others."""
         if not (self.warm_start and hasattr(self, "factors_") and self.shape_ == problem.shape and self.ids_ == ids):
             return None
         A, B = self.factors_
-        W = Factored(A, np.ones(A.shape[1]), B)
-        return W.scaled(None, None, min(1.0, problem.constraint.radius / max(problem.constraint.norm(W), 1e-300)))
+        return Factored(A, np.ones(A.shape[1]), B)
 
-    def _try_radii(
-        self, problem: CompletionProblem, radii: np.ndarray | None, splits: list[np.ndarray], deadline: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the radii tried, and minus the loss of each (row) on each held-out part (column).
-
-        After the deadline no further radius is tried; the first one is always tried.
-        """
-        walks = [self._walk(problem, held) for held in splits]
-        grid = self._grid(problem) if radii is None else radii
-        scores: list[list[float]] = []
-        for radius in grid.tolist():
-            if scores and time.perf_counter() >= deadline:
-                break
-            results = [walk.to(radius, max_time=_seconds_left(deadline)) for walk in walks]
-            pairs = zip(splits, results, strict=True)
-            scores.append([-problem.mean_loss(held, result.w, result.intercept) for held, result in pairs])
-            best = int(np.mean(scores, axis=1).argmax())
-            if radii is None and len(scores) - 1 - best >= _PATIENCE:
-                break
-        return grid[: len(scores)], np.array(scores)
-
-    def _walk(self, problem: CompletionProblem, held: np.ndarray) -> Walk:
-        """Return the walk over radii for the problem without the held-out entries."""
-        if not (problem.has_weight(held) and problem.has_weight(~held)):
-            raise ValueError("a fold has no entries with a positive sample_weight; use fewer folds, or give a radius.")
-        train = problem.of_entries(~held, NuclearBall(1.0))
-        settings = self._run_settings(train, _ROUGH * self.tol)
-        return Walk(train, functools.partial(self._ball, train), self.solver, w=Factored.zero(train.shape), **settings)
-
-    def _grid(self, problem: CompletionProblem) -> np.ndarray:
-        """Return radii that grow from a tenth of the norm that noise of the size of the values would have."""
-        natural = problem.null_spread() * (1.0 if self.weighted else math.sqrt(problem.shape[0] * problem.shape[1]))
-        return max(natural, 1e-12) * _FIRST * _GROWTH ** np.arange(_MOST_RADII)
+    def _natural_radius(self, problem: CompletionProblem) -> float:
+        """Return the norm that independent values of the size of those given would have."""
+        sides = 1.0 if self.weighted else math.sqrt(problem.shape[0] * problem.shape[1])
+        return max(problem.null_spread() * sides, 1e-12)
 
 
 class MatrixCompletionCV(MatrixCompletion):
@@ -396,10 +363,15 @@ class MatrixCompletionCV(MatrixCompletion):
             raise ValueError(f"cv must be a number of folds, at least 2; got {self.cv!r}.")
         began = time.perf_counter()
         problem, ids = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
-        splits = _held_out(problem.n_samples, int(self.cv), self.random_state)
-        self.radii_, self.scores_ = self._try_radii(problem, radii, splits, self._deadline(began, 0.5))
+        splits = held_out(problem.n_samples, int(self.cv), as_seed(self.random_state))
+        choice = RadiusChoice(problem, self._ball, splits, self._deadline(began, 0.5))
+        if radii is None:
+            choice.try_growing(self._natural_radius(problem))
+        else:
+            choice.try_all(radii.tolist())
+        self.radii_, self.scores_ = np.array(choice.radii), np.array(choice.scores)
         radius = float(self.radii_[select(self.scores_, self.selection)])
-        self._fit_to(problem, ids, radius, self._deadline(began), checkpoint)
+        self._fit_to(problem, ids, radius, choice.best_matrix, self._deadline(began), checkpoint)
         return self
 
 
@@ -417,13 +389,9 @@ def _as_entries(
     return matrix.row, matrix.col, matrix.data, matrix.shape if shape is None else shape
 
 
-def _held_out(n: int, folds: int, random_state: RandomState) -> list[np.ndarray]:
-    """Return for each fold which of n entries are left out."""
-    if n < folds:
-        raise ValueError(f"{n} entries are too few for {folds} folds; give a radius.")
-    order = np.argsort(as_generator(as_seed(random_state)).permutation(n))
-    fold_of = deal_folds(order, folds)
-    return [fold_of == k for k in range(folds)]
+def _scaled_into(ball: NuclearBall, W: Factored) -> Factored:
+    """Return the multiple of W that lies in the ball, W itself if it does."""
+    return W.scaled(None, None, min(1.0, ball.radius / max(ball.norm(W), 1e-300)))
 
 
 def _seconds_left(deadline: float) -> float | None:

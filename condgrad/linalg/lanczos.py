@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 _FAILURE = 1e-10  # the probability that a bound does not hold
+_MOSTLY_NEW = 0.7  # share of a vector that is left by a projection without much cancellation
 _RANDOM = 0.5  # weight of the random part of a start that also uses a guess
 
 
@@ -178,7 +179,16 @@ class _Basis:
         self._count += 1
 
     def orthogonalised(self, x: np.ndarray) -> np.ndarray:
-        """Return x minus its projection onto the vectors, subtracted twice: once leaves a rounding error."""
+        """Return x minus its projection onto the vectors.
+
+        Without rounding errors only the part along the last vector would not be 0, so it is subtracted first. Where the
+        projection of the rest is so large that subtracting it leaves a rounding error, it is subtracted twice.
+        """
+        if self._count:
+            x = x - (self.last @ x) * self.last
         for _ in range(2):
+            size = np.linalg.norm(x)
             x = x - self.vectors.T @ (self.vectors @ x)
+            if np.linalg.norm(x) > _MOSTLY_NEW * size:
+                break
         return x

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import condgrad as cg
+from condgrad.paths import factor_walk
 from condgrad.paths.radius_search import radius_at
 from condgrad.problems.active_set import AtomStack
 from condgrad.solvers.full_pass.taylor_model import model_for
@@ -70,20 +71,36 @@ def test_the_search_for_a_radius_ends_with_its_time(monkeypatch):
     assert radius_at(problem, cg.constraints.L1Ball, 0.01, 1e6) == radius_at(problem, cg.constraints.L1Ball, 0.01)
 
 
+def note_deadlines(monkeypatch):
+    """Note the deadline of every refit that the choice of a radius makes."""
+    deadlines, real = [], factor_walk.refit
+
+    def refit(problem, place, sweeps, deadline):
+        deadlines.append(deadline)
+        return real(problem, place, sweeps, deadline)
+
+    monkeypatch.setattr(factor_walk, "refit", refit)
+    return deadlines
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", [cg.MatrixCompletion, cg.MatrixCompletionCV])
 def test_the_choice_of_a_radius_leaves_time_for_the_fit(monkeypatch, estimator):
     given = spy(monkeypatch, "condgrad.estimators.matrix_completion")
-    tried = spy(monkeypatch, "condgrad.paths.minimized")
+    deadlines = note_deadlines(monkeypatch)
     rows, columns = np.divmod(np.random.default_rng(0).permutation(120)[:90], 10)
     values = np.sin(rows * columns)
+    now = time.perf_counter()
     estimator(max_time=1e6, tol=1e-2).fit(rows, columns, values)
-    assert len(tried) > 1 and all(0.4e6 < seconds <= 0.5e6 for seconds in tried)
+    assert len(deadlines) > 1 and all(0.4e6 < deadline - now <= 0.5e6 + 1e3 for deadline in deadlines)
     assert len(given) == 1 and 0.9e6 < given[0] <= 1e6
     given.clear()
-    tried.clear()
-    model = estimator(max_time=0.0, tol=1e-2).fit(rows, columns, values)
-    assert set(given) == set(tried) == {0.0} and model.result_.status is cg.Status.MAX_TIME
+    deadlines.clear()
+    model = estimator(max_time=0.0, tol=1e-2, cv=2) if estimator is cg.MatrixCompletionCV else estimator(max_time=0.0)
+    model.fit(rows, columns, values)
+    assert given == [0.0] and model.result_.status is cg.Status.MAX_TIME
+    n_folds = 2 if estimator is cg.MatrixCompletionCV else 1
+    assert len(deadlines) == n_folds and max(deadlines) < time.perf_counter()  # the first radius is always tried
 
 
 @pytest.mark.parametrize("name", ["corrective", "low-rank"])

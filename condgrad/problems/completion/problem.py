@@ -137,14 +137,11 @@ class CompletionProblem(BaseProblem):
         """Return whether any of the chosen entries (a mask) has a positive weight."""
         return bool(self.samples.weight[chosen].any())
 
-    def mean_loss(self, chosen: np.ndarray, W: Factored, biases: Biases | None) -> float:
-        """Return the weighted mean of the losses of W at the chosen entries (a mask)."""
-        rows, columns = self.entries.rows[chosen], self.entries.columns[chosen]
-        p = W.at(rows, columns)
-        if biases is not None:
-            p = p + biases.rows[rows] + biases.columns[columns]
-        loss, y, weight = self.samples
-        return float(weight[chosen] @ loss.value(p, y[chosen]) / weight[chosen].sum())
+    def losses_at(self, W: Factored, biases: Biases | None) -> np.ndarray:
+        """Return the loss of W with the given biases at each entry."""
+        p = self.predict(self.entries.values_of(W.U * W.s, W.V), biases)
+        losses: np.ndarray = self.loss.value(p, self.samples.y)
+        return losses
 
     @property
     def is_convex(self) -> bool:

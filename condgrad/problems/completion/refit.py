@@ -1,0 +1,94 @@
+"""Refits: the factors of a matrix in a nuclear-norm ball, fitted again in its own directions and in new ones.
+
+A refit is not convex and not certified: it is a proposal. The solver ``low-rank`` accepts one if it is better than a
+Frank-Wolfe step, and the rough path over radii (:mod:`condgrad.paths.factor_walk`) consists of nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Protocol
+
+import numpy as np
+
+from condgrad.linalg.factored import Factored
+from condgrad.linalg.lanczos import Lanczos
+from condgrad.problems.completion.biases import Biases
+from condgrad.problems.completion.problem import CompletionProblem
+
+_FEW = 10  # number of new directions that a refit may always add; it may also double the rank
+_STEPS_PER_DIRECTION = 2  # Lanczos steps per direction: enough for singular vectors to start from
+_ABOVE = 1e-3  # relative margin above the multiplier that a singular value of the gradient needs to add its direction
+_LEAST_CURVATURE = 0.02  # smallest curvature of an entry, as a fraction of the largest: flat parts give unbounded steps
+_CUTOFF = 1e-6  # singular values of W below this fraction of the largest are dropped
+
+
+class Place(Protocol):
+    """A matrix Z in factors with its biases, its values x and predictions p at the entries, and the derivatives there.
+
+    Z is in the coordinates of the plain ball; ``lanczos`` is a search for the singular vectors of the gradient.
+    """
+
+    Z: Factored
+    biases: Biases | None
+    x: np.ndarray
+    p: np.ndarray
+    alpha: np.ndarray
+    lanczos: Lanczos
+
+
+def refit(
+    problem: CompletionProblem, place: Place, sweeps: int, deadline: float = math.inf
+) -> tuple[Factored, Biases | None]:
+    """Return factors fitted in the directions of Z and in new ones, inside the ball, and their biases."""
+    Z, biases = _enlarged(problem, place), place.biases
+    for _ in range(sweeps):
+        if time.perf_counter() >= deadline:
+            break
+        Z, lam = _into_ball(problem, Z, biases)
+        fit = problem.factor_fit(Z, biases)
+        fit.sweep(lam)
+        Z, biases = Factored(fit.A, np.ones(fit.A.shape[1]), fit.B).compressed(_CUTOFF), fit.biases
+    return _into_ball(problem, Z, biases)[0], biases
+
+
+def _enlarged(problem: CompletionProblem, place: Place) -> Factored:
+    """Return Z plus directions whose singular value in the gradient exceeds the multiplier of the ball.
+
+    Some of them are new, others are close to directions of Z and correct these. The weight of each direction is the
+    length of a Newton step along it alone.
+    """
+    wanted = max(_FEW, place.Z.rank)
+    place.lanczos.extend(_STEPS_PER_DIRECTION * wanted - place.lanczos.n_steps)
+    U, s, V = place.lanczos.triplets(wanted)
+    lam = _multiplier(problem, place.alpha, place.x)
+    if lam == 0.0:  # the multiplier is not known yet
+        lam = 0.5 * s[-1] if s.size else 0.0
+    new = s > (1.0 + _ABOVE) * lam
+    U, s, V = U[:, new], s[new], V[:, new]
+    d = problem.curvatures(place.p)
+    d = np.maximum(d, _LEAST_CURVATURE * d.max(initial=0.0))
+    W = problem.out_of_ball(Factored(U, s, V))
+    bend = np.einsum("ik,ik->k", W.U**2, problem.entries.dot_each(d, W.V**2))
+    weights = np.divide(s - lam, bend, out=np.zeros_like(s), where=bend > 0.0)
+    return place.Z.plus(Factored(-U, weights, V)).compressed(_CUTOFF)
+
+
+def _into_ball(problem: CompletionProblem, Z: Factored, biases: Biases | None) -> tuple[Factored, float]:
+    """Return the best multiple of Z in the ball, and the multiplier there; the biases are fixed."""
+    # If Z is too large, the penalty was too small: every singular value is reduced as a larger penalty would do.
+    Z = Z.with_values(problem.constraint.nearest_values(Z.s))
+    size = float(Z.s.sum())
+    if size == 0.0:
+        return Z, 0.0
+    x = problem.values_of(Z)
+    offset = problem.predict(np.zeros_like(x), biases)
+    factor = problem.best_multiple(x, offset, problem.constraint.radius / size)
+    Z, x = Z.scaled(None, None, factor), factor * x
+    return Z, _multiplier(problem, problem.derivatives(offset + x, 0.0), x)
+
+
+def _multiplier(problem: CompletionProblem, alpha: np.ndarray, x: np.ndarray) -> float:
+    """Return lam = -<grad F(W), W> / radius (at least 0), which at the optimum is the norm of the gradient."""
+    return max(0.0, -float(alpha @ x) / problem.constraint.radius)
