@@ -2,6 +2,9 @@
 
     CONDGRAD_DATA=<folder with the datasets> python benchmarks/peers/completion.py [PART ...]
 
+default  MatrixCompletion() as it comes beside cmfrec (alternating least squares): seconds and test RMSE on MovieLens
+         100K (split u1), MovieLens 1M (90/10) and simulated ratings of 25,000 x 100; one thread each
+cv       MatrixCompletionCV() as it comes, beside MatrixCompletion(), on the first and the last of these
 course   test RMSE against the solver's own time, for radii that the parts above have picked
 u1, 1m   MovieLens 100K (split u1) and 1M (90/10, seed 0): alternating least squares, and condgrad with
          the plain and the weighted nuclear norm, the radius picked by held-out ratings of the training part
@@ -16,6 +19,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,7 +34,16 @@ ALS_RANKS = {"u1": (50,), "1m": (20, 50)}
 
 def main() -> int:
     """Run the parts that are asked for."""
-    parts = {"u1": ratings, "1m": ratings, "course": course, "dense": dense, "large": large, "robust": robust}
+    parts = {
+        "default": default,
+        "cv": cv,
+        "u1": ratings,
+        "1m": ratings,
+        "course": course,
+        "dense": dense,
+        "large": large,
+        "robust": robust,
+    }
     wanted = sys.argv[1:] or list(parts)
     for name in wanted:
         if name not in parts:
@@ -47,13 +60,89 @@ def split(name: str) -> tuple[Any, Any]:
     """Return training and test ratings."""
     if name == "u1":
         return datasets.load_movielens("100k/u1.base"), datasets.load_movielens("100k/u1.test")
-    whole = datasets.load_movielens("1m")
+    whole = tall_ratings() if name == "tall" else datasets.load_movielens("1m")
     order = np.random.default_rng(0).permutation(whole.values.size)
     test, train = order[: order.size // 10], order[order.size // 10 :]
     return tuple(
         whole._replace(rows=whole.rows[part], cols=whole.cols[part], values=whole.values[part])
         for part in (train, test)
     )  # type: ignore[return-value]
+
+
+def tall_ratings(m: int = 25_000, n: int = 100) -> Any:
+    """Return simulated ratings of many users for few items: biases, a spectrum that decays, and noise.
+
+    Seven ratings of ten are observed, 1.8 million, and the scale is that of the films of the other parts.
+    """
+    rng = np.random.default_rng(1)
+    spectrum = np.arange(1.0, n + 1.0) ** -0.8
+    W = (rng.standard_normal((m, n)) * spectrum) @ np.linalg.qr(rng.standard_normal((n, n)))[0]
+    W += 0.6 * W.std() * (rng.standard_normal((m, 1)) + rng.standard_normal((1, n)))
+    values = 3.0 + 0.7 * W / W.std() + 0.7 * rng.standard_normal((m, n))
+    rows, cols = np.nonzero(rng.random((m, n)) < 0.72)
+    return datasets.Ratings(rows, cols, np.clip(values[rows, cols], 1.0, 5.0), (m, n), "simulated")
+
+
+def default(name: str) -> None:
+    """Compare the default fit with cmfrec's, as it comes and with rank 10."""
+    try:
+        import cmfrec
+    except ImportError:
+        print("Skipped default: cmfrec is not installed (pip install cmfrec).")
+        return
+    print("\ndefault: CPU seconds and test RMSE of fits as they come, one thread; x: our time over theirs")
+    print(f"{'data':6} {'condgrad':>9} {'RMSE':>7} {'rank':>5} {'radius':>8} {'gap / F':>8}", end="")
+    print(f" {'cmfrec':>9} {'RMSE':>7} {'x':>5} {'k=10':>9} {'RMSE':>7} {'x':>5}")
+    warm_up()
+    for data in ("u1", "1m", "tall"):
+        try:
+            train, test = split(data)
+        except FileNotFoundError as error:
+            print(f"Skipped {data}: {error}")
+            continue
+        shape = (max(train.shape[0], test.shape[0]), max(train.shape[1], test.shape[1]))
+        X = scipy.sparse.coo_matrix((train.values, (train.rows, train.cols)), shape=shape)
+        seconds, model = timed(lambda: cg.MatrixCompletion(random_state=0).fit(X))  # noqa: B023
+        print(f"{data:6} {seconds:9.2f} {line(model, test)}", end="", flush=True)
+        for settings in ({}, {"k": 10}):
+            theirs, peer = timed(lambda: cmfrec.CMF(nthreads=1, verbose=False, **settings).fit(X), repeats=2)  # noqa: B023
+            p = peer.predict(test.rows, test.cols)
+            print(f" {theirs:9.2f} {rmse(p, test):7.4f} {seconds / theirs:5.1f}", end="", flush=True)
+        print()
+
+
+def cv(name: str) -> None:
+    """Compare cross-validation over five folds with the choice of the radius by one held-out part."""
+    warm_up()
+    print("\ncv: CPU seconds, test RMSE, rank, radius, gap / F")
+    for data in ("u1", "tall"):
+        try:
+            train, test = split(data)
+        except FileNotFoundError as error:
+            print(f"Skipped {data}: {error}")
+            continue
+        shape = (max(train.shape[0], test.shape[0]), max(train.shape[1], test.shape[1]))
+        for estimator in (cg.MatrixCompletion(random_state=0), cg.MatrixCompletionCV(random_state=0)):
+            seconds, model = timed(lambda: estimator.fit(train.rows, train.cols, train.values, shape=shape))  # noqa: B023
+            print(f"{data:6} {type(model).__name__:20} {seconds:8.2f} {line(model, test)}", flush=True)
+
+
+def warm_up() -> None:
+    """Compile what the fits need."""
+    data = datasets.simulate_low_rank(400, 300, 3, 4000, noise=0.3, random_state=0)
+    cg.MatrixCompletion(random_state=0).fit(data.rows, data.cols, data.values)
+    narrow = datasets.simulate_low_rank(400, 20, 3, 4000, noise=0.3, random_state=0)
+    cg.MatrixCompletion(random_state=0).fit(narrow.rows, narrow.cols, narrow.values)
+
+
+def timed(fit: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
+    """Return the CPU seconds of the fastest repetition, and what the last one returned."""
+    spent = []
+    for _ in range(repeats):
+        start = time.process_time()
+        model = fit()
+        spent.append(time.process_time() - start)
+    return min(spent), model
 
 
 def rmse(p: np.ndarray, test: Any) -> float:

@@ -19,8 +19,9 @@ from condgrad.problems.completion import CompletionProblem
 MakeBall: TypeAlias = Callable[[CompletionProblem, float], NuclearBall]
 
 _FIRST, _MOST_RADII = 0.1, 24  # the first radius over the natural one, and the largest number of radii
-_BETTER = 1e-3  # relative decrease of the loss at held-out entries that a larger radius must bring
+_BETTER = 2e-3  # relative decrease of the loss at held-out entries that a larger radius must bring
 _PATIENCE = 2  # number of radii in a row without such a decrease that ends the search
+_KNOWN = 1e-3  # standard error, over the loss, of a difference that needs no second radius to confirm it
 
 
 class RadiusChoice:
@@ -70,16 +71,18 @@ class RadiusChoice:
     def try_growing(self, natural: float) -> None:
         """Try radii from a tenth of ``natural`` on, until larger ones do not predict better.
 
-        The search ends at a radius that predicts worse than the best one by more than the standard error of the
-        difference, and after two radii in a row that do not predict better by a thousandth of the loss.
+        The search ends after two radii in a row that do not predict better by two thousandths of the loss, and after
+        one if there are so many held-out entries that the difference is known well, or if it predicts worse by more
+        than the standard error of the difference.
         """
-        rest = 0
+        in_a_row = 0
         for radius in (natural * _FIRST * GROWTH ** np.arange(_MOST_RADII)).tolist():
             if self._is_late():
                 break
             change, error = self._try(radius)
-            rest = 0 if self.best_radius == radius else rest + 1
-            if change > error or rest == _PATIENCE:
+            in_a_row = 0 if self.best_radius == radius else in_a_row + 1
+            is_sure = change > error or error <= _KNOWN * abs(self._mean(self._best_losses))
+            if in_a_row == _PATIENCE or (in_a_row and is_sure):
                 break
 
     def _is_late(self) -> bool:
@@ -98,11 +101,14 @@ class RadiusChoice:
     def _compare(self, radius: float, losses: np.ndarray) -> tuple[float, float]:
         is_first = not self.best_radius
         differences = np.zeros_like(losses) if is_first else losses - self._best_losses
-        change = float(np.average(differences, weights=self._weights))
+        change = self._mean(differences)
         error = float(np.linalg.norm(self._weights * (differences - change)) / self._weights.sum())
-        if is_first or change < -_BETTER * abs(float(np.average(self._best_losses, weights=self._weights))):
+        if is_first or change < -_BETTER * abs(self._mean(self._best_losses)):
             self.best_radius, self.best_matrix, self._best_losses = radius, self._walks[0].w, losses
         return change, error
+
+    def _mean(self, losses: np.ndarray) -> float:
+        return float(self._weights @ losses / self._weights.sum())
 
 
 def held_out(n: int, folds: int, random_state: RandomState) -> list[np.ndarray]:

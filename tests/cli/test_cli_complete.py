@@ -19,6 +19,7 @@ from test_cli import ROOT, answer, complaint, corrupted, run
 import condgrad as cg
 from condgrad import datasets
 from condgrad.cli._entries import predict_entries
+from condgrad.paths import factor_walk
 
 RADIUS = ["--radius", 30, "--loss", "squared"]
 
@@ -253,11 +254,7 @@ def test_ctrl_c_writes_what_is_certified(entries, ratings, tmp_path):
 
 
 def test_ctrl_c_while_a_radius_is_chosen_writes_nothing(capsys, ratings, tmp_path, monkeypatch):
-    module = sys.modules["condgrad.paths.minimized"]
-    real = module.minimize
-    monkeypatch.setattr(
-        module, "minimize", lambda *given, **how: real(*given, **how)._replace(status=cg.Status.INTERRUPTED)
-    )
+    monkeypatch.setattr(factor_walk, "refit", lambda *given: signal.raise_signal(signal.SIGINT))
     code, printed, err = run(capsys, "complete", ratings, "--cv", 3, "--quiet", "--out", tmp_path / "m.npz")
     assert (code, printed, err) == (130, "", "condgrad complete: interrupted; nothing was written.\n")
     assert not (tmp_path / "m.npz").exists()

@@ -12,7 +12,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import condgrad as cg
 from condgrad import datasets
+from condgrad.estimators import _radius_choice
 from condgrad.linalg.lanczos import Lanczos
+from condgrad.paths import factor_walk
 
 
 def data(seed=0, **options):
@@ -130,9 +132,9 @@ def test_names_that_a_model_does_not_know_are_unseen(tmp_path):
 @pytest.mark.slow
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path):
     whole, entries = fitted(tol=1e-7)
-    for steps in (3, 1000):
+    for steps in (1, 1000):
         part = cg.MatrixCompletion(60.0, "squared", tol=1e-7, max_iter=steps)
-        with contextlib.nullcontext() if steps > 3 else pytest.warns(ConvergenceWarning):
+        with contextlib.nullcontext() if steps > 1 else pytest.warns(ConvergenceWarning):
             part.fit(entries.rows, entries.cols, entries.values, checkpoint=tmp_path / "run.npz")
     np.testing.assert_array_equal(part.factors_[0], whole.factors_[0])
     assert part.gap_ == whole.gap_
@@ -150,6 +152,92 @@ def test_radius_none_holds_entries_out():
     assert 20.0 < model.radius_ < 200.0
     again = cg.MatrixCompletion(loss="squared", random_state=0).fit(entries.rows, entries.cols, entries.values)
     assert again.radius_ == model.radius_
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_chosen_radius_is_that_of_a_fine_search(weighted):
+    """A search with every radius solved accurately on the same held-out entries; neighbours differ by sqrt(2)."""
+    entries = datasets.simulate_low_rank(300, 280, 4, 9000, noise=0.5, random_state=3)
+    chosen = cg.MatrixCompletion(loss="squared", weighted=weighted, random_state=0)
+    chosen.fit(entries.rows, entries.cols, entries.values)
+    problem, _ = chosen._problem(entries.rows, entries.cols, entries.values, None, None)
+    held = _radius_choice.held_out(problem.n_samples, 10, 0)[0]
+    part, losses = problem.of_entries(held, cg.constraints.NuclearBall(1.0)), {}
+    for radius in chosen.radius_ * 2.0 ** np.arange(-1.5, 1.75, 0.25):
+        train = problem.of_entries(~held, cg.constraints.NuclearBall(1.0))
+        train = train.over(chosen._ball(train, radius))
+        result = cg.minimize(train, tol=1e-3 * train.loss_scale())
+        losses[radius] = part.losses_at(result.w, result.intercept).mean()
+    best = min(losses, key=losses.get)
+    assert 0.5 < chosen.radius_ / best < 2.0
+    assert losses[chosen.radius_] < 1.03 * losses[best]
+
+
+@pytest.mark.parametrize(
+    ("changes", "n_tried", "chosen"),
+    [
+        ([-1.0, -1.0, 1.0, 1.0], 3, 2),  # clearly worse: the search ends at once
+        ([-1.0, 0.0, 0.0, -5.0], 3, 1),  # no better twice
+        ([-1.0, 0.0, -1.0, 0.0, 0.0], 5, 3),  # better after all
+    ],
+)
+def test_the_search_ends_when_larger_radii_do_not_predict_better(monkeypatch, changes, n_tried, chosen):
+    noise = np.random.default_rng(0).standard_normal(120)
+
+    class Fake:
+        def __init__(self, *given):
+            self.level, self.n_fits = 10.0 + 0.0 * noise, 0
+            self.w, self.biases = None, None
+
+        def to(self, radius, deadline):
+            if self.n_fits:
+                self.level = self.level + changes[self.n_fits - 1] + 0.5 * noise * self.n_fits
+            self.n_fits += 1
+
+    walk = Fake()
+    monkeypatch.setattr(_radius_choice, "FactorWalk", lambda *given: walk)
+    monkeypatch.setattr(cg.CompletionProblem, "losses_at", lambda *given: walk.level)
+    entries = data()
+    ball = cg.constraints.NuclearBall(1.0)
+    problem = cg.CompletionProblem(entries.rows, entries.cols, entries.values, cg.losses.Squared(), ball)
+    choice = _radius_choice.RadiusChoice(problem, lambda *given: ball, _radius_choice.held_out(1200, 10, 0)[:1])
+    choice.try_growing(10.0)
+    assert len(choice.radii) == n_tried + 1
+    assert choice.best_radius == choice.radii[chosen]
+    np.testing.assert_allclose(np.diff(np.log2(choice.radii)), 0.5)
+
+
+def test_a_walk_goes_through_radii_between_distant_ones(monkeypatch):
+    entries, refits, real = data(), [], factor_walk.refit
+    problem = cg.CompletionProblem(
+        entries.rows, entries.cols, entries.values, cg.losses.Squared(), cg.constraints.NuclearBall(1.0), biases=True
+    )
+
+    def refit(problem, *given):
+        refits.append(problem.constraint.radius)
+        return real(problem, *given)
+
+    monkeypatch.setattr(factor_walk, "refit", refit)
+    walk = factor_walk.FactorWalk(problem, cg.constraints.NuclearBall)
+    for radius in (5.0, 5.5, 20.0):
+        walk.to(radius)
+        assert walk.problem.constraint.violation(walk.w) <= 1e-9 * radius
+    np.testing.assert_allclose(refits[:2], [5.0, 5.5])
+    assert refits[-1] == 20.0 and (np.diff(np.log2(refits)) <= 0.5 + 1e-9).all()
+    best = cg.minimize(problem.over(cg.constraints.NuclearBall(20.0)), tol=1e-6)
+    assert walk.problem.objective_at(walk.Z, walk.biases) < best.objective + 0.02 * problem.loss_scale()
+
+
+def test_the_chosen_fit_is_certified_and_repeats_itself():
+    entries = datasets.simulate_low_rank(300, 280, 4, 9000, noise=0.5, random_state=4)
+    first, second = (
+        cg.MatrixCompletion(random_state=0).fit(entries.rows, entries.cols, entries.values) for _ in range(2)
+    )
+    assert first.result_.status is cg.Status.CONVERGED and first.radius_ == second.radius_
+    np.testing.assert_array_equal(first.factors_[0], second.factors_[0])
+    cold = cg.MatrixCompletion(first.radius_, tol=1e-4).fit(entries.rows, entries.cols, entries.values)
+    assert first.result_.objective <= cold.result_.objective + first.gap_
+    assert cold.result_.lower_bound <= first.result_.objective
 
 
 def test_a_random_state_of_scikit_learn_draws_the_folds():

@@ -8,6 +8,7 @@ import condgrad as cg
 from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.lanczos import Lanczos
+from condgrad.problems.completion import problem as completion
 from condgrad.problems.completion.biases import Biases, best_biases
 from condgrad.problems.completion.factor_fit import FactorFit
 from condgrad.problems.samples import Samples
@@ -34,6 +35,13 @@ def problem_of(loss=None, radius=15.0, *, biases=False, weight=None, seed=0, con
 
 def random_factored(rng, shape=SHAPE, rank=4):
     return Factored(rng.standard_normal((shape[0], rank)), rng.random(rank), rng.standard_normal((shape[1], rank)))
+
+
+@pytest.fixture(params=["dense", "factors"])
+def fits(request, monkeypatch):
+    """Let the refits of low-rank be those of narrow matrices, or those of all others."""
+    monkeypatch.setattr(completion, "_NARROW", 256 if request.param == "dense" else 0)
+    return request.param
 
 
 # ---- matrices in factors ----
@@ -285,7 +293,7 @@ def test_weights_and_float32_values():
 
 
 @pytest.mark.parametrize("solver", ["fw", "low-rank"])
-def test_every_iterate_is_feasible_and_certified(solver):
+def test_every_iterate_is_feasible_and_certified(solver, fits):
     problem = problem_of(cg.losses.Huber(0.5), biases=True)
     optimum = cg.minimize(problem, tol=1e-9).objective
     seen = []
@@ -296,7 +304,7 @@ def test_every_iterate_is_feasible_and_certified(solver):
         seen.append(progress.objective)
 
     cg.minimize(problem, solver, tol=1e-12, max_steps=25, evaluate_every=1, callback=look)
-    assert len(seen) >= 10
+    assert len(seen) >= (10 if solver == "fw" else 5)
     assert (np.diff(seen) <= 1e-12).all()  # an exact line search never goes up
 
 
@@ -366,10 +374,10 @@ def test_rows_that_were_never_observed_stay_zero_in_the_weighted_ball():
 
 
 @pytest.mark.parametrize("solver", ["fw", "low-rank"])
-def test_a_run_that_was_stopped_goes_on_bit_for_bit(solver, tmp_path):
+def test_a_run_that_was_stopped_goes_on_bit_for_bit(solver, fits, tmp_path):
     problem = problem_of(cg.losses.Huber(0.5), radius=30.0, biases=True)
     whole = cg.minimize(problem, solver, tol=0.0, max_steps=12)
-    cg.minimize(problem, solver, tol=0.0, max_steps=5, checkpoint=tmp_path / "run.npz")
+    cg.minimize(problem, solver, tol=0.0, max_steps=2, checkpoint=tmp_path / "run.npz")
     rest = cg.minimize(problem, solver, tol=0.0, max_steps=12, checkpoint=tmp_path / "run.npz")
     assert whole.gap == rest.gap
     np.testing.assert_array_equal(whole.w.to_dense(), rest.w.to_dense())
@@ -386,7 +394,7 @@ def test_warm_starts():
     first = cg.minimize(problem, tol=1e-6)
     wider = problem.over(cg.constraints.NuclearBall(16.0))
     again = cg.minimize(wider, w0=first, tol=1e-6)
-    assert again.n_steps < cg.minimize(wider, tol=1e-6).n_steps
+    assert again.n_steps <= cg.minimize(wider, tol=1e-6).n_steps
     np.testing.assert_allclose(
         cg.minimize(wider, w0=first.w.to_dense(), tol=1e-6).objective, again.objective, atol=1e-6
     )
@@ -501,3 +509,50 @@ def test_solvers_that_do_not_fit_are_refused():
     flat = cg.Problem([[1.0]], [1.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
     with pytest.raises(TypeError, match="requires iterates that are matrices in factors"):
         cg.minimize(flat, "low-rank")
+
+
+# ---- narrow matrices ----
+
+
+@pytest.mark.parametrize("shape", [(60, 12), (12, 60)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", [cg.losses.Squared(), cg.losses.Huber(0.5)])
+def test_fits_of_narrow_matrices_and_of_factors_find_the_same_optimum(shape, weighted, loss, monkeypatch):
+    rows, columns, values = observed(count=500, shape=shape, noise=0.5)
+    ball = cg.constraints.NuclearBall(40.0)
+    if weighted:
+        ball = cg.constraints.WeightedNuclearBall.of_entries(1.2, rows, columns, shape)
+    found = []
+    for most in (256, 0):
+        monkeypatch.setattr(completion, "_NARROW", most)
+        problem = cg.CompletionProblem(rows, columns, values, loss, ball, shape=shape, biases=True)
+        assert problem.is_narrow == (most > 0)
+        result = cg.minimize(problem, "low-rank", tol=1e-7)
+        assert result.gap <= 1e-7 and ball.violation(result.w) <= 1e-8
+        found.append(result.objective)
+    assert found[0] == pytest.approx(found[1], abs=2e-7)
+
+
+def test_a_matrix_is_narrow_if_it_has_few_columns_and_many_of_its_entries():
+    ball = cg.constraints.NuclearBall(1.0)
+
+    def is_narrow(shape, count, loss=None, weight=None):
+        rows, columns, values = observed(count=count, shape=shape)
+        loss = cg.losses.Squared() if loss is None else loss
+        return cg.CompletionProblem(rows, columns, values, loss, ball, shape=shape, sample_weight=weight).is_narrow
+
+    assert is_narrow((400, 10), 2000) and is_narrow((10, 400), 2000)
+    assert not is_narrow((300, 300), 45_000)  # too many columns
+    assert not is_narrow((400, 10), 300)  # too few entries
+    assert not is_narrow((400, 10), 2000, weight=np.r_[1000.0, np.ones(1999)])  # one entry decides the step size
+
+
+def test_a_dense_fit_stops_at_its_deadline():
+    problem = problem_of(biases=True)
+    Z, biases = Factored.zero(SHAPE), problem.best_biases(np.zeros(problem.n_samples))
+    fit = problem.dense_fit(Z, biases)
+    fit.improve(10, deadline=0.0)
+    assert fit.Z is Z
+    fit.improve(10)
+    assert problem.objective_at(fit.Z, fit.biases) < problem.objective_at(Z, biases)
+    np.testing.assert_array_equal(biases.rows, problem.best_biases(np.zeros(problem.n_samples)).rows)  # unchanged

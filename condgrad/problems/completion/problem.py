@@ -22,6 +22,7 @@ from condgrad.linalg.settings import as_flag
 from condgrad.linalg.support import support_of
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.completion.biases import Biases, best_biases, check_biases
+from condgrad.problems.completion.dense_fit import DenseFit, is_narrow
 from condgrad.problems.completion.factor_fit import FactorFit
 from condgrad.problems.completion.oracle import Answer
 from condgrad.problems.completion.point import CompletionPoint
@@ -35,6 +36,8 @@ _STEPS = 10  # Lanczos steps between two checks of the bound
 _MOST_STEPS = 300
 _ACCURACY = 0.1  # largest error of the oracle, as a fraction of the gap
 _CERTIFIED = 0.01  # the same for a certificate
+_NARROW = 256  # largest number of columns (or rows) for which a decomposition of the whole matrix is cheap
+_DENSE = 0.1  # least share of observed entries for which projected gradient steps converge fast
 _LANCZOS = 1000  # number of products that a Lanczos step may add to the sums over the entries
 
 
@@ -116,7 +119,7 @@ class CompletionProblem(BaseProblem):
             raise ValueError(f"{constraint!r} is a set of matrices of shape {constraint.shape}, not {self.shape}.")
         self.constraint = constraint
         self.row_scale, self.column_scale = constraint.scales(self.shape)
-        for name in ("_largest_scale", "_largest_entry"):
+        for name in ("_largest_scale", "_largest_entry", "is_narrow"):
             self.__dict__.pop(name, None)
 
     def over(self, constraint: object) -> CompletionProblem:
@@ -284,6 +287,15 @@ class CompletionProblem(BaseProblem):
     def factor_fit(self, Z: Factored, biases: Biases | None) -> FactorFit:
         """Return a fit that starts from the factors of Z and the given biases."""
         return FactorFit(self.samples, self.entries, *Z.balanced(), biases, self.row_scale, self.column_scale)
+
+    def dense_fit(self, Z: Factored, biases: Biases | None) -> DenseFit:
+        """Return a fit of the whole matrix that starts from Z and the given biases, for narrow matrices."""
+        return DenseFit(self, Z, biases)
+
+    @functools.cached_property
+    def is_narrow(self) -> bool:
+        """Whether the matrix has few columns or rows, and many of its entries are observed."""
+        return is_narrow(self, _NARROW, _DENSE)
 
     def finite_sum(self, b: np.ndarray) -> EntrySum:
         """Return the problem one entry at a time."""

@@ -17,6 +17,7 @@ from condgrad.linalg.lanczos import Lanczos
 from condgrad.problems.completion.biases import Biases
 from condgrad.problems.completion.problem import CompletionProblem
 
+_DENSE_STEPS = 20  # largest number of steps of a dense fit that take the place of a sweep over the factors
 _FEW = 10  # number of new directions that a refit may always add; it may also double the rank
 _STEPS_PER_DIRECTION = 2  # Lanczos steps per direction: enough for singular vectors to start from
 _ABOVE = 1e-3  # relative margin above the multiplier that a singular value of the gradient needs to add its direction
@@ -41,7 +42,23 @@ class Place(Protocol):
 def refit(
     problem: CompletionProblem, place: Place, sweeps: int, deadline: float = math.inf
 ) -> tuple[Factored, Biases | None]:
-    """Return factors fitted in the directions of Z and in new ones, inside the ball, and their biases."""
+    """Return a matrix fitted in the directions of Z and in new ones, inside the ball, and its biases."""
+    fit = _dense_fit if problem.is_narrow else _factor_fit
+    Z, biases = fit(problem, place, sweeps, deadline)
+    return _into_ball(problem, Z, biases)[0], biases
+
+
+def _dense_fit(
+    problem: CompletionProblem, place: Place, sweeps: int, deadline: float
+) -> tuple[Factored, Biases | None]:
+    fit = problem.dense_fit(place.Z, place.biases)
+    fit.improve(_DENSE_STEPS * sweeps, deadline)
+    return fit.Z.compressed(_CUTOFF), fit.biases
+
+
+def _factor_fit(
+    problem: CompletionProblem, place: Place, sweeps: int, deadline: float
+) -> tuple[Factored, Biases | None]:
     Z, biases = _enlarged(problem, place), place.biases
     for _ in range(sweeps):
         if time.perf_counter() >= deadline:
@@ -50,7 +67,7 @@ def refit(
         fit = problem.factor_fit(Z, biases)
         fit.sweep(lam)
         Z, biases = Factored(fit.A, np.ones(fit.A.shape[1]), fit.B).compressed(_CUTOFF), fit.biases
-    return _into_ball(problem, Z, biases)[0], biases
+    return Z, biases
 
 
 def _enlarged(problem: CompletionProblem, place: Place) -> Factored:
