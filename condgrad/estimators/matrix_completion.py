@@ -43,10 +43,12 @@ class MatrixCompletion(BaseEstimator):
     Parameters
     ----------
     radius : float, optional
-        The bound of the nuclear norm. None picks it: a tenth of the entries is held out, the radius grows by a factor
-        of sqrt(2), from a tenth of sqrt(m n) times the standard deviation of the values, until the held-out entries are
-        predicted worse twice in a row, and the best one is taken for all entries. :class:`MatrixCompletionCV` does the
-        same over folds.
+        The bound of the nuclear norm. None picks it: a tenth of the entries is held out, and the radius grows by a
+        factor of sqrt(2), from a tenth of sqrt(m n) times the standard deviation of the values, until the loss at the
+        held-out entries does not fall by 0.2% any more. Each radius costs one rough fit from the last one, without a
+        certificate, whatever ``solver`` is; only the chosen radius is solved to ``tol``, on all entries, from its rough
+        fit. In all this takes about as long as one to three fits with a given radius. :class:`MatrixCompletionCV` does
+        the same over folds.
     loss : str or loss object
         "squared", or "huber" (default), which is robust to gross errors in the values.
     biases : bool
@@ -66,6 +68,7 @@ class MatrixCompletion(BaseEstimator):
     random_state : int or None
         Seed of the held-out entries for ``radius=None``, and of stochastic solvers.
     verbose : bool
+        Whether the fit with the given or chosen radius reports its progress.
 
     Attributes
     ----------
@@ -287,8 +290,10 @@ class MatrixCompletionCV(MatrixCompletion):
     Parameters
     ----------
     radii : array, optional
-        The radii to choose from. By default they grow by a factor of sqrt(2) until the entries left out are predicted
-        worse twice in a row, as for ``MatrixCompletion(radius=None)``.
+        The radii to choose from. By default they grow by a factor of sqrt(2) until the loss at the entries left out
+        does not fall by 0.2% any more, as for ``MatrixCompletion(radius=None)``. The fits of the folds are rough, so
+        that a radius costs one or two sweeps over the factors of each fold; radii that are far apart are reached
+        through others between them.
     cv : int
         The number of folds.
     selection : {"best", "one-standard-error"}
@@ -300,9 +305,9 @@ class MatrixCompletionCV(MatrixCompletion):
     ----------
     radii_ : array of shape (n_radii,)
     scores_ : array of shape (n_radii, cv)
-        Minus the mean loss at the entries left out.
+        Minus the mean loss of the rough fits at the entries left out.
     factors_, rank_, radius_, gap_, rounding_, shape_, intercept_, row_bias_, column_bias_, result_, trace_, n_iter_,
-    model_
+    ids_, model_
         As in :class:`MatrixCompletion`, for the chosen radius and all entries.
 
     Examples
