@@ -17,9 +17,10 @@ class LowRank(PassSolver):
 
     A step calls the oracle for the best vertex, as Frank-Wolfe does, and adds the other singular directions of the
     gradient with large singular values. Then the factors are fitted again in all these directions
-    (:mod:`condgrad.problems.completion.refit`), which changes the directions themselves and drops those that are
-    not needed, and W is scaled back into the ball. The penalty of that fit is the multiplier of the ball,
-    lam = -<grad F(W), W> / radius, which is ||grad F(W)|| at the optimum. The fit is not convex, so it is only a
+    (:mod:`condgrad.problems.completion.refit`), which changes the directions themselves and drops those that are not
+    needed, and W is scaled back into the ball. The penalty of that fit is the multiplier of the ball,
+    lam = -<grad F(W), W> / radius, which is ||grad F(W)|| at the optimum. For a narrow matrix with many observed entries
+    projected gradient steps on the whole matrix take the place of the fit. In both cases the result is only a
     proposal: it is accepted if it is at least as good as the Frank-Wolfe step with an exact line search; otherwise that
     step is made. So F decreases at least as fast as the theory of Frank-Wolfe states, and the gap certifies the convex
     problem.
@@ -36,6 +37,7 @@ class LowRank(PassSolver):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import condgrad as cg
     >>> rows, columns = np.divmod(np.arange(0, 600, 2), 20)  # every second entry of a 30 x 20 matrix
     >>> values = np.sin(rows) * np.cos(columns)
