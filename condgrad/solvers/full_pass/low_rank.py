@@ -19,7 +19,7 @@ class LowRank(PassSolver):
     gradient with large singular values. Then the factors are fitted again in all these directions
     (:mod:`condgrad.problems.completion.refit`), which changes the directions themselves and drops those that are not
     needed, and W is scaled back into the ball. The penalty of that fit is the multiplier of the ball,
-    lam = -<grad F(W), W> / radius, which is ||grad F(W)|| at the optimum. For a narrow matrix with many observed entries
+    lam = -<grad F(W), W> / radius, which is ||grad F(W)|| at the optimum. For a narrow matrix with many known entries
     projected gradient steps on the whole matrix take the place of the fit. In both cases the result is only a
     proposal: it is accepted if it is at least as good as the Frank-Wolfe step with an exact line search; otherwise that
     step is made. So F decreases at least as fast as the theory of Frank-Wolfe states, and the gap certifies the convex
