@@ -95,7 +95,8 @@ def run(args: argparse.Namespace) -> int:
             lasso = {"alphas": alphas, "l2": args.l2, "engine": args.engine, "standardize": args.standardize}
             _, coefs, info = cg.lasso_path(data.X, y, **settings, **lasso)
         else:
-            _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=make_set, **settings)
+            constraint = "l1" if args.set == "l1" else make_set  # by its name, radius_path knows what the set is
+            _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=constraint, **settings)
     columns: dict[str, np.ndarray] = {name: getattr(info, name) for name in _COLUMNS}
     if args.out is not None:
         header = {"version": cg.__version__, "status": info.status.name, "feature_names": data.feature_names}

@@ -16,8 +16,7 @@ from condgrad.estimators.radius import two_digits
 from condgrad.linalg.convert import Checked, Data
 from condgrad.linalg.settings import RandomState
 from condgrad.paths.grids import as_radii, check_grid, shares
-from condgrad.paths.minimized import Walk
-from condgrad.paths.radius_search import radius_at
+from condgrad.paths.smooth import largest_radius, solutions
 from condgrad.paths.validation import check_selection, select
 
 
@@ -202,7 +201,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
             return as_radii(self.radii)
         budget = self._budget()
         problem = self._problem(X, weight, targets[0], budget)
-        largest = max(radius_at(problem.with_targets(y), budget.make, self.eps) for y in targets)
+        largest = max(largest_radius(problem.with_targets(y), budget.make, self.eps) for y in targets)
         return (two_digits(largest) or 1.0) * shares(self.n_radii)
 
     def _fold_scores(
@@ -220,12 +219,17 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         intercept = np.empty((self.radii_.size, len(targets), first.n_features // X.shape[1]))
         seed = as_seed(self.random_state)
         for c, target in enumerate(targets):
-            problem = first.with_targets(target)
-            tol = self.tol * problem.loss_scale()
-            walk = Walk(problem, budget.make, self.solver, tol=tol, max_epochs=self.max_iter, random_state=seed)
-            for k, radius in enumerate(self.radii_):
-                result = walk.to(radius)
-                coef[k, c], intercept[k, c] = result.w, result.intercept
+            found = solutions(
+                first.with_targets(target),
+                budget.make,
+                self.solver,
+                self.radii_.tolist(),
+                tol=self.tol,
+                max_epochs=self.max_iter,
+                random_state=seed,
+            )
+            for k, point in enumerate(found):
+                coef[k, c], intercept[k, c] = point.w, point.intercept
         coef = coef.reshape(self.radii_.size, -1, X.shape[1])
         intercept = intercept.reshape(coef.shape[:2])
         held_out = X[test], y[test], None if weight is None else weight[test]

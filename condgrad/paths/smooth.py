@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from condgrad.constraints import L1Ball
 from condgrad.paths.engine import PathPoint
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import MinimizedPath, Walk
-from condgrad.paths.points import Solved
+from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import radius_at, set_by_name
 from condgrad.paths.smooth_engine import OutgrownError, SmoothEngine
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
+from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.interrupts import Interrupts
 from condgrad.run.result import Status
 
@@ -23,12 +26,67 @@ _WALK_TOL = 1e-2  # relative gap to which they are solved
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
 
 
-def serves(problem: Problem, make: object, solver: object) -> bool:
-    """Tell whether the engine of exact paths solves the problem over the sets ``make(radius)``.
+def serves(problem: BaseProblem, make: object, solver: object) -> TypeGuard[Problem]:
+    """Tell whether the engine of smooth losses solves the problem over the sets ``make(radius)``.
 
     The sets must be the l1 balls themselves: a function of the radius could make a ball of any other radius.
     """
-    return solver == "auto" and make is L1Ball and problem.is_convex and problem.l2 == 0.0
+    is_linear = isinstance(problem, Problem) and problem.l2 == 0.0 and Feature.COLUMNS in problem.offers
+    return is_linear and problem.is_convex and make is L1Ball and isinstance(solver, str) and solver == "auto"
+
+
+def largest_radius(problem: Problem | OutputsProblem, make: Callable[..., Any], eps: float) -> float:
+    """Return the radius whose multiplier is ``eps`` times that of zero; KeyboardInterrupt tells of Ctrl-C."""
+    if not serves(problem, make, "auto"):
+        return radius_at(problem, make, eps)
+    try:
+        return SmoothPath(problem, tol=_LAST_TOL, interrupts=Interrupts()).largest_radius(eps)
+    except InterruptedPathError:
+        raise KeyboardInterrupt from None
+
+
+class Found(NamedTuple):
+    """A solution over one radius, as a walk over radii returns it."""
+
+    w: np.ndarray
+    intercept: Any
+    status: Status
+
+
+def solutions(
+    problem: Problem | OutputsProblem,
+    make: Callable[..., Any],
+    solver: object,
+    radii: Iterable[float],
+    *,
+    tol: float,
+    **settings: Any,
+) -> Iterator[Found]:
+    """Yield the solutions over the sets of ascending radii, by the fastest way; KeyboardInterrupt tells of Ctrl-C.
+
+    ``tol`` is relative to the mean size of the loss at zero; ``settings`` are those of :func:`condgrad.minimize`.
+    """
+    if not serves(problem, make, solver):
+        walk = Walk(problem, make, solver, tol=tol * problem.loss_scale(), **settings)
+        for radius in radii:
+            result = walk.to(radius)
+            yield Found(result.w, result.intercept, result.status)
+        return
+    path = SmoothPath(problem, tol=tol, interrupts=Interrupts(), **settings)
+    for radius in radii:
+        try:
+            (point,) = path.advance(np.array([radius]))
+        except InterruptedPathError:
+            raise KeyboardInterrupt from None
+        w = np.zeros(problem.n_features)
+        w[point.features] = point.w
+        yield Found(w, point.intercept, _status(point, path))
+
+
+def _status(point: Solved, path: SmoothPath) -> Status:
+    if point.certified_gap <= path.tol * path.scale:
+        return Status.CONVERGED
+    return Status.ROUNDING if point.gap <= point.rounding else path.shortfall
 
 
 class SmoothPath:
