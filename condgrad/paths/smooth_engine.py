@@ -19,6 +19,7 @@ from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.smooth_point import (
     ATOMS,
     FRESH_MODEL,
+    LEVEL,
     SOLVED,
     START,
     ZERO,
@@ -98,6 +99,7 @@ class SmoothEngine:
         self.largest = float(self.bounds.largest())
         at_zero = facts_of(self.point)
         self._at_zero = at_zero.totals.value, at_zero.b
+        self._last_rounding = 0.0
         self.rows_per_atom = _ROWS_PER_ATOM
         self.rows: np.ndarray | None = None  # the samples from which the curvature is estimated (None: all)
         self.h = self.point.d.copy()
@@ -115,31 +117,45 @@ class SmoothEngine:
         The gap is exact: the oracle proves the largest correlation. It exceeds the limit only where rounding does not
         let it fall any further, or where ``most_scanned`` ends the search.
         """
-        found, limit = self._found(goal), tol * self.scale
-        if found.certified_gap <= limit:  # the last point serves for this one too
-            return found
-        limit = max(limit - found.rounding, found.rounding)  # where rounding is more than half, that is the best
+        allowed = tol * self.scale
+        if self._gap(goal) + self._last_rounding <= allowed:  # the last point may serve for this one too
+            found = self._found(goal)
+            if found.certified_gap <= allowed:
+                return found
         if self.n_atoms == 0:
             self._admit_best(_FIRST * self.largest)
-        event, begun, n_steps = START, self.bounds.n_scanned(), 0
-        while event != SOLVED:
+        event, begun = START, int(self.bounds.n_scanned())
+        while True:
+            rounding = 2.0 * self._last_rounding  # it grows with the radius
+            limit = max(allowed - rounding, rounding)  # where rounding is more than half of it, that much is the best
+            self._search(goal, limit, event, begun)
+            found = self._found(goal)
+            self._last_rounding = found.rounding
+            if found.certified_gap <= allowed or found.rounding <= rounding or self.is_spent:
+                break
+            event = ATOMS  # rounding has grown by more than was expected: go on to a smaller gap
+        self._prune()
+        return found
+
+    def _search(self, goal: Goal, limit: float, event: int, begun: int) -> None:
+        """Go to the point with a gap of at most ``limit``, or as close to it as rounding and limits of work allow.
+
+        ``begun`` is the number of columns that were scanned before this point.
+        """
+        n_steps = 0
+        while event != SOLVED and n_steps <= _MOST_STEPS:
             raise_if_interrupted(self.interrupts)
             event = self._pursue(goal, limit, event)
             if event == ATOMS:
                 if self.bounds.n_scanned() - begun >= self.most_scanned:
                     self.is_spent = True
-                    break
+                    return
                 self._admit_best(0.0)
             elif event != SOLVED:
                 n_steps += 1
-                if n_steps > _MOST_STEPS:
-                    break
                 if event == FRESH_MODEL:
                     self._renew_curvature()
                 self._minimise_model(goal)
-        found = self._found(goal)
-        self._prune()
-        return found
 
     def _pursue(self, goal: Goal, limit: float, event: int) -> int:
         """Search on, in a kernel or, where that is faster, on all cores."""
@@ -188,6 +204,8 @@ class SmoothEngine:
     def _prune(self) -> None:
         """Drop the atoms without a coefficient where there are many of them."""
         point, size = self.point, self.n_atoms
+        if size <= _IDLE:
+            return
         is_kept = (point.x[:size] != 0.0) | point.model.is_in[:size]
         if size <= 2 * np.count_nonzero(is_kept) + _IDLE:
             return
@@ -216,12 +234,16 @@ class SmoothEngine:
 
     # What is known about the point.
 
+    def _gap(self, goal: Goal) -> float:
+        largest = max(float(self.point.numbers[LEVEL]), float(self.bounds.largest()))
+        return float(gap_at(goal.is_penalised, goal.target, self.point.numbers, self.point.totals, largest))
+
     def _found(self, goal: Goal) -> PathPoint:
         """Return the present point with its certificate."""
         point, facts = self.point, facts_of(self.point)
         used = np.flatnonzero(point.x[: self.n_atoms])
         largest = max(facts.level, float(self.bounds.largest()))
-        gap = max(float(gap_at(goal.is_penalised, goal.target, point.numbers, point.totals, largest)), 0.0)
+        gap = max(self._gap(goal), 0.0)
         rounding = self._rounding(goal, facts, used.size, largest)
         parts = point.features[used], point.x[used], facts.norm, largest, gap, rounding
         return PathPoint(*parts, facts.totals.value, facts.b)
