@@ -9,8 +9,10 @@ import numpy as np
 
 from condgrad.compiled import compiled, fill_in, is_compiled, kernel
 from condgrad.constraints._blocks import Blocks
+from condgrad.constraints._linear_program import multipliers_at
 from condgrad.constraints._nearest import distance_to
 from condgrad.constraints._rounding import inner_with_error, rounded_up, trusted
+from condgrad.constraints.linear_rows import LinearRows, Multipliers
 from condgrad.constraints.vertices import Atom, DenseVertex, Vertex
 from condgrad.linalg.max_tree import Score
 from condgrad.linalg.rounding import UNIT
@@ -114,6 +116,25 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
     def related(self, features: np.ndarray, is_chosen: np.ndarray) -> np.ndarray:
         """Return which of the ``features`` must stay together with the chosen ones; by default all of them."""
         return np.ones(features.size, dtype=bool)
+
+    def linear_rows(self, n_features: int) -> LinearRows | None:
+        """Return the set as linear inequalities, equations and bounds, or None where it is not known so.
+
+        There should be few of them: ``corrective`` then minimises its models by quadratic programs, and
+        ``LinearlyConstrained`` can cut the set.
+        """
+        return None
+
+    def multipliers(self, r: np.ndarray) -> Multipliers | None:
+        """Return the multipliers of the rows and bounds for the gradient ``r``, or None for sets without linear rows.
+
+        They are a solution of the dual of the oracle's linear program, so that a gap of 0 at w makes them multipliers
+        of the problem at w.
+        """
+        rows = self.linear_rows(r.size)
+        if rows is None or rows.is_split:
+            return None
+        return multipliers_at(rows, r)
 
     def blocks(self, n_features: int) -> Blocks | None:
         """Return blocks of features such that every vertex is nonzero on one block only, or None without such blocks.

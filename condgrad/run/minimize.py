@@ -303,6 +303,8 @@ class _Run:
             random_iterate=self.state.random_iterate,
             trace=self.trace,
             state=self.state,
+            gradient=evaluation.gradient,
+            constraint=self.problem.constraint,
         )
 
     def _step(self) -> None:

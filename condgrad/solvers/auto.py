@@ -5,6 +5,7 @@ needs 5 to 20 passes where others need hundreds. Over other sets the work is est
 d features, X with N stored entries, and a gap to be reduced to the fraction rho of the first gap:
 
     corrective   P (3 N + n d^2 / 8)        P = 5 - 2 log10 rho passes; sets that can be restricted to features
+                 + 20 d^3                   quadratic programs, for sets of few linear rows
     corrective   23 P N + 17 n P^3          other sets: 20 vertices a pass, their predictions and products with others
     bpcg or fw   3 rho^-1/2 (2 N + 30 n)    a full gradient and a line search in each step
     sfw          2 rho^-1/2 (3 N + 30 n + 100 d)   100 batches an epoch, and a pass to certify
@@ -23,6 +24,7 @@ from condgrad import solvers
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
 from condgrad.solvers.base import Solver
+from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
 from condgrad.solvers.full_pass.taylor_model import FeatureModel, model_for, needs_few_features
 from condgrad.solvers.step_sizes import Backtracking
 
@@ -53,8 +55,10 @@ def estimates(problem: Problem, rho: float) -> dict[str, float]:
     """Return the work of each solver, in multiply-adds, to reduce the gap to the fraction ``rho`` of the first gap."""
     n, d, stored = problem.n_samples, problem.n_features, problem.cost_of_pass / 2.0
     n_passes, n_steps = 5.0 - 2.0 * math.log10(rho), 3.0 / math.sqrt(rho)
-    if isinstance(model_for(problem), FeatureModel):
+    model = model_for(problem)
+    if isinstance(model, (FeatureModel, LinearRowsModel)):
         corrective = n_passes * (3.0 * stored + n * d * d / 8.0)
+        corrective += model.work_of_program if isinstance(model, LinearRowsModel) else 0.0
     else:
         corrective = 23.0 * n_passes * stored + 17.0 * n * n_passes**3
     work = {"corrective": corrective}

@@ -9,7 +9,7 @@ import numpy as np
 
 from condgrad.compiled import Stopwatch
 from condgrad.linalg.settings import RandomState
-from condgrad.problems.active_set import Stack
+from condgrad.problems.active_set import AtomStack, Stack, VertexStack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
@@ -129,9 +129,13 @@ class CorrectiveState(State):
         self.subsample(_rows_used(numbers, self.problem.n_samples))
         for name in _SAVED:
             setattr(self, name, numbers[name])
-        self.atoms, self.x = type(self.atoms).from_arrays(arrays), arrays["x"]
+        kind = AtomStack if "atoms.index" in arrays else VertexStack
+        self.atoms, self.x = kind.from_arrays(arrays), arrays["x"]
         self.known = arrays.get("curvature")
         self._w = self.atoms.combination(self.x, self.problem.n_features)
+        if not self.model.can_hold(self.atoms):  # a file of an older version, whose model used other atoms
+            self.atoms, self.x = self.model.start(self._w)
+            self.known = None
         self.look = self.part.look(self._w)
         self.last_gap = self.look.gap
 

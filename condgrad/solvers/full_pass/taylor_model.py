@@ -10,12 +10,14 @@ import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.constraints import Atom, best_vertex
+from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.vectors import inner, product
 from condgrad.problems.active_set import AtomStack, Stack, VertexStack, stack
 from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import gap_at
 from condgrad.solvers.full_pass.face import minimise_on_face
+from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
 
 _MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is this much worse than the mean of the atoms
 _LONGEST = 1e6  # longest step of a projected gradient, in diameters of the set
@@ -25,17 +27,30 @@ _ROUNDING = 1e-14  # gap relative to the largest slope below which it is roundin
 _MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
 _MOST_ROUNDS = 30
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
-_MOST_FEATURES = 1000  # largest number of features of a FeatureModel for a set without blocks
+_MOST_FEATURES = 1000  # largest number of features of a FeatureModel for a set without blocks, and of linear rows
+_MOST_ROWS = 5000  # largest number of linear rows of quadratic programs
 
 
-def model_for(problem: BaseProblem) -> HullModel | FeatureModel:
+def model_for(problem: BaseProblem) -> HullModel | FeatureModel | LinearRowsModel:
     """Return the kind of model that suits the constraint set."""
+    rows = _few_rows(problem)
+    if rows is not None:
+        return LinearRowsModel(problem, rows)
     return FeatureModel(problem) if _is_restricted(problem) else HullModel(problem)
 
 
 def needs_few_features(problem: BaseProblem) -> bool:
     """Return whether the model uses few features at a time: those of some atoms, or of some groups."""
     return problem.constraint.vertex is Atom or (_is_restricted(problem) and _has_blocks(problem))
+
+
+def _few_rows(problem: BaseProblem) -> LinearRows | None:
+    """Return the linear rows of the constraint set if they and the features are few, and its vertices are not atoms."""
+    constraint, d = problem.constraint, problem.n_features
+    if constraint.vertex is Atom or d > _MOST_FEATURES:
+        return None
+    rows = constraint.linear_rows(d)
+    return rows if rows is not None and rows.n_rows <= _MOST_ROWS else None
 
 
 def _is_restricted(problem: BaseProblem) -> bool:
@@ -70,6 +85,10 @@ class HullModel:
         atoms: Stack = AtomStack() if self.constraint.vertex is Atom else VertexStack()
         atoms.extend([v for _, v in parts])
         return atoms, np.array([x for x, _ in parts])
+
+    def can_hold(self, atoms: Stack) -> bool:
+        """Return whether the atoms are of the kind that the model uses."""
+        return isinstance(atoms, AtomStack) == (self.constraint.vertex is Atom)
 
     def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
         """Return a mask of the atoms that stay: those with nonzero weight."""
@@ -170,6 +189,10 @@ class FeatureModel:
             w0 = w0 if self.constraint.contains(w0, 0.0) else self.constraint.start(d).to_dense(d)
         features = np.flatnonzero(w0)
         return AtomStack(features, np.ones(features.size)), w0[features]
+
+    def can_hold(self, atoms: Stack) -> bool:
+        """Return whether the atoms are features."""
+        return isinstance(atoms, AtomStack)
 
     def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
         """Return a mask of the features that stay: those of nonzero groups."""
