@@ -62,7 +62,7 @@ def as_bounds(owner: str, bounds: Bounds, n_features: int) -> np.ndarray:
             f"got shape {table.shape}."
         )
     table = np.broadcast_to(table, (n_features, 2))
-    free = np.array([[bound is None for bound in row] for row in table])
+    free = np.equal(table, np.array(None, dtype=object)).astype(bool)
     limits = as_reals(owner, "bounds", np.where(free, 0.0, table).tolist(), n_dims=2, is_finite=False)
     limits = np.where(free, [-np.inf, np.inf], limits)
     if np.isnan(limits).any() or (limits[:, 0] == np.inf).any() or (limits[:, 1] == -np.inf).any():

@@ -76,8 +76,10 @@ class QuadraticProgram:
         self.slope = float(np.abs(g).max(initial=0.0)) or 1.0
         diagonal = np.diag(H)
         ridge = max(_LEAST_RIDGE * diagonal.max(initial=0.0), self.slope / (_LONGEST * self.length))
-        self.H = H + np.diag(_RIDGE * diagonal + ridge)
+        self.ridge = _RIDGE * diagonal + ridge
+        self.H = H + np.diag(self.ridge)
         self.c = g - self.H @ x
+        self.centre = x
         self._latest: tuple[np.ndarray, _Factor] | None = None
 
     def minimise(self, guess: Face | None = None, deadline: float = np.inf) -> Minimiser | None:
@@ -92,6 +94,12 @@ class QuadraticProgram:
         if self.polyhedron.violation(x) > _INSIDE * self.length:
             return None
         return self._from(face, deadline) or Minimiser(np.clip(x, *self.polyhedron[:2]), face, False)
+
+    def refine(self, minimiser: Minimiser) -> Minimiser:
+        """Return the minimiser with a ridge around the given one instead of x: closer to that without a ridge."""
+        self.c = self.c + self.ridge * (self.centre - minimiser.x)
+        self.centre = minimiser.x
+        return self._from(minimiser.face, np.inf) or minimiser
 
     def _with_equations(self, guess: Face | None) -> Face:
         """Return the guess with all equations in it, or the face of the equations alone."""

@@ -1,11 +1,11 @@
 """The choice of the solver for "auto": the one with the least estimated work.
 
-Over sets whose vertices have a single nonzero entry, and over group balls, this is ``corrective`` for every size: it
-needs 5 to 20 passes where others need hundreds. Over other sets the work is estimated in multiply-adds, for n samples,
+Over sets whose vertices have a single nonzero entry, over group balls, and over sets of linear rows in few features,
+this is ``corrective`` for every size: it needs 5 to 20 passes where others need hundreds. Over other sets the work is estimated in multiply-adds, for n samples,
 d features, X with N stored entries, and a gap to be reduced to the fraction rho of the first gap:
 
     corrective   P (3 N + n d^2 / 8)        P = 5 - 2 log10 rho passes; sets that can be restricted to features
-                 + 20 d^3                   quadratic programs, for sets of few linear rows
+                 + d^3                      the quadratic programs over sets of linear rows
     corrective   23 P N + 17 n P^3          other sets: 20 vertices a pass, their predictions and products with others
     bpcg or fw   3 rho^-1/2 (2 N + 30 n)    a full gradient and a line search in each step
     sfw          2 rho^-1/2 (3 N + 30 n + 100 d)   100 batches an epoch, and a pass to certify
@@ -57,8 +57,8 @@ def estimates(problem: Problem, rho: float) -> dict[str, float]:
     n_passes, n_steps = 5.0 - 2.0 * math.log10(rho), 3.0 / math.sqrt(rho)
     model = model_for(problem)
     if isinstance(model, (FeatureModel, LinearRowsModel)):
-        corrective = n_passes * (3.0 * stored + n * d * d / 8.0)
-        corrective += model.work_of_program if isinstance(model, LinearRowsModel) else 0.0
+        programs = d**3 if isinstance(model, LinearRowsModel) else 0.0
+        corrective = n_passes * (3.0 * stored + n * d * d / 8.0) + programs
     else:
         corrective = 23.0 * n_passes * stored + 17.0 * n * n_passes**3
     work = {"corrective": corrective}

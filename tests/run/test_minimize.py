@@ -567,11 +567,11 @@ def test_estimated_work_is_what_the_module_says():
     X, y = np.ones((40, 5)), np.sign(np.arange(40) - 20.5)
     cube = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.LinfBall(1.0))
     work = auto.estimates(cube, 1e-4)
-    assert work["corrective"] == 13 * (3 * 200 + 40 * 25 / 8)
+    assert work["corrective"] == 13 * (3 * 200 + 40 * 25 / 8) + 5**3
     assert work["bpcg"] == pytest.approx(300 * (2 * 200 + 30 * 40))
     assert work["sfw"] == pytest.approx(200 * (3 * 200 + 30 * 40 + 100 * 5))
-    k_sparse = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.KSparsePolytope(2, 1.0))
-    assert auto.estimates(k_sparse, 1e-4)["corrective"] == 23 * 13 * 200 + 17 * 40 * 13**3
+    permutations = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.Permutahedron(np.arange(5.0)))
+    assert auto.estimates(permutations, 1e-4)["corrective"] == 23 * 13 * 200 + 17 * 40 * 13**3
 
 
 def test_names_and_objects_are_the_same_solvers():

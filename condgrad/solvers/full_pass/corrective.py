@@ -22,6 +22,7 @@ _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Ar
 _SMALL = 4000  # number of samples of the first subsample
 _WIDENING = 8  # factor by which the subsample grows
 _FEW_ROWS = 30  # samples per atom for the first estimate of the curvature
+_PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
 
@@ -37,7 +38,8 @@ class CorrectiveState(State):
         self.is_still = False
         self.rows_per_atom = _FEW_ROWS
         self._seconds_per_product = 0.0  # measured at the last curvature; 0: not known yet
-        self.subsample(_SMALL if w0 is None else problem.n_samples)
+        is_one_model = problem.is_quadratic and self.model.is_exact  # then its minimiser is the solution
+        self.subsample(_SMALL if w0 is None and not is_one_model else problem.n_samples)
         atoms, x = self.model.start(w0)
         self.arrive(atoms, x, self.look_at(atoms, x))
         self.first_objective = self.look.objective
@@ -102,7 +104,11 @@ class CorrectiveState(State):
     @property
     def rows_needed(self) -> float:
         """The number of samples from which to estimate the curvature."""
-        return np.inf if self.problem.is_quadratic else self.rows_per_atom * max(20, len(self.atoms))
+        if self.problem.is_quadratic:
+            return np.inf
+        k = max(20, len(self.atoms))
+        as_cheap = _PASS * self.part.n_samples / k if self.model.is_exact else 0.0  # about as expensive as a pass
+        return max(self.rows_per_atom * k, as_cheap)
 
     @property
     def is_estimate(self) -> bool:

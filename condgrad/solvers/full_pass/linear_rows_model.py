@@ -23,15 +23,12 @@ class LinearRowsModel:
     so that a resumed run makes the same steps.
     """
 
+    is_exact = True  # whether the model is minimised up to rounding, so that one model of a quadratic F is enough
+
     def __init__(self, problem: BaseProblem, rows: LinearRows) -> None:
         self.constraint, self.n_features = problem.constraint, problem.n_features
         self.rows, self.polyhedron = rows, rows.polyhedron()
-        self.size = self.polyhedron.size
-
-    @property
-    def work_of_program(self) -> float:
-        """The work of all quadratic programs of a run, in multiply-adds: about 20 systems of equations."""
-        return 20.0 * float(self.polyhedron.low.size) ** 3
+        self.size, self.is_quadratic = self.polyhedron.size, problem.is_quadratic
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
         """Return all features and ``w0``; by default the point of the set that is nearest to the origin."""
@@ -81,6 +78,8 @@ class LinearRowsModel:
         lifted_x = rows.lifted(x)
         program = QuadraticProgram(rows.cost(g), lifted_H, lifted_x, self.polyhedron)
         found = program.minimise(self._face_of(lifted_x), deadline)
+        if found is not None and self.is_quadratic:  # one model is enough, if it is free of the ridge
+            found = program.refine(found)
         if found is not None and self._is_inside(z := rows.coefficients(found.x)):
             return z
         return self._frank_wolfe(g, H, x)

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from condgrad.compiled import kernel
+from condgrad.compiled import is_compiled, kernel
 from condgrad.constraints import Atom, best_vertex
 from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import Vertex
@@ -29,6 +29,9 @@ _MOST_ROUNDS = 30
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
 _MOST_FEATURES = 1000  # largest number of features of a FeatureModel for a set without blocks, and of linear rows
 _MOST_ROWS = 5000  # largest number of linear rows of quadratic programs
+# A quadratic program in d features costs about d^3. It is small, or may be too large for sets with a fast oracle, if it
+# costs more than so many passes:
+_SMALL_PROGRAM, _LARGE_PROGRAM = 10.0, 250.0
 
 
 def model_for(problem: BaseProblem) -> HullModel | FeatureModel | LinearRowsModel:
@@ -40,14 +43,19 @@ def model_for(problem: BaseProblem) -> HullModel | FeatureModel | LinearRowsMode
 
 
 def needs_few_features(problem: BaseProblem) -> bool:
-    """Return whether the model uses few features at a time: those of some atoms, or of some groups."""
-    return problem.constraint.vertex is Atom or (_is_restricted(problem) and _has_blocks(problem))
+    """Return whether the model uses few features at a time: those of some atoms, of some groups, or few in all."""
+    constraint = problem.constraint
+    if _few_rows(problem) is not None:
+        is_small = problem.n_features**3 <= problem.cost_of_pass * _SMALL_PROGRAM
+        return is_small or not is_compiled(constraint)  # linear programs in every step would be slow
+    return constraint.vertex is Atom or (_is_restricted(problem) and _has_blocks(problem))
 
 
 def _few_rows(problem: BaseProblem) -> LinearRows | None:
-    """Return the linear rows of the constraint set if they and the features are few, and its vertices are not atoms."""
+    """Return the linear rows of the constraint set, or None if quadratic programs over them do not pay."""
     constraint, d = problem.constraint, problem.n_features
-    if constraint.vertex is Atom or d > _MOST_FEATURES:
+    pays = d**3 <= problem.cost_of_pass * _LARGE_PROGRAM or not is_compiled(constraint)
+    if constraint.vertex is Atom or d > _MOST_FEATURES or not pays:
         return None
     rows = constraint.linear_rows(d)
     return rows if rows is not None and rows.n_rows <= _MOST_ROWS else None
@@ -69,6 +77,8 @@ class HullModel:
     If the set is symmetric (with v it contains -v), w is in the set if sum_k |x_k| <= 1. Otherwise x >= 0, with sum 1,
     or sum at most 1 if the set contains the origin.
     """
+
+    is_exact = False  # pairwise steps end at a tolerance
 
     def __init__(self, problem: BaseProblem) -> None:
         self.problem, self.constraint = problem, problem.constraint
@@ -177,6 +187,8 @@ class FeatureModel:
     The restriction of the set to these features and the projection onto it must be known: the model is minimised by
     projected gradient steps with momentum. Projections are used only in the model, not in passes over the data.
     """
+
+    is_exact = False  # projected gradient steps end at a tolerance
 
     def __init__(self, problem: BaseProblem) -> None:
         self.problem, self.constraint = problem, problem.constraint
