@@ -55,8 +55,8 @@ def minimize(
         Any subclass of :class:`condgrad.problems.base.BaseProblem`.
     solver : str or solver object
         A registered name (see :func:`condgrad.solvers.by_name`), an object such as
-        ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective over sets of single-feature vertices and
-        group balls; over other sets the solver with the least estimated work of corrective, bpcg or fw, and sfw
+        ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective over sets of single-feature vertices,
+        group balls and linear constraints in few features; over other sets the solver with the least estimated work of corrective, bpcg or fw, and sfw
         (:mod:`condgrad.solvers.auto`). For a GeneralProblem "auto" is tufw if the problem is convex with second
         derivatives and d is moderate, else fw; for a CompletionProblem it is low-rank. ``result.solver`` gives the
         reason.

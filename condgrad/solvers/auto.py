@@ -1,8 +1,9 @@
 """The choice of the solver for "auto": the one with the least estimated work.
 
 Over sets whose vertices have a single nonzero entry, over group balls, and over sets of linear rows in few features,
-this is ``corrective`` for every size: it needs 5 to 20 passes where others need hundreds. Over other sets the work is estimated in multiply-adds, for n samples,
-d features, X with N stored entries, and a gap to be reduced to the fraction rho of the first gap:
+this is ``corrective`` for every size: it needs 5 to 20 passes where others need hundreds. Over other sets the work is
+estimated in multiply-adds, for n samples, d features, X with N stored entries, and a gap to be reduced to the fraction
+rho of the first gap:
 
     corrective   P (3 N + n d^2 / 8)        P = 5 - 2 log10 rho passes; sets that can be restricted to features
                  + d^3                      the quadratic programs over sets of linear rows

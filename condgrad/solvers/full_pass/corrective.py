@@ -160,6 +160,8 @@ class Corrective(FullPassSolver):
     step is accepted if F decreased enough, otherwise shortened. The first passes use few samples, until w is as good
     as these samples allow. H is estimated from samples drawn by their curvature, from more of them if the gap shrinks
     too slowly. For a quadratic loss H is exact, and each entry is computed once. Gaps of 1e-9 take 4 to 10 full passes.
+    Over sets of linear rows in few features, the model is minimised over the set itself by a quadratic program; for a
+    quadratic loss one model is then enough.
 
     It works for any loss with second derivatives (negative curvature of a non-convex loss is replaced by zero) and any
     set with vertices. It reads the data only through ``problem.look(w)``, of the problem or of a subsample.
@@ -179,7 +181,7 @@ class Corrective(FullPassSolver):
     requires = frozenset({Feature.LOOK, Feature.CURVATURE, Feature.VERTICES})
 
     def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: RandomState = None) -> CorrectiveState:
-        """Return the state at ``w0``; by default at the origin if the set contains it, else at the set's own start."""
+        """Return the state at ``w0``; by default at the origin if the set contains it, else as the model starts."""
         return CorrectiveState(problem, w0)
 
     def step(self, problem: BaseProblem, state: CorrectiveState, t: int) -> None:
