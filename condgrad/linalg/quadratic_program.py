@@ -24,8 +24,8 @@ from scipy.linalg import lapack
 from condgrad.linalg.polyhedron import Polyhedron
 
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
-_LEAST_RIDGE = 1e-10  # least ridge, relative to the largest diagonal entry
-_LONGEST = 1e6  # where H is almost zero, a ridge ends steps at this many sizes of the polyhedron
+_LEAST_RIDGE = 1e-16  # least ridge, relative to the largest diagonal entry: smaller ones are lost in rounding
+_LONGEST = 1e6  # where H is almost zero, a ridge ends steps along an entry at this many sizes of the polyhedron
 _OUTSIDE = 1e-12  # violation, relative to the size of the polyhedron, that counts as rounding
 _WRONG_SIGN = 1e-11  # multiplier of the wrong sign, relative to the largest slope, that counts as rounding
 _DEPENDENT = 1e-11  # pivot, relative, below which a row of the face depends on the others
@@ -74,9 +74,10 @@ class QuadraticProgram:
         self.polyhedron = polyhedron
         self.length = max(polyhedron.size, float(np.abs(x).max(initial=0.0))) or 1.0
         self.slope = float(np.abs(g).max(initial=0.0)) or 1.0
+        # The ridge of an entry is relative to its own curvature, because columns of data may have any units.
         diagonal = np.diag(H)
-        ridge = max(_LEAST_RIDGE * diagonal.max(initial=0.0), self.slope / (_LONGEST * self.length))
-        self.ridge = _RIDGE * diagonal + ridge
+        least = max(_LEAST_RIDGE * float(diagonal.max(initial=0.0)), 1e-300)
+        self.ridge = _RIDGE * diagonal + np.abs(g) / (_LONGEST * self.length) + least
         self.H = H + np.diag(self.ridge)
         self.c = g - self.H @ x
         self.centre = x

@@ -122,3 +122,16 @@ def test_the_same_call_gives_the_same_answer_whatever_ran_before():
     cg.minimize(make(SETS["monotone"], cg.losses.Squared()), "pairwise", max_steps=17, tol=0.0)
     again = cg.minimize(make(SETS["monotone"]), "fw", max_steps=30, tol=0.0)
     np.testing.assert_array_equal(first.w, again.w)
+
+
+@pytest.mark.parametrize("loss", [cg.losses.Logistic(), cg.losses.Squared()], ids=repr)
+def test_units_of_the_columns_do_not_matter(loss):
+    problem = make(SETS["monotone"], loss)
+    units = 10.0 ** np.linspace(-3.0, 3.0, D)
+    bounds = np.column_stack([-1.0 / units, 1.0 / units])
+    other = cg.Problem(
+        problem.matrix.X * units, problem.y, loss, Polytope(STEPS * units, np.zeros(D - 1), bounds=bounds)
+    )
+    one, scaled = (cg.minimize(each, "corrective", tol=1e-8) for each in (problem, other))
+    assert scaled.status is cg.Status.CONVERGED and scaled.n_epochs <= 15
+    np.testing.assert_allclose(scaled.w * units, one.w, atol=1e-5)
