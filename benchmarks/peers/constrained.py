@@ -281,6 +281,7 @@ def by_classo(task: Task, penalty: float, tol: float) -> np.ndarray:
 
     n, d = task.X.shape
     problem = classo_problem(task.X, task.y, np.ones((1, d)))
+    problem.formulation.concomitant = False
     problem.model_selection.StabSel = False
     problem.model_selection.LAMfixed = True
     problem.model_selection.LAMfixedparameters.rescaled_lam = False
