@@ -96,11 +96,11 @@ class QuadraticProgram:
             return None
         return self._from(face, deadline) or Minimiser(np.clip(x, *self.polyhedron[:2]), face, False)
 
-    def refine(self, minimiser: Minimiser) -> Minimiser:
+    def refine(self, minimiser: Minimiser, deadline: float = np.inf) -> Minimiser:
         """Return the minimiser with a ridge around the given one instead of x: closer to that without a ridge."""
         self.c = self.c + self.ridge * (self.centre - minimiser.x)
         self.centre = minimiser.x
-        return self._from(minimiser.face, np.inf) or minimiser
+        return self._from(minimiser.face, deadline) or minimiser
 
     def _with_equations(self, guess: Face | None) -> Face:
         """Return the guess with all equations in it, or the face of the equations alone."""

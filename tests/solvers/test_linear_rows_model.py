@@ -135,3 +135,25 @@ def test_units_of_the_columns_do_not_matter(loss):
     one, scaled = (cg.minimize(each, "corrective", tol=1e-8) for each in (problem, other))
     assert scaled.gap <= 1e-8 and scaled.n_epochs <= 15  # linear programs in such units may round more than that
     np.testing.assert_allclose(scaled.w * units, one.w, atol=1e-5)
+
+
+def test_a_rough_answer_counts_only_if_it_is_better_than_a_frank_wolfe_step(monkeypatch):
+    """Interior points that stop early are inside the set, but may be worse than the present point."""
+    problem = make(SETS["monotone"])
+    model = model_for(problem)
+    atoms, x = model.start(None)
+    look = problem.look(x)
+    H = look.curvature(atoms)
+    best = model.minimise(atoms, look.gradient, H, x, 0.1)
+    exact = QuadraticProgram.minimise
+
+    def value(z):
+        return look.gradient @ (z - x) + (z - x) @ H @ (z - x) / 2.0
+
+    for t, lower, upper in ((-1.0, None, 0.0), (0.999, value(best) + 1e-12, value(best) * 0.999)):
+        rough = x + t * (best - x) if t > 0.0 else np.sort(-best)
+        monkeypatch.setattr(
+            QuadraticProgram, "minimise", lambda *args, at=rough: exact(*args)._replace(x=at, is_exact=False)
+        )
+        found = value(model.minimise(atoms, look.gradient, H, x, 0.1))
+        assert found < upper and (lower is None or found >= lower)

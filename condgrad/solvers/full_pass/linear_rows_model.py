@@ -71,7 +71,8 @@ class LinearRowsModel:
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2 over the set; ``tol`` is not needed.
 
-        If the quadratic program fails, or the deadline comes first, a Frank-Wolfe step on the model is returned.
+        If the quadratic program fails, or the deadline comes first, a Frank-Wolfe step on the model is returned, unless
+        the program came further.
         """
         rows = self.rows
         lifted_H = np.block([[H, -H], [-H, H]]) if rows.is_split else H
@@ -79,10 +80,12 @@ class LinearRowsModel:
         program = QuadraticProgram(rows.cost(g), lifted_H, lifted_x, self.polyhedron)
         found = program.minimise(self._face_of(lifted_x), deadline)
         if found is not None and self.is_quadratic:  # one model is enough, if it is free of the ridge
-            found = program.refine(found)
-        if found is not None and self._is_inside(z := rows.coefficients(found.x)):
+            found = program.refine(found, deadline)
+        z = self._frank_wolfe(g, H, x) if found is None else rows.coefficients(found.x)
+        if found is None or (found.is_exact and self._is_inside(z)):
             return z
-        return self._frank_wolfe(g, H, x)
+        other = self._frank_wolfe(g, H, x)
+        return z if self._is_inside(z) and _model(g, H, z - x) <= _model(g, H, other - x) else other
 
     def _is_inside(self, w: np.ndarray) -> bool:
         return self.constraint.violation(w) <= _FEASIBLE * self.size
@@ -96,9 +99,13 @@ class LinearRowsModel:
     def _frank_wolfe(self, g: np.ndarray, H: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the minimiser of the model between x and the best vertex for the slopes ``g``."""
         direction: np.ndarray = best_vertex(self.constraint, g).to_dense(x.size) - x
-        slope, curvature = inner(g, direction), inner(direction, product(H, direction))
-        step = 1.0 if curvature <= -slope else -slope / curvature
-        return x + step * direction if slope < 0.0 else x
+        slope, curvature = min(0.0, inner(g, direction)), inner(direction, product(H, direction))
+        return x + (1.0 if curvature <= -slope else -slope / curvature) * direction
+
+
+def _model(g: np.ndarray, H: np.ndarray, step: np.ndarray) -> float:
+    """Return the value of the model after a step."""
+    return float(inner(g, step) + 0.5 * inner(step, product(H, step)))
 
 
 def _tight(values: np.ndarray, low: np.ndarray, high: np.ndarray, slack: float) -> np.ndarray:
