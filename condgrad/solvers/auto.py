@@ -23,7 +23,8 @@ from condgrad import solvers
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
 from condgrad.solvers.base import Solver
-from condgrad.solvers.full_pass.taylor_model import FeatureModel, model_for, needs_few_features
+from condgrad.constraints import Atom
+from condgrad.solvers.full_pass.taylor_model import FeatureModel, model_for
 from condgrad.solvers.step_sizes import Backtracking
 
 _MOST_SECOND = 1000  # number of features up to which second derivatives of general terms are used: H is d x d
@@ -35,7 +36,7 @@ def choose(problem: BaseProblem, tol: float, relative_tol: float) -> tuple[Solve
     if Feature.FACTORS in offers:
         return solvers.LowRank(), "factors are fitted anew after each call of the oracle"
     constraint = problem.constraint
-    if Feature.CURVATURE in offers and (Feature.PREDICTIONS not in offers or needs_few_features(problem)):
+    if Feature.CURVATURE in offers and (Feature.PREDICTIONS not in offers or isinstance(model_for(problem), FeatureModel) or constraint.vertex is Atom):
         return solvers.Corrective(), "few passes, each followed by a correction of all weights"
     if Feature.PREDICTIONS not in offers:
         return _choose_general(problem)

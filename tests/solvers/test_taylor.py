@@ -551,19 +551,19 @@ def test_the_curvature_is_estimated_in_the_time_that_is_left():
 
 
 def test_the_model_suits_the_set():
-    """Features where the set says what it is on some of them and few are in play; else vertices."""
+    """Vertices with one entry are atoms; else features, all or some; vertices only where features are too many."""
 
     def model(constraint, d=6):
         return type(model_for(cg.Problem(np.ones((3, d)), np.ones(3), cg.losses.Squared(), constraint))).__name__
 
-    groups = cg.constraints.GroupBall(np.arange(1200) // 3, 1.0)
-    assert model(cg.constraints.L2Ball(1.0)) == model(cg.constraints.LinfBall(1.0)) == "FeatureModel"
-    assert model(cg.constraints.L2Ball(1.0), 1200) == "HullModel"  # all features are in play, and they are too many
-    assert model(groups, 1200) == "FeatureModel"
-    assert model(cg.constraints.Scale(groups, 2.0), 1200) == "HullModel"  # it does not say
-    assert model(cg.constraints.L1Ball(1.0)) == model(cg.constraints.Box(0.0, 1.0)) == "HullModel"
+    groups = cg.constraints.GroupBall(np.arange(2100) // 3, 1.0)
+    assert model(cg.constraints.L1Ball(1.0)) == model(cg.constraints.L1Ball(1.0), 2100) == "HullModel"
+    assert model(cg.constraints.L2Ball(1.0)) == model(cg.constraints.Box(0.0, 1.0)) == "FeatureModel"
+    assert model(cg.constraints.L2Ball(1.0), 2100) == "HullModel"  # all features are in play, and they are too many
+    assert model(groups, 2100) == model(cg.constraints.KSparsePolytope(3, 1.0), 2100) == "FeatureModel"
+    assert model(cg.constraints.Scale(groups, 2.0), 2100) == "HullModel"  # it does not say
     few = {
-        repr(c): needs_few_features(cg.Problem(np.ones((3, 1200)), np.ones(3), cg.losses.Squared(), c))
+        repr(c): needs_few_features(cg.Problem(np.ones((3, 2100)), np.ones(3), cg.losses.Squared(), c))
         for c in (groups, cg.constraints.L1Ball(1.0), cg.constraints.L2Ball(1.0), cg.constraints.Box(0.0, 1.0))
     }
     assert list(few.values()) == [True, True, False, False]

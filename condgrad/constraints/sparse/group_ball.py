@@ -50,6 +50,7 @@ class GroupBall(NamedTuple):
     is_symmetric = True
     has_absolute_values = True
     vertex = SparseVertex
+    has_projection = True
 
     def __repr__(self):
         return f"GroupBall(groups={shown(self.groups)}, radius={self.radius!r})"

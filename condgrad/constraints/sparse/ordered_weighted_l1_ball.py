@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals, shown
-from condgrad.constraints._protocol import constraint_set
+from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import shortfall
-from condgrad.constraints._selection import sorted_places
+from condgrad.constraints._selection import smallest, sorted_places
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.settings import check_positive
 
@@ -107,6 +107,14 @@ class OrderedWeightedL1Ball(NamedTuple):
             indices[q] = order[q]
             values[q] = -self.radius / best_price if r.at(order[q]) > 0.0 else self.radius / best_price
         return SparseVertex(indices, values)
+
+    def restricted(self, features):
+        """Return the ball of the chosen features alone: they have the largest weights, as the others are zero."""
+        return OrderedWeightedL1Ball(self.radius, self.weights[: len(features)])
+
+    def best_features(self, r, count):
+        """Return the features with the largest |r_j|, at least those of the best vertex."""
+        return smallest(-np.abs(r), max(count, best_vertex(self, r).indices.size))
 
     def oracle_rounding(self, r, s):
         """Return radius times the largest quotient of the sums of k entries and k weights, plus <r, s>, rounded up."""

@@ -57,6 +57,7 @@ class SparseGroupBall(NamedTuple):
     is_symmetric = True
     has_absolute_values = True
     vertex = SparseVertex
+    has_projection = True
 
     def __repr__(self):
         return f"SparseGroupBall(groups={shown(self.groups)}, radius={self.radius!r}, l1_weight={self.l1_weight!r})"

@@ -9,7 +9,7 @@ import numpy as np
 
 from condgrad.compiled import Stopwatch
 from condgrad.linalg.settings import RandomState
-from condgrad.problems.active_set import Stack
+from condgrad.problems.active_set import AtomStack, Stack, VertexStack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
@@ -121,6 +121,7 @@ class CorrectiveState(State):
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all values that determine the rest of the run, as numbers and as arrays."""
         arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
+        arrays |= self.model.snapshot()
         known = {} if self.known is None else {"curvature": self.known}
         return {name: getattr(self, name) for name in _SAVED} | {"n_rows": self.n_rows}, arrays | known
 
@@ -129,8 +130,13 @@ class CorrectiveState(State):
         self.subsample(_rows_used(numbers, self.problem.n_samples))
         for name in _SAVED:
             setattr(self, name, numbers[name])
-        self.atoms, self.x = type(self.atoms).from_arrays(arrays), arrays["x"]
-        self.known = arrays.get("curvature")
+        if isinstance(self.atoms, AtomStack) and "atoms.index" not in arrays:  # an older file, with vertices as atoms
+            w = VertexStack.from_arrays(arrays).combination(arrays["x"], self.problem.n_features)
+            self.atoms, self.x = self.model.start(w)
+        else:
+            self.atoms, self.x = type(self.atoms).from_arrays(arrays), arrays["x"]
+            self.known = arrays.get("curvature")
+        self.model.restore(arrays)
         self._w = self.atoms.combination(self.x, self.problem.n_features)
         self.look = self.part.look(self._w)
         self.last_gap = self.look.gap
