@@ -93,6 +93,9 @@ class FeatureModel:
         assert inside is not None  # __init__ has checked it
         return inside
 
+    def successor(self, n_passes: int, progress: float) -> None:
+        """Return None: the model suits any number of passes."""
+
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return what the next model starts from."""
         return {f"hull.{name}": part for name, part in self.hull.to_arrays().items()}

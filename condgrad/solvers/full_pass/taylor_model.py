@@ -23,6 +23,10 @@ _ROUNDING = 1e-14  # gap relative to the largest slope below which it is roundin
 _MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
 _MOST_ROUNDS = 30
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
+ROWS_PER_ATOM = 30  # samples per atom for the first estimate of the curvature
+_FEW_PASSES = 6  # cost of the curvature on all features, in passes, up to which it is used from the start
+_TRIAL, _CONTRACTION = 4, 0.5  # passes with vertices should reduce the gap by this factor each, after a trial
+_DENSE_SPEED, _SPARSE_SPEED = 28.0, 3.0  # multiply-adds of the curvature in the time of one of a pass, measured
 _MOST_FEATURES = 2000  # largest number of features of a FeatureModel that uses all: H is a matrix of all pairs
 
 
@@ -51,6 +55,12 @@ class TaylorModel(Protocol):
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x."""
 
+    def successor(self, n_passes: int, progress: float) -> TaylorModel | None:
+        """Return the model to continue with after so many passes, which reduced the gap to the fraction ``progress``.
+
+        None stands for this one.
+        """
+
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return what the model keeps from one pass to the next, as named arrays."""
 
@@ -59,15 +69,30 @@ class TaylorModel(Protocol):
 
 
 def model_for(problem: BaseProblem) -> TaylorModel:
-    """Return the kind of model that suits the constraint set.
+    """Return the kind of model that suits the constraint set, at first.
 
-    Vertices with a single entry are atoms of their own. For other sets the model uses all features, if they are not too
-    many, or some of them. Only if neither is possible it uses a few vertices, whose predictions it needs.
+    Vertices with a single entry are atoms of their own. For other sets the model uses features: some of them, or all if
+    their curvature costs no more than a few passes. Otherwise it begins with vertices, and uses the features later if
+    passes with vertices do not lead to the minimum soon.
     """
-    constraint, d = problem.constraint, problem.n_features
-    if constraint.vertex is not Atom and (d <= _MOST_FEATURES or has_few_features(constraint, d)):
-        return FeatureModel(problem)
-    return HullModel(problem)
+    constraint = problem.constraint
+    if constraint.vertex is Atom:
+        return HullModel(problem)
+    uses_features = has_few_features(constraint, problem.n_features) or curvature_in_passes(problem) <= _FEW_PASSES
+    return FeatureModel(problem) if uses_features else HullModel(problem)
+
+
+def curvature_in_passes(problem: BaseProblem) -> float:
+    """Return an estimate of the cost of the curvature on all features, in passes over the data; inf: too expensive.
+
+    The curvature is a matrix product of samples and pairs of features, at a much higher speed than that of a pass.
+    """
+    n, d = problem.n_samples, problem.n_features
+    if d > _MOST_FEATURES:
+        return np.inf
+    entries = problem.cost_of_pass / (2.0 * n)  # of a sample
+    one = d / _DENSE_SPEED if entries > d / 2 else entries / _SPARSE_SPEED
+    return one if problem.is_quadratic else 2.0 * one * min(1.0, ROWS_PER_ATOM * d / n)
 
 
 def needs_few_features(problem: BaseProblem) -> bool:
@@ -160,6 +185,12 @@ class HullModel:
                 if is_done or time.perf_counter() >= deadline:
                     break
         return z
+
+    def successor(self, n_passes: int, progress: float) -> FeatureModel | None:
+        """Return a model on all features if the passes cost more than its curvature, or if they do not lead far."""
+        cost = np.inf if self.constraint.vertex is Atom else curvature_in_passes(self.problem)
+        is_slow = n_passes >= _TRIAL and progress > _CONTRACTION**n_passes
+        return FeatureModel(self.problem) if n_passes > cost or (is_slow and cost < np.inf) else None
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return nothing: atoms and weights are those of the solver."""
