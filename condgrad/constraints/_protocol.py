@@ -113,13 +113,12 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         """
         return None
 
-    def best_features(self, r: np.ndarray, count: int) -> np.ndarray:
-        """Return the features of the vertices with small <r, s>, for a set that can be ``restricted``.
+    def best_features(self, r: np.ndarray, count: int, most: float) -> np.ndarray:
+        """Return about ``count`` features of vertices with <r, s> <= most, for a set that can be ``restricted``.
 
-        By default they are those of ``count`` vertices; sets whose vertices have many features return about ``count``
-        features besides those of the best vertex.
+        The features of the best vertex are always among them. By default there are no others.
         """
-        return np.concatenate([cast("SparseVertex", s).indices for s in self.best_vertices(r, count)])
+        return cast("SparseVertex", best_vertex(self, r)).indices
 
     def related(self, features: np.ndarray, is_chosen: np.ndarray) -> np.ndarray:
         """Return which of the ``features`` must stay together with the chosen ones; by default only these."""

@@ -69,7 +69,7 @@ class Hypersimplex(NamedTuple):
         """Return the hypersimplex of the chosen features alone."""
         return self
 
-    def best_features(self, r, count):
+    def best_features(self, r, count, most):
         """Return the features with the smallest r_j, at least those of the best vertex."""
         return smallest(r, max(count, self.k))
 

@@ -72,7 +72,7 @@ class KSparsePolytope(NamedTuple):
         """Return the polytope of the chosen features alone."""
         return self
 
-    def best_features(self, r, count):
+    def best_features(self, r, count, most):
         """Return the features with the largest |r_j|, at least those of the best vertex."""
         return smallest(-np.abs(r), max(count, self.k))
 

@@ -97,7 +97,7 @@ class KSupportBall(NamedTuple):
         """Return the ball of the chosen features alone."""
         return self
 
-    def best_features(self, r, count):
+    def best_features(self, r, count, most):
         """Return the features with the largest |r_j|, at least those of the best vertex."""
         return smallest(-np.abs(r), max(count, self.k))
 

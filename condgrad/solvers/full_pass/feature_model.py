@@ -16,6 +16,7 @@ from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import gap_at
 from condgrad.solvers.full_pass.vertex_hull import VertexHull
 
+_MARGIN = 0.1  # relative margin: features are added even if the slope of their vertex is this much worse than <r, w>
 _ROUNDING = 1e-15  # a gap that is rounding, relative to the sizes of the terms of its sums
 _LONGEST = 1e6  # longest step of a projected gradient, in diameters of the set
 _MOST_CALLS = 5000  # calls of the oracle for one model, if the set has no projection
@@ -54,8 +55,9 @@ class FeatureModel:
         """Add the features of the best vertices for the gradient ``r``, if more can be added."""
         if not self.can_grow:
             return
-        best = self.constraint.best_features(r, max(10, len(atoms) // 2))
-        new = np.setdiff1d(best, _features(atoms))
+        along = float(atoms.inner_products(r) @ x)
+        most = along + min(_MARGIN * abs(along), 5.0 * max(gap, 0.0))  # the gradient will not change by more
+        new = np.setdiff1d(self.constraint.best_features(r, max(20, len(atoms)), most), _features(atoms))
         atoms.join(AtomStack(new, np.ones(new.size)))
 
     def minimise(
