@@ -57,7 +57,8 @@ class FeatureModel:
             return
         along = float(atoms.inner_products(r) @ x)
         most = along + min(_MARGIN * abs(along), 5.0 * max(gap, 0.0))  # the gradient will not change by more
-        new = np.setdiff1d(self.constraint.best_features(r, max(20, len(atoms)), most), _features(atoms))
+        count = max(20, len(atoms)) + len(atoms)  # some are among the present ones
+        new = np.setdiff1d(self.constraint.best_features(r, count, most), _features(atoms))
         atoms.join(AtomStack(new, np.ones(new.size)))
 
     def minimise(
