@@ -10,7 +10,7 @@ from condgrad.compiled import kernel
 from condgrad.constraints import best_vertex
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.linalg.vectors import inner, symmetric_product
-from condgrad.solvers.full_pass.face import minimise_on_face
+from condgrad.solvers.full_pass.face import minimise_in_span, minimise_on_face
 from condgrad.solvers.full_pass.hull_steps import pairwise_steps
 
 _SHARE = 0.1  # the gap on the hull before the next call of the oracle, relative to the gap on the set
@@ -18,6 +18,7 @@ _ROUNDING = 1e-14  # difference of two slopes, relative to them, that is roundin
 _ROOM = 32  # places for vertices at first
 _SPARE = 50  # vertices without weight that are kept besides those with weight
 _MOST_STALLS = 3  # calls of the oracle in a row without a new vertex after which the search ends
+_MOST_ROUNDS = 5  # accurate corrections after such a call
 
 
 class VertexHull:
@@ -46,8 +47,8 @@ class VertexHull:
         """Minimise <c, z> + z'Hz/2 over the set ``inside`` of vectors on some ``features``, from z.
 
         A call of the oracle adds a vertex. Pairwise steps on all weights, and a Newton step on the face if they are
-        slow, then reduce the gap on the hull to a fraction of the gap on the set. Return z and whether more calls would
-        not help: its gap is at most ``goal``, or rounding prevents progress.
+        slow, then reduce the gap on the hull to a fraction of the gap on the set. Return z and whether its gap is at
+        most ``goal``; it is not if rounding, ``most_calls`` or the deadline prevent that.
         """
         quadratic = self._at(features, c, H, z)
         n_stalls, is_done = 0, False
@@ -56,14 +57,16 @@ class VertexHull:
             v = best_vertex(inside, r).to_dense(c.size)
             slope = inner(r, v)
             gap = quadratic.along() - slope
-            is_done = gap <= goal or n_stalls == _MOST_STALLS
-            if is_done or time.perf_counter() >= deadline:
+            is_done = gap <= goal
+            if is_done or n_stalls == _MOST_STALLS or time.perf_counter() >= deadline:
                 break
             is_new = slope < quadratic.best_slope() - _ROUNDING * abs(slope)
             n_stalls = 0 if is_new else n_stalls + 1
             if is_new:
                 quadratic.append(v, 0.0)
-            quadratic.correct(max(0.5 * goal, _SHARE * gap if is_new else 0.0))
+                quadratic.correct(max(0.5 * goal, _SHARE * gap))
+            else:
+                quadratic.correct_accurately(0.5 * goal)
             quadratic.drop_idle()
         return self._leave(features, quadratic), is_done
 
@@ -171,6 +174,10 @@ class _HullQuadratic:
         k = self.size
         self.slopes[:k] = self.base[:k] + symmetric_product(self.G[:k, :k].copy(), self.weights[:k])
 
+    def gap(self) -> float:
+        """Return the gap on the hull."""
+        return self.along() - self.best_slope()
+
     def correct(self, goal: float) -> None:
         """Reduce the gap on the hull to ``goal`` by pairwise steps, and by one Newton step on the face if needed."""
         k, hull = self.size, self.hull
@@ -183,6 +190,29 @@ class _HullQuadratic:
         new = self.base[:k] + symmetric_product(G, x)
         if inner(self.slopes[:k] + new, x - self.weights[:k]) < 0.0:  # twice the change of the quadratic
             self.slopes[:k], self.weights[:k] = new, x
+
+    def correct_accurately(self, goal: float) -> None:
+        """Do the same where points are close together, as on a curved boundary: rounding is relative to distances."""
+        for _ in range(_MOST_ROUNDS):
+            self.correct(goal)
+            if self.gap() <= goal:
+                break
+            self._solve_in_span()
+
+    def _solve_in_span(self) -> None:
+        """Go to the minimiser on the face, computed from the points themselves, if that is lower."""
+        k = self.size
+        active, before, r = np.flatnonzero(self.weights[:k]), self.weights[:k].copy(), self.gradient()
+        sign = np.sign(before[active])
+        points = sign[:, None] * self.V[active]
+        weights = minimise_in_span(self.c, self.H, points, np.abs(before[active]), self.hull.has_origin)
+        self.weights[active] = sign * weights
+        new = self.gradient()
+        move = (weights - np.abs(before[active])) @ points
+        if inner(r + new, move) < 0.0:  # twice the change of the quadratic
+            self.slopes[:k] = self.V[:k] @ new
+        else:
+            self.weights[:k] = before
 
     def normalise(self) -> None:
         """Remove the rounding errors of the sum of the weights."""
