@@ -2,17 +2,18 @@
 
     python benchmarks/auto_sweep.py [--quick] [--only SET ...] [--loss LOSS ...] [--shape SHAPE ...] [--solver NAME]
 
-Every loss is minimised over every set on data of four shapes, to a gap of 1e-4 relative to the first one, by ``minimize(problem)``. The radius of a ball is half of what the coefficients need from which the data were
-simulated, so that the set cuts the optimum off. A line shows the seconds of the best of three runs (processor time; set
-OPENBLAS_NUM_THREADS and NUMBA_NUM_THREADS to 1), the passes over the data, the solver, and the ratio to the l1 ball on
-the same data and loss in the same process. Ratios above 5 are marked, with the reason where one is known. --quick runs
-the two smallest shapes and two losses.
+Every loss is minimised over every set on data of four shapes by ``minimize(problem)``, to a gap of 1e-4 relative to
+the first one. The radius of a ball is half of what the coefficients need from which the data were simulated, so that
+the set cuts the optimum off. A line shows the seconds of the best of three runs (processor time of one thread), the passes over
+the data, the solver, and the ratio to the l1 ball on the same data and loss in the same process. Ratios above 5 are
+marked, with the reason where one is known, and listed at the end. --quick runs the two smallest shapes and two losses.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -22,8 +23,9 @@ import numpy as np
 import scipy.sparse
 
 import condgrad as cg
-from condgrad import constraints as C
+from condgrad import constraints
 
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 TOL = 1e-4
 SLOW = 5.0
 SECONDS = 8.0  # limit of one run
@@ -47,8 +49,14 @@ QUICK = ("20000x100 CSR", "2000x500")
 # What is known about sets that stay slow.
 REASONS = {
     "graph-total-variation": "every call of the oracle is a linear program",
+    "polytope": "every call of the oracle is a linear program",
+    "linearly-constrained": "every call of the oracle is a linear program",
     "spanning-tree": "the oracle is ordinary Python",
+    "matroid-base": "the oracle is ordinary Python",
+    "convex-hull": "the question whether it contains the origin, and the oracle, read all of its points",
+    "ellipsoid": "the bound of the oracle's rounding is a product with a matrix in extended precision",
 }
+ALL_FEATURES = "all features are in play, and their curvature costs many passes"
 
 
 class Case(NamedTuple):
@@ -92,55 +100,96 @@ def _chain(d: int) -> np.ndarray:
 
 
 SETS = {
-    "l1": _ball(lambda w, r: C.L1Ball(r), True),
-    "weighted-l1": _ball(lambda w, r: C.WeightedL1Ball(r, np.linspace(0.5, 2.0, w.size)), True),
-    "nonnegative-l1": Case(lambda w: C.NonnegativeL1Ball(float(np.abs(w).sum()) / 2.0), True),
-    "simplex": Case(lambda w: C.Simplex(float(np.abs(w).sum()) / 2.0), True),
-    "l2": _ball(lambda w, r: C.L2Ball(r), True),
-    "linf": _ball(lambda w, r: C.LinfBall(r)),
-    "box": Case(lambda w: C.Box(-0.25 * np.abs(w).max(), 0.5 * np.abs(w).max())),
-    "lp": _ball(lambda w, r: C.LpBall(1.5, r)),
-    "k-sparse": _ball(lambda w, r: C.KSparsePolytope(min(20, w.size // 5), r), True),
-    "hypersimplex": Case(lambda w: C.Hypersimplex(10, float(np.abs(w).sum()) / 20.0), True),
-    "knapsack": Case(lambda w: C.Knapsack(np.linspace(0.5, 2.0, w.size), float(np.abs(w).sum()) / 2.0,
-                                          float(np.abs(w).max()))),
-    "group": _ball(lambda w, r: C.GroupBall(_groups(w), r), True),
-    "ordered-weighted-l1": _ball(lambda w, r: C.OrderedWeightedL1Ball(r, np.linspace(2.0, 0.5, w.size)), True),
-    "k-support": Case(lambda w: C.KSupportBall(min(20, w.size // 5), float(np.linalg.norm(w)) / 2.0), True),
-    "sparse-group": _ball(lambda w, r: C.SparseGroupBall(_groups(w), r, 0.5), True),
-    "latent-group": Case(lambda w: C.LatentGroupBall(
-        [list(range(k, min(k + 6, w.size))) for k in range(0, w.size, 4)], float(np.linalg.norm(w)))),
-    "fused": _ball(lambda w, r: C.FusedBall(r, 0.5)),
-    "total-variation": Case(lambda w: C.TotalVariationBall(
-        float(np.abs(np.diff(w)).sum()) / 2.0, float(np.abs(w).max()))),
-    "graph-total-variation": Case(lambda w: C.GraphTotalVariationBall(
-        np.column_stack([np.arange(w.size - 1), np.arange(1, w.size)]), float(np.abs(np.diff(w)).sum()) / 2.0,
-        float(np.abs(w).max()))),
-    "isotonic": Case(lambda w: C.IsotonicBox(-0.5 * float(np.abs(w).max()), 0.5 * float(np.abs(w).max()))),
-    "ellipsoid": Case(lambda w: C.Ellipsoid(np.diag(np.linspace(1.0, 10.0, w.size)) / float(w @ w))),
-    "permutahedron": Case(lambda w: C.Permutahedron(0.5 * w)),
-    "birkhoff": Case(lambda w: C.Birkhoff(math.isqrt(w.size))),
-    "flow": Case(lambda w: C.FlowPolytope(_chain(w.size), 0, int(_chain(w.size).max()))),
-    "spanning-tree": Case(lambda w: C.SpanningTreePolytope(_chain(w.size))),
-    "matroid-base": Case(lambda w: C.MatroidBasePolytope(
-        w.size, C.partition_matroid(_groups(w), np.ones(_groups(w).max() + 1, dtype=int)))),
-    "convex-hull": Case(lambda w: C.ConvexHull(np.random.default_rng(5).standard_normal((2 * w.size, w.size)))),
-    "polytope": Case(lambda w: C.Polytope(
-        np.random.default_rng(5).standard_normal((5, w.size)), np.ones(5), bounds=(-0.2, 0.2))),
-    "linearly-constrained": Case(lambda w: C.LinearlyConstrained(
-        C.L1Ball(float(np.abs(w).sum()) / 2.0), A_eq=np.ones((1, w.size)), b_eq=[0.0])),
-    "product": _ball(lambda w, r: C.Product([C.L1Ball(r), C.L2Ball(r)], [w.size // 2, w.size - w.size // 2])),
-    "minkowski-sum": Case(lambda w: C.MinkowskiSum([C.L1Ball(float(np.abs(w).sum()) / 4.0), C.LinfBall(0.02)])),
-    "convex-hull-of-union": Case(lambda w: C.ConvexHullOfUnion(
-        [C.L1Ball(float(np.abs(w).sum()) / 2.0), C.LinfBall(float(np.abs(w).mean()))])),
-    "linear-image": Case(lambda w: C.LinearImage(
-        np.tril(np.ones((w.size, w.size))), C.L1Ball(float(np.abs(np.diff(w)).sum()) / 2.0))),
-    "nuclear": _ball(lambda w, r: C.NuclearBall(r, _matrix(w))),
-    "weighted-nuclear": _ball(lambda w, r: C.WeightedNuclearBall(
-        r, np.linspace(0.5, 2.0, _matrix(w)[0]), np.linspace(0.5, 2.0, _matrix(w)[1]))),
-    "spectraplex": Case(lambda w: C.Spectraplex(math.isqrt(w.size))),
-    "psd-trace": Case(lambda w: C.PSDTraceBall(math.isqrt(w.size), 1.0)),
-    "fantope": Case(lambda w: C.Fantope(math.isqrt(w.size), 3)),
+    "l1": _ball(lambda w, r: constraints.L1Ball(r), True),
+    "weighted-l1": _ball(lambda w, r: constraints.WeightedL1Ball(r, np.linspace(0.5, 2.0, w.size)), True),
+    "nonnegative-l1": Case(lambda w: constraints.NonnegativeL1Ball(float(np.abs(w).sum()) / 2.0), True),
+    "simplex": Case(lambda w: constraints.Simplex(float(np.abs(w).sum()) / 2.0), True),
+    "l2": _ball(lambda w, r: constraints.L2Ball(r), True),
+    "linf": _ball(lambda w, r: constraints.LinfBall(r)),
+    "box": Case(lambda w: constraints.Box(-0.25 * np.abs(w).max(), 0.5 * np.abs(w).max())),
+    "lp": _ball(lambda w, r: constraints.LpBall(1.5, r)),
+    "k-sparse": _ball(lambda w, r: constraints.KSparsePolytope(min(20, w.size // 5), r), True),
+    "hypersimplex": Case(lambda w: constraints.Hypersimplex(10, float(np.abs(w).sum()) / 20.0), True),
+    "knapsack": Case(
+        lambda w: constraints.Knapsack(
+            np.linspace(0.5, 2.0, w.size), float(np.abs(w).sum()) / 2.0, float(np.abs(w).max())
+        )
+    ),
+    "group": _ball(lambda w, r: constraints.GroupBall(_groups(w), r), True),
+    "ordered-weighted-l1": _ball(
+        lambda w, r: constraints.OrderedWeightedL1Ball(r, np.linspace(2.0, 0.5, w.size)), True
+    ),
+    "k-support": Case(lambda w: constraints.KSupportBall(min(20, w.size // 5), float(np.linalg.norm(w)) / 2.0), True),
+    "sparse-group": _ball(lambda w, r: constraints.SparseGroupBall(_groups(w), r, 0.5), True),
+    "latent-group": Case(
+        lambda w: constraints.LatentGroupBall(
+            [list(range(k, min(k + 6, w.size))) for k in range(0, w.size, 4)], float(np.linalg.norm(w))
+        )
+    ),
+    "fused": _ball(lambda w, r: constraints.FusedBall(r, 0.5)),
+    "total-variation": Case(
+        lambda w: constraints.TotalVariationBall(float(np.abs(np.diff(w)).sum()) / 2.0, float(np.abs(w).max()))
+    ),
+    "graph-total-variation": Case(
+        lambda w: constraints.GraphTotalVariationBall(
+            np.column_stack([np.arange(w.size - 1), np.arange(1, w.size)]),
+            float(np.abs(np.diff(w)).sum()) / 2.0,
+            float(np.abs(w).max()),
+        )
+    ),
+    "isotonic": Case(lambda w: constraints.IsotonicBox(-0.5 * float(np.abs(w).max()), 0.5 * float(np.abs(w).max()))),
+    "ellipsoid": Case(lambda w: constraints.Ellipsoid(np.diag(np.linspace(1.0, 10.0, w.size)) / float(w @ w))),
+    "permutahedron": Case(lambda w: constraints.Permutahedron(0.5 * w)),
+    "birkhoff": Case(lambda w: constraints.Birkhoff(math.isqrt(w.size))),
+    "flow": Case(lambda w: constraints.FlowPolytope(_chain(w.size), 0, int(_chain(w.size).max()))),
+    "spanning-tree": Case(lambda w: constraints.SpanningTreePolytope(_chain(w.size))),
+    "matroid-base": Case(
+        lambda w: constraints.MatroidBasePolytope(
+            w.size, constraints.partition_matroid(_groups(w), np.ones(_groups(w).max() + 1, dtype=int))
+        )
+    ),
+    "convex-hull": Case(
+        lambda w: constraints.ConvexHull(np.random.default_rng(5).standard_normal((2 * w.size, w.size)))
+    ),
+    "polytope": Case(
+        lambda w: constraints.Polytope(
+            np.random.default_rng(5).standard_normal((5, w.size)), np.ones(5), bounds=(-0.2, 0.2)
+        )
+    ),
+    "linearly-constrained": Case(
+        lambda w: constraints.LinearlyConstrained(
+            constraints.L1Ball(float(np.abs(w).sum()) / 2.0), A_eq=np.ones((1, w.size)), b_eq=[0.0]
+        )
+    ),
+    "product": _ball(
+        lambda w, r: constraints.Product(
+            [constraints.L1Ball(r), constraints.L2Ball(r)], [w.size // 2, w.size - w.size // 2]
+        )
+    ),
+    "minkowski-sum": Case(
+        lambda w: constraints.MinkowskiSum(
+            [constraints.L1Ball(float(np.abs(w).sum()) / 4.0), constraints.LinfBall(0.02)]
+        )
+    ),
+    "convex-hull-of-union": Case(
+        lambda w: constraints.ConvexHullOfUnion(
+            [constraints.L1Ball(float(np.abs(w).sum()) / 2.0), constraints.LinfBall(float(np.abs(w).mean()))]
+        )
+    ),
+    "linear-image": Case(
+        lambda w: constraints.LinearImage(
+            np.tril(np.ones((w.size, w.size))), constraints.L1Ball(float(np.abs(np.diff(w)).sum()) / 2.0)
+        )
+    ),
+    "nuclear": _ball(lambda w, r: constraints.NuclearBall(r, _matrix(w))),
+    "weighted-nuclear": _ball(
+        lambda w, r: constraints.WeightedNuclearBall(
+            r, np.linspace(0.5, 2.0, _matrix(w)[0]), np.linspace(0.5, 2.0, _matrix(w)[1])
+        )
+    ),
+    "spectraplex": Case(lambda w: constraints.Spectraplex(math.isqrt(w.size))),
+    "psd-trace": Case(lambda w: constraints.PSDTraceBall(math.isqrt(w.size), 1.0)),
+    "fantope": Case(lambda w: constraints.Fantope(math.isqrt(w.size), 3)),
 }
 
 
@@ -213,7 +262,11 @@ def main() -> int:
                 seconds, result = measure(problem, options.solver)
                 unit = seconds if name == "l1" else unit
                 ratio = seconds / unit
-                mark = "" if ratio <= SLOW else f"  <-- {REASONS.get(name, '')}"
+                mark = (
+                    ""
+                    if ratio <= SLOW
+                    else f"  <-- {REASONS.get(name, ALL_FEATURES if not SETS[name].is_wide else '')}"
+                )
                 is_done = result.status is cg.Status.CONVERGED
                 state = "" if is_done else f"  {result.status.name}, gap {result.gap:.1e}"
                 print(
@@ -229,4 +282,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    if any(os.environ.get(name) != "1" for name in THREADS):  # these are read when numpy and numba are imported
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | dict.fromkeys(THREADS, "1"))
     sys.exit(main())

@@ -12,7 +12,7 @@ import condgrad as cg
 from condgrad import constraints, losses, rules, theory
 from condgrad.problems.samples import sample_by_curvature
 from condgrad.solvers import TUFW
-from condgrad.solvers.full_pass.taylor_model import model_for, needs_few_features
+from condgrad.solvers.full_pass.taylor_model import model_for, takes_few_passes
 
 N, D = 60, 7
 RULES = [
@@ -563,7 +563,7 @@ def test_the_model_suits_the_set():
     assert model(groups, 2100) == model(cg.constraints.KSparsePolytope(3, 1.0), 2100) == "FeatureModel"
     assert model(cg.constraints.Scale(groups, 2.0), 2100) == "HullModel"  # it does not say
     few = {
-        repr(c): needs_few_features(cg.Problem(np.ones((3, 2100)), np.ones(3), cg.losses.Squared(), c))
+        repr(c): takes_few_passes(cg.Problem(np.ones((3, 2100)), np.ones(3), cg.losses.Squared(), c))
         for c in (groups, cg.constraints.L1Ball(1.0), cg.constraints.L2Ball(1.0), cg.constraints.Box(0.0, 1.0))
     }
     assert list(few.values()) == [True, True, False, False]

@@ -153,7 +153,7 @@ class OrderedWeightedL1Ball(NamedTuple):
         return parts
 
     def project(self, w):
-        """Return the point of the ball nearest to ``w``: sorted, sizes shrink by a multiple of the weights, and pool."""
+        """Return the point of the ball nearest to ``w``: sorted sizes shrink by a multiple of the weights, and pool."""
         if self.violation(w) <= 0.0:
             return np.array(w)
         order = np.argsort(-np.abs(w), kind="stable")
@@ -177,9 +177,11 @@ def shrunk(sizes, weights, radius):
         n_pools, total, slope = 0, 0.0, 0.0
         for j in range(d):
             top, cost, count = sizes[j], weights[j], 1.0
-            while n_pools > 0 and (tops[n_pools - 1] - theta * costs[n_pools - 1]) * count <= (
-                top - theta * cost
-            ) * counts[n_pools - 1]:
+            while (
+                n_pools > 0
+                and (tops[n_pools - 1] - theta * costs[n_pools - 1]) * count
+                <= (top - theta * cost) * counts[n_pools - 1]
+            ):
                 n_pools -= 1
                 top, cost, count = top + tops[n_pools], cost + costs[n_pools], count + counts[n_pools]
             tops[n_pools], costs[n_pools], counts[n_pools] = top, cost, count

@@ -10,7 +10,9 @@ from condgrad.compiled import kernel
 
 _NO_WEIGHT = 1e-15  # smallest weight of the origin, 1 minus the sum of the weights: rounding of that sum
 _FLAT = 1e-10  # relative tolerance: an atom whose pivot is below this fraction of its curvature depends on the others
-_RIDGE = 1e-13  # ridge added to the curvature along scaled differences, relative to the largest: some may depend on others
+_RIDGE = (
+    1e-13  # ridge added to the curvature along scaled differences, relative to the largest: some may depend on others
+)
 _NOISE = 1e-13  # relative to the largest curvature: centring may leave this much where the exact value is 0
 
 

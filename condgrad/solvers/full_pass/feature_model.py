@@ -1,4 +1,4 @@
-"""FeatureModel: a Taylor model over the set itself, on all features or on some, for sets without single-entry vertices."""
+"""FeatureModel: a Taylor model over the set itself, on all features or on some of them."""
 
 from __future__ import annotations
 

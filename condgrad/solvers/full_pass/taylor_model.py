@@ -95,10 +95,12 @@ def curvature_in_passes(problem: BaseProblem) -> float:
     return one if problem.is_quadratic else 2.0 * one * min(1.0, ROWS_PER_ATOM * d / n)
 
 
-def needs_few_features(problem: BaseProblem) -> bool:
-    """Return whether the model uses few features at a time: those of some atoms, or of some sparse vertices."""
-    constraint = problem.constraint
-    return constraint.vertex is Atom or has_few_features(constraint, problem.n_features)
+def takes_few_passes(problem: BaseProblem) -> bool:
+    """Return whether a model on atoms or features is possible, with which a run takes about ten passes."""
+    is_atomic = problem.constraint.vertex is Atom
+    return (
+        is_atomic or has_few_features(problem.constraint, problem.n_features) or curvature_in_passes(problem) < np.inf
+    )
 
 
 class HullModel:

@@ -1,4 +1,4 @@
-"""VertexHull: a quadratic over a set that is known by its oracle, minimised on the hull of the vertices found so far."""
+"""VertexHull: a quadratic over a set known by its oracle, minimised on the hull of the vertices found so far."""
 
 from __future__ import annotations
 
@@ -100,9 +100,7 @@ class _HullQuadratic:
     Both H v_k and its transpose are stored, so that sums run along contiguous memory in a fixed order.
     """
 
-    def __init__(
-        self, c: np.ndarray, H: np.ndarray, points: np.ndarray, weights: np.ndarray, hull: VertexHull
-    ) -> None:
+    def __init__(self, c: np.ndarray, H: np.ndarray, points: np.ndarray, weights: np.ndarray, hull: VertexHull) -> None:
         self.c, self.H, self.hull = c, H, hull
         self.size, d = points.shape
         room = _ROOM + 2 * self.size
@@ -153,11 +151,13 @@ class _HullQuadratic:
 
     def gradient(self) -> np.ndarray:
         """Return c + H z."""
-        return _combine(self.c, self.weights, self.HV, self.size)
+        r: np.ndarray = _combine(self.c, self.weights, self.HV, self.size)
+        return r
 
     def point(self) -> np.ndarray:
         """Return z."""
-        return _combine(np.zeros(self.c.size), self.weights, self.V, self.size)
+        z: np.ndarray = _combine(np.zeros(self.c.size), self.weights, self.V, self.size)
+        return z
 
     def along(self) -> float:
         """Return <c + H z, z>."""
@@ -166,7 +166,7 @@ class _HullQuadratic:
     def best_slope(self) -> float:
         """Return the smallest slope of a point of the hull."""
         slopes = self.slopes[: self.size]
-        least = -np.abs(slopes).max(initial=0.0) if self.hull.is_symmetric else slopes.min(initial=np.inf)
+        least = float(-np.abs(slopes).max(initial=0.0) if self.hull.is_symmetric else slopes.min(initial=np.inf))
         return min(least, 0.0) if self.hull.has_origin else least
 
     def renew_slopes(self) -> None:
