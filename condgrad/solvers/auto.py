@@ -3,8 +3,8 @@
 Where its Taylor models live on atoms or features, this is ``corrective``: it needs 3 to 15 passes where others need
 hundreds. So it is over sets whose vertices have a single nonzero entry and over sets with sparse vertices that are
 known on some features alone (groups, k-sparse, SLOPE), for any number of features, and over all sets for up to 2,000.
-Over other sets the work is estimated in multiply-adds, for n samples, d features, X with N stored entries, and a gap to be
-reduced to the fraction rho of the first gap:
+Over other sets the work is estimated in multiply-adds, for n samples, d features, X with N stored entries, and a gap
+to be reduced to the fraction rho of the first gap:
 
     corrective   23 P N + 17 n P^3          P = 5 - 2 log10 rho passes; several vertices a pass, and their predictions
     bpcg or fw   3 rho^-1/2 (2 N + 30 n)    a full gradient and a line search in each step

@@ -16,27 +16,30 @@ from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import gap_at
 from condgrad.solvers.full_pass.vertex_hull import VertexHull
 
+_LEAST_TOL = 1e-3  # smallest ratio of two gaps in sequence: the last digits of a model take many vertices
 _MARGIN = 0.1  # relative margin: features are added even if the slope of their vertex is this much worse than <r, w>
 _ROUNDING = 1e-15  # a gap that is rounding, relative to the sizes of the terms of its sums
 _LONGEST = 1e6  # longest step of a projected gradient, in diameters of the set
 _MOST_CALLS = 5000  # calls of the oracle for one model, if the set has no projection
-_FEW_CALLS = 50  # calls of the oracle before projections continue, if the set has one
-_MOST_PROJECTIONS = 300  # after these the oracle continues: badly conditioned quadratics need many more
+# Calls of the oracle and projections that take turns, if the set has both: which of them is faster depends on the shape
+# of the set near the minimiser and on the condition of H.
+_PORTIONS = ((50, 300), (200, 1200), (800, 4800), (3200, 19_200))
 
 
 class FeatureModel:
     """w itself, on all features, or on some that grow in number if the set says what it is on them.
 
     The curvature is a matrix of features, so the model is minimised over the set without reading the data: on the hull
-    of vertices that the oracle finds for the gradients of the model. If these are too many, as on a curved boundary or
-    deep inside the set, and if the set has a projection, projected gradient steps with momentum continue.
+    of vertices that the oracle finds for the gradients of the model. If these are many, as deep inside the set, and if the
+    set has a projection, projected gradient steps with momentum take turns with them.
     """
 
-    def __init__(self, problem: BaseProblem) -> None:
+    def __init__(self, problem: BaseProblem, has_origin: bool | None = None) -> None:
         self.problem, self.constraint = problem, problem.constraint
         d = problem.n_features
         self.can_grow = has_few_features(problem.constraint, d)
-        has_origin = bool(self.constraint.violation(np.zeros(d)) <= 0.0)
+        if has_origin is None:
+            has_origin = bool(self.constraint.violation(np.zeros(d)) <= 0.0)
         self.hull = VertexHull(d, bool(self.constraint.is_symmetric), has_origin)
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
@@ -57,7 +60,7 @@ class FeatureModel:
             return
         along = float(atoms.inner_products(r) @ x)
         most = along + min(_MARGIN * abs(along), 5.0 * max(gap, 0.0))  # the gradient will not change by more
-        count = max(20, len(atoms)) + len(atoms)  # some are among the present ones
+        count = max(50, len(atoms)) + len(atoms)  # some are among the present ones
         new = np.setdiff1d(self.constraint.best_features(r, count, most), _features(atoms))
         atoms.join(AtomStack(new, np.ones(new.size)))
 
@@ -74,20 +77,23 @@ class FeatureModel:
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x.
 
-        The result depends continuously on the data up to this gap: ``is_estimate`` is ignored. The search ends at
-        ``deadline`` at the latest (in the time of ``time.perf_counter``).
+        A ``tol`` below 1e-3 is replaced by this. The result depends continuously on the data up to this gap:
+        ``is_estimate`` is ignored. The search ends at ``deadline`` at the latest (in the time of ``time.perf_counter``).
         """
         features = _features(atoms)
         inside, c = self._on(features), g - symmetric_product(H, x)
         v = best_vertex(inside, g).to_dense(x.size)
         rounding = _ROUNDING * inner(np.abs(c), np.abs(x) + np.abs(v))
-        goal = max(tol * inner(g, x - v), rounding)
-        most_calls = _FEW_CALLS if inside.has_projection else _MOST_CALLS
-        z, is_done = self.hull.minimise(inside, features, c, H, x, goal, most_calls=most_calls, deadline=deadline)
-        if inside.has_projection and not is_done:
-            z, is_done = _by_projections(inside, c, H, z, goal, deadline)
+        goal = max(max(tol, _LEAST_TOL) * inner(g, x - v), rounding)
+        if not inside.has_projection:
+            return self.hull.minimise(inside, features, c, H, x, goal, most_calls=_MOST_CALLS, deadline=deadline)[0]
+        z = x
+        for n_calls, n_projections in _PORTIONS:
+            z, is_done = self.hull.minimise(inside, features, c, H, z, goal, most_calls=n_calls, deadline=deadline)
             if not is_done:
-                z, _ = self.hull.minimise(inside, features, c, H, z, goal, most_calls=_MOST_CALLS, deadline=deadline)
+                z, is_done = _by_projections(inside, c, H, z, goal, n_projections, deadline)
+            if is_done or time.perf_counter() >= deadline:
+                break
         return z
 
     def _on(self, features: np.ndarray) -> ConstraintSet:
@@ -120,7 +126,7 @@ def _features(atoms: Stack) -> np.ndarray:
 
 
 def _by_projections(
-    inside: ConstraintSet, c: np.ndarray, H: np.ndarray, z: np.ndarray, goal: float, deadline: float
+    inside: ConstraintSet, c: np.ndarray, H: np.ndarray, z: np.ndarray, goal: float, most_steps: int, deadline: float
 ) -> tuple[np.ndarray, bool]:
     """Minimise <c, z> + z'Hz/2 from z; return the minimiser and whether its gap is at most ``goal``.
 
@@ -132,7 +138,7 @@ def _by_projections(
     longest = _LONGEST * inside.diameter(2, z.size)
     L = max(_largest_eigenvalue(H), math.sqrt(inner(c + Hz, c + Hz)) / longest, 1e-300)
     ahead, H_ahead, momentum = z, Hz, 1.0
-    for step in range(_MOST_PROJECTIONS):
+    for step in range(most_steps):
         if step % 10 == 0:
             r = c + Hz
             is_done = gap_at(r, z, best_vertex(inside, r)) <= goal

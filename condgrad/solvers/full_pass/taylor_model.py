@@ -25,7 +25,8 @@ _MOST_ROUNDS = 30
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
 ROWS_PER_ATOM = 30  # samples per atom for the first estimate of the curvature
 _FEW_PASSES = 6  # cost of the curvature on all features, in passes, up to which it is used from the start
-_TRIAL, _CONTRACTION = 4, 0.5  # passes with vertices should reduce the gap by this factor each, after a trial
+_TRIAL, _TRIAL_SHARE = 4, 0.25  # passes with vertices before they are judged, also as a share of the cost
+_CONTRACTION = 0.7  # factor by which these passes should reduce the gap, each
 _DENSE_SPEED, _SPARSE_SPEED = 28.0, 3.0  # multiply-adds of the curvature in the time of one of a pass, measured
 _MOST_FEATURES = 2000  # largest number of features of a FeatureModel that uses all: H is a matrix of all pairs
 
@@ -191,8 +192,9 @@ class HullModel:
     def successor(self, n_passes: int, progress: float) -> FeatureModel | None:
         """Return a model on all features if the passes cost more than its curvature, or if they do not lead far."""
         cost = np.inf if self.constraint.vertex is Atom else curvature_in_passes(self.problem)
-        is_slow = n_passes >= _TRIAL and progress > _CONTRACTION**n_passes
-        return FeatureModel(self.problem) if n_passes > cost or (is_slow and cost < np.inf) else None
+        is_slow = n_passes >= max(_TRIAL, _TRIAL_SHARE * cost) and progress > _CONTRACTION**n_passes
+        is_over = n_passes > cost or (is_slow and cost < np.inf)
+        return FeatureModel(self.problem, self.has_origin) if is_over else None
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return nothing: atoms and weights are those of the solver."""
