@@ -5,8 +5,9 @@
 Every loss is minimised over every set on data of four shapes by ``minimize(problem)``, to a gap of 1e-4 relative to
 the first one. The radius of a ball is half of what the coefficients need from which the data were simulated, so that
 the set cuts the optimum off. A line shows the seconds of the best of three runs (processor time of one thread), the
-passes over the data, the solver, and the ratio to the l1 ball on the same data and loss in the same process. Ratios above 5 are
-marked, with the reason where one is known, and listed at the end. --quick runs the two smallest shapes and two losses.
+passes over the data, the solver, and the ratio to the l1 ball on the same data and loss in the same process. Ratios
+above 5 are marked, with the reason where one is known, and listed at the end. --quick runs the two smallest shapes and
+two losses, in about a minute.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ class FeatureModel:
     """w itself, on all features, or on some that grow in number if the set says what it is on them.
 
     The curvature is a matrix of features, so the model is minimised over the set without reading the data: on the hull
-    of vertices that the oracle finds for the gradients of the model. If these are many, as deep inside the set, and if the
-    set has a projection, projected gradient steps with momentum take turns with them.
+    of vertices that the oracle finds for the gradients of the model. If these are many, as deep inside the set, and if
+    the set has a projection, projected gradient steps with momentum take turns with them.
     """
 
     def __init__(self, problem: BaseProblem, has_origin: bool | None = None) -> None:
@@ -77,8 +77,8 @@ class FeatureModel:
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x.
 
-        A ``tol`` below 1e-3 is replaced by this. The result depends continuously on the data up to this gap:
-        ``is_estimate`` is ignored. The search ends at ``deadline`` at the latest (in the time of ``time.perf_counter``).
+        A ``tol`` below 1e-3 is replaced by this. The result depends continuously on the data up to this gap, so
+        ``is_estimate`` is ignored. The search ends at ``deadline`` (in the time of ``time.perf_counter``).
         """
         features = _features(atoms)
         inside, c = self._on(features), g - symmetric_product(H, x)
