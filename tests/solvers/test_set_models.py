@@ -205,14 +205,14 @@ def test_the_search_for_vertices_ends_at_its_limits():
     def value(z):
         return c @ z + 0.5 * z @ H @ z
 
-    z, is_done = VertexHull(40, True, True).minimise(cube, every, c, H, np.zeros(40), 1e-8, most_calls=2000)
-    assert is_done and np.abs(z).max() <= 1.0 + 1e-12
-    few, is_done = VertexHull(40, True, True).minimise(cube, every, c, H, np.zeros(40), 1e-8, most_calls=3)
-    assert not is_done and value(z) < value(few) < 0.0
-    late, is_done = VertexHull(40, True, True).minimise(
+    z, gap = VertexHull(40, True, True).minimise(cube, every, c, H, np.zeros(40), 1e-8, most_calls=2000)
+    assert gap <= 1e-8 and np.abs(z).max() <= 1.0 + 1e-12
+    few, gap = VertexHull(40, True, True).minimise(cube, every, c, H, np.zeros(40), 1e-8, most_calls=3)
+    assert gap > 1e-8 and value(z) < value(few) < 0.0
+    late, gap = VertexHull(40, True, True).minimise(
         cube, every, c, H, np.zeros(40), 1e-8, most_calls=2000, deadline=time.perf_counter() - 1.0
     )
-    assert not is_done and not late.any()
+    assert gap > 1e-8 and not late.any()
 
 
 def test_points_of_the_last_minimiser_are_the_next_start():
@@ -222,11 +222,11 @@ def test_points_of_the_last_minimiser_are_the_next_start():
     z, _ = hull.minimise(ball, every, c, H, np.zeros(6), 1e-12, most_calls=200)
     np.testing.assert_allclose(z, -c / np.linalg.norm(c), atol=1e-6)
     np.testing.assert_array_equal(hull.weights @ hull.points, z)
-    again, is_done = hull.minimise(ball, every, c, H, z, 1e-12, most_calls=1)
-    assert is_done
+    again, gap = hull.minimise(ball, every, c, H, z, 1e-12, most_calls=1)
+    assert gap <= 1e-12
     np.testing.assert_array_equal(again, z)
-    other, is_done = hull.minimise(ball, every, c, H, 0.5 * z, 1e-12, most_calls=200)  # from a point between
-    assert is_done
+    other, gap = hull.minimise(ball, every, c, H, 0.5 * z, 1e-12, most_calls=200)  # from a point between
+    assert gap <= 1e-12
     np.testing.assert_allclose(other, z, atol=1e-6)
 
 

@@ -165,10 +165,11 @@ class Corrective(FullPassSolver):
     A pass at w gives F, its gradient r and its curvature H on the atoms of w and on several new vertices. Between
     passes the Taylor model <r, v - w> + (v - w)'H(v - w)/2 is minimised over the hull of these atoms by pairwise steps
     that read no data, to a gap well below the present one. If vertices have several entries, H is the curvature on
-    features instead, and the model is minimised over the set itself by calls of its oracle. The next pass is made at the minimiser of the model; the
-    step is accepted if F decreased enough, otherwise shortened. The first passes use few samples, until w is as good
-    as these samples allow. H is estimated from samples drawn by their curvature, from more of them if the gap shrinks
-    too slowly. For a quadratic loss H is exact, and each entry is computed once. Gaps of 1e-9 take 4 to 10 full passes.
+    features instead, and the model is minimised over the set itself by calls of its oracle. The next pass is made at
+    the minimiser of the model; the step is accepted if F decreased enough, otherwise shortened. The first passes use
+    few samples, until w is as good as these samples allow. H is estimated from samples drawn by their curvature, from
+    more of them if the gap shrinks too slowly. For a quadratic loss H is exact, and each entry is computed once. Gaps
+    of 1e-9 take 4 to 15 full passes.
 
     It works for any loss with second derivatives (negative curvature of a non-convex loss is replaced by zero) and any
     set with vertices. It reads the data only through ``problem.look(w)``, of the problem or of a subsample.

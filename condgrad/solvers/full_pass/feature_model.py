@@ -87,13 +87,14 @@ class FeatureModel:
         goal = max(max(tol, _LEAST_TOL) * inner(g, x - v), rounding)
         if not inside.has_projection:
             return self.hull.minimise(inside, features, c, H, x, goal, most_calls=_MOST_CALLS, deadline=deadline)[0]
-        z = x
+        z, last_gap = x, np.inf
         for n_calls, n_projections in _PORTIONS:
-            z, is_done = self.hull.minimise(inside, features, c, H, z, goal, most_calls=n_calls, deadline=deadline)
-            if not is_done:
-                z, is_done = _by_projections(inside, c, H, z, goal, n_projections, deadline)
-            if is_done or time.perf_counter() >= deadline:
+            z, gap = self.hull.minimise(inside, features, c, H, z, goal, most_calls=n_calls, deadline=deadline)
+            if gap > goal:
+                z, gap = _by_projections(inside, c, H, z, goal, n_projections, deadline)
+            if gap <= goal or gap > 0.5 * last_gap or time.perf_counter() >= deadline:
                 break
+            last_gap = gap
         return z
 
     def _on(self, features: np.ndarray) -> ConstraintSet:
@@ -127,8 +128,8 @@ def _features(atoms: Stack) -> np.ndarray:
 
 def _by_projections(
     inside: ConstraintSet, c: np.ndarray, H: np.ndarray, z: np.ndarray, goal: float, most_steps: int, deadline: float
-) -> tuple[np.ndarray, bool]:
-    """Minimise <c, z> + z'Hz/2 from z; return the minimiser and whether its gap is at most ``goal``.
+) -> tuple[np.ndarray, float]:
+    """Minimise <c, z> + z'Hz/2 from z; return the minimiser and the last gap, at most ``goal`` or after ``most_steps``.
 
     The steps are those of the accelerated projected gradient method. H times the point follows its moves, so that a
     step costs one product with H.
@@ -137,13 +138,13 @@ def _by_projections(
     Hz = symmetric_product(H, z)
     longest = _LONGEST * inside.diameter(2, z.size)
     L = max(_largest_eigenvalue(H), math.sqrt(inner(c + Hz, c + Hz)) / longest, 1e-300)
-    ahead, H_ahead, momentum = z, Hz, 1.0
+    ahead, H_ahead, momentum, gap = z, Hz, 1.0, np.inf
     for step in range(most_steps):
         if step % 10 == 0:
             r = c + Hz
-            is_done = gap_at(r, z, best_vertex(inside, r)) <= goal
-            if is_done or time.perf_counter() >= deadline:
-                return z, is_done
+            gap = gap_at(r, z, best_vertex(inside, r))
+            if gap <= goal or time.perf_counter() >= deadline:
+                break
         new = inside.project(ahead - (c + H_ahead) / L)
         if inner(ahead - new, new - z) > 0.0:  # momentum points uphill: restart it
             momentum, ahead, H_ahead = 1.0, z, Hz
@@ -159,7 +160,7 @@ def _by_projections(
         beta = (momentum - 1.0) / following
         ahead, H_ahead = new + beta * (new - z), H_new + beta * (H_new - Hz)
         z, Hz, momentum = new, H_new, following
-    return z, False
+    return z, gap
 
 
 def _largest_eigenvalue(H: np.ndarray) -> float:

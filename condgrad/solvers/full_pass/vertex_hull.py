@@ -43,22 +43,21 @@ class VertexHull:
         *,
         most_calls: int,
         deadline: float = np.inf,
-    ) -> tuple[np.ndarray, bool]:
+    ) -> tuple[np.ndarray, float]:
         """Minimise <c, z> + z'Hz/2 over the set ``inside`` of vectors on some ``features``, from z.
 
         A call of the oracle adds a vertex. Pairwise steps on all weights, and a Newton step on the face if they are
-        slow, then reduce the gap on the hull to a fraction of the gap on the set. Return z and whether its gap is at
-        most ``goal``; it is not if rounding, ``most_calls`` or the deadline prevent that.
+        slow, then reduce the gap on the hull to a fraction of the gap on the set. Return z and the last gap, which is
+        at most ``goal`` unless rounding, ``most_calls`` or the deadline prevent that.
         """
         quadratic = self._at(features, c, H, z)
-        n_stalls, is_done = 0, False
+        n_stalls, gap = 0, np.inf
         for _ in range(most_calls):
             r = quadratic.gradient()
             v = best_vertex(inside, r).to_dense(c.size)
             slope = inner(r, v)
             gap = quadratic.along() - slope
-            is_done = gap <= goal
-            if is_done or n_stalls == _MOST_STALLS or time.perf_counter() >= deadline:
+            if gap <= goal or n_stalls == _MOST_STALLS or time.perf_counter() >= deadline:
                 break
             is_new = slope < quadratic.best_slope() - _ROUNDING * abs(slope)
             n_stalls = 0 if is_new else n_stalls + 1
@@ -68,7 +67,7 @@ class VertexHull:
             else:
                 quadratic.correct_accurately(0.5 * goal)
             quadratic.drop_idle()
-        return self._leave(features, quadratic), is_done
+        return self._leave(features, quadratic), gap
 
     def _at(self, features: np.ndarray, c: np.ndarray, H: np.ndarray, z: np.ndarray) -> _HullQuadratic:
         """Return the quadratic on the points of the last minimiser, or with z as a point where z is not this one."""
