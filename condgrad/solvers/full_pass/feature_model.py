@@ -20,10 +20,10 @@ _LEAST_TOL = 1e-3  # smallest ratio of two gaps in sequence: the last digits of 
 _MARGIN = 0.1  # relative margin: features are added even if the slope of their vertex is this much worse than <r, w>
 _ROUNDING = 1e-15  # a gap that is rounding, relative to the sizes of the terms of its sums
 _LONGEST = 1e6  # longest step of a projected gradient, in diameters of the set
-_MOST_CALLS = 5000  # calls of the oracle for one model, if the set has no projection
+_MOST_CALLS = 1000  # calls of the oracle for one model, if the set has no projection: Ctrl-C is heard after them
 # Calls of the oracle and projections that take turns, if the set has both: which of them is faster depends on the shape
 # of the set near the minimiser and on the condition of H.
-_PORTIONS = ((50, 300), (200, 1200), (800, 4800), (3200, 19_200))
+_PORTIONS = ((50, 300), (200, 1200), (800, 4800))
 
 
 class FeatureModel:
