@@ -41,6 +41,7 @@ class Box(NamedTuple):
 
     vertex = DenseVertex
     is_polytope = True
+    has_projection = True
 
     def __repr__(self):
         if self.size == 0:

@@ -35,6 +35,7 @@ class LinfBall(NamedTuple):
     vertex = DenseVertex
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""

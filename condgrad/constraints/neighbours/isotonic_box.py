@@ -38,6 +38,7 @@ class IsotonicBox(NamedTuple):
 
     vertex = DenseVertex
     is_polytope = True
+    has_projection = True
 
     def check(self):
         """Raise unless the bounds are finite and in order."""

@@ -41,6 +41,7 @@ class Hypersimplex(NamedTuple):
     vertex = SparseVertex
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def prepare(self):
         """Return the fields with ``k`` as an int."""
@@ -64,6 +65,14 @@ class Hypersimplex(NamedTuple):
         for q in range(indices.shape[0]):
             values[q] = self.radius
         return SparseVertex(indices, values)
+
+    def restricted(self, features):
+        """Return the hypersimplex of the chosen features alone."""
+        return self
+
+    def best_features(self, r, count, most):
+        """Return the features with the smallest r_j, at least those of the best vertex."""
+        return smallest(r, max(count, self.k))
 
     def oracle_rounding(self, r, s):
         """Return 0: the oracle compares entries and copies the radius."""

@@ -43,6 +43,7 @@ class KSparsePolytope(NamedTuple):
     vertex = SparseVertex
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def prepare(self):
         """Return the fields with ``k`` as an int."""
@@ -67,6 +68,14 @@ class KSparsePolytope(NamedTuple):
         for q in range(indices.shape[0]):
             values[q] = -self.radius if r.at(indices[q]) > 0.0 else self.radius
         return SparseVertex(indices, values)
+
+    def restricted(self, features):
+        """Return the polytope of the chosen features alone."""
+        return self
+
+    def best_features(self, r, count, most):
+        """Return the features with the largest |r_j|, at least those of the best vertex."""
+        return smallest(-np.abs(r), max(count, self.k))
 
     def oracle_rounding(self, r, s):
         """Return 0: the oracle compares entries and copies +-radius."""

@@ -38,6 +38,7 @@ class L1Ball(NamedTuple):
     vertex = Atom
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""

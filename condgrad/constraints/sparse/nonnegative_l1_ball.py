@@ -39,6 +39,7 @@ class NonnegativeL1Ball(NamedTuple):
     vertex = Atom
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""

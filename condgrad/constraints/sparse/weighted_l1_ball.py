@@ -45,6 +45,7 @@ class WeightedL1Ball(NamedTuple):
     vertex = Atom
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def __repr__(self):
         return f"WeightedL1Ball(radius={self.radius!r}, weights={shown(self.weights)})"

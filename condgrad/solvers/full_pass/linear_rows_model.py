@@ -51,6 +51,16 @@ class LinearRowsModel:
         """Return whether the atoms are all features, in their order."""
         return isinstance(atoms, AtomStack) and np.array_equal(atoms.index, np.arange(self.n_features))
 
+    def successor(self, n_passes: int, progress: float) -> None:
+        """Return None: no other model is needed."""
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return nothing: the next model depends on w alone."""
+        return {}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Restore nothing."""
+
     def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
         """Return a mask of the features that stay: all."""
         return np.ones(x.size, dtype=bool)
