@@ -26,7 +26,7 @@ _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
 ROWS_PER_ATOM = 30  # samples per atom for the first estimate of the curvature
 _FEW_PASSES = 6  # cost of the curvature on all features, in passes, up to which it is used from the start
 _TRIAL, _CONTRACTION = 3, 0.2  # so many steps with vertices should reduce the gap by this factor
-_TRIAL_SHARE = 0.35  # number of passes after which they are judged, as a share of the cost of the curvature
+_TRIAL_SHARE = 0.25  # number of passes after which they are judged, as a share of the cost of the curvature
 _DENSE_SPEED, _SPARSE_SPEED = 28.0, 3.0  # multiply-adds of the curvature in the time of one of a pass, measured
 _MOST_FEATURES = 2000  # largest number of features of a FeatureModel that uses all: H is a matrix of all pairs
 
