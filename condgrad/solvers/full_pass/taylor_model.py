@@ -187,12 +187,16 @@ class HullModel:
         return z
 
     def successor(self, n_passes: int, gaps: list[float]) -> FeatureModel | None:
-        """Return a model on all features if the passes cost more than its curvature, or if they do not lead far."""
-        cost = np.inf if self.constraint.vertex is Atom else curvature_in_passes(self.problem)
-        is_judged = len(gaps) > _TRIAL and n_passes >= _TRIAL_SHARE * cost
+        """Return a model on all features if the passes cost more than its curvature, or if they do not lead far.
+
+        If there are fewer samples than features, the curvature is worth less: its rank is at most the number of samples.
+        """
+        if self.constraint.vertex is Atom:
+            return None
+        worth = curvature_in_passes(self.problem) * max(1.0, self.problem.n_features / self.problem.n_samples)
+        is_judged = len(gaps) > _TRIAL and n_passes >= _TRIAL_SHARE * worth
         is_slow = is_judged and gaps[-1] > _CONTRACTION * gaps[-1 - _TRIAL]
-        is_over = n_passes > cost or (is_slow and cost < np.inf)
-        return FeatureModel(self.problem, self.has_origin) if is_over else None
+        return FeatureModel(self.problem, self.has_origin) if n_passes > worth or is_slow else None
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return nothing: atoms and weights are those of the solver."""
