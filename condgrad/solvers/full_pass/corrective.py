@@ -56,7 +56,7 @@ class CorrectiveState(State):
         part = self.problem.part(n_rows)
         self.part = self.problem if part is None else part
         self.n_rows = self.problem.n_samples if self.part is self.problem else n_rows
-        self.n_passes, self.first_gap = 0, np.inf  # passes over these samples, and the gap of the first one
+        self.n_passes, self.gaps = 0, list[float]()  # passes over these samples, and the gaps of the steps
         self.last_gap = np.inf  # gap of the last pass over these samples
         self.known: np.ndarray | None = None  # the curvature on the first atoms, if known
 
@@ -75,8 +75,8 @@ class CorrectiveState(State):
     def arrive(self, atoms: Stack, x: np.ndarray, look: Look) -> None:
         """Go to w = sum_k x_k v_k, for a look made there, and add the vertices with the steepest slopes."""
         self._w = atoms.combination(x, self.problem.n_features)
-        self.first_gap = look.gap if self.n_passes == 1 else self.first_gap
-        following = self.model.successor(self.n_passes, look.gap / self.first_gap if self.first_gap > 0.0 else 0.0)
+        self.gaps.append(look.gap)
+        following = self.model.successor(self.n_passes, self.gaps)
         if following is not None:
             self.model, self.known = following, None
             atoms, x = following.start(self._w)
@@ -137,12 +137,11 @@ class CorrectiveState(State):
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all values that determine the rest of the run, as numbers and as arrays."""
         arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
-        arrays |= self.model.snapshot()
+        arrays |= self.model.snapshot() | {"gaps": np.array(self.gaps)}
         known = {} if self.known is None else {"curvature": self.known}
         return {name: getattr(self, name) for name in _SAVED} | {
             "n_rows": self.n_rows,
             "n_passes": self.n_passes,
-            "first_gap": self.first_gap,
         }, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -150,7 +149,7 @@ class CorrectiveState(State):
         self.subsample(_rows_used(numbers, self.problem.n_samples))
         for name in _SAVED:
             setattr(self, name, numbers[name])
-        self.n_passes, self.first_gap = int(numbers.get("n_passes", 0)), float(numbers.get("first_gap", np.inf))
+        self.n_passes, self.gaps = int(numbers.get("n_passes", 0)), list(arrays.get("gaps", ()))
         stack = AtomStack if "atoms.index" in arrays else VertexStack
         self.atoms, self.x, self.known = stack.from_arrays(arrays), arrays["x"], arrays.get("curvature")
         self._w = self.atoms.combination(self.x, self.problem.n_features)

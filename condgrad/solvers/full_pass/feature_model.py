@@ -105,7 +105,7 @@ class FeatureModel:
         assert inside is not None  # __init__ has checked it
         return inside
 
-    def successor(self, n_passes: int, progress: float) -> None:
+    def successor(self, n_passes: int, gaps: list[float]) -> None:
         """Return None: the model suits any number of passes."""
 
     def snapshot(self) -> dict[str, np.ndarray]:

@@ -51,7 +51,7 @@ class LinearRowsModel:
         """Return whether the atoms are all features, in their order."""
         return isinstance(atoms, AtomStack) and np.array_equal(atoms.index, np.arange(self.n_features))
 
-    def successor(self, n_passes: int, progress: float) -> None:
+    def successor(self, n_passes: int, gaps: list[float]) -> None:
         """Return None: no other model is needed."""
 
     def snapshot(self) -> dict[str, np.ndarray]:

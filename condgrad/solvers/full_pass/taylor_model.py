@@ -28,8 +28,8 @@ _MOST_ROUNDS = 30
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
 ROWS_PER_ATOM = 30  # samples per atom for the first estimate of the curvature
 _FEW_PASSES = 6  # cost of the curvature on all features, in passes, up to which it is used from the start
-_TRIAL, _TRIAL_SHARE = 4, 0.25  # passes with vertices before they are judged, also as a share of the cost
-_CONTRACTION = 0.7  # factor by which these passes should reduce the gap, each
+_TRIAL, _CONTRACTION = 3, 0.2  # so many steps with vertices should reduce the gap by this factor
+_TRIAL_SHARE = 0.25  # number of passes after which they are judged, as a share of the cost of the curvature
 _DENSE_SPEED, _SPARSE_SPEED = 28.0, 3.0  # multiply-adds of the curvature in the time of one of a pass, measured
 _MOST_FEATURES = 2000  # largest number of features of a FeatureModel that uses all: H is a matrix of all pairs
 _MOST_IN_PROGRAM, _MOST_ROWS = 1000, 5000  # largest numbers of features and linear rows of quadratic programs
@@ -64,11 +64,8 @@ class TaylorModel(Protocol):
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x."""
 
-    def successor(self, n_passes: int, progress: float) -> TaylorModel | None:
-        """Return the model to continue with after so many passes, which reduced the gap to the fraction ``progress``.
-
-        None stands for this one.
-        """
+    def successor(self, n_passes: int, gaps: list[float]) -> TaylorModel | None:
+        """Return the model to continue with after so many passes and the ``gaps`` of steps; None: this one."""
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return what the model keeps from one pass to the next, as named arrays."""
@@ -214,12 +211,17 @@ class HullModel:
                     break
         return z
 
-    def successor(self, n_passes: int, progress: float) -> FeatureModel | None:
-        """Return a model on all features if the passes cost more than its curvature, or if they do not lead far."""
-        cost = np.inf if self.constraint.vertex is Atom else curvature_in_passes(self.problem)
-        is_slow = n_passes >= max(_TRIAL, _TRIAL_SHARE * cost) and progress > _CONTRACTION**n_passes
-        is_over = n_passes > cost or (is_slow and cost < np.inf)
-        return FeatureModel(self.problem, self.has_origin) if is_over else None
+    def successor(self, n_passes: int, gaps: list[float]) -> FeatureModel | None:
+        """Return a model on all features if the passes cost more than its curvature, or if they do not lead far.
+
+        If there are fewer samples than features, the curvature is worth less: its rank is at most the number of samples.
+        """
+        if self.constraint.vertex is Atom:
+            return None
+        worth = curvature_in_passes(self.problem) * max(1.0, self.problem.n_features / self.problem.n_samples)
+        is_judged = len(gaps) > _TRIAL and n_passes >= _TRIAL_SHARE * worth
+        is_slow = is_judged and gaps[-1] > _CONTRACTION * gaps[-1 - _TRIAL]
+        return FeatureModel(self.problem, self.has_origin) if n_passes > worth or is_slow else None
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return nothing: atoms and weights are those of the solver."""

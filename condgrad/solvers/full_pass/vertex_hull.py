@@ -54,7 +54,10 @@ class VertexHull:
         n_stalls, gap = 0, np.inf
         for _ in range(most_calls):
             r = quadratic.gradient()
-            v = best_vertex(inside, r).to_dense(c.size)
+            try:
+                v = best_vertex(inside, r).to_dense(c.size)
+            except RuntimeError:  # a linear program that fails for one r only: the next pass will use another one
+                break
             slope = inner(r, v)
             gap = quadratic.along() - slope
             if gap <= goal or n_stalls == _MOST_STALLS or time.perf_counter() >= deadline:
@@ -72,7 +75,8 @@ class VertexHull:
     def _at(self, features: np.ndarray, c: np.ndarray, H: np.ndarray, z: np.ndarray) -> _HullQuadratic:
         """Return the quadratic on the points of the last minimiser, or with z as a point where z is not this one."""
         quadratic = _HullQuadratic(c, H, self.points[:, features], self.weights, self)
-        if not np.array_equal(quadratic.point(), z):
+        is_hull = self.has_origin or self.weights.size > 0
+        if not (is_hull and np.array_equal(quadratic.point(), z)):
             quadratic.weights[: quadratic.size] = 0.0
             if z.any() or not self.has_origin:
                 quadratic.append(z, 1.0)
