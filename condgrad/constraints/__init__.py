@@ -23,6 +23,8 @@ from condgrad.constraints.combined.minkowski_sum import MinkowskiSum as Minkowsk
 from condgrad.constraints.combined.product import Product as Product
 from condgrad.constraints.combined.scale import Scale as Scale
 from condgrad.constraints.combined.shift import Shift as Shift
+from condgrad.constraints.linear_rows import LinearRows as LinearRows
+from condgrad.constraints.linear_rows import Multipliers as Multipliers
 from condgrad.constraints.matrices.fantope import Fantope as Fantope
 from condgrad.constraints.matrices.nuclear_ball import NuclearBall as NuclearBall
 from condgrad.constraints.matrices.psd_trace_ball import PSDTraceBall as PSDTraceBall
@@ -104,6 +106,8 @@ __all__ = [
     "Atom",
     "ConstraintSet",
     "DenseVertex",
+    "LinearRows",
+    "Multipliers",
     "OracleSet",
     "Scale",
     "Shift",

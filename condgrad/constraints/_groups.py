@@ -19,6 +19,15 @@ def members_by_label(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.argsort(groups, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])
 
 
+def features_of(chosen: np.ndarray, members: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the features of the chosen groups, one group after the other.
+
+    >>> features_of(np.array([1, 0]), np.array([1, 0, 2]), np.array([0, 1, 3]))
+    array([0, 2, 1])
+    """
+    return np.concatenate([members[:0], *(members[offsets[g] : offsets[g + 1]] for g in chosen)])
+
+
 def members_of_lists(owner: str, groups: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return members and offsets of groups that are listed one by one, and may share features.
 

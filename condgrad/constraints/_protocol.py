@@ -9,9 +9,11 @@ import numpy as np
 
 from condgrad.compiled import compiled, fill_in, is_compiled, kernel
 from condgrad.constraints._blocks import Blocks
+from condgrad.constraints._linear_program import multipliers_at
 from condgrad.constraints._nearest import distance_to
 from condgrad.constraints._rounding import inner_with_error, rounded_up, trusted
-from condgrad.constraints.vertices import Atom, DenseVertex, Vertex
+from condgrad.constraints.linear_rows import LinearRows, Multipliers
+from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex, Vertex
 from condgrad.linalg.max_tree import Score
 from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.vectors import DenseVector, Vector
@@ -26,6 +28,7 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
     is_symmetric = False  # whether the set contains -w for every w in it
     is_polytope = False  # whether there are finitely many vertices: away and pairwise steps then converge linearly
     has_absolute_values = False  # whether the set contains |s| for every vertex s
+    has_projection = False  # whether ``project`` is defined, at about the cost of a few calls of the oracle
     n_features: int | None = None  # the dimension, if the set itself fixes one (as a field or a property)
 
     def lmo(self, r: Vector) -> Vertex:
@@ -104,16 +107,43 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         return None
 
     def restricted(self, features: np.ndarray) -> ConstraintSet | None:
-        """Return the set of vectors on the chosen features only, with its projection, or None where it is not known.
+        """Return the set of vectors on the chosen features only, or None where it is not known.
 
-        For sets with curved faces, which the hull of a few vertices does not fit: ``corrective`` then works on some
-        features instead of some vertices. ``features`` contains everything that ``related`` adds to its members.
+        It contains the chosen entries of every point of the set. If the vertices are sparse, ``corrective`` then works
+        on some features at a time, and adds those of the best vertices. ``features`` contains everything that
+        ``related`` adds to its members, and the features of at least one vertex.
         """
         return None
 
+    def best_features(self, r: np.ndarray, count: int, most: float) -> np.ndarray:
+        """Return about ``count`` features of vertices with <r, s> <= most, for a set that can be ``restricted``.
+
+        The features of the best vertex are always among them. By default there are no others.
+        """
+        return cast("SparseVertex", best_vertex(self, r)).indices
+
     def related(self, features: np.ndarray, is_chosen: np.ndarray) -> np.ndarray:
-        """Return which of the ``features`` must stay together with the chosen ones; by default all of them."""
-        return np.ones(features.size, dtype=bool)
+        """Return which of the ``features`` must stay together with the chosen ones; by default only these."""
+        return is_chosen
+
+    def linear_rows(self, n_features: int) -> LinearRows | None:
+        """Return the set as linear inequalities, equations and bounds, or None where it is not known so.
+
+        There should be few of them: ``corrective`` then minimises its models by quadratic programs, and
+        ``LinearlyConstrained`` can cut the set.
+        """
+        return None
+
+    def multipliers(self, r: np.ndarray) -> Multipliers | None:
+        """Return the multipliers of the rows and bounds for the gradient ``r``, or None for sets without linear rows.
+
+        They are a solution of the dual of the oracle's linear program, so that a gap of 0 at w makes them multipliers
+        of the problem at w.
+        """
+        rows = self.linear_rows(r.size)
+        if rows is None or rows.is_split:
+            return None
+        return multipliers_at(rows, r)
 
     def blocks(self, n_features: int) -> Blocks | None:
         """Return blocks of features such that every vertex is nonzero on one block only, or None without such blocks.

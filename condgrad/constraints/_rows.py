@@ -14,10 +14,10 @@ from condgrad.constraints._parameters import as_reals
 Bounds: TypeAlias = ArrayLike | Sequence[object] | None  # a pair (low, high), or one for each feature; None: no bound
 
 
-def as_rows(owner: str, name: str, A: Any, side: str, b: Any) -> tuple[Any, Any]:
-    """Return A and b, scaled so that the rows of A have norm 1, or None twice."""
+def as_rows(owner: str, name: str, A: Any, side: str, b: Any) -> tuple[Any, Any, np.ndarray]:
+    """Return A and b, scaled so that the rows of A have norm 1, or None twice, and the norms that the rows had."""
     if A is None and b is None:
-        return None, None
+        return None, None, np.empty(0)
     if A is None or b is None:
         given, missing = (name, side) if b is None else (side, name)
         raise ValueError(f"{name} and {side} of {owner} belong together; got {given} alone. Give {missing} too.")
@@ -34,8 +34,8 @@ def as_rows(owner: str, name: str, A: Any, side: str, b: Any) -> tuple[Any, Any]
         raise ValueError(f"{side} of {owner} must have one entry per row of {name}, {A.shape[0]}; got {b.size}.")
     norms[norms == 0.0] = 1.0
     if scipy.sparse.issparse(A):
-        return scipy.sparse.csr_array(scipy.sparse.diags_array(1.0 / norms) @ A), b / norms
-    return A / norms[:, None], b / norms
+        return scipy.sparse.csr_array(scipy.sparse.diags_array(1.0 / norms) @ A), b / norms, norms
+    return A / norms[:, None], b / norms, norms
 
 
 def dimension(owner: str, A_ub: Any, A_eq: Any, bounds: Bounds, known: int | None = None) -> int:
@@ -62,7 +62,7 @@ def as_bounds(owner: str, bounds: Bounds, n_features: int) -> np.ndarray:
             f"got shape {table.shape}."
         )
     table = np.broadcast_to(table, (n_features, 2))
-    free = np.array([[bound is None for bound in row] for row in table])
+    free = np.equal(table, np.array(None, dtype=object)).astype(bool)
     limits = as_reals(owner, "bounds", np.where(free, 0.0, table).tolist(), n_dims=2, is_finite=False)
     limits = np.where(free, [-np.inf, np.inf], limits)
     if np.isnan(limits).any() or (limits[:, 0] == np.inf).any() or (limits[:, 1] == -np.inf).any():

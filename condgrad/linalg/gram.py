@@ -12,6 +12,10 @@ _BLOCK = 32  # rows and columns of a block of a transposition
 
 def weighted_gram(X: np.ndarray, d: np.ndarray, first: int) -> np.ndarray:
     """Return X' diag(d) X; entries [:first, :first] stay 0."""
+    if first == 0 and not (d < 0.0).any():
+        scaled = np.sqrt(d)[:, None] * X
+        whole: np.ndarray = scaled.T @ scaled  # a BLAS computes only half of it
+        return whole
     H = np.zeros((X.shape[1], X.shape[1]))
     H[first:] = (d[:, None] * X[:, first:]).T @ X
     H[:first, first:] = H[first:, :first].T

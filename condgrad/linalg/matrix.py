@@ -266,18 +266,31 @@ class Matrix:
     ) -> np.ndarray:
         """Return :meth:`gram` of dense data, a block of rows at a time: the chosen columns are copied, maybe many."""
         H = np.zeros((features.size, features.size))
+        is_unit = bool((values == 1.0).all())
         height = max(1, _ENTRIES // max(1, features.size))
         for start in range(0, d.size, height):
             part = slice(start, min(start + height, d.size))
-            X = self._dense_part(part, features) if rows is None else self.X[rows[part, None], features]
+            X = self._dense_part(part, features) if rows is None else self._dense_sample(rows[part], features)
             X = X if self.shift is None else X - self.shift[features]
-            H += weighted_gram(X * values, d[part], first)
+            X = X if is_unit else X * values
+            H += weighted_gram(X, d[part], first)
         return H
 
     def _dense_part(self, part: slice, features: np.ndarray) -> np.ndarray:
-        """Return some rows of the chosen columns, copied in the order in which they lie in memory."""
+        """Return some rows of the chosen columns, copied in the order in which they lie in memory if not all."""
+        if self._are_all(features):
+            return self.X[part]
         chosen: np.ndarray = self.X[part].take(features, axis=1) if self.rows_are_native else self.X.T[features, part].T
         return chosen
+
+    def _dense_sample(self, rows: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Return the chosen rows of the chosen columns."""
+        chosen: np.ndarray = self.X[rows] if self._are_all(features) else self.X[rows[:, None], features]
+        return chosen
+
+    def _are_all(self, features: np.ndarray) -> bool:
+        """Return whether ``features`` are all columns in their order."""
+        return features.size == self.shape[1] and bool((features == np.arange(features.size)).all())
 
     def _gram_with_repetitions(
         self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None, first: int

@@ -182,6 +182,16 @@ def product(H: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 @kernel
+def symmetric_product(H: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return H v for a symmetric H: the sums of :func:`product` in the same order, many at a time along rows of H."""
+    out = np.zeros(v.shape[0])
+    for k in range(v.shape[0]):
+        for j in range(v.shape[0]):
+            out[j] += H[k, j] * v[k]
+    return out
+
+
+@kernel
 def inner(a: np.ndarray, b: np.ndarray) -> float:
     """Return <a, b>: always summed in the same order, and without the threads of a BLAS, too slow for a short loop."""
     total = 0.0

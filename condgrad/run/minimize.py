@@ -55,11 +55,11 @@ def minimize(
         Any subclass of :class:`condgrad.problems.base.BaseProblem`.
     solver : str or solver object
         A registered name (see :func:`condgrad.solvers.by_name`), an object such as
-        ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective over sets of single-feature vertices and
-        group balls; over other sets the solver with the least estimated work of corrective, bpcg or fw, and sfw
-        (:mod:`condgrad.solvers.auto`). For a GeneralProblem "auto" is tufw if the problem is convex with second
-        derivatives and d is moderate, else fw; for a CompletionProblem it is low-rank. ``result.solver`` gives the
-        reason.
+        ``solvers.FrankWolfe(step_size=OpenLoop())``, or "auto": corrective over sets of single-feature vertices, group
+        balls and linear constraints in few features; over other sets the solver with the least estimated work of
+        corrective, bpcg or fw, and sfw (:mod:`condgrad.solvers.auto`). For a GeneralProblem "auto" is tufw if the
+        problem is convex with second derivatives and d is moderate, else fw; for a CompletionProblem it is low-rank.
+        ``result.solver`` gives the reason.
     w0 : array of shape (n_features,) or Result, optional
         The start: any point of the set, or the result of an earlier run.
     max_epochs : float
@@ -303,6 +303,8 @@ class _Run:
             random_iterate=self.state.random_iterate,
             trace=self.trace,
             state=self.state,
+            gradient=evaluation.gradient,
+            constraint=self.problem.constraint,
         )
 
     def _step(self) -> None:

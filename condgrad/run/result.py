@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condgrad.constraints import ConstraintSet, Multipliers
 from condgrad.run.trace import Trace, count_nonzero
 
 
@@ -58,6 +59,10 @@ class Result(NamedTuple):
     trace : Trace
     state : object
         The solver's own state at the end.
+    gradient : array
+        The gradient of F at w, of the same pass.
+    constraint : ConstraintSet
+        The set of the problem.
     """
 
     w: Any
@@ -75,6 +80,17 @@ class Result(NamedTuple):
     random_iterate: np.ndarray | None
     trace: Trace
     state: Any
+    gradient: np.ndarray
+    constraint: ConstraintSet
+
+    @property
+    def multipliers(self) -> Multipliers | None:
+        """The Lagrange multipliers at w of the linear rows and bounds of the set; None for sets without them.
+
+        See :class:`condgrad.constraints.Multipliers` for their signs. They are computed when they are asked for, by one
+        linear program, and as accurate as the gap is small: their products with the slacks of w sum to the gap.
+        """
+        return self.constraint.multipliers(self.gradient)
 
     def __repr__(self) -> str:
         nonzero = count_nonzero(self.w)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from condgrad.compiled import is_compiled
-from condgrad.constraints import as_constraint_set, best_vertex
+from condgrad.constraints import SparseVertex, as_constraint_set, best_vertex
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.linalg.max_tree import max_tree
 from condgrad.linalg.vectors import DenseVector
@@ -19,7 +21,7 @@ def check_constraint_set(constraint: object, n_features: int, random_state: int 
     In many directions r (random, with ties, sparse, zero, of size 1e300 and 1e-300): the oracle's vertex is finite,
     lies in the set and is at least as good as every other point found in the set; compiled and interpreted oracles
     agree; points beyond the boundary are outside; the diameters, ``oracle_rounding`` and ``reach`` are valid bounds;
-    ``score``, ``decompose``, ``project`` (if they exist) and ``start`` are correct.
+    ``score``, ``decompose``, ``project``, ``restricted`` (if they exist) and ``start`` are correct.
 
     Parameters
     ----------
@@ -49,6 +51,7 @@ def check_constraint_set(constraint: object, n_features: int, random_state: int 
     _check_reach(constraint, vertices, rng)
     _check_decompositions(constraint, points[:: max(len(points) // 10, 1)], unit)
     _check_projections(constraint, vertices, unit, rng)
+    _check_restrictions(constraint, directions, unit)
     start = constraint.start(n_features).to_dense(n_features)
     assert _is_inside(constraint, start, unit), f"start of {constraint!r} must lie in the set; got {start}."
 
@@ -203,6 +206,7 @@ def _check_projections(constraint: ConstraintSet, vertices: np.ndarray, unit: fl
         try:
             x = constraint.project(w)
         except NotImplementedError:
+            assert not constraint.has_projection, f"has_projection of {constraint!r} must be False without `project`."
             return
         about = f"project of {constraint!r} at {given}"
         assert (w == given).all(), f"{about} must not change its argument."
@@ -218,3 +222,22 @@ def _check_projections(constraint: ConstraintSet, vertices: np.ndarray, unit: fl
 def _normalised(r: np.ndarray) -> np.ndarray:
     largest = np.abs(r).max()
     return r / largest if largest > 0.0 else r
+
+
+def _check_restrictions(constraint: ConstraintSet, directions: np.ndarray, unit: float) -> None:
+    """Check the set on some features, if it is known and vertices are sparse."""
+    n_features = directions.shape[1]
+    if constraint.vertex is not SparseVertex or constraint.restricted(np.arange(n_features)) is None:
+        return
+    for direction in directions:
+        r = direction / max(float(np.abs(direction).max()), 1e-300)
+        s = best_vertex(constraint, r).to_dense(n_features)
+        features = np.unique(constraint.best_features(r, n_features // 2, 0.0))
+        about = f"best_features of {constraint!r} at {r}"
+        assert np.isin(np.flatnonzero(s), features).all(), f"{about} must have all features of the best vertex."
+        inside = cast("ConstraintSet", constraint.restricted(features))
+        about = f"restricted of {constraint!r} to {features}"
+        assert _is_inside(inside, s[features], unit), f"{about} must contain the vertex on these features, {s}."
+        w = np.zeros(n_features)
+        w[features] = best_vertex(inside, -r[features]).to_dense(features.size)
+        assert _is_inside(constraint, w, unit), f"{about} must have only points of the set; got {w}."

@@ -54,6 +54,7 @@ from condgrad.constraints import (
     WeightedNuclearBall,
     best_vertex,
 )
+from condgrad.constraints._linear_program import LinearProgram
 from condgrad.testing import check_constraint_set
 
 DIGITS = 60
@@ -558,8 +559,8 @@ def test_a_small_set_is_empty_where_its_constraints_say_so(scale):
 def test_a_polytope_solves_one_linear_program_for_a_vertex_and_its_rounding(monkeypatch):
     polytope = Polytope(np.vstack([ROWS, -ROWS]), np.ones(18), bounds=(-5.0, 5.0))
     calls = []
-    solve = Polytope._solve
-    monkeypatch.setattr(Polytope, "_solve", lambda self, *args: calls.append(1) or solve(self, *args))
+    minimise = LinearProgram.minimise
+    monkeypatch.setattr(LinearProgram, "minimise", lambda self, cost: calls.append(1) or minimise(self, cost))
     for r in directions(4)[:5]:
         polytope.oracle_rounding(r, best_vertex(polytope, r))
     assert len(calls) == 5

@@ -28,7 +28,8 @@ SERVES = {"plotting": {"matplotlib"}, "run/progress": {"rich"}}  # module -> wha
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # What several solvers share: a solver imports these, and no other solver.
 SHARED_BY_SOLVERS = {
-    "base", "face", "taylor_model", "step_sizes", "sampling", "renewal_rules", "atom_counts",
+    "base", "face", "feature_model", "hull_steps", "linear_rows_model", "taylor_model", "vertex_hull", "step_sizes",
+    "sampling", "renewal_rules", "atom_counts",
     "_columns", "_schedule", "_state", "_table", "_workspace",
 }  # fmt: skip
 

@@ -23,15 +23,20 @@ def quadratic(n_atoms):
     return 100.0 * A @ A.T / n_atoms, np.random.default_rng(2).standard_normal(n_atoms)
 
 
-@pytest.mark.parametrize("kind", ["hull", "features"])
-def test_the_minimisation_of_a_model_ends_at_the_deadline(kind):
-    ball = cg.constraints.L1Ball(5.0) if kind == "hull" else cg.constraints.L2Ball(5.0)
+@pytest.mark.parametrize(
+    "ball",
+    [cg.constraints.L1Ball(5.0), cg.constraints.L2Ball(5.0), cg.constraints.Box(-1.0, 2.0),
+     cg.constraints.TotalVariationBall(2.0, 1.0)],
+    ids=repr,
+)  # fmt: skip
+def test_the_minimisation_of_a_model_ends_at_the_deadline(ball):
     problem = cg.Problem(np.eye(60), np.ones(60), cg.losses.Squared(), ball)
-    model, (H, g) = model_for(problem), quadratic(60)
+    H, g = quadratic(60)
     atoms, x = AtomStack(np.arange(60), np.ones(60)), np.full(60, 1.0 / 60)
-    whole = model.minimise(atoms, g, H, x, 1e-9)
-    np.testing.assert_array_equal(model.minimise(atoms, g, H, x, 1e-9, deadline=time.perf_counter() + 1e6), whole)
-    cut = model.minimise(atoms, g, H, x, 1e-9, deadline=0.0)
+    whole = model_for(problem).minimise(atoms, g, H, x, 1e-9)
+    late = model_for(problem).minimise(atoms, g, H, x, 1e-9, deadline=time.perf_counter() + 1e6)
+    np.testing.assert_array_equal(late, whole)
+    cut = model_for(problem).minimise(atoms, g, H, x, 1e-9, deadline=0.0)
 
     def value(z):
         return g @ (z - x) + 0.5 * (z - x) @ H @ (z - x)

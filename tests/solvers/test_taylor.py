@@ -12,7 +12,7 @@ import condgrad as cg
 from condgrad import constraints, losses, rules, theory
 from condgrad.problems.samples import sample_by_curvature
 from condgrad.solvers import TUFW
-from condgrad.solvers.full_pass.taylor_model import model_for, needs_few_features
+from condgrad.solvers.full_pass.taylor_model import model_for, takes_few_passes
 
 N, D = 60, 7
 RULES = [
@@ -551,19 +551,22 @@ def test_the_curvature_is_estimated_in_the_time_that_is_left():
 
 
 def test_the_model_suits_the_set():
-    """Features where the set says what it is on some of them and few are in play; else vertices."""
+    """Vertices with one entry are atoms; else features, all or some; vertices only where features are too many."""
 
     def model(constraint, d=6):
-        return type(model_for(cg.Problem(np.ones((3, d)), np.ones(3), cg.losses.Squared(), constraint))).__name__
+        return type(model_for(cg.Problem(np.ones((9, d)), np.ones(9), cg.losses.Squared(), constraint))).__name__
 
-    groups = cg.constraints.GroupBall(np.arange(1200) // 3, 1.0)
-    assert model(cg.constraints.L2Ball(1.0)) == model(cg.constraints.LinfBall(1.0)) == "FeatureModel"
-    assert model(cg.constraints.L2Ball(1.0), 1200) == "HullModel"  # all features are in play, and they are too many
-    assert model(groups, 1200) == "FeatureModel"
-    assert model(cg.constraints.Scale(groups, 2.0), 1200) == "HullModel"  # it does not say
-    assert model(cg.constraints.L1Ball(1.0)) == model(cg.constraints.Box(0.0, 1.0)) == "HullModel"
+    groups = cg.constraints.GroupBall(np.arange(2100) // 3, 1.0)
+    assert model(cg.constraints.L1Ball(1.0)) == model(cg.constraints.L1Ball(1.0), 2100) == "HullModel"
+    assert model(cg.constraints.L2Ball(1.0)) == "FeatureModel"
+    polytope = cg.constraints.Polytope(bounds=[(0, 1)] * 600)
+    assert model(cg.constraints.Box(0.0, 1.0)) == model(polytope, 600) == "LinearRowsModel"  # linear rows, not too many
+    assert model(cg.constraints.Box(0.0, 1.0), 600) != "LinearRowsModel"  # a quadratic program costs many passes
+    assert model(cg.constraints.L2Ball(1.0), 2100) == "HullModel"  # all features are in play, and they are too many
+    assert model(groups, 2100) == model(cg.constraints.KSparsePolytope(3, 1.0), 2100) == "FeatureModel"
+    assert model(cg.constraints.Scale(groups, 2.0), 2100) == "HullModel"  # it does not say
     few = {
-        repr(c): needs_few_features(cg.Problem(np.ones((3, 1200)), np.ones(3), cg.losses.Squared(), c))
+        repr(c): takes_few_passes(cg.Problem(np.ones((3, 2100)), np.ones(3), cg.losses.Squared(), c))
         for c in (groups, cg.constraints.L1Ball(1.0), cg.constraints.L2Ball(1.0), cg.constraints.Box(0.0, 1.0))
     }
     assert list(few.values()) == [True, True, False, False]

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from condgrad.constraints._parameters import as_integer, as_reals, shown
 from condgrad.constraints._protocol import constraint_set, known_features
 from condgrad.constraints._rounding import rounded_up
+from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -40,6 +41,7 @@ class Box(NamedTuple):
 
     vertex = DenseVertex
     is_polytope = True
+    has_projection = True
 
     def __repr__(self):
         if self.size == 0:
@@ -92,6 +94,10 @@ class Box(NamedTuple):
     def reach(self, c):
         """Return sum_j c_j (upper_j - lower_j): exact."""
         return rounded_up((c * (self.upper - self.lower)).sum(), c.size)
+
+    def linear_rows(self, n_features):
+        """Return the bounds."""
+        return LinearRows(*(np.broadcast_to(bound, n_features) for bound in (self.lower, self.upper)))
 
     def violation(self, w):
         """Return the largest of lower_j - w_j and w_j - upper_j."""

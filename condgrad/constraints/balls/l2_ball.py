@@ -35,6 +35,7 @@ class L2Ball(NamedTuple):
     is_symmetric = True
     vertex = DenseVertex
     has_absolute_values = True
+    has_projection = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.constraints._protocol import constraint_set, known_features
+from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.settings import check_positive
 
@@ -34,6 +35,7 @@ class LinfBall(NamedTuple):
     vertex = DenseVertex
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""
@@ -53,6 +55,10 @@ class LinfBall(NamedTuple):
     def oracle_rounding(self, r, s):
         """Return 0: the oracle compares entries and copies +-radius."""
         return 0.0
+
+    def linear_rows(self, n_features):
+        """Return the bounds."""
+        return LinearRows(np.full(n_features, -self.radius), np.full(n_features, self.radius))
 
     def violation(self, w):
         """Return max_j |w_j| - radius."""

@@ -37,6 +37,7 @@ class Permutahedron(NamedTuple):
 
     vertex = DenseVertex
     is_polytope = True
+    has_projection = True
 
     def __repr__(self):
         return f"Permutahedron(values={shown(self.values)})"

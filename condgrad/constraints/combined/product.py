@@ -49,6 +49,7 @@ class Product(ConstraintSet):
         self._ends = np.cumsum(self.sizes)
         self.n_features = int(self._ends[-1])
         self.is_polytope = all(block.is_polytope for block in self.sets)
+        self.has_projection = all(block.has_projection for block in self.sets)
         self.vertex = DenseVertex if any(block.vertex is DenseVertex for block in self.sets) else SparseVertex
 
     def __repr__(self) -> str:

@@ -92,6 +92,11 @@ class Scale(NamedTuple):
         return self.constraint.is_polytope
 
     @property
+    def has_projection(self):
+        """Whether the set has a projection."""
+        return self.constraint.has_projection
+
+    @property
     def n_features(self):
         """The dimension of the set, where it fixes one."""
         return self.constraint.n_features

@@ -51,6 +51,11 @@ class Shift(NamedTuple):
         return self.constraint.is_polytope
 
     @property
+    def has_projection(self):
+        """Whether the set has a projection."""
+        return self.constraint.has_projection
+
+    @property
     def n_features(self):
         """The length of the offset."""
         return self.offset.size

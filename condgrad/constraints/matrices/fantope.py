@@ -31,6 +31,8 @@ class Fantope(SymmetricSet):
     array([0., 1., 1.])
     """
 
+    has_projection = True
+
     def __init__(self, size: int, k: int = 1) -> None:
         super().__init__(size)
         self.k = as_positive_integer("Fantope", "k", k)

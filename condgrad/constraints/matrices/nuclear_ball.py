@@ -36,6 +36,7 @@ class NuclearBall(MatrixSet):
 
     is_symmetric = True
     has_absolute_values = True
+    has_projection = True
 
     def __init__(self, radius: float, shape: tuple[int, int] | None = None) -> None:
         super().__init__(shape)

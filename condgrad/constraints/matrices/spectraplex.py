@@ -29,6 +29,8 @@ class Spectraplex(SymmetricSet):
 
     has_absolute_values = True
 
+    has_projection = True
+
     def __init__(self, size: int, trace: float = 1.0) -> None:
         super().__init__(size)
         check_positive("Spectraplex", "trace", trace)

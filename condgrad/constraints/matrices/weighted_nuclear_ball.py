@@ -33,6 +33,8 @@ class WeightedNuclearBall(NuclearBall):
     0.5
     """
 
+    has_projection = False
+
     def __init__(self, radius: float, row_weight: ArrayLike, column_weight: ArrayLike) -> None:
         self.row_weight = _as_weights("row_weight", row_weight)
         self.column_weight = _as_weights("column_weight", column_weight)

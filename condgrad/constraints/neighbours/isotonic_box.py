@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from condgrad.constraints._isotonic import nearest_increasing
 from condgrad.constraints._protocol import constraint_set, known_features
 from condgrad.constraints._rounding import WIDE_EPS, shortfall
+from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import DenseVertex
 
 
@@ -36,6 +38,7 @@ class IsotonicBox(NamedTuple):
 
     vertex = DenseVertex
     is_polytope = True
+    has_projection = True
 
     def check(self):
         """Raise unless the bounds are finite and in order."""
@@ -69,6 +72,13 @@ class IsotonicBox(NamedTuple):
             return width * max(-tails.min(), 0.0) - self.lower * tails[-1] + 4 * (x.size + 8) * WIDE_EPS * sizes
 
         return shortfall(top, r, s)
+
+    def linear_rows(self, n_features):
+        """Return the rows w_j - w_(j+1) <= 0, and the bounds."""
+        n_rows = n_features - 1
+        A = scipy.sparse.diags_array([np.ones(n_rows), -np.ones(n_rows)], offsets=[0, 1], shape=(n_rows, n_features))
+        low, high = np.full(n_features, self.lower), np.full(n_features, self.upper)
+        return LinearRows(low, high, A.tocsr(), np.zeros(n_rows)) if n_rows else LinearRows(low, high)
 
     def violation(self, w):
         """Return the largest of lower - w_1, w_j - w_(j+1) and w_d - upper."""

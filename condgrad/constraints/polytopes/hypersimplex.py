@@ -10,6 +10,7 @@ from condgrad.constraints._capped import project_capped, systematic_sample
 from condgrad.constraints._parameters import as_positive_integer, check_at_most_features
 from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._selection import smallest
+from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.settings import check_positive
 
@@ -40,6 +41,7 @@ class Hypersimplex(NamedTuple):
     vertex = SparseVertex
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def prepare(self):
         """Return the fields with ``k`` as an int."""
@@ -64,9 +66,22 @@ class Hypersimplex(NamedTuple):
             values[q] = self.radius
         return SparseVertex(indices, values)
 
+    def restricted(self, features):
+        """Return the hypersimplex of the chosen features alone."""
+        return self
+
+    def best_features(self, r, count, most):
+        """Return the features with the smallest r_j, at least those of the best vertex."""
+        return smallest(r, max(count, self.k))
+
     def oracle_rounding(self, r, s):
         """Return 0: the oracle compares entries and copies the radius."""
         return 0.0
+
+    def linear_rows(self, n_features):
+        """Return the equation sum_j w_j = k radius, with 0 <= w_j <= radius."""
+        total, size = np.array([self.k * self.radius]), np.full(n_features, self.radius)
+        return LinearRows(np.zeros(n_features), size, A_eq=np.ones((1, n_features)), b_eq=total)
 
     def violation(self, w):
         """Return the largest of |sum_j w_j - k radius|, -w_j and w_j - radius."""

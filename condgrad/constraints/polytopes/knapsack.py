@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._rounding import WIDE_EPS, shortfall
+from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.settings import check_positive
 
@@ -44,6 +45,7 @@ class Knapsack(NamedTuple):
     vertex = DenseVertex
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def __repr__(self):
         return f"Knapsack(prices={shown(self.prices)}, budget={self.budget!r}, upper={shown(self.upper)})"
@@ -107,6 +109,10 @@ class Knapsack(NamedTuple):
             return price * self.budget + (upper * profits).sum() + rounding
 
         return shortfall(top, r, s)
+
+    def linear_rows(self, n_features):
+        """Return the row of the budget, with 0 <= w_j <= upper_j."""
+        return LinearRows(np.zeros(n_features), self.upper, self.prices[None, :], np.array([self.budget]))
 
     def violation(self, w):
         """Return the largest of sum_j prices_j w_j - budget, -w_j and w_j - upper_j."""

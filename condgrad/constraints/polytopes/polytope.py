@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from condgrad.constraints._linear_program import LinearProgram, Optimum, Outcome, generic, multipliers_of
 from condgrad.constraints._protocol import ConstraintSet, as_array, total_width
 from condgrad.constraints._rounding import WIDE_EPS, normalised, rounded_up, shortfall, times_power
 from condgrad.constraints._rows import Bounds, as_bounds, as_rows, dimension
+from condgrad.constraints.linear_rows import LinearRows, Multipliers
 from condgrad.constraints.vertices import DenseVertex, Vertex
 from condgrad.linalg.convert import Data
 from condgrad.linalg.rounding import UNIT
-from condgrad.linalg.vectors import DenseVector, Vector
+from condgrad.linalg.vectors import Vector
 
-# The tightest tolerances that HiGHS accepts: rows are scaled to norm 1 and the set to a size of about 1, so a vertex is
-# outside of a half-space by at most 1e-10 times the size of the set.
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-_INFEASIBLE = 2  # a status of scipy.optimize.linprog
 _MODERATE = 16.0  # size of the scaled set: between this and its inverse it needs no other scale
 _MAX_SCALES = 8  # scales that are tried
 
@@ -29,9 +26,11 @@ _MAX_SCALES = 8  # scales that are tried
 class Polytope(ConstraintSet):
     """The polytope {w : A_ub w <= b_ub, A_eq w = b_eq, low <= w <= high}.
 
-    The oracle is a linear program, solved by the dual simplex method of HiGHS through scipy. It is not compiled.
-    The tolerances of HiGHS are absolute, so it gets the set scaled to a size of about 1. The constructor checks by a
-    few linear programs that the set is neither empty nor unbounded.
+    The oracle is a linear program, solved by the dual simplex method of HiGHS, which is part of scipy. It is not
+    compiled. The tolerances of HiGHS are absolute, so it gets rows of norm 1 and the set scaled to a size of about 1: a
+    vertex is outside of a half-space by at most 1e-10 times the size of the set. The constructor checks by a few linear
+    programs that the set is neither empty nor unbounded. With few features and rows, solver="auto" and "corrective"
+    minimise models of F over the set by quadratic programs, and need about ten passes over the data.
 
     Parameters
     ----------
@@ -62,15 +61,15 @@ class Polytope(ConstraintSet):
         b_eq: ArrayLike | None = None,
         bounds: Bounds = None,
     ) -> None:
-        self.A_ub, self.b_ub = as_rows("Polytope", "A_ub", A_ub, "b_ub", b_ub)
-        self.A_eq, self.b_eq = as_rows("Polytope", "A_eq", A_eq, "b_eq", b_eq)
+        self.A_ub, self.b_ub, self._norms_ub = as_rows("Polytope", "A_ub", A_ub, "b_ub", b_ub)
+        self.A_eq, self.b_eq, self._norms_eq = as_rows("Polytope", "A_eq", A_eq, "b_eq", b_eq)
         self.n_features: int = dimension("Polytope", self.A_ub, self.A_eq, bounds)
         self.bounds = as_bounds("Polytope", bounds, self.n_features)
-        self._latest: Any = None  # the costs of the last linear program, and its multipliers
+        self._latest: tuple[np.ndarray, Optimum] | None = None  # the costs of the last linear program, and its solution
         sides = np.concatenate([b for b in (self.b_ub, self.b_eq, self.bounds.ravel()) if b is not None])
         sides = np.abs(sides[np.isfinite(sides) & (sides != 0.0)])
-        self._scale = _power_of_two(sides.max(initial=0.0))
-        self._check_not_empty()
+        self._set_scale(_power_of_two(sides.max(initial=0.0)))
+        self._check_not_empty(np.zeros(self.n_features))
         self._check_bounded()
         self._fit_scale(_power_of_two(sides.min(initial=1.0)))
 
@@ -80,14 +79,34 @@ class Polytope(ConstraintSet):
 
     def lmo(self, r: Vector) -> DenseVertex:
         """Return the vertex that the simplex method finds."""
-        cost = normalised(as_array(r))[0].astype(np.float64)
-        solution = self._solve(cost, self.bounds)
-        if solution.status != 0:
-            raise RuntimeError(f"HiGHS could not minimise over {self!r}: {solution.message}")
-        self._latest = cost, np.minimum(solution.ineqlin.marginals, 0.0), solution.eqlin.marginals
+        x = self._optimum(normalised(as_array(r))[0].astype(np.float64)).x
         has_free_entries = np.isinf(self.bounds).all(axis=1).any()
-        z = self._moved_to_vertex(solution.x) if has_free_entries else solution.x
+        z = self._moved_to_vertex(x) if has_free_entries else x
         return DenseVertex(self._scale * np.ascontiguousarray(z))
+
+    def _optimum(self, cost: np.ndarray) -> Optimum:
+        """Return the solution of the linear program over the scaled set; that of the last costs is kept."""
+        latest = self._latest
+        if latest is not None and np.array_equal(latest[0], cost):
+            return latest[1]
+        optimum = self._program.minimise(cost)
+        if optimum.outcome is not Outcome.OPTIMAL:
+            raise RuntimeError(f"HiGHS could not minimise over {self!r}: {optimum.message}")
+        self._latest = cost, optimum
+        return optimum
+
+    def linear_rows(self, n_features: int) -> LinearRows:
+        """Return the rows and bounds, the rows scaled to norm 1."""
+        low, high = self.bounds.T
+        return LinearRows(low, high, self.A_ub, self.b_ub, self.A_eq, self.b_eq)
+
+    def multipliers(self, r: np.ndarray) -> Multipliers:
+        """Return the multipliers of the rows and bounds for the gradient ``r``."""
+        x, exponent = normalised(r)
+        cost = x.astype(np.float64)
+        found = multipliers_of(self.linear_rows(r.size), cost, self._optimum(cost))
+        in_units = [2.0**exponent * part for part in found]
+        return Multipliers(in_units[0] / self._norms_ub, in_units[1] / self._norms_eq, *in_units[2:])
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return <r, s> minus a bound by the multipliers that the simplex method found, rounded up."""
@@ -103,11 +122,10 @@ class Polytope(ConstraintSet):
         ----------
         Neumaier, Shcherbina (2004). Safe bounds in linear and mixed-integer linear programming. Its section 2.
         """
-        if self._latest is None or not np.array_equal(self._latest[0], cost):
-            self.lmo(DenseVector(cost))
+        optimum = self._optimum(cost)
         rest, sizes, n_terms = cost, np.abs(cost), 1
         total = np.longdouble(0.0)
-        for A, b, y in zip((self.A_ub, self.A_eq), (self.b_ub, self.b_eq), self._latest[1:]):
+        for A, b, y in zip((self.A_ub, self.A_eq), (self.b_ub, self.b_eq), (optimum.ub, optimum.eq)):
             if A is not None:
                 rest, sizes, n_terms = rest - A.T @ y, sizes + abs(A).T @ np.abs(y), n_terms + y.size
                 total += _sum_below(np.asarray(b, dtype=np.longdouble) * y)
@@ -153,8 +171,7 @@ class Polytope(ConstraintSet):
         if (high - low).max() <= 100.0 * self._scale:
             return self.bounds
         if np.isfinite(self._anchors).all():
-            solution = self._solve(np.where(np.isfinite(low), -1.0, 1.0), self.bounds)
-            found = self._scale * solution.x
+            found = self._scale * self._program.minimise(np.where(np.isfinite(low), -1.0, 1.0)).x
             # Twice the distance: the solution is not exact, but its error is smaller than that.
             radius = 2.0 * np.abs(found - self._anchors).sum() + self._scale
             center = self._anchors
@@ -163,46 +180,43 @@ class Polytope(ConstraintSet):
             radius = 2.0 * total_width(self, np.ones(low.size)) + self._scale
         return np.column_stack([np.maximum(low, center - radius), np.minimum(high, center + radius)])
 
-    def _solve(self, cost: np.ndarray, bounds: np.ndarray, homogeneous: bool = False) -> Any:
-        from scipy.optimize import linprog  # here, because the import is slow
+    def _set_scale(self, scale: float) -> None:
+        """Scale the set by 1 / ``scale`` in the linear programs."""
+        self._scale = scale
+        self._program = LinearProgram(self.linear_rows(self.n_features).scaled(1.0 / scale))
 
-        if homogeneous:
-            b_ub, b_eq = (None if b is None else 0.0 * b for b in (self.b_ub, self.b_eq))
-        else:
-            b_ub, b_eq = (None if b is None else b / self._scale for b in (self.b_ub, self.b_eq))
-            bounds = bounds / self._scale
-        return linprog(cost, self.A_ub, b_ub, self.A_eq, b_eq, bounds, method="highs-ds", options=_OPTIONS)
-
-    def _check_not_empty(self, cost: ArrayLike = 0.0) -> Any:
-        solution = self._solve(np.broadcast_to(cost, self.n_features), self.bounds)
-        if solution.status == _INFEASIBLE:
+    def _check_not_empty(self, cost: np.ndarray) -> Optimum:
+        optimum = self._program.minimise(cost)
+        if optimum.outcome is Outcome.INFEASIBLE:
             raise ValueError(f"{self._empty} is empty: no w satisfies all of its constraints. Relax one of them.")
-        return solution
+        return optimum
 
     def _fit_scale(self, smallest: float) -> None:
         """Set the scale to the size of the set, estimated from its two ends along a generic direction."""
-        cost = _generic(self.n_features)
+        cost = generic(self.n_features)
         for _ in range(_MAX_SCALES):
-            ends = [self._check_not_empty(sign * cost).x for sign in (1.0, -1.0)]
-            size = max((np.abs(z).max() for z in ends if z is not None), default=1.0)
+            ends = [self._check_not_empty(sign * cost) for sign in (1.0, -1.0)]
+            size = max((np.abs(end.x).max() for end in ends if end.outcome is Outcome.OPTIMAL), default=1.0)
             if 1.0 / _MODERATE <= size <= _MODERATE or (size == 0.0 and self._scale <= smallest):
                 return
             # A set that cannot be distinguished from {0} may be as small as the smallest of its sides.
-            self._scale = smallest if size == 0.0 else self._scale * _power_of_two(size)
+            self._set_scale(smallest if size == 0.0 else self._scale * _power_of_two(size))
 
     def _check_bounded(self) -> None:
         if np.isfinite(self.bounds).all():
             return
         # The cone of the directions that never leave the set: {0} if the set is bounded. Along any other direction of
         # the cone, a generic cost decreases or increases.
-        cone = np.where(np.isfinite(self.bounds), 0.0, [-1.0, 1.0])
-        cost = _generic(self.n_features)
+        low, high = np.where(np.isfinite(self.bounds), 0.0, [-1.0, 1.0]).T
+        b_ub, b_eq = (None if b is None else np.zeros(b.size) for b in (self.b_ub, self.b_eq))
+        cone = LinearProgram(LinearRows(low, high, self.A_ub, b_ub, self.A_eq, b_eq))
+        cost = generic(self.n_features)
         for sign in (1.0, -1.0):
-            solution = self._solve(sign * cost, cone, homogeneous=True)
-            if solution.status == 0 and solution.fun < -1e-7:
-                j = int(np.abs(solution.x).argmax())
+            optimum = cone.minimise(sign * cost)
+            if optimum.outcome is Outcome.OPTIMAL and sign * cost @ optimum.x < -1e-7:
+                j = int(np.abs(optimum.x).argmax())
                 raise ValueError(
-                    f"the Polytope is unbounded: entry {j} of w can go to {'' if solution.x[j] > 0 else 'minus '}"
+                    f"the Polytope is unbounded: entry {j} of w can go to {'' if optimum.x[j] > 0 else 'minus '}"
                     "infinity. Add bounds."
                 )
 
@@ -233,12 +247,6 @@ class Polytope(ConstraintSet):
 def _power_of_two(x: float) -> float:
     """Return a power of two between x and 2 x, 1 for 0: products with it do not round."""
     return math.ldexp(1.0, math.frexp(x)[1]) if x > 0.0 else 1.0
-
-
-def _generic(n_features: int) -> np.ndarray:
-    """Return costs that no direction of a set is likely to be orthogonal to."""
-    sizes = np.random.default_rng(0).uniform(1.0, 2.0, n_features)
-    return sizes * np.random.default_rng(1).choice([-1.0, 1.0], n_features)
 
 
 def _sum_below(terms: np.ndarray) -> np.floating:

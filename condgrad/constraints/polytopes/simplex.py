@@ -10,6 +10,7 @@ from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._selection import largest
+from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import NegativeScore
 from condgrad.linalg.settings import check_positive
@@ -37,6 +38,7 @@ class Simplex(NamedTuple):
     vertex = Atom
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""
@@ -62,6 +64,11 @@ class Simplex(NamedTuple):
     def oracle_rounding(self, r, s):
         """Return 0: the oracle compares entries and copies the radius."""
         return 0.0
+
+    def linear_rows(self, n_features):
+        """Return the equation sum_j w_j = radius, with 0 <= w_j <= radius."""
+        size = np.full(n_features, self.radius)
+        return LinearRows(np.zeros(n_features), size, A_eq=np.ones((1, n_features)), b_eq=np.array([self.radius]))
 
     def violation(self, w):
         """Return the larger of |sum_j w_j - radius| and the largest -w_j."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from condgrad.constraints._blocks import FeatureGroups
 from condgrad.constraints._capped import project_capped
-from condgrad.constraints._groups import members_by_label
+from condgrad.constraints._groups import features_of, members_by_label
 from condgrad.constraints._parameters import as_labels, shown
 from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import shortfall
@@ -50,6 +50,7 @@ class GroupBall(NamedTuple):
     is_symmetric = True
     has_absolute_values = True
     vertex = SparseVertex
+    has_projection = True
 
     def __repr__(self):
         return f"GroupBall(groups={shown(self.groups)}, radius={self.radius!r})"
@@ -88,6 +89,14 @@ class GroupBall(NamedTuple):
             alone[indices] = r[indices]
             chosen.append(best_vertex(self, alone) if alone.any() else SparseVertex(indices, np.zeros(indices.size)))
         return chosen
+
+    def best_features(self, r, count, most):
+        """Return the features of the groups with the largest norms of r, as far as these are worth it."""
+        norms = self.norms(r)
+        chosen = largest(norms, max(1, count * norms.size // r.size))
+        is_worth = -self.radius * norms[chosen] <= most
+        is_worth[0] = True
+        return features_of(chosen[is_worth], self.members, self.offsets)
 
     def restricted(self, features):
         """Return the ball of the chosen features alone, which hold whole groups."""

@@ -10,6 +10,7 @@ from condgrad.constraints._capped import project_capped, systematic_sample
 from condgrad.constraints._parameters import as_positive_integer, check_at_most_features
 from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._selection import smallest
+from condgrad.constraints.linear_rows import split_rows
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.settings import check_positive
 
@@ -42,6 +43,7 @@ class KSparsePolytope(NamedTuple):
     vertex = SparseVertex
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def prepare(self):
         """Return the fields with ``k`` as an int."""
@@ -67,9 +69,21 @@ class KSparsePolytope(NamedTuple):
             values[q] = -self.radius if r.at(indices[q]) > 0.0 else self.radius
         return SparseVertex(indices, values)
 
+    def restricted(self, features):
+        """Return the polytope of the chosen features alone."""
+        return self
+
+    def best_features(self, r, count, most):
+        """Return the features with the largest |r_j|, at least those of the best vertex."""
+        return smallest(-np.abs(r), max(count, self.k))
+
     def oracle_rounding(self, r, s):
         """Return 0: the oracle compares entries and copies +-radius."""
         return 0.0
+
+    def linear_rows(self, n_features):
+        """Return the row sum_j |w_j| <= k radius, with |w_j| <= radius."""
+        return split_rows(np.ones(n_features), self.k * self.radius, np.full(n_features, self.radius))
 
     def violation(self, w):
         """Return the larger of max_j |w_j| - radius and sum_j |w_j| - k radius."""

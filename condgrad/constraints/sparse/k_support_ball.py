@@ -93,6 +93,14 @@ class KSupportBall(NamedTuple):
         order, n_large, common = self.split(w)
         return float(np.hypot(np.linalg.norm(w[order[:n_large]]), common * np.sqrt(self.k - n_large)))
 
+    def restricted(self, features):
+        """Return the ball of the chosen features alone."""
+        return self
+
+    def best_features(self, r, count, most):
+        """Return the features with the largest |r_j|, at least those of the best vertex."""
+        return smallest(-np.abs(r), max(count, self.k))
+
     def oracle_rounding(self, r, s):
         """Return radius times the Euclidean norm of the k largest entries of |r|, plus <r, s>, rounded up."""
         return shortfall(lambda x: self.radius * norm(np.sort(np.abs(x))[-self.k :]), r, s)

@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._selection import largest
+from condgrad.constraints.linear_rows import split_rows
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import AbsScore
 from condgrad.linalg.settings import check_positive
@@ -37,6 +38,7 @@ class L1Ball(NamedTuple):
     vertex = Atom
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""
@@ -63,6 +65,10 @@ class L1Ball(NamedTuple):
     def oracle_rounding(self, r, s):
         """Return 0: the oracle compares entries and copies +-radius."""
         return 0.0
+
+    def linear_rows(self, n_features):
+        """Return the row sum_j |w_j| <= radius."""
+        return split_rows(np.ones(n_features), self.radius, np.full(n_features, self.radius))
 
     def violation(self, w):
         """Return ||w||_1 - radius."""

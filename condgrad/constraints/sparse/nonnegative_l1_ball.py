@@ -10,6 +10,7 @@ from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._selection import largest
+from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import NegativeScore
 from condgrad.linalg.settings import check_positive
@@ -38,6 +39,7 @@ class NonnegativeL1Ball(NamedTuple):
     vertex = Atom
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def check(self):
         """Raise unless the radius is positive and finite."""
@@ -66,6 +68,11 @@ class NonnegativeL1Ball(NamedTuple):
     def oracle_rounding(self, r, s):
         """Return 0: the oracle compares entries and copies the radius."""
         return 0.0
+
+    def linear_rows(self, n_features):
+        """Return the row sum_j w_j <= radius, with 0 <= w_j <= radius."""
+        size = np.full(n_features, self.radius)
+        return LinearRows(np.zeros(n_features), size, A_ub=np.ones((1, n_features)), b_ub=np.array([self.radius]))
 
     def violation(self, w):
         """Return the larger of sum_j w_j - radius and the largest -w_j."""

@@ -7,11 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condgrad.compiled import kernel
 from condgrad.constraints._parameters import as_reals, shown
-from condgrad.constraints._protocol import constraint_set
+from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import shortfall
-from condgrad.constraints._selection import sorted_places
+from condgrad.constraints._selection import smallest, sorted_places
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.roots import Bracket
 from condgrad.linalg.settings import check_positive
 
 
@@ -50,6 +52,7 @@ class OrderedWeightedL1Ball(NamedTuple):
     vertex = SparseVertex
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def __repr__(self):
         return f"OrderedWeightedL1Ball(radius={self.radius!r}, weights={shown(self.weights)})"
@@ -108,6 +111,14 @@ class OrderedWeightedL1Ball(NamedTuple):
             values[q] = -self.radius / best_price if r.at(order[q]) > 0.0 else self.radius / best_price
         return SparseVertex(indices, values)
 
+    def restricted(self, features):
+        """Return the ball of the chosen features alone: they have the largest weights, as the others are zero."""
+        return OrderedWeightedL1Ball(self.radius, self.weights[: len(features)])
+
+    def best_features(self, r, count, most):
+        """Return the features with the largest |r_j|, at least those of the best vertex."""
+        return smallest(-np.abs(r), max(count, best_vertex(self, r).indices.size))
+
     def oracle_rounding(self, r, s):
         """Return radius times the largest quotient of the sums of k entries and k weights, plus <r, s>, rounded up."""
 
@@ -140,3 +151,56 @@ class OrderedWeightedL1Ball(NamedTuple):
             s = self.start(w.size)
             parts += [(rest / 2, s), (rest / 2, s.scaled(-1.0))]
         return parts
+
+    def project(self, w):
+        """Return the point of the ball nearest to ``w``: sorted sizes shrink by a multiple of the weights, and pool."""
+        if self.violation(w) <= 0.0:
+            return np.array(w)
+        order = np.argsort(-np.abs(w), kind="stable")
+        point = np.empty(w.size)
+        point[order] = shrunk(np.abs(w)[order], self.weights, self.radius)
+        return np.copysign(point, w)
+
+
+@kernel
+def shrunk(sizes, weights, radius):
+    """Return the decreasing x >= 0 nearest to ``sizes``, which decrease, with sum_i weights_i x_i = radius.
+
+    For a multiplier theta it is the nearest decreasing vector to sizes - theta weights, cut at 0: neighbours that break
+    the order are pooled, and all entries of a pool have their mean. The sum of weights_i x_i decreases with theta, and
+    is linear as long as the pools are the same, so that Newton steps in a bracket reach the right theta soon.
+    """
+    d = sizes.shape[0]
+    tops, costs, counts = np.empty(d), np.empty(d), np.empty(d)  # of the pools: sums of sizes and weights, and numbers
+    bracket, theta = Bracket(0.0, np.inf), 0.0
+    for _ in range(200):
+        n_pools, total, slope = 0, 0.0, 0.0
+        for j in range(d):
+            top, cost, count = sizes[j], weights[j], 1.0
+            while (
+                n_pools > 0
+                and (tops[n_pools - 1] - theta * costs[n_pools - 1]) * count
+                <= (top - theta * cost) * counts[n_pools - 1]
+            ):
+                n_pools -= 1
+                top, cost, count = top + tops[n_pools], cost + costs[n_pools], count + counts[n_pools]
+            tops[n_pools], costs[n_pools], counts[n_pools] = top, cost, count
+            n_pools += 1
+        for q in range(n_pools):
+            mean = (tops[q] - theta * costs[q]) / counts[q]
+            if mean > 0.0:
+                total += costs[q] * mean
+                slope += costs[q] * costs[q] / counts[q]
+        last = theta
+        bracket, theta = bracket.after(theta, radius - total, slope, 0.0, np.inf)
+        if abs(radius - total) <= 1e-15 * radius or theta == last:
+            break
+    factor = radius / total if total > radius else 1.0
+    x = np.empty(d)
+    j = 0
+    for q in range(n_pools):
+        mean = max((tops[q] - last * costs[q]) / counts[q], 0.0)
+        for _ in range(int(counts[q])):
+            x[j] = factor * mean
+            j += 1
+    return x

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condgrad.compiled import kernel
-from condgrad.constraints._groups import members_by_label
+from condgrad.constraints._groups import features_of, members_by_label
 from condgrad.constraints._parameters import as_labels, shown
 from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import WIDE_EPS, inner_with_error, norm, shortfall
@@ -57,6 +57,7 @@ class SparseGroupBall(NamedTuple):
     is_symmetric = True
     has_absolute_values = True
     vertex = SparseVertex
+    has_projection = True
 
     def __repr__(self):
         return f"SparseGroupBall(groups={shown(self.groups)}, radius={self.radius!r}, l1_weight={self.l1_weight!r})"
@@ -123,6 +124,15 @@ class SparseGroupBall(NamedTuple):
             if alone.any() and not np.isin(chosen[0].indices, indices).all():
                 chosen.append(best_vertex(self, alone))
         return chosen[:count]
+
+    def best_features(self, r, count, most):
+        """Return the features of groups with large Euclidean norms of r, as far as their dual norms are worth it."""
+        sizes = np.abs(r)[self.members]
+        squares = np.add.reduceat(np.square(sizes), self.offsets[:-1])
+        chosen = largest(squares, max(1, count * squares.size // r.size))
+        slopes = [-self.radius * dual_norm(sizes, *self.offsets[[g, g + 1]], self.l1_weight) for g in chosen]
+        best = np.flatnonzero(self.groups == self.groups[best_vertex(self, r).indices[0]])
+        return np.union1d(best, features_of(chosen[np.array(slopes) <= most], self.members, self.offsets))
 
     def restricted(self, features):
         """Return the ball of the chosen features alone."""

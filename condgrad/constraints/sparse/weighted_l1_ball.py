@@ -11,6 +11,7 @@ from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._selection import largest
+from condgrad.constraints.linear_rows import split_rows
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import WeightedScore
 from condgrad.linalg.rounding import UNIT
@@ -44,6 +45,7 @@ class WeightedL1Ball(NamedTuple):
     vertex = Atom
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def __repr__(self):
         return f"WeightedL1Ball(radius={self.radius!r}, weights={shown(self.weights)})"
@@ -93,6 +95,10 @@ class WeightedL1Ball(NamedTuple):
         """Return a bound of the effect of rounding on radius / weights_j and the quotients |r_j| / weights_j."""
         size = 8.0 * UNIT * abs(float(r[s.index])) * abs(s.value)
         return float(np.nextafter(size, np.inf)) if r[s.index] else 0.0  # must not underflow to 0
+
+    def linear_rows(self, n_features):
+        """Return the row sum_j weights_j |w_j| <= radius."""
+        return split_rows(self.weights, self.radius, self.radius / self.weights)
 
     def violation(self, w):
         """Return sum_j weights_j |w_j| - radius."""

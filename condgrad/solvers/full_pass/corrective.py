@@ -8,20 +8,23 @@ from typing import Any
 import numpy as np
 
 from condgrad.compiled import Stopwatch
+from condgrad.constraints import Atom
 from condgrad.linalg.settings import RandomState
-from condgrad.problems.active_set import Stack
+from condgrad.problems.active_set import AtomStack, Stack, VertexStack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
 from condgrad.solvers.base import State
 from condgrad.solvers.full_pass.base import FullPassSolver
-from condgrad.solvers.full_pass.taylor_model import model_for
+from condgrad.solvers.full_pass.feature_model import FeatureModel
+from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
+from condgrad.solvers.full_pass.taylor_model import ROWS_PER_ATOM, HullModel, model_for
 
 _SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "first_objective", "rows_per_atom")  # saved besides n_rows
 _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Armijo's rule
 _SMALL = 4000  # number of samples of the first subsample
 _WIDENING = 8  # factor by which the subsample grows
-_FEW_ROWS = 30  # samples per atom for the first estimate of the curvature
+_PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
 
@@ -35,9 +38,10 @@ class CorrectiveState(State):
         self.gradient_evaluations = 0
         self.lmo_calls = 0
         self.is_still = False
-        self.rows_per_atom = _FEW_ROWS
+        self.rows_per_atom = ROWS_PER_ATOM
         self._seconds_per_product = 0.0  # measured at the last curvature; 0: not known yet
-        self.subsample(_SMALL if w0 is None else problem.n_samples)
+        is_one_model = problem.is_quadratic and self.model.is_exact  # then its minimiser is the solution
+        self.subsample(_SMALL if w0 is None and not is_one_model else problem.n_samples)
         atoms, x = self.model.start(w0)
         self.arrive(atoms, x, self.look_at(atoms, x))
         self.first_objective = self.look.objective
@@ -52,6 +56,7 @@ class CorrectiveState(State):
         part = self.problem.part(n_rows)
         self.part = self.problem if part is None else part
         self.n_rows = self.problem.n_samples if self.part is self.problem else n_rows
+        self.n_passes, self.gaps = 0, list[float]()  # passes over these samples, and the gaps of the steps
         self.last_gap = np.inf  # gap of the last pass over these samples
         self.known: np.ndarray | None = None  # the curvature on the first atoms, if known
 
@@ -64,10 +69,17 @@ class CorrectiveState(State):
         """Make a pass at w = sum_k x_k v_k."""
         self.gradient_evaluations += self.part.n_samples
         self.lmo_calls += 1
+        self.n_passes += 1
         return self.part.look(atoms.combination(x, self.problem.n_features))
 
     def arrive(self, atoms: Stack, x: np.ndarray, look: Look) -> None:
         """Go to w = sum_k x_k v_k, for a look made there, and add the vertices with the steepest slopes."""
+        self._w = atoms.combination(x, self.problem.n_features)
+        self.gaps.append(look.gap)
+        following = self.model.successor(self.n_passes, self.gaps)
+        if following is not None:
+            self.model, self.known = following, None
+            atoms, x = following.start(self._w)
         kept = self.model.kept(atoms, x)
         self.atoms, n_kept = atoms.select(kept), int(np.count_nonzero(kept))
         self.model.add_candidates(self.atoms, x[kept], look.gradient, look.gap)
@@ -76,7 +88,7 @@ class CorrectiveState(State):
         serves_on = len(self.atoms) == n_kept and look.gap <= _FAST * self.last_gap
         if self.known is not None:
             self.known = self.known[np.ix_(kept, kept)] if self.problem.is_quadratic or serves_on else None
-        self._w, self.look, self.last_gap = atoms.combination(x, self.problem.n_features), look, look.gap
+        self.look, self.last_gap = look, look.gap
         self.x = np.append(x[kept], np.zeros(len(self.atoms) - n_kept))
 
     def curvature(self) -> np.ndarray:
@@ -97,12 +109,16 @@ class CorrectiveState(State):
         if self.problem.is_quadratic or self.deadline == np.inf or self._seconds_per_product == 0.0:
             return np.inf
         left = max(0.0, self.deadline - time.perf_counter())
-        return max(_FEW_ROWS, left / (self._seconds_per_product * max(1, len(self.atoms)) ** 2))
+        return max(ROWS_PER_ATOM, left / (self._seconds_per_product * max(1, len(self.atoms)) ** 2))
 
     @property
     def rows_needed(self) -> float:
         """The number of samples from which to estimate the curvature."""
-        return np.inf if self.problem.is_quadratic else self.rows_per_atom * max(20, len(self.atoms))
+        if self.problem.is_quadratic:
+            return np.inf
+        k = max(20, len(self.atoms))
+        as_cheap = _PASS * self.part.n_samples / k if self.model.is_exact else 0.0  # about as expensive as a pass
+        return max(self.rows_per_atom * k, as_cheap)
 
     @property
     def is_estimate(self) -> bool:
@@ -121,17 +137,29 @@ class CorrectiveState(State):
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all values that determine the rest of the run, as numbers and as arrays."""
         arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
+        arrays |= self.model.snapshot() | {"gaps": np.array(self.gaps)}
         known = {} if self.known is None else {"curvature": self.known}
-        return {name: getattr(self, name) for name in _SAVED} | {"n_rows": self.n_rows}, arrays | known
+        return {name: getattr(self, name) for name in _SAVED} | {
+            "n_rows": self.n_rows,
+            "n_passes": self.n_passes,
+        }, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot; a pass recomputes the values that it does not contain."""
         self.subsample(_rows_used(numbers, self.problem.n_samples))
         for name in _SAVED:
             setattr(self, name, numbers[name])
-        self.atoms, self.x = type(self.atoms).from_arrays(arrays), arrays["x"]
-        self.known = arrays.get("curvature")
+        self.n_passes, self.gaps = int(numbers.get("n_passes", 0)), list(arrays.get("gaps", ()))
+        stack = AtomStack if "atoms.index" in arrays else VertexStack
+        self.atoms, self.x, self.known = stack.from_arrays(arrays), arrays["x"], arrays.get("curvature")
         self._w = self.atoms.combination(self.x, self.problem.n_features)
+        if isinstance(self.model, LinearRowsModel):
+            if not self.model.can_hold(self.atoms):  # a file of an older version, whose model used other atoms
+                self.atoms, self.x = self.model.start(self._w)
+                self.known = None
+        elif self.problem.constraint.vertex is not Atom:  # which model the run had reached
+            self.model = FeatureModel(self.problem) if "atoms.index" in arrays else HullModel(self.problem)
+        self.model.restore(arrays)
         self.look = self.part.look(self._w)
         self.last_gap = self.look.gap
 
@@ -146,10 +174,13 @@ class Corrective(FullPassSolver):
 
     A pass at w gives F, its gradient r and its curvature H on the atoms of w and on several new vertices. Between
     passes the Taylor model <r, v - w> + (v - w)'H(v - w)/2 is minimised over the hull of these atoms by pairwise steps
-    that read no data, to a gap well below the present one. The next pass is made at the minimiser of the model; the
-    step is accepted if F decreased enough, otherwise shortened. The first passes use few samples, until w is as good
-    as these samples allow. H is estimated from samples drawn by their curvature, from more of them if the gap shrinks
-    too slowly. For a quadratic loss H is exact, and each entry is computed once. Gaps of 1e-9 take 4 to 10 full passes.
+    that read no data, to a gap well below the present one. If vertices have several entries, H is the curvature on
+    features instead, and the model is minimised over the set itself by calls of its oracle, or by a quadratic program
+    if the set has few linear rows. The next pass is made at
+    the minimiser of the model; the step is accepted if F decreased enough, otherwise shortened. The first passes use
+    few samples, until w is as good as these samples allow. H is estimated from samples drawn by their curvature, from
+    more of them if the gap shrinks too slowly. For a quadratic loss H is exact, and each entry is computed once. Gaps
+    of 1e-9 take 4 to 15 full passes.
 
     It works for any loss with second derivatives (negative curvature of a non-convex loss is replaced by zero) and any
     set with vertices. It reads the data only through ``problem.look(w)``, of the problem or of a subsample.

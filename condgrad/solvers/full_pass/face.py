@@ -10,6 +10,9 @@ from condgrad.compiled import kernel
 
 _NO_WEIGHT = 1e-15  # smallest weight of the origin, 1 minus the sum of the weights: rounding of that sum
 _FLAT = 1e-10  # relative tolerance: an atom whose pivot is below this fraction of its curvature depends on the others
+_RIDGE = (
+    1e-13  # ridge added to the curvature along scaled differences, relative to the largest: some may depend on others
+)
 _NOISE = 1e-13  # relative to the largest curvature: centring may leave this much where the exact value is 0
 
 
@@ -27,6 +30,52 @@ def minimise_on_face(g: np.ndarray, H: np.ndarray, x: np.ndarray, has_origin: bo
     work = _descend(sign * g[active], H, weight, has_origin, max_work, *room)
     x[active] = sign * weight
     return int(work)
+
+
+def minimise_in_span(
+    c: np.ndarray, H: np.ndarray, points: np.ndarray, weight: np.ndarray, has_origin: bool
+) -> np.ndarray:
+    """Return the positive weights, or some zeros, that minimise <c, z> + z'Hz/2 for the sum z of weighted ``points``.
+
+    It is the same algorithm as :func:`minimise_on_face`, for given points instead of their products: the curvature is
+    computed from differences of points, scaled to length one, so that points may be very close together.
+    """
+    weight = weight.copy()
+    for _ in range(weight.size):
+        r = c + H @ (weight @ points)
+        slack = 1.0 - weight.sum()
+        is_in, o = weight > 0.0, -1
+        if not (has_origin and slack > _NO_WEIGHT):
+            o = int(weight.argmax())
+            is_in[o] = False
+        D = points[is_in] - (points[o] if o >= 0 else 0.0)
+        lengths = np.sqrt(np.square(D).sum(axis=1))
+        lengths[lengths == 0.0] = np.inf
+        D /= lengths[:, None]
+        M = D @ H @ D.T
+        largest = float(np.diag(M).max(initial=0.0))
+        if not 0.0 < largest < np.inf:
+            break
+        M[np.diag_indices_from(M)] += _RIDGE * largest
+        move = np.zeros_like(weight)
+        move[is_in] = np.linalg.solve(M, -(D @ r)) / lengths
+        if not np.isfinite(move).all():
+            break
+        total = move.sum()
+        if o >= 0:
+            move[o] = -total
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steps = np.where(move < 0.0, -weight / move, np.inf)
+        leaves = int(steps.argmin())
+        gamma = min(1.0, float(steps[leaves]), slack / total if o < 0 and total > 0.0 else np.inf)
+        weight = np.maximum(weight + gamma * move, 0.0)
+        if gamma == 1.0:
+            break
+        if gamma == steps[leaves]:
+            weight[leaves] = 0.0
+        else:
+            has_origin = False
+    return weight
 
 
 @kernel

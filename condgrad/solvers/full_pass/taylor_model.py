@@ -2,50 +2,126 @@
 
 from __future__ import annotations
 
-import math
 import time
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 
-from condgrad.compiled import kernel
-from condgrad.constraints import Atom, best_vertex
+from condgrad.compiled import is_compiled
+from condgrad.constraints import Atom
+from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import Vertex
-from condgrad.linalg.vectors import inner, product
+from condgrad.linalg.vectors import inner, symmetric_product
 from condgrad.problems.active_set import AtomStack, Stack, VertexStack, stack
 from condgrad.problems.base import BaseProblem
-from condgrad.problems.evaluation import gap_at
 from condgrad.solvers.full_pass.face import minimise_on_face
+from condgrad.solvers.full_pass.feature_model import FeatureModel, has_few_features
+from condgrad.solvers.full_pass.hull_steps import pairwise_steps
+from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
 
 _MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is this much worse than the mean of the atoms
-_LONGEST = 1e6  # longest step of a projected gradient, in diameters of the set
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
 _EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
 _ROUNDING = 1e-14  # gap relative to the largest slope below which it is rounding
 _MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
 _MOST_ROUNDS = 30
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
-_MOST_FEATURES = 1000  # largest number of features of a FeatureModel for a set without blocks
+ROWS_PER_ATOM = 30  # samples per atom for the first estimate of the curvature
+_FEW_PASSES = 6  # cost of the curvature on all features, in passes, up to which it is used from the start
+_TRIAL, _CONTRACTION = 3, 0.2  # so many steps with vertices should reduce the gap by this factor
+_TRIAL_SHARE = 0.25  # number of passes after which they are judged, as a share of the cost of the curvature
+_DENSE_SPEED, _SPARSE_SPEED = 28.0, 3.0  # multiply-adds of the curvature in the time of one of a pass, measured
+_MOST_FEATURES = 2000  # largest number of features of a FeatureModel that uses all: H is a matrix of all pairs
+_MOST_IN_PROGRAM, _MOST_ROWS = 1000, 5000  # largest numbers of features and linear rows of quadratic programs
+_FEW_ROWS = 10  # the same if the set has a fast oracle: with more rows, calls of the oracle are faster
+_LARGE_PROGRAM = 250.0  # and then a quadratic program in d features, about d^3, may cost so many passes
 
 
-def model_for(problem: BaseProblem) -> HullModel | FeatureModel:
-    """Return the kind of model that suits the constraint set."""
-    return FeatureModel(problem) if _is_restricted(problem) else HullModel(problem)
+class TaylorModel(Protocol):
+    """The coordinates of w in which the Taylor model is written, and the minimisation of the model in them."""
+
+    is_exact: bool  # whether the model is minimised up to rounding, so that one model of a quadratic F is enough
+
+    def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
+        """Return the atoms v_k and weights x_k of w = sum_k x_k v_k at the start, by default or at ``w0``."""
+
+    def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
+        """Return a mask of the atoms that stay after a pass."""
+
+    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
+        """Add the atoms that the gradient ``r`` makes promising."""
+
+    def minimise(
+        self,
+        atoms: Stack,
+        g: np.ndarray,
+        H: np.ndarray,
+        x: np.ndarray,
+        tol: float,
+        *,
+        is_estimate: bool = False,
+        deadline: float = np.inf,
+    ) -> np.ndarray:
+        """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x."""
+
+    def successor(self, n_passes: int, gaps: list[float]) -> TaylorModel | None:
+        """Return the model to continue with after so many passes and the ``gaps`` of steps; None: this one."""
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return what the model keeps from one pass to the next, as named arrays."""
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Restore a snapshot."""
 
 
-def needs_few_features(problem: BaseProblem) -> bool:
-    """Return whether the model uses few features at a time: those of some atoms, or of some groups."""
-    return problem.constraint.vertex is Atom or (_is_restricted(problem) and _has_blocks(problem))
+def model_for(problem: BaseProblem) -> TaylorModel:
+    """Return the kind of model that suits the constraint set, at first.
+
+    Vertices with a single entry are atoms of their own. Over sets of few linear rows the model is a quadratic program
+    in all features. For other sets the model uses features: some of them, or all if their curvature costs no more than
+    a few passes. Otherwise it begins with vertices, and uses the features later if passes with vertices do not lead to
+    the minimum soon.
+    """
+    constraint = problem.constraint
+    if constraint.vertex is Atom:
+        return HullModel(problem)
+    rows = _few_rows(problem)
+    if rows is not None:
+        return LinearRowsModel(problem, rows)
+    uses_features = has_few_features(constraint, problem.n_features) or curvature_in_passes(problem) <= _FEW_PASSES
+    return FeatureModel(problem) if uses_features else HullModel(problem)
 
 
-def _is_restricted(problem: BaseProblem) -> bool:
+def _few_rows(problem: BaseProblem) -> LinearRows | None:
+    """Return the linear rows of the constraint set, or None if quadratic programs over them do not pay."""
     constraint, d = problem.constraint, problem.n_features
-    is_narrow = d <= _MOST_FEATURES or _has_blocks(problem)
-    return constraint.vertex is not Atom and is_narrow and constraint.restricted(np.arange(d)) is not None
+    has_fast_oracle = is_compiled(constraint)
+    is_large = d**3 > problem.cost_of_pass * _LARGE_PROGRAM or d > problem.n_samples
+    if d > _MOST_IN_PROGRAM or (has_fast_oracle and is_large):
+        return None
+    rows = constraint.linear_rows(d)
+    return rows if rows is not None and rows.n_rows <= (_FEW_ROWS if has_fast_oracle else _MOST_ROWS) else None
 
 
-def _has_blocks(problem: BaseProblem) -> bool:
-    return problem.constraint.blocks(problem.n_features) is not None
+def curvature_in_passes(problem: BaseProblem) -> float:
+    """Return an estimate of the cost of the curvature on all features, in passes over the data; inf: too expensive.
+
+    The curvature is a matrix product of samples and pairs of features, at a much higher speed than that of a pass.
+    """
+    n, d = problem.n_samples, problem.n_features
+    if d > _MOST_FEATURES:
+        return np.inf
+    entries = problem.cost_of_pass / (2.0 * n)  # of a sample
+    one = d / _DENSE_SPEED if entries > d / 2 else entries / _SPARSE_SPEED
+    return one if problem.is_quadratic else 2.0 * one * min(1.0, ROWS_PER_ATOM * d / n)
+
+
+def takes_few_passes(problem: BaseProblem) -> bool:
+    """Return whether a model on atoms or features is possible, with which a run takes about ten passes."""
+    is_atomic = problem.constraint.vertex is Atom
+    return (
+        is_atomic or has_few_features(problem.constraint, problem.n_features) or curvature_in_passes(problem) < np.inf
+    )
 
 
 class HullModel:
@@ -54,6 +130,8 @@ class HullModel:
     If the set is symmetric (with v it contains -v), w is in the set if sum_k |x_k| <= 1. Otherwise x >= 0, with sum 1,
     or sum at most 1 if the set contains the origin.
     """
+
+    is_exact = False  # pairwise steps end at a tolerance
 
     def __init__(self, problem: BaseProblem) -> None:
         self.problem, self.constraint = problem, problem.constraint
@@ -122,16 +200,35 @@ class HullModel:
             for _ in range(_MOST_ROUNDS):
                 if last_gap <= exact or work > most_work or time.perf_counter() >= deadline:
                     break
-                _minimise(slopes, H, z, self.is_symmetric, self.has_origin, exact, 2 * x.size)
+                pairwise_steps(slopes, H, z, self.is_symmetric, self.has_origin, exact, 2 * x.size)
                 work += minimise_on_face(slopes, H, z, self.has_origin, most_work - work) + 6 * x.size * x.size
-                slopes = g + product(H, z - x)
+                slopes = g + symmetric_product(H, z - x)
                 last_gap = self._gap(slopes, z)
         if last_gap > goal:
             for _ in range(_MOST_STEPS // _STEPS):
-                is_done = _minimise(slopes, H, z, self.is_symmetric, self.has_origin, goal, _STEPS)
+                is_done = pairwise_steps(slopes, H, z, self.is_symmetric, self.has_origin, goal, _STEPS)
                 if is_done or time.perf_counter() >= deadline:
                     break
         return z
+
+    def successor(self, n_passes: int, gaps: list[float]) -> FeatureModel | None:
+        """Return a model on all features if the passes cost more than its curvature, or if they do not lead far.
+
+        If there are fewer samples than features, the curvature is worth less: its rank is at most the number of samples.
+        """
+        if self.constraint.vertex is Atom:
+            return None
+        worth = curvature_in_passes(self.problem) * max(1.0, self.problem.n_features / self.problem.n_samples)
+        is_judged = len(gaps) > _TRIAL and n_passes >= _TRIAL_SHARE * worth
+        is_slow = is_judged and gaps[-1] > _CONTRACTION * gaps[-1 - _TRIAL]
+        return FeatureModel(self.problem, self.has_origin) if n_passes > worth or is_slow else None
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return nothing: atoms and weights are those of the solver."""
+        return {}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Do nothing."""
 
     def _gap(self, g: np.ndarray, x: np.ndarray) -> float:
         """Return <g, x> minus the smallest <g, z> over the hull."""
@@ -150,148 +247,3 @@ def _one_per_feature(parts: list[tuple[float, Vertex]]) -> list[tuple[float, Ver
     for x, v in atoms:
         total[v.index] = total.get(v.index, 0.0) + x * v.value
     return [(total.pop(v.index) / v.value, v) for _, v in atoms if total.get(v.index, 0.0) * v.value > 0.0]
-
-
-class FeatureModel:
-    """w itself, on some features: for sets with curved boundaries, which no hull of few vertices approximates.
-
-    The restriction of the set to these features and the projection onto it must be known: the model is minimised by
-    projected gradient steps with momentum. Projections are used only in the model, not in passes over the data.
-    """
-
-    def __init__(self, problem: BaseProblem) -> None:
-        self.problem, self.constraint = problem, problem.constraint
-
-    def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
-        """Return the features and values of ``w0``; by default of the origin if the set has it, else of its start."""
-        d = self.problem.n_features
-        if w0 is None:
-            w0 = np.zeros(d)
-            w0 = w0 if self.constraint.contains(w0, 0.0) else self.constraint.start(d).to_dense(d)
-        features = np.flatnonzero(w0)
-        return AtomStack(features, np.ones(features.size)), w0[features]
-
-    def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
-        """Return a mask of the features that stay: those of nonzero groups."""
-        return self.constraint.related(_features(atoms), x != 0.0)
-
-    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
-        """Add the features of the best vertices for the gradient ``r``."""
-        count = max(10, len(atoms) // 2)
-        found = [v.support()[0] for v in self.constraint.best_vertices(r, count)]
-        sparse = [indices for indices in found if indices is not None]
-        features = np.arange(r.size) if len(sparse) < len(found) else np.concatenate(sparse)
-        new = np.setdiff1d(features, _features(atoms))
-        atoms.join(AtomStack(new, np.ones(new.size)))
-
-    def minimise(
-        self,
-        atoms: Stack,
-        g: np.ndarray,
-        H: np.ndarray,
-        x: np.ndarray,
-        tol: float,
-        *,
-        is_estimate: bool = False,
-        deadline: float = np.inf,
-    ) -> np.ndarray:
-        """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x.
-
-        The steps depend continuously on the data, so rounding changes the result little: ``is_estimate`` is ignored.
-        They end at ``deadline`` at the latest (in the time of ``time.perf_counter``).
-        """
-        inside = self.constraint.restricted(_features(atoms))
-        assert inside is not None  # model_for has checked it
-        # With almost no curvature, a longer step leads to the same vertex, and its square may overflow.
-        longest = _LONGEST * inside.diameter(2, x.size)
-        L = max(_largest_eigenvalue(H), math.sqrt(inner(g, g)) / longest, 1e-300)
-        z = ahead = x
-        momentum, first_gap = 1.0, np.inf
-        for step in range(20_000):
-            if step % 10 == 0:
-                slope = g + product(H, z - x)
-                gap = gap_at(slope, z, best_vertex(inside, slope))
-                first_gap = gap if step == 0 else first_gap
-                if gap <= tol * first_gap or time.perf_counter() >= deadline:
-                    break
-            new = inside.project(ahead - (g + product(H, ahead - x)) / L)
-            if inner(ahead - new, new - z) > 0.0:  # momentum points uphill: restart it
-                momentum, ahead = 1.0, z
-                continue
-            following = 0.5 + math.sqrt(0.25 + momentum * momentum)
-            ahead = new + (momentum - 1.0) / following * (new - z)
-            z, momentum = new, following
-        return z
-
-
-def _features(atoms: Stack) -> np.ndarray:
-    """Return the features of atoms of a FeatureModel."""
-    return cast("AtomStack", atoms).index
-
-
-def _largest_eigenvalue(H: np.ndarray) -> float:
-    """Return an upper estimate of the largest eigenvalue of H, by 100 power iterations; at most the largest row sum."""
-    v = np.ones(H.shape[0])
-    size = 0.0
-    for _ in range(100):
-        v = product(H, v)
-        size = math.sqrt(inner(v, v))
-        if size == 0.0:
-            break
-        v /= size
-    return min(1.1 * size, float(np.abs(H).sum(axis=1).max()))
-
-
-@kernel
-def _minimise(g, H, x, is_symmetric, has_origin, goal, max_steps):
-    """Make pairwise steps until the gap is at most ``goal``; return whether it was reached."""
-    slack = 1.0  # computed anew in each call: a running sum of weights would accumulate rounding errors
-    for k in range(x.shape[0]):
-        slack -= abs(x[k])
-    for _ in range(max_steps):
-        # The best atom s gains weight, and the worst atom v loses it; -1 stands for the origin.
-        best, s, worst, v, along = np.inf, -1, -np.inf, -1, 0.0
-        for k in range(x.shape[0]):
-            along += g[k] * x[k]
-            value = -abs(g[k]) if is_symmetric else g[k]
-            if value < best:
-                best, s = value, k
-            if x[k] != 0.0:
-                value = g[k] if x[k] > 0.0 else -g[k]
-                if value > worst:
-                    worst, v = value, k
-        if has_origin and best > 0.0:
-            best, s = 0.0, -1
-        if has_origin and slack > 1e-15 and worst < 0.0:
-            worst, v = 0.0, -1
-        gap = along - best
-        # d moves weight from v to s, each with its sign (for example from v to -v); the origin has no entries.
-        sign_s = 1.0 if s < 0 or g[s] <= 0.0 or not is_symmetric else -1.0
-        sign_v = 1.0 if v < 0 or x[v] > 0.0 else -1.0
-        if gap <= goal or (s == v and sign_s == sign_v):
-            return True
-        curvature, limit = 0.0, slack
-        if s >= 0:
-            curvature += H[s, s]
-        if v >= 0:
-            curvature += H[v, v]
-            limit = abs(x[v])
-        if s >= 0 and v >= 0:
-            curvature -= 2.0 * sign_s * sign_v * H[s, v]
-        descent = worst - best
-        gamma = limit if curvature * limit <= descent else descent / curvature
-        if v >= 0:
-            x[v] = 0.0 if gamma == limit else x[v] - gamma * sign_v
-            for k in range(x.shape[0]):
-                g[k] -= gamma * sign_v * H[v, k]
-        else:
-            slack -= gamma
-        if s >= 0:
-            if x[s] * sign_s < 0.0:  # weights on v_s and on -v_s cancel: both go back to the origin
-                slack += 2.0 * min(abs(x[s]), gamma)
-            x[s] += gamma * sign_s
-            for k in range(x.shape[0]):
-                g[k] += gamma * sign_s * H[s, k]
-        else:
-            slack += gamma
-    return False

@@ -1,0 +1,315 @@
+"""Convex quadratic programs over a polyhedron: an active set that is guessed and corrected, else interior points.
+
+The minimiser of <c, x> + x'Hx/2 over a polyhedron is known once its face is: on the face it solves one linear system.
+So a face is guessed, the system is solved, and all bounds and rows whose signs are wrong there enter or leave the face
+at once (a primal-dual active set method). A handful of systems is usual, and one if the guess is right, as it is for
+most of a sequence of similar programs. The method may fail to end. Then Mehrotra's interior-point method, which ends
+after 10 to 20 systems, finds the face.
+
+References
+----------
+Hintermüller, Ito & Kunisch (2003), The primal-dual active set strategy as a semismooth Newton method.
+Nocedal & Wright (2006), Numerical Optimization, algorithm 16.4, for interior points.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from scipy.linalg import lapack
+
+from condgrad.linalg.polyhedron import Polyhedron
+
+_RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
+_LEAST_RIDGE = 1e-16  # least ridge, relative to the largest diagonal entry: smaller ones are lost in rounding
+_LONGEST = 1e6  # where H is almost zero, a ridge ends steps along an entry at this many sizes of the polyhedron
+_OUTSIDE = 1e-12  # violation, relative to the size of the polyhedron, that counts as rounding
+_WRONG_SIGN = 1e-11  # multiplier of the wrong sign, relative to the largest slope, that counts as rounding
+_DEPENDENT = 1e-11  # pivot, relative, below which a row of the face depends on the others
+_MOST_FACES = 40  # faces that are tried after one guess
+_PATIENCE = 6  # faces in sequence that may have as many wrong signs as an earlier one
+_MOST_CENTRAL = 60  # steps of the interior-point method
+_CENTRAL = 1e-11  # relative complementarity and residual at which the interior-point method ends
+_INSIDE = 1e-10  # violation, relative to the size of the polyhedron, that its answer may have
+_SHORT = 1e-10  # length of a step that leads nowhere
+_BACK = 0.995  # fraction of the way to the boundary
+
+
+class Face(NamedTuple):
+    """Which bounds and rows hold as equations: -1 at the lower side, 1 at the upper one, 0 for none."""
+
+    bounds: np.ndarray
+    rows: np.ndarray
+
+
+class Minimiser(NamedTuple):
+    """A point, its face, and whether it is the minimiser up to rounding; else it is close to it."""
+
+    x: np.ndarray
+    face: Face
+    is_exact: bool
+
+
+class QuadraticProgram:
+    """Minimise <g, z - x> + (z - x)'H(z - x)/2 over a polyhedron, with a small ridge added to H.
+
+    Parameters
+    ----------
+    g, H, x : arrays of shapes (d,), (d, d) and (d,)
+        The slopes at x, the curvature, positive semidefinite, and the point itself.
+    polyhedron : Polyhedron
+        A bounded set that is not empty.
+
+    Examples
+    --------
+    >>> square = Polyhedron(np.zeros(2), np.ones(2), np.zeros((0, 2)), np.zeros(0), np.zeros(0))
+    >>> QuadraticProgram(np.array([-3.0, 1.0]), np.eye(2), np.zeros(2), square).minimise().x
+    array([1., 0.])
+    """
+
+    def __init__(self, g: np.ndarray, H: np.ndarray, x: np.ndarray, polyhedron: Polyhedron) -> None:
+        self.polyhedron = polyhedron
+        self.length = max(polyhedron.size, float(np.abs(x).max(initial=0.0))) or 1.0
+        self.slope = float(np.abs(g).max(initial=0.0)) or 1.0
+        # The ridge of an entry is relative to its own curvature, because columns of data may have any units.
+        diagonal = np.diag(H)
+        least = max(_LEAST_RIDGE * float(diagonal.max(initial=0.0)), 1e-300)
+        self.ridge = _RIDGE * diagonal + np.abs(g) / (_LONGEST * self.length) + least
+        self.H = H + np.diag(self.ridge)
+        self.c = g - self.H @ x
+        self.centre = x
+        self._latest: tuple[np.ndarray, _Factor] | None = None
+
+    def minimise(self, guess: Face | None = None, deadline: float = np.inf) -> Minimiser | None:
+        """Return the minimiser, or None where no point of the polyhedron was found before the deadline.
+
+        ``guess`` is the face of a similar program. The deadline is in the time of ``time.perf_counter``.
+        """
+        exact = self._from(self._with_equations(guess), deadline)
+        if exact is not None:
+            return exact
+        x, face = self._central(deadline)
+        if self.polyhedron.violation(x) > _INSIDE * self.length:
+            return None
+        return self._from(face, deadline) or Minimiser(np.clip(x, *self.polyhedron[:2]), face, False)
+
+    def refine(self, minimiser: Minimiser, deadline: float = np.inf) -> Minimiser:
+        """Return the minimiser with a ridge around the given one instead of x: closer to that without a ridge."""
+        self.c = self.c + self.ridge * (self.centre - minimiser.x)
+        self.centre = minimiser.x
+        return self._from(minimiser.face, deadline) or minimiser
+
+    def _with_equations(self, guess: Face | None) -> Face:
+        """Return the guess with all equations in it, or the face of the equations alone."""
+        low, high, _, row_low, row_high = self.polyhedron
+        bounds, rows = (np.zeros(low.size), np.zeros(row_low.size)) if guess is None else guess
+        return Face(np.where(low == high, 1, bounds), np.where(row_low == row_high, 1, rows))
+
+    def _from(self, face: Face, deadline: float) -> Minimiser | None:
+        """Correct the face until all signs are right there, and return its minimiser; None where that fails."""
+        fewest, patience = np.inf, _PATIENCE
+        for _ in range(_MOST_FACES):
+            x, wrong = self._on(face)
+            count = sum(np.count_nonzero(part) for part in wrong)
+            if count == 0:
+                is_inside = self.polyhedron.violation(x) <= 10.0 * _OUTSIDE * self.length
+                return Minimiser(np.clip(x, *self.polyhedron[:2]), face, True) if is_inside else None
+            fewest, patience = (count, _PATIENCE) if count < fewest else (fewest, patience - 1)
+            if patience < 0 or time.perf_counter() >= deadline:
+                break
+            face = Face(*(np.where(new == 0, old, np.where(old == 0, new, 0)) for old, new in zip(face, wrong)))
+        return None
+
+    def _on(self, face: Face) -> tuple[np.ndarray, Face]:
+        """Return the minimiser on the face, and what is wrong there: the sides that are violated.
+
+        For bounds and rows of the face, any side but 0 says that the multiplier has the wrong sign.
+        """
+        low, high, A, row_low, row_high = self.polyhedron
+        free, rows = np.flatnonzero(face.bounds == 0), np.flatnonzero(face.rows)
+        tight = A[rows]
+        side = np.where(face.rows[rows] < 0, row_low[rows], row_high[rows])
+        x = np.where(face.bounds < 0, low, high)
+        x[free] = 0.0
+        y, slope = np.zeros(rows.size), self.c + self.H @ x
+        system = _System(self._factor_of(free), rows)
+        for _ in range(2):  # the second time refines
+            step, change = system.solve(-slope[free], side - tight @ x)
+            x[free] += step
+            y += change
+            slope = self.c + self.H @ x + tight.T @ y
+        multipliers = np.zeros(row_low.size)
+        multipliers[rows] = -y
+        outside, wrong_sign = _OUTSIDE * self.length, _WRONG_SIGN * self.slope
+        bounds = _wrong_sides(face.bounds, x, low, high, outside, slope, wrong_sign)
+        return x, Face(bounds, _wrong_sides(face.rows, A @ x, row_low, row_high, outside, multipliers, wrong_sign))
+
+    def _factor_of(self, free: np.ndarray) -> _Factor:
+        """Return H on the free entries as a factor, and the rows there; the last one is kept."""
+        if self._latest is None or not np.array_equal(self._latest[0], free):
+            A = self.polyhedron.A if free.size == self.c.size else self.polyhedron.A[:, free]
+            self._latest = free, _Factor(self.H[free[:, None], free], A)
+        return self._latest[1]
+
+    def _central(self, deadline: float) -> tuple[np.ndarray, Face]:
+        """Return the end of the central path and its face, or the point that it has reached."""
+        small = self.polyhedron.scaled(1.0 / self.length)
+        path = _CentralPath(self.H * (self.length / self.slope), self.c / self.slope, small)
+        for _ in range(_MOST_CENTRAL):
+            if not path.advance() or time.perf_counter() >= deadline:
+                break
+        return path.x * self.length, path.face()
+
+
+def _wrong_sides(
+    sides: np.ndarray,
+    values: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    outside: float,
+    slope: np.ndarray,
+    wrong_sign: float,
+) -> np.ndarray:
+    """Return the side that is violated, -1 or 1; at sides of the face 1 if the slope leads inside; else 0."""
+    violated = np.where(values < low - outside, -1, np.where(values > high + outside, 1, 0))
+    return np.where(sides == 0, violated, (low < high) & (sides * slope > wrong_sign))
+
+
+def _dense(A: Any) -> np.ndarray:
+    return A.toarray() if scipy.sparse.issparse(A) else A
+
+
+class _Factor:
+    """The Cholesky factor L of a positive definite H, and L^-1 a for the rows a of A that were asked for so far."""
+
+    def __init__(self, H: np.ndarray, A: Any) -> None:
+        self.L = lapack.dpotrf(H, lower=1)[0] if H.size else H
+        self.A = A
+        self._images = np.empty((H.shape[0], A.shape[0]), order="F")
+        self._is_known = np.zeros(A.shape[0], dtype=bool)
+
+    def images(self, rows: np.ndarray) -> np.ndarray:
+        """Return the matrix Y with L Y = A' for the chosen rows."""
+        new = rows[~self._is_known[rows]]
+        if new.size and self.L.size:
+            self._images[:, new] = lapack.dtrtrs(self.L, _dense(self.A[new]).T, lower=1)[0]
+            self._is_known[new] = True
+        return self._images[:, rows]
+
+    def solve(self, p: np.ndarray, is_transposed: bool = False) -> np.ndarray:
+        """Return L^-1 p, or L'^-1 p."""
+        result: np.ndarray = lapack.dtrtrs(self.L, p, lower=1, trans=int(is_transposed))[0] if p.size else p
+        return result
+
+
+class _System:
+    """The equations H x + A'y = p, A x = q for some rows of A; a row that depends on the others gets y = 0."""
+
+    def __init__(self, factor: _Factor, rows: np.ndarray) -> None:
+        self.factor, self.Y = factor, factor.images(rows)
+        S = self.Y.T @ self.Y
+        self.scale = 1.0 / np.sqrt(np.maximum(np.diag(S), 1e-300))
+        S *= self.scale
+        S *= self.scale[:, None]
+        S, order, rank, _ = lapack.dpstrf(S, tol=_DEPENDENT, lower=1) if S.size else (S, rows, 0, 0)
+        self.S, self.chosen = S[:rank, :rank], order[:rank] - 1
+
+    def solve(self, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return x and y."""
+        y, t = np.zeros(q.size), self.factor.solve(p)
+        if self.chosen.size:
+            rest = (self.scale * (self.Y.T @ t - q))[self.chosen]
+            y[self.chosen] = lapack.dpotrs(self.S, rest, lower=1)[0] * self.scale[self.chosen]
+            t = t - self.Y @ y
+        return self.factor.solve(t, is_transposed=True), y
+
+
+class _CentralPath:
+    """Mehrotra's predictor-corrector method for min <c, x> + x'Hx/2 over a polyhedron of size one.
+
+    All inequalities are G x + s = h with slacks s > 0 and multipliers y > 0, in the order: lower bounds, upper bounds,
+    lower sides of rows, upper sides. The equations are E x = f, with multipliers v.
+    """
+
+    def __init__(self, H: np.ndarray, c: np.ndarray, polyhedron: Polyhedron) -> None:
+        low, high, A, row_low, row_high = polyhedron
+        self.H, self.c, self.A = H, c, A
+        is_fixed, is_equation = low == high, row_low == row_high
+        sides = (low, is_fixed), (high, is_fixed), (row_low, is_equation), (row_high, is_equation)
+        self.places = [np.flatnonzero(np.isfinite(side) & ~is_equal) for side, is_equal in sides]
+        signs = (-1.0, 1.0, -1.0, 1.0)
+        self.h = np.concatenate([s * side[place] for s, (side, _), place in zip(signs, sides, self.places)])
+        self.E = np.vstack([_dense(A[is_equation]), np.eye(low.size)[is_fixed]])
+        self.f = np.concatenate([row_low[is_equation], low[is_fixed]])
+        self.x = np.clip(np.zeros(low.size), low, high)
+        self.s, self.y = np.maximum(self.h - self._G(self.x), 1.0), np.ones(self.h.size)
+        self.v = np.zeros(self.f.size)
+
+    def _G(self, x: np.ndarray) -> np.ndarray:
+        """Return G x."""
+        products = self.A @ x
+        lows, highs, row_lows, row_highs = self.places
+        return np.concatenate([-x[lows], x[highs], -products[row_lows], products[row_highs]])
+
+    def _parts(self, y: np.ndarray) -> list[np.ndarray]:
+        """Return the parts of y: for all lower bounds, upper bounds, lower sides and upper sides; 0 without a side."""
+        d, m = self.x.size, self.A.shape[0]
+        parts = [np.zeros(size) for size in (d, d, m, m)]
+        first = 0
+        for part, place in zip(parts, self.places):
+            part[place] = y[first : first + place.size]
+            first += place.size
+        return parts
+
+    def _G_transposed(self, y: np.ndarray) -> np.ndarray:
+        """Return G'y."""
+        lower, upper, row_lower, row_upper = self._parts(y)
+        product: np.ndarray = upper - lower + self.A.T @ (row_upper - row_lower)
+        return product
+
+    def _curvature(self, t: np.ndarray) -> np.ndarray:
+        """Return H + G' diag(t) G."""
+        lower, upper, row_lower, row_upper = self._parts(t)
+        weighted = scipy.sparse.diags_array(row_lower + row_upper) @ self.A
+        return self.H + _dense(self.A.T @ weighted) + np.diag(lower + upper)
+
+    def advance(self) -> bool:
+        """Make a step towards the minimiser; return False at its end, or where no step is possible."""
+        s, y = self.s, self.y
+        dual = self.H @ self.x + self.c + self._G_transposed(y) + self.E.T @ self.v
+        primal, equations = self._G(self.x) + s - self.h, self.E @ self.x - self.f
+        mu = float(s @ y) / max(1, s.size)
+        if max(mu, *(float(np.abs(each).max(initial=0.0)) for each in (dual, primal, equations))) <= _CENTRAL:
+            return False
+        system = _System(_Factor(self._curvature(y / s), self.E), np.arange(self.f.size))
+
+        def direction(target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+            """Return the changes of x, v, s, y for which s y decreases by ``target``, to first order."""
+            dx, dv = system.solve(-dual - self._G_transposed((y * primal - target) / s), -equations)
+            ds = -primal - self._G(dx)
+            return dx, dv, ds, (-target - y * ds) / s
+
+        _, _, ds, dy = direction(s * y)
+        step = min(1.0, _longest(s, ds), _longest(y, dy))
+        after = float((s + step * ds) @ (y + step * dy)) / max(1, s.size)
+        dx, dv, ds, dy = direction(s * y + ds * dy - mu * (after / mu) ** 3 if mu > 0.0 else s * y)
+        step = min(1.0, _BACK * _longest(s, ds), _BACK * _longest(y, dy))
+        if not (step >= _SHORT and np.isfinite(dx).all()):
+            return False
+        self.x, self.v = self.x + step * dx, self.v + step * dv
+        self.s, self.y = s + step * ds, y + step * dy
+        return True
+
+    def face(self) -> Face:
+        """Return the bounds and rows whose multipliers exceed their slacks."""
+        lower, upper, row_lower, row_upper = self._parts(self.y > self.s)
+        return Face(upper - lower, row_upper - row_lower)
+
+
+def _longest(x: np.ndarray, step: np.ndarray) -> float:
+    """Return the largest t for which x + t step is not negative."""
+    down = step < 0.0
+    return float((-x[down] / step[down]).min(initial=np.inf))

@@ -1,0 +1,178 @@
+"""FeatureModel: a Taylor model over the set itself, on all features or on some of them."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import cast
+
+import numpy as np
+
+from condgrad.constraints import SparseVertex, best_vertex
+from condgrad.constraints._protocol import ConstraintSet
+from condgrad.linalg.vectors import inner, symmetric_product
+from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.base import BaseProblem
+from condgrad.problems.evaluation import gap_at
+from condgrad.solvers.full_pass.vertex_hull import VertexHull
+
+_LEAST_TOL = 1e-3  # smallest ratio of two gaps in sequence: the last digits of a model take many vertices
+_MARGIN = 0.1  # relative margin: features are added even if the slope of their vertex is this much worse than <r, w>
+_ROUNDING = 1e-15  # a gap that is rounding, relative to the sizes of the terms of its sums
+_LONGEST = 1e6  # longest step of a projected gradient, in diameters of the set
+_MOST_CALLS = 1000  # calls of the oracle for one model, if the set has no projection: Ctrl-C is heard after them
+# Calls of the oracle and projections that take turns, if the set has both: which of them is faster depends on the shape
+# of the set near the minimiser and on the condition of H.
+_PORTIONS = ((50, 300), (200, 1200), (800, 4800))
+
+
+class FeatureModel:
+    """w itself, on all features, or on some that grow in number if the set says what it is on them.
+
+    The curvature is a matrix of features, so the model is minimised over the set without reading the data: on the hull
+    of vertices that the oracle finds for the gradients of the model. If these are many, as deep inside the set, and if
+    the set has a projection, projected gradient steps with momentum take turns with them.
+    """
+
+    is_exact = False  # the oracle is called until a tolerance is reached
+
+    def __init__(self, problem: BaseProblem, has_origin: bool | None = None) -> None:
+        self.problem, self.constraint = problem, problem.constraint
+        d = problem.n_features
+        self.can_grow = has_few_features(problem.constraint, d)
+        if has_origin is None:
+            has_origin = bool(self.constraint.violation(np.zeros(d)) <= 0.0)
+        self.hull = VertexHull(d, bool(self.constraint.is_symmetric), has_origin)
+
+    def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
+        """Return the features and values of ``w0``; by default of the origin if the set has it, else of its start."""
+        d = self.problem.n_features
+        if w0 is None:
+            w0 = np.zeros(d) if self.hull.has_origin else self.constraint.start(d).to_dense(d)
+        features = np.flatnonzero(w0) if self.can_grow else np.arange(d)
+        return AtomStack(features, np.ones(features.size)), w0[features]
+
+    def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
+        """Return a mask of the features that stay: all, or those related to nonzero ones if more can be added later."""
+        return self.constraint.related(_features(atoms), x != 0.0) if self.can_grow else np.ones(x.size, dtype=bool)
+
+    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
+        """Add the features of the best vertices for the gradient ``r``, if more can be added."""
+        if not self.can_grow:
+            return
+        along = float(atoms.inner_products(r) @ x)
+        most = along + min(_MARGIN * abs(along), 5.0 * max(gap, 0.0))  # the gradient will not change by more
+        count = max(50, len(atoms)) + len(atoms)  # some are among the present ones
+        new = np.setdiff1d(self.constraint.best_features(r, count, most), _features(atoms))
+        atoms.join(AtomStack(new, np.ones(new.size)))
+
+    def minimise(
+        self,
+        atoms: Stack,
+        g: np.ndarray,
+        H: np.ndarray,
+        x: np.ndarray,
+        tol: float,
+        *,
+        is_estimate: bool = False,
+        deadline: float = np.inf,
+    ) -> np.ndarray:
+        """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x.
+
+        A ``tol`` below 1e-3 is replaced by this. The result depends continuously on the data up to this gap, so
+        ``is_estimate`` is ignored. The search ends at ``deadline`` (in the time of ``time.perf_counter``).
+        """
+        features = _features(atoms)
+        inside, c = self._on(features), g - symmetric_product(H, x)
+        v = best_vertex(inside, g).to_dense(x.size)
+        rounding = _ROUNDING * inner(np.abs(c), np.abs(x) + np.abs(v))
+        goal = max(max(tol, _LEAST_TOL) * inner(g, x - v), rounding)
+        if not inside.has_projection:
+            return self.hull.minimise(inside, features, c, H, x, goal, most_calls=_MOST_CALLS, deadline=deadline)[0]
+        z, last_gap = x, np.inf
+        for n_calls, n_projections in _PORTIONS:
+            z, gap = self.hull.minimise(inside, features, c, H, z, goal, most_calls=n_calls, deadline=deadline)
+            if gap > goal:
+                z, gap = _by_projections(inside, c, H, z, goal, n_projections, deadline)
+            if gap <= goal or gap > 0.5 * last_gap or time.perf_counter() >= deadline:
+                break
+            last_gap = gap
+        return z
+
+    def _on(self, features: np.ndarray) -> ConstraintSet:
+        """Return the set of vectors on these features."""
+        inside = self.constraint.restricted(features) if self.can_grow else self.constraint
+        assert inside is not None  # __init__ has checked it
+        return inside
+
+    def successor(self, n_passes: int, gaps: list[float]) -> None:
+        """Return None: the model suits any number of passes."""
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return what the next model starts from."""
+        return {f"hull.{name}": part for name, part in self.hull.to_arrays().items()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Restore a snapshot; older files have none, and the next model then starts from w alone."""
+        if "hull.points" in arrays:
+            self.hull.points, self.hull.weights = arrays["hull.points"], arrays["hull.weights"]
+
+
+def has_few_features(constraint: ConstraintSet, n_features: int) -> bool:
+    """Return whether the set is known on some features alone and its vertices are sparse, so that few are enough."""
+    return constraint.vertex is SparseVertex and constraint.restricted(np.arange(n_features)) is not None
+
+
+def _features(atoms: Stack) -> np.ndarray:
+    """Return the features of atoms of a FeatureModel."""
+    return cast("AtomStack", atoms).index
+
+
+def _by_projections(
+    inside: ConstraintSet, c: np.ndarray, H: np.ndarray, z: np.ndarray, goal: float, most_steps: int, deadline: float
+) -> tuple[np.ndarray, float]:
+    """Minimise <c, z> + z'Hz/2 from z; return the minimiser and the last gap, at most ``goal`` or after ``most_steps``.
+
+    The steps are those of the accelerated projected gradient method. H times the point follows its moves, so that a
+    step costs one product with H.
+    """
+    # With almost no curvature, a longer step leads to the same vertex, and its square may overflow.
+    Hz = symmetric_product(H, z)
+    longest = _LONGEST * inside.diameter(2, z.size)
+    L = max(_largest_eigenvalue(H), math.sqrt(inner(c + Hz, c + Hz)) / longest, 1e-300)
+    ahead, H_ahead, momentum, gap = z, Hz, 1.0, np.inf
+    for step in range(most_steps):
+        if step % 10 == 0:
+            r = c + Hz
+            gap = gap_at(r, z, best_vertex(inside, r))
+            if gap <= goal or time.perf_counter() >= deadline:
+                break
+        new = inside.project(ahead - (c + H_ahead) / L)
+        if inner(ahead - new, new - z) > 0.0:  # momentum points uphill: restart it
+            momentum, ahead, H_ahead = 1.0, z, Hz
+            continue
+        H_new = symmetric_product(H, new)
+        move = new - ahead
+        curvature = inner(move, H_new - H_ahead)
+        if curvature > L * inner(move, move):  # L was estimated, and is too small
+            L = 1.1 * curvature / inner(move, move)
+            momentum, ahead, H_ahead = 1.0, z, Hz
+            continue
+        following = 0.5 + math.sqrt(0.25 + momentum * momentum)
+        beta = (momentum - 1.0) / following
+        ahead, H_ahead = new + beta * (new - z), H_new + beta * (H_new - Hz)
+        z, Hz, momentum = new, H_new, following
+    return z, gap
+
+
+def _largest_eigenvalue(H: np.ndarray) -> float:
+    """Return an estimate of the largest eigenvalue of H, by 20 power iterations; at most the largest row sum."""
+    v = np.ones(H.shape[0])
+    size = 0.0
+    for _ in range(20):
+        v = symmetric_product(H, v)
+        size = math.sqrt(inner(v, v))
+        if size == 0.0:
+            break
+        v /= size
+    return min(1.05 * size, float(np.abs(H).sum(axis=1).max()))
