@@ -45,7 +45,6 @@ class Knapsack(NamedTuple):
     vertex = DenseVertex
     is_polytope = True
     has_absolute_values = True
-    has_projection = True
 
     def __repr__(self):
         return f"Knapsack(prices={shown(self.prices)}, budget={self.budget!r}, upper={shown(self.upper)})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from typing import cast
@@ -16,22 +17,24 @@ from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import gap_at
 from condgrad.solvers.full_pass.vertex_hull import VertexHull
 
-_LEAST_TOL = 1e-3  # smallest ratio of two gaps in sequence: the last digits of a model take many vertices
+_EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
+_ENOUGH = 1e-3  # ratio of two gaps in sequence that is enough where more digits of the model take many vertices
 _MARGIN = 0.1  # relative margin: features are added even if the slope of their vertex is this much worse than <r, w>
 _ROUNDING = 1e-15  # a gap that is rounding, relative to the sizes of the terms of its sums
 _LONGEST = 1e6  # longest step of a projected gradient, in diameters of the set
 _MOST_CALLS = 1000  # calls of the oracle for one model, if the set has no projection: Ctrl-C is heard after them
-# Calls of the oracle and projections that take turns, if the set has both: which of them is faster depends on the shape
-# of the set near the minimiser and on the condition of H.
-_PORTIONS = ((50, 300), (200, 1200), (800, 4800))
+# Projections and calls of the oracle that take turns, if the set has both: which of them is faster depends on the shape
+# of the set near the minimiser and on the condition of H. Projections are first, because they move w only as far as
+# needed if the minimiser is not unique.
+_PORTIONS = ((300, 50), (1200, 200), (4800, 800))
 
 
 class FeatureModel:
     """w itself, on all features, or on some that grow in number if the set says what it is on them.
 
     The curvature is a matrix of features, so the model is minimised over the set without reading the data: on the hull
-    of vertices that the oracle finds for the gradients of the model. If these are many, as deep inside the set, and if
-    the set has a projection, projected gradient steps with momentum take turns with them.
+    of vertices that the oracle finds for the gradients of the model. If the set has a projection, projected gradient
+    steps with momentum take turns with them.
     """
 
     is_exact = False  # the oracle is called until a tolerance is reached
@@ -79,22 +82,26 @@ class FeatureModel:
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x.
 
-        A ``tol`` below 1e-3 is replaced by this. The result depends continuously on the data up to this gap, so
-        ``is_estimate`` is ignored. The search ends at ``deadline`` (in the time of ``time.perf_counter``).
+        Where that takes long, a ratio of 1e-3 is enough. Unless H ``is_estimate``, from few samples, some more calls of
+        the oracle follow, so that the result depends less on rounding. The search ends at ``deadline`` (in the time of
+        ``time.perf_counter``).
         """
         features = _features(atoms)
         inside, c = self._on(features), g - symmetric_product(H, x)
         v = best_vertex(inside, g).to_dense(x.size)
         rounding = _ROUNDING * inner(np.abs(c), np.abs(x) + np.abs(v))
-        goal = max(max(tol, _LEAST_TOL) * inner(g, x - v), rounding)
+        first_gap = inner(g, x - v)
+        target, enough = max(tol * first_gap, rounding), max(max(tol, _ENOUGH) * first_gap, rounding)
+        goal = target if is_estimate else max(_EXACT * first_gap, rounding)
+        search = functools.partial(self.hull.minimise, inside, features, c, H, enough=enough, deadline=deadline)
         if not inside.has_projection:
-            return self.hull.minimise(inside, features, c, H, x, goal, most_calls=_MOST_CALLS, deadline=deadline)[0]
+            return search(x, goal, most_calls=_MOST_CALLS)[0]
         z, last_gap = x, np.inf
-        for n_calls, n_projections in _PORTIONS:
-            z, gap = self.hull.minimise(inside, features, c, H, z, goal, most_calls=n_calls, deadline=deadline)
-            if gap > goal:
-                z, gap = _by_projections(inside, c, H, z, goal, n_projections, deadline)
-            if gap <= goal or gap > 0.5 * last_gap or time.perf_counter() >= deadline:
+        for n_projections, n_calls in _PORTIONS:
+            z, gap = _by_projections(inside, c, H, z, target, n_projections, deadline)
+            if gap > target:
+                z, gap = search(z, goal, most_calls=n_calls)
+            if gap <= enough or gap > 0.5 * last_gap or time.perf_counter() >= deadline:
                 break
             last_gap = gap
         return z

@@ -214,7 +214,7 @@ class HullModel:
     def successor(self, n_passes: int, gaps: list[float]) -> FeatureModel | None:
         """Return a model on all features if the passes cost more than its curvature, or if they do not lead far.
 
-        If there are fewer samples than features, the curvature is worth less: its rank is at most the number of samples.
+        With fewer samples than features the curvature is worth less: its rank is at most the number of samples.
         """
         if self.constraint.vertex is Atom:
             return None

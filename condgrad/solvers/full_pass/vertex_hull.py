@@ -18,6 +18,7 @@ _ROUNDING = 1e-14  # difference of two slopes, relative to them, that is roundin
 _ROOM = 32  # places for vertices at first
 _SPARE = 50  # vertices without weight that are kept besides those with weight
 _MOST_STALLS = 3  # calls of the oracle in a row without a new vertex after which the search ends
+_MOST_EXTRA = 20  # calls after the gap is small enough
 _MOST_ROUNDS = 5  # accurate corrections after such a call
 
 
@@ -41,6 +42,7 @@ class VertexHull:
         z: np.ndarray,
         goal: float,
         *,
+        enough: float = 0.0,
         most_calls: int,
         deadline: float = np.inf,
     ) -> tuple[np.ndarray, float]:
@@ -48,10 +50,11 @@ class VertexHull:
 
         A call of the oracle adds a vertex. Pairwise steps on all weights, and a Newton step on the face if they are
         slow, then reduce the gap on the hull to a fraction of the gap on the set. Return z and the last gap, which is
-        at most ``goal`` unless rounding, ``most_calls`` or the deadline prevent that.
+        at most ``goal`` unless rounding, ``most_calls`` or the deadline prevent that. Once it is at most ``enough``,
+        only some more calls are made.
         """
         quadratic = self._at(features, c, H, z)
-        n_stalls, gap = 0, np.inf
+        n_stalls, n_extra, gap = 0, 0, np.inf
         for _ in range(most_calls):
             r = quadratic.gradient()
             try:
@@ -60,7 +63,8 @@ class VertexHull:
                 break
             slope = inner(r, v)
             gap = quadratic.along() - slope
-            if gap <= goal or n_stalls == _MOST_STALLS or time.perf_counter() >= deadline:
+            n_extra += gap <= enough
+            if gap <= goal or n_stalls == _MOST_STALLS or n_extra > _MOST_EXTRA or time.perf_counter() >= deadline:
                 break
             is_new = slope < quadratic.best_slope() - _ROUNDING * abs(slope)
             n_stalls = 0 if is_new else n_stalls + 1
