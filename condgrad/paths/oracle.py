@@ -75,6 +75,10 @@ class LazyBounds(NamedTuple):
         """Return the number of scans."""
         return np.int64(self.numbers[_SCANS])
 
+    def upper(self):
+        """Return an upper bound for the size of every correlation with the residual."""
+        return self.numbers[_B] * self.key + self.D[self.length_class] * self.reach
+
     def move(self, weight, R):
         """Go to the residual R, centred where an intercept is fitted."""
         changes = np.empty(R.shape[0])

@@ -54,7 +54,7 @@ USE = """
     from condgrad.problems import samples
     from {module} import Mine
     one = samples.Samples(Mine(), np.zeros(2), np.full(2, 0.5))
-    print(one.value(np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+    print(one.value(np.ones(2), 0.0), sum(samples.value_of_range.stats.cache_hits.values()))
 """
 
 
@@ -174,7 +174,7 @@ def test_an_edit_of_the_package_changes_the_key(tmp_path, run):
         from condgrad.problems import samples
         assert cg.__file__.startswith({str(tmp_path)!r}), cg.__file__
         one = samples.Samples(cg.losses.Squared(), np.zeros(2), np.full(2, 0.5))
-        print(one.value(np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+        print(one.value(np.ones(2), 0.0), sum(samples.value_of_range.stats.cache_hits.values()))
     """
     assert run(use) == ["0.5", "0"]
     assert run(use) == ["0.5", "1"]
@@ -272,7 +272,7 @@ def test_a_module_that_is_gone_does_not_stop_others(tmp_path, run):
         from condgrad import losses
         from condgrad.problems import samples
         one = samples.Samples(losses.Squared(), np.zeros(2), np.full(2, 0.5))
-        print(one.value(np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+        print(one.value(np.ones(2), 0.0), sum(samples.value_of_range.stats.cache_hits.values()))
     """
     assert run(ours) == ["0.5", "0"]
     assert run(USE.format(module="mine")) == ["3.0", "0"]
@@ -289,7 +289,7 @@ def test_a_module_may_work_while_it_is_imported(tmp_path, run):
 
         def task(start, stop):
             time.sleep(1.0 if start == 0 else 0.0)  # the other thread is the first to compile
-            return samples._value(one, np.ones(4), 0.0, start, stop)
+            return samples.value_of_range(one, np.ones(4), 0.0, start, stop)
 
         result = sum(threads.run(task, np.array([0, 2, 4])))
     """
@@ -312,7 +312,7 @@ FIT = """
     from condgrad import losses
     from condgrad.problems import samples
     one = samples.Samples(losses.Squared(), np.zeros(2), np.full(2, 0.5))
-    print(one.value(np.ones(2), 0.0), sum(samples._value.stats.cache_hits.values()))
+    print(one.value(np.ones(2), 0.0), sum(samples.value_of_range.stats.cache_hits.values()))
 """
 
 

@@ -241,10 +241,9 @@ def test_the_oracle_never_misses(kind, monkeypatch):
 
     def checked(self, a, mu, threshold, level):
         answer = scan(self, a, mu, threshold, level)
-        every = np.array([abs(self.columns.correlation(j, a, mu)) for j in range(self.key.size)])
-        assert (
-            every[self.bounds() < every * (1 - 1e-12) - 1e-14].size
-        ) == 0  # each move allows for rounding of this size
+        every = np.array([abs(self.columns.correlation(j, a, mu)) for j in range(self.bounds.key.size)])
+        bounds = self.bounds.upper()
+        assert every[bounds < every * (1 - 1e-12) - 1e-14].size == 0  # each move allows for rounding of this size
         assert max(answer.largest, threshold) >= every.max() * (1 - 1e-12)
         above = max(threshold, level) * (1 + 1e-12) + 1e-14
         assert set(np.flatnonzero(every > above)) <= set(answer.features)
