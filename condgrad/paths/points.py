@@ -148,7 +148,7 @@ def collect(
     except InterruptedPathError:
         status = Status.INTERRUPTED
     points = [solved[k] for k in sorted(solved)]
-    missed = [point for point in points if point.certified_gap > path.tol * path.scale]
+    missed = [point for point in points if not point.certified_gap <= path.tol * path.scale]  # nan is missed
     if status is Status.CONVERGED and (missed or path.falls_short):
         is_rounding = all(point.gap <= point.rounding for point in missed)
         status = Status.ROUNDING if is_rounding else path.shortfall

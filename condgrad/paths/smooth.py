@@ -130,7 +130,7 @@ class SmoothPath:
     @property
     def shortfall(self) -> Status:
         """Why a point may miss the tolerance."""
-        return Status.MAX_EPOCHS if self.engine.is_spent else self._by_minimize.shortfall
+        return Status.MAX_EPOCHS if self.engine.was_spent else self._by_minimize.shortfall
 
     def largest_radius(self, eps: float) -> float:
         """Return the l1 norm of the solution with the penalty eps times the largest one."""
@@ -166,6 +166,10 @@ class SmoothPath:
                 point = self.engine.zero(goal)
             else:
                 point = self.last = self.engine.solve(goal, self.tol)
+        is_short = point.certified_gap > self.tol * self.scale and point.gap > point.rounding
+        if is_short and not self.engine.is_spent:  # its models do not lead further, as may be with flat losses
+            self._by_minimize.walk.w = self._dense(point)
+            return self._by_minimize.advance(np.array([radius]))[0]
         return self._solved(point, radius, watch.seconds)
 
     def _solved(self, point: PathPoint, radius: float, seconds: float) -> Solved:

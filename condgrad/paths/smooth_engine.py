@@ -1,11 +1,12 @@
 """SmoothEngine: one certified point of a smooth loss after another, by Newton steps on a working set.
 
-A kernel does all of the work on a working set and asks for features that are missing there
-(:class:`~condgrad.paths.smooth_point.SmoothPoint`). It returns to this module where the working set must grow or needs
-another curvature, and when the point is solved.
+A search (:mod:`~condgrad.paths.smooth_search`) makes the steps on a working set and asks for features that are missing
+there. It returns to this module where a model is to be minimised, where the working set must grow, and at the end.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -17,23 +18,16 @@ from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import lazy_bounds
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.smooth_point import (
-    ATOMS,
-    FRESH_MODEL,
     LEVEL,
-    SOLVED,
-    START,
-    ZERO,
     Facts,
     facts_of,
     gap_at,
-    model_tolerance,
     part_of_point,
     point_at_zero,
-    pursue,
     recentre,
     was_fresh,
 )
-from condgrad.paths.threaded_point import ThreadedPoint, is_worth_threads
+from condgrad.paths.smooth_search import ATOMS, FRESH_MODEL, LAST, SOLVED, START, ZERO, SmoothSearch, model_tolerance
 from condgrad.problems.linear import Problem
 from condgrad.problems.samples import sample_by_curvature
 from condgrad.run.interrupts import Interrupts
@@ -47,6 +41,7 @@ _ROOM = 64  # atoms for which there is memory in the beginning
 _MOST_ATOMS = 3000  # most features of a working set: their curvature takes 72 MB
 _ROWS_PER_ATOM = 100  # number of samples for each feature from which the curvature is estimated at first
 _FEW_ATOMS = 20  # least number of features that this number is multiplied by
+_FLOOR = 0.02  # first least curvature of a sample, as a share of L, where f'' is not continuous
 _WIDENING = 4  # factor by which the number of samples grows where an estimate is too rough
 
 
@@ -76,7 +71,6 @@ class SmoothEngine:
         self.problem, self.interrupts = problem, interrupts
         samples, has_intercept = problem.samples, problem.has_intercept
         self.n_stored = round(problem.entries_per_sample * problem.n_samples)
-        self.is_threaded = is_worth_threads(problem.n_samples, self.n_stored)
         slices, weight = problem.contiguous_columns, samples.weight
         self.columns = columns_of(slices, problem.n_features, self.n_stored, weight, has_intercept, False)
         norms = np.hypot(self.columns.norm, self.columns.scale * self.columns.mean)
@@ -85,9 +79,10 @@ class SmoothEngine:
         zeros = np.zeros(samples.y.size)
         self._null_intercept = samples.best_intercept(zeros, 0.0) if has_intercept else 0.0
         self.scale = samples.loss_scale(zeros + self._null_intercept)
+        self.smoothness = float(samples.loss.smoothness())
+        self.has_kinks = math.isfinite(self.smoothness) and not math.isfinite(samples.loss.curvature_smoothness())
         self._range = (0.0, 0.0, 0.0)  # a radius, and bounds of the best intercepts over its ball
         self.most_scanned = np.inf  # most columns that may be scanned for one point
-        self.is_spent = False  # whether that number has ended the search for a point
         self.restart()
 
     def restart(self) -> None:
@@ -95,11 +90,14 @@ class SmoothEngine:
         samples, has_intercept = self.problem.samples, self.problem.has_intercept
         self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, _ROOM)
         self.bounds = lazy_bounds(self.columns, self.point.R)
+        self.search = SmoothSearch(self.point, self.n_stored)
         self._pursue(Goal(0.0, is_penalised=False), 0.0, ZERO)
         self.largest = float(self.bounds.largest())
         at_zero = facts_of(self.point)
         self._at_zero = at_zero.totals.value, at_zero.b
         self._last_rounding = 0.0
+        self.is_spent = self.was_spent = False  # whether most_scanned has ended the search for the last point, for any
+        self.floor = 0.0  # least curvature of a sample, as a share of L: where f'' can be zero, a model may need some
         self.rows_per_atom = _ROWS_PER_ATOM
         self.rows: np.ndarray | None = None  # the samples from which the curvature is estimated (None: all)
         self.h = self.point.d.copy()
@@ -117,7 +115,7 @@ class SmoothEngine:
         The gap is exact: the oracle proves the largest correlation. It exceeds the limit only where rounding does not
         let it fall any further, or where ``most_scanned`` ends the search.
         """
-        allowed = tol * self.scale
+        allowed, self.is_spent = tol * self.scale, False
         if self._gap(goal) + self._last_rounding <= allowed:  # the last point may serve for this one too
             found = self._found(goal)
             if found.certified_gap <= allowed:
@@ -125,13 +123,15 @@ class SmoothEngine:
         if self.n_atoms == 0:
             self._admit_best(_FIRST * self.largest)
         event, begun = START, int(self.bounds.n_scanned())
+        self.floor *= 0.5
         while True:
             rounding = 2.0 * self._last_rounding  # it grows with the radius
             limit = max(allowed - rounding, rounding)  # where rounding is more than half of it, that much is the best
             self._search(goal, limit, event, begun)
             found = self._found(goal)
             self._last_rounding = found.rounding
-            if found.certified_gap <= allowed or found.rounding <= rounding or self.is_spent:
+            is_short = found.certified_gap > allowed and found.rounding > rounding
+            if not is_short or self.is_spent:
                 break
             event = ATOMS  # rounding has grown by more than was expected: go on to a smaller gap
         self._prune()
@@ -143,12 +143,12 @@ class SmoothEngine:
         ``begun`` is the number of columns that were scanned before this point.
         """
         n_steps = 0
-        while event != SOLVED and n_steps <= _MOST_STEPS:
+        while event != SOLVED:
             raise_if_interrupted(self.interrupts)
-            event = self._pursue(goal, limit, event)
+            event = self._pursue(goal, limit, event if n_steps < _MOST_STEPS or event == ATOMS else LAST)
             if event == ATOMS:
                 if self.bounds.n_scanned() - begun >= self.most_scanned:
-                    self.is_spent = True
+                    self.is_spent = self.was_spent = True
                     return
                 self._admit_best(0.0)
             elif event != SOLVED:
@@ -158,14 +158,12 @@ class SmoothEngine:
                 self._minimise_model(goal)
 
     def _pursue(self, goal: Goal, limit: float, event: int) -> int:
-        """Search on, in a kernel or, where that is faster, on all cores."""
-        settings = goal.is_penalised, goal.target, limit, _INNER * limit, event
-        if not self.is_threaded:
-            return int(pursue(self.point, self.bounds, *settings))
-        point = ThreadedPoint(self.point, self.n_stored)
-        found = point.pursue(self.bounds, *settings)
-        point.add_up()
-        return int(found)
+        """Search on until something is needed; return what."""
+        if self.search.point is not self.point or self.search.size != self.n_atoms:
+            self.search = SmoothSearch(self.point, self.n_stored)
+        found = self.search.pursue(self.bounds, goal.is_penalised, goal.target, limit, _INNER * limit, event)
+        self.search.add_up()
+        return found
 
     def _minimise_model(self, goal: Goal) -> None:
         """Minimise the Taylor model at x over the working set; one with a penalty has no gap, and is solved exactly."""
@@ -215,9 +213,13 @@ class SmoothEngine:
 
     def _renew_curvature(self) -> None:
         """Take the curvatures of the present point, from samples drawn by their share of it where these are many."""
-        if was_fresh(self.point):  # an estimate that is too rough
+        d = self.point.d
+        if was_fresh(self.point):  # an estimate that is too rough, or a curvature that is zero only close to x
             self.rows_per_atom *= _WIDENING
-        d, n_rows = self.point.d, self.rows_per_atom * max(_FEW_ATOMS, self.n_atoms)
+            self.floor = min(1.0, max(_FLOOR, 2.0 * self.floor))
+        if self.has_kinks and self.floor > 0.0:
+            d = np.maximum(d, self.floor * self.smoothness * self.problem.samples.weight)
+        n_rows = self.rows_per_atom * max(_FEW_ATOMS, self.n_atoms)
         is_large = n_rows <= d.size / 2 and d.any()
         self.rows, self.h = sample_by_curvature(d, n_rows) if is_large else (None, d.copy())
         self._fill(0, self.n_atoms)

@@ -213,7 +213,6 @@ def test_large_data_take_the_same_steps_on_all_cores(form, intercept, monkeypatc
     settings = {"radii": [0.5, 1.0, 1.5, 4.0], "tol": 1e-8, "fit_intercept": intercept, "sample_weight": weight}
     X = FOUR_FORMS[form](X)
     _, alone, _ = cg.radius_path(X, y, **settings)
-    monkeypatch.setattr(smooth_engine, "is_worth_threads", lambda n_samples, n_stored: True)
     monkeypatch.setattr("condgrad.linalg.threads.cut", lambda n, *given: np.unique([0, n // 3, n // 2, max(n, 1)]))
     radii, coefs, info = cg.radius_path(X, y, **settings)
     assert info.status is cg.Status.CONVERGED
@@ -253,3 +252,29 @@ def test_bounds_survive_a_residual_that_turns_by_a_right_angle():
     assert bounds.n_found() == 1 and bounds.found[0] == 2 and bounds.largest() == pytest.approx(0.75)
     bounds.set_known(np.array([0]), np.array([0.0]))
     assert bounds.key[0] < np.inf
+
+
+@pytest.mark.parametrize("loss", [cg.losses.Huber(0.03), cg.losses.Pinball(0.5, 0.05)], ids=["huber", "pinball"])
+def test_losses_that_are_nearly_flat(loss):
+    """Most samples have no curvature: models need some, or the points are left to minimize."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 12))
+    y = X[:, :5] @ np.ones(5) + rng.standard_t(2, 100)
+    radii, coefs, info = cg.radius_path(X, y, loss=loss, radii=[0.5, 4.0, 20.0], tol=1e-4)
+    assert info.status is cg.Status.CONVERGED
+    check(cg.Problem(X, y, loss, cg.constraints.L1Ball(1.0)), radii, coefs, info, 1e-4)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_a_search_that_is_cut_short_is_certified_where_it_ends(most, monkeypatch):
+    X, y, _ = data("logistic")
+    problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
+    engine = smooth_engine.SmoothEngine(problem)
+    engine.solve(Goal(1.0, is_penalised=False), 1e-8)
+    monkeypatch.setattr(smooth_engine, "_MOST_STEPS", most)
+    for radius in (1.3, 1.6, 3.0):
+        point = engine.solve(Goal(radius, is_penalised=False), 1e-10)
+        w = np.zeros(40)
+        w[point.features] = point.x
+        found = problem.over(cg.constraints.L1Ball(radius)).evaluate(w)
+        assert found.gap <= point.certified_gap + found.rounding

@@ -1,0 +1,232 @@
+"""SmoothSearch: the steps by which a point of a smooth loss is minimised over the working set.
+
+The Taylor model at x is F(x) + g'(z - x) + (z - x)'G(z - x)/2, with the curvature G = Z' diag(h) Z of the atoms (less
+the part of an intercept). :func:`~condgrad.paths.gram_model.solve_model` finds its minimiser exactly. The gradient g is
+that of x, always; the curvatures h may be those of an earlier point, and are asked for again where a step did not make
+the gap much smaller.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from condgrad.linalg import threads
+from condgrad.paths.columns import offsets_of
+from condgrad.paths.oracle import LazyBounds, move, scan
+from condgrad.paths.smooth_point import (
+    FELL,
+    FIRST,
+    GAP,
+    IDLE,
+    IS_FRESH,
+    IS_TOTAL,
+    LEVEL,
+    MU,
+    NORM,
+    SECOND,
+    TOL,
+    B,
+    SmoothPoint,
+    blend,
+    compare,
+    copy,
+    gap_at,
+    go_ahead,
+    take_residual,
+    way_ahead,
+)
+from condgrad.paths.working_set import Atoms
+from condgrad.problems.samples import derive_block, total_block
+
+_FAST = 0.1  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
+_INNER = 0.05  # share of the gap to which a model is minimised
+_ROUNDING = 1e-14  # share of F that rounding may add to it
+_SUFFICIENT = 1e-3  # share of the model's slope by which F must fall, where a step has not halved the gap
+_SHORTER = 0.3  # factor by which a step is shortened as long as F does not fall
+_SHORTEST = 1e-3  # length of a step below which it is given up
+_AHEAD = 0.1  # share of the last gap that the working set's own gap may have while atoms are missing
+_MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
+_WORK_PER_SAMPLE = 20  # cost of a sample in multiply-adds: that of a loss with an exponential, about
+
+ZERO, START, SOLVED, ATOMS, MODEL, FRESH_MODEL, LAST = range(7)  # how a search begins, and why it stops
+
+
+class SmoothSearch:
+    """The search from a point, whose arrays it changes; passes run on all cores where the data are large."""
+
+    def __init__(self, point: SmoothPoint, n_stored: int) -> None:
+        self.point, self.numbers, self.totals, self.model = point, point.numbers, point.totals, point.model
+        self.x, self.before, self.saved, self.correlation = point.x, point.before, point.saved, point.correlation
+        self.p, self.saved_p = point.p, point.saved_p
+        self.borders = threads.cut(self.p.size, _WORK_PER_SAMPLE * self.p.size)
+        self.apart = threads.cut(point.columns.norm.size, n_stored, offsets_of(point.columns))
+        self.size = int(self.model.n_atoms())
+        self.atoms, self._zeros = Atoms(point.columns, point.features[: self.size]), np.zeros(self.size)
+
+    # The passes over the atoms or over the samples.
+
+    def arrive(self, wants_totals: bool) -> None:
+        """Compute everything that belongs to x; the totals only where they are wanted."""
+        self.p[:] = self.atoms.predict(self.x[: self.size])
+        if self.point.has_intercept:
+            self.numbers[B] = self.point.samples.best_intercept(self.p, self.numbers[B])
+
+        def derive(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            derive_block(
+                self.point.samples, start, self.p[part], self.numbers[B], self.point.a[part], self.point.d[part]
+            )
+
+        threads.run(derive, self.borders)
+        take_residual(self.point.columns.weight, self.p, self.x, self.point.a, self.point.R, self.numbers, self.size)
+        self.correlate()
+        if wants_totals:
+            self.add_up()
+
+    def add_up(self) -> None:
+        """Compute the totals, unless they are there."""
+        if self.numbers[IS_TOTAL] > 0.0:
+            return
+
+        def total(start: int, stop: int) -> np.ndarray:
+            part, totals = slice(start, stop), np.zeros(self.totals.size)
+            total_block(
+                self.point.samples, start, self.p[part], self.numbers[B], self.point.a[part], self.point.d[part], totals
+            )
+            return totals
+
+        self.totals[:] = functools.reduce(np.add, threads.run(total, self.borders))
+        self.numbers[IS_TOTAL] = 1.0
+
+    def value_before(self, b: float) -> float:
+        """Return F at ``saved_p`` with the intercept b."""
+        return self.point.samples.value(self.saved_p, b)
+
+    def correlate(self) -> None:
+        """Compute the correlations of the atoms."""
+        out = self.correlation[: self.size]
+        self.numbers[LEVEL] = self.atoms.correlate(self.point.a, self.numbers[MU], self._zeros, 0.0, out)
+
+    def ask(self, bounds: LazyBounds, level: float) -> None:
+        """Let ``bounds`` find the features whose correlations exceed a level."""
+        move(bounds, self.point.columns.weight, self.point.R)
+        scan(bounds, self.point.columns, self.point.a, self.numbers[MU], level, level, self.apart)
+
+    # The search.
+
+    def pursue(
+        self, bounds: LazyBounds, is_penalised: bool, target: float, limit: float, finest: float, event: int
+    ) -> int:
+        """Search for the minimiser over all features until something is needed; return what.
+
+        That is the minimiser of a Taylor model (MODEL, or FRESH_MODEL with the curvature of x), features that the
+        working set lacks (ATOMS), or nothing (SOLVED). ``event`` is ZERO for the point x = 0, START for the next one,
+        LAST for no more than the certificate of the present one, or what was needed last. The working set is minimised
+        to the gap ``finest``, roughly while atoms are missing; ``limit`` is what the gap over all features shall be.
+        """
+        numbers = self.numbers
+        if event == ZERO:
+            self.arrive(True)
+            self.ask(bounds, -1.0)  # about every column
+            return ATOMS
+        if event == LAST:  # no more steps: only the certificate
+            self.ask(bounds, numbers[LEVEL])
+            return SOLVED
+        if event in (START, ATOMS):
+            self.correlate()  # there may be new atoms
+            numbers[GAP], numbers[IS_FRESH] = np.inf, 0.0
+        if event == START:
+            self.guess(is_penalised, target)
+            gap = gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL])
+            numbers[TOL], numbers[IDLE] = max(finest, _AHEAD * gap) if gap < np.inf else finest, 0.0
+        has_moved = True
+        if event in (MODEL, FRESH_MODEL):
+            has_moved = self.step(is_penalised, target)
+            numbers[IS_FRESH] = 1.0 if event == FRESH_MODEL else 0.0
+        while True:
+            gap, last = gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL]), numbers[GAP]
+            has_gained = has_moved and (gap < last or numbers[FELL] > 0.0)
+            is_stuck = numbers[IS_FRESH] > 0.0 and not has_gained  # rounding has won
+            if gap > numbers[TOL] and not is_stuck:
+                numbers[GAP] = gap
+                return MODEL if has_moved and gap <= _FAST * last else FRESH_MODEL
+            self.ask(bounds, numbers[LEVEL])
+            gap = gap_at(is_penalised, target, numbers, self.totals, max(numbers[LEVEL], bounds.largest()))
+            if gap <= limit:
+                return SOLVED
+            if bounds.n_found() > 0:
+                numbers[TOL], numbers[IDLE] = max(finest, min(numbers[TOL], _AHEAD * gap)), 0.0
+                return ATOMS
+            is_rough = numbers[TOL] > finest
+            numbers[TOL] = finest if is_rough else 0.1 * numbers[TOL]
+            numbers[IDLE] += 0.0 if is_rough else 1.0
+            if numbers[IDLE] > _MOST_IDLE:
+                return SOLVED
+            numbers[GAP], numbers[IS_FRESH], has_moved = np.inf, 0.0, True
+
+    def guess(self, is_penalised: bool, target: float) -> None:
+        """Continue the line from the last solution but one to the last, unless that makes the gap larger."""
+        numbers, n = self.numbers, self.model.n_atoms()
+        theta = way_ahead(is_penalised, numbers[FIRST], numbers[SECOND], target)
+        numbers[FIRST], numbers[SECOND] = numbers[SECOND], target
+        gap = gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL])  # inf: x is outside of a smaller ball
+        copy(self.saved, self.x, 1.0 if gap < np.inf else target / numbers[NORM], n)
+        norm = go_ahead(self.x, self.before, theta, n)
+        copy(self.before, self.saved, 1.0, n)
+        if theta == 0.0 or norm == 0.0:
+            copy(self.x, self.saved, 1.0, n)
+            if gap < np.inf:
+                return
+        elif not is_penalised:
+            copy(self.x, self.x, target / norm, n)
+        for _ in range(2):
+            self.arrive(is_penalised)
+            if gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL]) <= gap:
+                return
+            copy(self.x, self.saved, 1.0, n)
+            gap = np.inf
+
+    def step(self, is_penalised: bool, target: float) -> bool:
+        """Go to the minimiser of the model if that halves the gap, or as far towards it as F falls.
+
+        Return whether it helped.
+        """
+        model, numbers, n = self.model, self.numbers, self.model.n_atoms()
+        b, penalty, norm = numbers[B], target if is_penalised else 0.0, numbers[NORM]
+        slope, farther = compare(self.x, model.x, self.correlation, n)
+        if not abs(slope) < np.inf or farther == np.inf:
+            return False
+        copy(self.saved, self.x, 1.0, n)
+        copy(self.saved_p, self.p, 1.0, self.p.shape[0])
+        copy(self.x, model.x, 1.0, n)
+        before, length = 0.0, 1.0
+        while True:
+            self.arrive(is_penalised)
+            if length == 0.0:
+                return False
+            if length == 1.0:
+                if gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL]) <= 0.5 * numbers[GAP]:
+                    numbers[FELL] = 1.0
+                    return True
+                before = self.value_before(b) + penalty * norm
+                slope += penalty * farther
+            self.add_up()
+            slack = _ROUNDING * abs(before)  # close to the optimum a step changes the gap, and F by less than rounding
+            needed = _SUFFICIENT * length * min(slope, 0.0)
+            gain = before - (self.totals[0] + penalty * numbers[NORM])
+            if slope <= slack and gain + needed + slack >= 0.0:
+                numbers[FELL] = 1.0 if gain > slack else 0.0
+                return True
+            if slope <= slack and length > _SHORTEST:
+                blend(self.x, self.saved, _SHORTER, n)
+                length *= _SHORTER
+            else:
+                copy(self.x, self.saved, 1.0, n)
+                length = 0.0
+
+
+def model_tolerance(point: SmoothPoint) -> float:
+    """Return the gap to which the next model is minimised."""
+    return float(max(point.numbers[TOL], _INNER * point.numbers[GAP]))
