@@ -154,7 +154,7 @@ class MatrixCompletion(BaseEstimator):
             split = held_out(problem.n_samples, 10, as_seed(self.random_state))[:1]
             choice = RadiusChoice(problem, self._ball, split, self._deadline(began, 0.5))
             choice.try_growing(self._natural_radius(problem))
-            radius, start = choice.best_radius, choice.best_matrix
+            radius, start = choice.best_radius, choice.best_matrix if start is None else start
         self._fit_to(problem, ids, float(radius), start, self._deadline(began), checkpoint)
         return self
 
@@ -376,7 +376,9 @@ class MatrixCompletionCV(MatrixCompletion):
             choice.try_all(radii.tolist())
         self.radii_, self.scores_ = np.array(choice.radii), np.array(choice.scores)
         radius = float(self.radii_[select(self.scores_, self.selection)])
-        self._fit_to(problem, ids, radius, choice.best_matrix, self._deadline(began), checkpoint)
+        last = self._last_matrix(problem, ids)
+        start = choice.best_matrix if last is None else last
+        self._fit_to(problem, ids, radius, start, self._deadline(began), checkpoint)
         return self
 
 

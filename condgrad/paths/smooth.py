@@ -1,4 +1,4 @@
-"""SmoothPath: the path of a smooth convex loss over l1 balls, by the engine that the Lasso path has."""
+"""SmoothPath: the path of a smooth convex loss over l1 balls, by Taylor models on a working set."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def serves(problem: BaseProblem, make: object, solver: object) -> TypeGuard[Prob
 
     The sets must be the l1 balls themselves: a function of the radius could make a ball of any other radius.
     """
-    is_linear = isinstance(problem, Problem) and problem.l2 == 0.0 and Feature.COLUMNS in problem.offers
-    return is_linear and problem.is_convex and make is L1Ball and isinstance(solver, str) and solver == "auto"
+    can_serve = Feature.COLUMNS in problem.offers and problem.is_convex  # single columns: linear, and without l2
+    return can_serve and make is L1Ball and isinstance(solver, str) and solver == "auto"
 
 
 def largest_radius(problem: Problem | OutputsProblem, make: Callable[..., Any], eps: float) -> float:
@@ -49,8 +49,7 @@ class Found(NamedTuple):
     """A solution over one radius, as a walk over radii returns it."""
 
     w: np.ndarray
-    intercept: Any
-    status: Status
+    intercept: Any  # one number, or one for each output
 
 
 def solutions(
@@ -70,7 +69,7 @@ def solutions(
         walk = Walk(problem, make, solver, tol=tol * problem.loss_scale(), **settings)
         for radius in radii:
             result = walk.to(radius)
-            yield Found(result.w, result.intercept, result.status)
+            yield Found(result.w, result.intercept)
         return
     path = SmoothPath(problem, tol=tol, interrupts=Interrupts(), **settings)
     for radius in radii:
@@ -80,20 +79,14 @@ def solutions(
             raise KeyboardInterrupt from None
         w = np.zeros(problem.n_features)
         w[point.features] = point.w
-        yield Found(w, point.intercept, _status(point, path))
-
-
-def _status(point: Solved, path: SmoothPath) -> Status:
-    if point.certified_gap <= path.tol * path.scale:
-        return Status.CONVERGED
-    return Status.ROUNDING if point.gap <= point.rounding else path.shortfall
+        yield Found(w, point.intercept)
 
 
 class SmoothPath:
     """Points of a problem over l1 balls of growing radii.
 
     Where the working set grows beyond what a dense matrix of its curvature can hold, ``minimize`` solves the radii that
-    are left.
+    are left; so it does a single radius where Taylor models do not lead to the tolerance.
 
     Parameters
     ----------

@@ -278,3 +278,29 @@ def test_a_search_that_is_cut_short_is_certified_where_it_ends(most, monkeypatch
         w[point.features] = point.x
         found = problem.over(cg.constraints.L1Ball(radius)).evaluate(w)
         assert found.gap <= point.certified_gap + found.rounding
+
+
+@pytest.mark.parametrize("form", ["F", "csc"])
+def test_atoms_that_were_dropped_are_found_again(form, monkeypatch):
+    """Radii up and down with a working set that keeps no idle atoms: what left it must be scanned like the rest."""
+    monkeypatch.setattr(smooth_engine, "_IDLE", 0)
+    X, y, _ = data("logistic", d=60)
+    problem = cg.Problem(FOUR_FORMS[form](X), y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
+    engine, sizes = smooth_engine.SmoothEngine(problem), []
+    for radius in (8.0, 0.3, 9.0, 0.2, 6.0, 20.0):
+        point = engine.solve(Goal(radius, is_penalised=False), 1e-8)
+        sizes.append(engine.n_atoms)
+        w = np.zeros(60)
+        w[point.features] = point.x
+        found = problem.over(cg.constraints.L1Ball(radius)).evaluate(w)
+        assert found.gap <= point.certified_gap + found.rounding and point.certified_gap <= 1e-8 * engine.scale
+    assert sizes[1] < sizes[0] and sizes[3] < sizes[2]  # atoms were dropped
+
+
+def test_models_of_flat_losses_get_some_curvature():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 12))
+    y = X[:, :5] @ np.ones(5) + rng.standard_t(2, 100)
+    engine = smooth_engine.SmoothEngine(cg.Problem(X, y, cg.losses.Huber(0.03), cg.constraints.L1Ball(1.0)))
+    point = engine.solve(Goal(0.5, is_penalised=False), 1e-4)
+    assert point.certified_gap <= 1e-3 * engine.scale  # without it the models end at thirty times as much
