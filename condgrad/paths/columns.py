@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import compiled, kernel
+from condgrad.compiled import compiled, kernel, where
 from condgrad.linalg import threads
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.slices import Slices, SparseSlices
@@ -42,7 +42,7 @@ class Columns(NamedTuple):
 
     def size(self, correlation):
         """Return the rate at which F falls along a feature: a negative correlation is of use to both signs only."""
-        return abs(correlation) if self.is_symmetric else correlation
+        return where(self.is_symmetric, abs(correlation), correlation)
 
     def add(self, j, c, out):
         """Add c scale_j x_j to the vector ``out``."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints import L1Ball, NonnegativeL1Ball, WeightedL1Ball
 from condgrad.constraints._protocol import ConstraintSet
+from condgrad.constraints.oracle_set import as_constraint_set
 
 
 class Gauge(NamedTuple):
@@ -26,16 +27,21 @@ class Gauge(NamedTuple):
     def ball(self, radius: float) -> ConstraintSet:
         """Return the set of all w with a norm of at most ``radius``."""
         if self.weights is not None:
-            return WeightedL1Ball(radius, self.weights)  # type: ignore[return-value]
-        return L1Ball(radius) if self.is_symmetric else NonnegativeL1Ball(radius)  # type: ignore[return-value]
+            return as_constraint_set(WeightedL1Ball(radius, self.weights))  # type: ignore[call-arg]
+        made = L1Ball(radius) if self.is_symmetric else NonnegativeL1Ball(radius)  # type: ignore[call-arg]
+        return as_constraint_set(made)
 
     def radius_of(self, constraint: object) -> float | None:
         """Return the radius of a set that is a ball of this norm, and None for every other set."""
         other = gauge_of(constraint)
-        is_same = other is not None and other.is_symmetric == self.is_symmetric
-        if not is_same or not np.array_equal(_or_empty(self), _or_empty(other)):
+        if other is None or other.is_symmetric != self.is_symmetric or not self._has_weights(other.weights):
             return None
         return float(constraint.radius)  # type: ignore[attr-defined]
+
+    def _has_weights(self, weights: np.ndarray | None) -> bool:
+        if self.weights is None or weights is None:
+            return self.weights is weights
+        return np.array_equal(self.weights, weights)
 
 
 def gauge_of(constraint: object) -> Gauge | None:
@@ -45,7 +51,3 @@ def gauge_of(constraint: object) -> Gauge | None:
     if isinstance(constraint, L1Ball | NonnegativeL1Ball):
         return Gauge(None, is_symmetric=isinstance(constraint, L1Ball))
     return None
-
-
-def _or_empty(gauge: Gauge | None) -> np.ndarray:
-    return np.empty(0) if gauge is None or gauge.weights is None else gauge.weights

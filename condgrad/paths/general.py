@@ -76,8 +76,8 @@ def radius_path(
     tol : float
         Gap of every point relative to the mean size of the loss at w = 0 (with the best intercept, if there is one).
     radii, alphas : array, optional
-        Radii of at least 0, or positive penalties, in any order, in place of the grid; at most one of the two. Penalties
-        need a smooth convex loss, one of the l1 balls named above, and ``solver="auto"``.
+        Radii of at least 0, or positive penalties, in any order, in place of the grid; at most one of the two.
+        Penalties need a smooth convex loss, one of the l1 balls named above, and ``solver="auto"``.
     solver : str or solver object
     max_epochs : float
         Of one point.
@@ -136,7 +136,7 @@ def radius_path(
             f"{name} does not contain zero, so it has no default grid and no radius 0; give positive radii."
         )
     if penalties is not None:
-        _check_penalised(problem, make, solver, constraint)
+        _check_penalised(problem, make, solver)
     settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": as_generator(random_state)}
     with Interrupts() as interrupts, show(callback, verbose) as report:
         path: SmoothPath | MinimizedPath
@@ -161,17 +161,17 @@ def radius_path(
         return collect(path, points(), report if callback is not None or verbose else None)
 
 
-def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object, constraint: object) -> None:
+def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object) -> None:
     """Raise unless penalties have a meaning for the problem, and the engine of smooth losses solves it."""
-    gauge, name = gauge_of(problem.constraint), type(problem.loss).__name__
+    gauge, loss = gauge_of(problem.constraint), type(problem.loss).__name__
     if gauge is None:
         raise ValueError(
-            f"alphas are penalties of an l1 norm, so constraint must be an l1 ball, a weighted or a non-negative one; "
-            f"got {constraint!r}. Give radii instead."
+            "alphas are penalties of an l1 norm, so constraint must be an l1 ball, a weighted or a non-negative one; "
+            f"got {type(problem.constraint).__name__}. Give radii instead."
         )
     if gauge.radius_of(make(1.0)) != 1.0:
         raise ValueError("alphas need a function that makes the ball of radius 1 for 1.0; give radii instead.")
     if not problem.is_convex or problem.samples.least_value() == -math.inf:
-        raise ValueError(f"alphas need a convex loss that is bounded from below; {name} is not. Give radii instead.")
+        raise ValueError(f"alphas need a convex loss that is bounded from below; {loss} is not. Give radii instead.")
     if not serves(problem, make, solver):
         raise ValueError(f"alphas need solver='auto'; got {solver!r}. Give radii instead.")

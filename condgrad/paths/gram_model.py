@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import compiled, kernel
+from condgrad.compiled import compiled, kernel, where
 from condgrad.paths.least_squares import duality_gap
 
 _DEPENDENT = 1e-9  # share of an atom's squared norm below which its pivot counts as zero: it depends on the support
@@ -53,11 +53,11 @@ class GramModel(NamedTuple):
 
     def size(self, k):
         """Return how fast the model falls along atom k, in the direction that its sign allows."""
-        return abs(self.correlation[k]) if self.is_symmetric else self.correlation[k]
+        return where(self.is_symmetric, abs(self.correlation[k]), self.correlation[k])
 
     def sign(self, ahead):
         """Return the sign of a coefficient that is, or will be, on this side of zero."""
-        return 1.0 if ahead > 0.0 or not self.is_symmetric else -1.0
+        return where((ahead > 0.0) | (not self.is_symmetric), 1.0, -1.0)
 
     def append(self, n_new):
         """Make the next ``n_new`` atoms, whose rows of G and c are filled in, a part of the model outside of S."""

@@ -148,12 +148,19 @@ def collect(
     except InterruptedPathError:
         status = Status.INTERRUPTED
     points = [solved[k] for k in sorted(solved)]
-    missed = [point for point in points if not point.certified_gap <= path.tol * path.scale]  # nan is missed
-    if status is Status.CONVERGED and (missed or path.falls_short):
-        is_rounding = all(point.gap <= point.rounding for point in missed)
-        status = Status.ROUNDING if is_rounding else path.shortfall
+    if status is Status.CONVERGED:
+        status = status_of(points, path)
     info = _info(points, status, path)
     return info.radius.copy(), _matrix(points, path.n_features), info
+
+
+def status_of(points: list[Solved], path: Path) -> Status:
+    """Return whether the points are certified to the tolerance of the path, or why they are not."""
+    missed = [point for point in points if not point.certified_gap <= path.tol * path.scale]  # nan is missed
+    if not (missed or path.falls_short):
+        return Status.CONVERGED
+    is_rounding = all(point.gap <= point.rounding for point in missed)
+    return Status.ROUNDING if is_rounding else path.shortfall
 
 
 def _progress(step: int, solved: dict[int, Solved], k: int, path: Path) -> Progress:

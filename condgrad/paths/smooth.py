@@ -13,7 +13,7 @@ from condgrad.paths.gauges import gauge_of
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.penalised import PenalisedPath
-from condgrad.paths.points import InterruptedPathError, Solved
+from condgrad.paths.points import InterruptedPathError, Solved, status_of
 from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth_engine import OutgrownError, SmoothEngine
 from condgrad.problems.base import BaseProblem, Feature
@@ -25,6 +25,7 @@ from condgrad.run.result import Status
 _WALK = 8  # number of penalties on the way to the largest radius
 _WALK_TOL = 1e-2  # relative gap to which they are solved
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
+_OF_PATHS = frozenset(("max_epochs", "random_state"))  # settings that the engine of smooth losses takes too
 
 
 def serves(problem: BaseProblem, make: Callable[..., Any], solver: object) -> TypeGuard[Problem]:
@@ -52,6 +53,7 @@ class Found(NamedTuple):
 
     w: np.ndarray
     intercept: Any  # one number, or one for each output
+    status: Status
 
 
 def solutions(
@@ -65,13 +67,15 @@ def solutions(
 ) -> Iterator[Found]:
     """Yield the solutions over the sets of ascending radii, by the fastest way; KeyboardInterrupt tells of Ctrl-C.
 
-    ``tol`` is relative to the mean size of the loss at zero; ``settings`` are those of :func:`condgrad.minimize`.
+    ``tol`` is relative to the mean size of the loss at zero; ``settings`` are those of :func:`condgrad.minimize`. Some
+    of them only have a meaning for runs of a solver (``max_steps``, ``max_time``, ``relative_tol``): with one of these,
+    ``minimize`` solves all radii.
     """
-    if not serves(problem, make, solver):
+    if not serves(problem, make, solver) or not _OF_PATHS.issuperset(settings):
         walk = Walk(problem, make, solver, tol=tol * problem.loss_scale(), **settings)
         for radius in radii:
             result = walk.to(radius)
-            yield Found(result.w, result.intercept)
+            yield Found(result.w, result.intercept, result.status)
         return
     path = SmoothPath(problem, make, tol=tol, interrupts=Interrupts(), **settings)
     for radius in radii:
@@ -81,15 +85,15 @@ def solutions(
             raise KeyboardInterrupt from None
         w = np.zeros(problem.n_features)
         w[point.features] = point.w
-        yield Found(w, point.intercept)
+        yield Found(w, point.intercept, status_of([point], path))
 
 
 class SmoothPath:
     """Points of a problem over balls of growing radii, or with falling penalties.
 
-    Where the working set grows beyond what a dense matrix of its curvature can hold, ``minimize`` solves the points that
-    are left; so it does a single point where Taylor models do not lead to the tolerance, and where the function ``make``
-    returns a set that is no ball of the norm.
+    Where the working set grows beyond what a dense matrix of its curvature can hold, ``minimize`` solves the points
+    that are left. It also solves single points: where Taylor models do not lead to the tolerance, and where the
+    function ``make`` returns a set that is no ball of the norm.
 
     Parameters
     ----------

@@ -19,7 +19,10 @@ from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import lazy_bounds
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.smooth_point import (
+    FAILED,
+    GOOD,
     LEVEL,
+    QUALITY,
     Facts,
     facts_of,
     gap_at,
@@ -27,7 +30,6 @@ from condgrad.paths.smooth_point import (
     point_at_zero,
     recentre,
     was_fresh,
-    was_good,
 )
 from condgrad.paths.smooth_search import ATOMS, FRESH_MODEL, LAST, SOLVED, START, ZERO, SmoothSearch, model_tolerance
 from condgrad.problems.linear import Problem
@@ -227,10 +229,13 @@ class SmoothEngine:
     def _renew_curvature(self) -> None:
         """Take the curvatures of the present point, from samples drawn by their share of it where these are many."""
         d = self.point.d
-        if was_fresh(self.point):  # an estimate that is too rough, or a curvature that is zero only close to x
+        is_fresh, quality = was_fresh(self.point), self.point.numbers[QUALITY]
+        if is_fresh:  # the estimate is too rough
             self.rows_per_atom *= _WIDENING
-            is_good = was_good(self.point)
-            self.least_share = 0.5 * self.least_share if is_good else min(1.0, max(_FLOOR, 2.0 * self.least_share))
+        if quality == FAILED or (is_fresh and quality != GOOD):  # the curvature may be zero only close to x
+            self.least_share = min(1.0, max(_FLOOR, 2.0 * self.least_share))
+        elif is_fresh:
+            self.least_share *= 0.5
         if self.has_kinks and self.least_share > 0.0:
             d = np.maximum(d, self.least_share * self.smoothness * self.problem.samples.weight)
         n_rows = self.rows_per_atom * max(_FEW_ATOMS, self.n_atoms)

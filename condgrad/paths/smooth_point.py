@@ -19,8 +19,9 @@ _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the
 
 
 # Places in SmoothPoint.numbers.
-B, MU, LEVEL, IS_TOTAL, ALONG, NORM, GAP, IS_FRESH, TOL, IDLE, FIRST, SECOND, FELL, FLOOR, IS_GOOD = range(15)
+B, MU, LEVEL, IS_TOTAL, ALONG, NORM, GAP, IS_FRESH, TOL, IDLE, FIRST, SECOND, FELL, FLOOR, QUALITY = range(15)
 _N_NUMBERS = 15  # length of SmoothPoint.numbers
+FAILED, ACCEPTED, GOOD = -1.0, 0.0, 1.0  # values of QUALITY: x stayed, F fell, F fell about as the model promised
 
 
 class SmoothPoint(NamedTuple):
@@ -97,11 +98,6 @@ def facts_of(point: SmoothPoint) -> Facts:
 def was_fresh(point: SmoothPoint) -> bool:
     """Return whether the last step had the curvature of the point where it began."""
     return bool(point.numbers[IS_FRESH] > 0.0)
-
-
-def was_good(point: SmoothPoint) -> bool:
-    """Return whether the last step was of full length, and led about as far as its model promised."""
-    return bool(point.numbers[IS_GOOD] > 0.0)
 
 
 def part_of_point(point: SmoothPoint, kept: np.ndarray, room: int) -> SmoothPoint:

@@ -16,16 +16,19 @@ from condgrad.linalg import threads
 from condgrad.paths.columns import offsets_of
 from condgrad.paths.oracle import LazyBounds, move, scan
 from condgrad.paths.smooth_point import (
+    ACCEPTED,
+    FAILED,
     FELL,
     FIRST,
     GAP,
+    GOOD,
     IDLE,
     IS_FRESH,
-    IS_GOOD,
     IS_TOTAL,
     LEVEL,
     MU,
     NORM,
+    QUALITY,
     SECOND,
     TOL,
     B,
@@ -140,6 +143,7 @@ class SmoothSearch:
             self.correlate()  # there may be new atoms
             numbers[GAP], numbers[IS_FRESH] = np.inf, 0.0
         if event == START:
+            numbers[QUALITY] = GOOD
             self.guess(is_penalised, target)
             gap = gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL])
             numbers[TOL], numbers[IDLE] = max(finest, _AHEAD * gap) if gap < np.inf else finest, 0.0
@@ -200,7 +204,7 @@ class SmoothSearch:
         slope, farther = compare(self.x, model.x, self.correlation, n)
         if not abs(slope) < np.inf or farther == np.inf:
             return False
-        numbers[IS_GOOD] = 0.0
+        numbers[QUALITY] = FAILED
         copy(self.saved, self.x, 1.0, n)
         copy(self.saved_p, self.p, 1.0, self.p.shape[0])
         copy(self.x, model.x, 1.0, n)
@@ -211,7 +215,7 @@ class SmoothSearch:
                 return False
             if length == 1.0:
                 if gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL]) <= 0.5 * numbers[GAP]:
-                    numbers[FELL] = numbers[IS_GOOD] = 1.0
+                    numbers[FELL], numbers[QUALITY] = 1.0, GOOD
                     return True
                 before = self.value_before(b) + penalty * norm
                 slope += penalty * farther
@@ -221,7 +225,7 @@ class SmoothSearch:
             gain = before - (self.totals[0] + penalty * numbers[NORM])
             if slope <= slack and gain + needed + slack >= 0.0:
                 numbers[FELL] = 1.0 if gain > slack else 0.0
-                numbers[IS_GOOD] = 1.0 if length == 1.0 and gain + _GOOD * slope >= 0.0 else 0.0
+                numbers[QUALITY] = GOOD if length == 1.0 and gain + _GOOD * slope >= 0.0 else ACCEPTED
                 return True
             if slope <= slack and length > _SHORTEST:
                 blend(self.x, self.saved, _SHORTER, n)
