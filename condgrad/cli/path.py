@@ -1,8 +1,9 @@
 """Solve a problem for a whole path of radii and certify every point.
 
 By default the Lasso: (1/2n) ||y - Xw||^2 over ||w||_1 <= radius, for many radii; with --loss and
---set any other. With --alphas the problems with these penalties of the l1 norm. See docs/paths.md. Every point is
-reported with radius, multiplier (for the l1 ball the penalty of the same solution) and gap.
+--set any other. With --alphas the problems with these penalties of the l1 norm. Every point is
+reported with radius, multiplier (for the l1 ball the penalty of the same solution) and gap. See
+docs/paths.md.
 """
 
 from __future__ import annotations

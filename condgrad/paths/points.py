@@ -29,15 +29,16 @@ class PathInfo(NamedTuple):
     Attributes
     ----------
     radius : array
-        The budget: the radius asked for, or the l1 norm of the solution where penalties were asked for. With
+        The budget: the radius asked for, or the norm of the solution where penalties were asked for. With
         ``standardize=True`` it bounds the coefficients of the standardised features.
     alpha : array
         The penalty whose solution this is, scikit-learn's ``alpha``: the one asked for, or the largest entry of the
         gradient at the solution (a bound of it where the point is taken from the line between two solved ones). Over
         other sets than the l1 ball: the multiplier of the constraint.
     gap, relative_gap : array
-        The exact gap (of Frank-Wolfe for radii, of duality for penalties) and its share of the objective at zero: for
-        the Lasso half the weighted mean of y^2 (of its deviation from the mean, with an intercept).
+        The exact gap and its share of the objective at zero: for the Lasso half the weighted mean of y^2 (of its
+        deviation from the mean, with an intercept). It is the gap of Frank-Wolfe for radii, and a bound of the distance
+        from the penalised optimum for penalties: for the Lasso the duality gap.
     rounding : array
         A bound for what floating point may have done to each gap: gap + rounding certifies the point, always.
     objective : array

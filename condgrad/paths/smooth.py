@@ -151,6 +151,8 @@ class SmoothPath:
         largest = self.engine.largest
         if largest == 0.0:
             return 0.0
+        if self.engine.floor == -np.inf:  # penalised points have no certificate
+            return radius_at(self.problem, self.make, eps)
         try:
             for k in range(1, _WALK):
                 self.engine.solve(Goal(largest * eps ** (k / _WALK), is_penalised=True), tol=_WALK_TOL)

@@ -207,6 +207,37 @@ def test_losses_with_kinks_take_few_steps():
 
 
 @make_loss
+class Unbounded(NamedTuple):
+    """The logistic loss less p: it falls for ever as p grows."""
+
+    def value(self, p, y):
+        return np.logaddexp(0.0, p) - (1.0 + y) * p
+
+    def derivative(self, p, y):
+        return 0.5 + 0.5 * np.tanh(0.5 * p) - (1.0 + y)
+
+    def second_derivative(self, p, y):
+        t = np.tanh(0.5 * p)
+        return 0.25 * (1.0 - t * t)
+
+    def smoothness(self):
+        return 0.25
+
+    def least_value(self, y):
+        return np.full(y.shape, -np.inf)
+
+
+def test_a_loss_without_a_lower_bound_has_radii_and_no_penalties():
+    X, y, _ = data("logistic", d=12)
+    X, y = X - X.mean(axis=0), 0.5 + 0.5 * y
+    radii, coefs, info = cg.radius_path(X, y, loss=Unbounded(), n_radii=3, eps=0.5, tol=1e-6)
+    assert info.status is cg.Status.CONVERGED and radii[-1] > 0.0
+    check(cg.Problem(X, y, Unbounded(), SETS["l1"](1.0)), SETS["l1"], coefs, info, 1e-6)
+    with pytest.raises(ValueError, match="alphas need a convex loss that is bounded from below; Unbounded is not"):
+        cg.radius_path(X, y, loss=Unbounded(), alphas=[0.1])
+
+
+@make_loss
 class BelowZero(NamedTuple):
     """The squared loss less 10, whose lower bound is not 0."""
 
