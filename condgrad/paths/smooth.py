@@ -98,7 +98,7 @@ class SmoothPath:
     Parameters
     ----------
     problem : Problem
-        Of a convex loss.
+        Of a convex loss, over ``make(1.0)``.
     make : callable
         Makes the set of a radius: a ball of a :class:`~condgrad.paths.gauges.Gauge`.
     tol : float
@@ -126,7 +126,7 @@ class SmoothPath:
         max_epochs: float = np.inf,
         **settings: Any,
     ) -> None:
-        self.problem, self.make, self.tol, self.is_penalised = problem.over(make(1.0)), make, tol, is_penalised
+        self.problem, self.make, self.tol, self.is_penalised = problem, make, tol, is_penalised
         self.engine = SmoothEngine(self.problem, interrupts)
         self.engine.most_scanned = max_epochs * problem.n_features
         walk, scale = Walk(problem, make, max_epochs=max_epochs, **settings), problem.loss_scale()

@@ -85,8 +85,8 @@ class SmoothEngine:
         if self.gauge.weights is not None:
             for sizes in (self.columns.scale, self.columns.norm):
                 sizes /= self.gauge.weights
-        self.column_sizes = np.hypot(self.columns.norm, self.columns.scale * self.columns.mean)
-        self.largest_column = float(self.column_sizes.max(initial=0.0))
+        norms = np.hypot(self.columns.norm, self.columns.scale * self.columns.mean)
+        self.largest_column = float(norms.max(initial=0.0))
         self.largest_entry = problem.rows.measures.largest_entry
         zeros = np.zeros(samples.y.size)
         self._null_intercept = samples.best_intercept(zeros, 0.0) if has_intercept else 0.0
@@ -276,9 +276,10 @@ class SmoothEngine:
         # A penalised optimum has a norm of at most (F(x) - floor) / alpha + ||x||.
         radius = abs(totals.value - self.floor) / goal.target + norm if goal.is_penalised else goal.target
         sizes = totals.sizes
-        delta = prediction_error(sizes, n_terms, float(np.abs(x) @ self.column_sizes[features]))
+        delta = prediction_error(sizes, n_terms, norm * self.largest_column)
         away = self._away(radius) if self.problem.has_intercept else 0.0
-        size = float(np.abs(x) @ self.columns.scale[features]) * self.largest_entry  # of a prediction, at most
+        norm_of_w = norm if self.gauge.weights is None else float(np.abs(x) @ self.columns.scale[features])
+        size = norm_of_w * self.largest_entry  # of a prediction, at most
         one = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(facts.b))
         found = bounds(
             sizes,
