@@ -18,6 +18,7 @@ _INNER = 0.3  # share of the tolerance that the gap over a ball may use up
 _MOST_SOLVES = 60  # most radii that are tried for one penalty
 _LEAST_GROWTH = 1.1  # least factor to the next radius, while none is known to be too large
 _MOST_GROWTH = 4.0  # largest factor to the next radius, while none is known to be too large
+_FARTHEST = 1e30  # largest norm of an optimum for which rounding is bounded
 
 
 class PenalisedPath(MinimizedPath):
@@ -77,10 +78,11 @@ class PenalisedPath(MinimizedPath):
         w, norm = self.walk.w, self.gauge.norm(self.walk.w)
         value = self._problem.objective(w)
         radius = abs(value - self.floor) / alpha + norm
-        at = self._problem.over(self.gauge.ball(max(radius, 1e-300))).evaluate(w)
-        largest, along = multiplier(self.gauge.ball(1.0), at.gradient), -float(at.gradient @ w)
+        at = self._problem.over(self.gauge.ball(min(max(radius, 1e-300), _FARTHEST))).evaluate(w)
+        largest, along = multiplier(self.unit, at.gradient), -float(at.gradient @ w)
         of_objective = at.objective - at.gap - at.rounding - at.lower_bound
         is_false = at.objective < self.floor - of_objective
         gap = math.inf if is_false else penalised_gap(alpha, at.objective, along, norm, largest, self.floor)
-        solved = self._solved(norm, at._replace(gap=max(gap, 0.0), rounding=at.rounding + of_objective), at.gradient)
+        rounding = at.rounding + of_objective if radius <= _FARTHEST else math.inf
+        solved = self._solved(norm, at._replace(gap=max(gap, 0.0), rounding=rounding), at.gradient)
         return solved._replace(alpha=alpha)
