@@ -53,6 +53,7 @@ _MODULES = {
     "constraints": "constraints",
     "estimators": "estimators",
     "losses": "losses",
+    "plotting": "run.plotting",
     "rules": "solvers.stochastic.renewal_rules",
     "sample_sizes": "solvers.stochastic.atom_counts",
     "solvers": "solvers",

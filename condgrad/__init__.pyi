@@ -31,6 +31,7 @@ from condgrad.problems.general import GeneralProblem as GeneralProblem
 from condgrad.problems.linear import Problem as Problem
 from condgrad.problems.multi_output import MultiOutputProblem as MultiOutputProblem
 from condgrad.problems.softmax import SoftmaxProblem as SoftmaxProblem
+from condgrad.run import plotting as plotting
 from condgrad.run.checkpoint import Checkpoint as Checkpoint
 from condgrad.run.minimize import minimize as minimize
 from condgrad.run.result import Result as Result
@@ -74,6 +75,7 @@ __all__ = [
     "load_model",
     "losses",
     "minimize",
+    "plotting",
     "radius_max",
     "radius_path",
     "rules",
