@@ -57,9 +57,9 @@ class StoredRows:
     manifest : Manifest
     shape : (int, int)
     n_reads : float
-        How often all rows have been read so far; the heads of chunks count by their share.
-    n_bytes : int
-        The number of bytes of X.
+        How often all rows have been read so far; the heads of chunks, which are small, do not count.
+    n_bytes, bytes_read : int
+        The number of bytes of X, and of all that was read so far.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, files: list[dict[str, ArrayFile]]) -> None:
@@ -71,7 +71,7 @@ class StoredRows:
         self._sizes = sizes
         counted = ("X", "data", "indices", *(f"codes{width}" for width in WIDTHS))
         self.n_bytes = sum(own[role].n_bytes for own in files for role in counted if role in own)
-        self.bytes_read = 0
+        self.bytes_read, self._whole_chunks = 0, 0
         self._lock = threading.Lock()  # several readers count
         self._is_checked = [False] * len(sizes)
 
@@ -89,8 +89,8 @@ class StoredRows:
 
     @property
     def n_reads(self) -> float:
-        """How often all rows have been read so far; the heads of chunks count by their share."""
-        return self.bytes_read / max(1, self.n_bytes)
+        """How often all rows have been read so far; the heads of chunks, which are small, do not count."""
+        return self._whole_chunks / self.n_chunks
 
     @property
     def is_shuffled(self) -> bool:
@@ -149,6 +149,7 @@ class StoredRows:
         with self._lock:
             self._is_checked[k] = self._is_checked[k] or check
             self.bytes_read += matrix.n_bytes
+            self._whole_chunks += n_rows == size
         return RowChunk(int(self._firsts[k]), matrix)
 
     def _matrix_of(self, files: dict[str, ArrayFile], n_rows: int, read: _Reading) -> Matrix | OneHotMatrix:
