@@ -41,6 +41,7 @@ from condgrad.run.trace import Trace as Trace
 from condgrad.solvers import step_sizes as step_sizes
 from condgrad.solvers.stochastic import atom_counts as sample_sizes
 from condgrad.solvers.stochastic import renewal_rules as rules
+from condgrad.storage import rows as rows
 
 __version__: str
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "plotting",
     "radius_max",
     "radius_path",
+    "rows",
     "rules",
     "sample_sizes",
     "save_model",

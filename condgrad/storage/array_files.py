@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import mmap
 import os
 import zlib
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from condgrad.storage.manifest import FileEntry
+from condgrad.storage.whole_files import write_whole
 
 REMEDY = "copy it from a backup, or convert the data again."
 NO_CHECKSUM = -1
@@ -28,17 +30,8 @@ def write_array(folder: Path, name: str, array: np.ndarray) -> FileEntry:
     head = _head(array.dtype, array.shape)
     body = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
     crc = zlib.crc32(body, zlib.crc32(head))
-    path, beside = folder / name, folder / f"{name}.part"
-    try:
-        with open(beside, "wb") as file:
-            file.write(head)
-            for start in range(0, len(body), _PIECE):
-                file.write(body[start : start + _PIECE])
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    pieces = (body[start : start + _PIECE] for start in range(0, len(body), _PIECE))
+    write_whole(folder / name, itertools.chain([head], pieces))
     return FileEntry(name, array.dtype.str, array.shape, len(head) + len(body), crc)
 
 

@@ -1,0 +1,90 @@
+"""Samples in memory, and batches that the user makes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse
+
+from condgrad.linalg.convert import as_data, as_vector
+from condgrad.storage.sources.base import BATCH_BYTES, Batch, Place, Source
+
+
+@runtime_checkable
+class Table(Protocol):
+    """What has a shape and can be cut by rows, as arrays and data frames can."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of rows and columns."""
+
+    def __getitem__(self, rows: slice) -> Any:
+        """Return some of the rows."""
+
+
+class Arrays(Source):
+    """X, y and weights that can be cut by rows: arrays in memory or mapped, data frames, arrays of zarr or HDF5."""
+
+    name = "X"
+
+    def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
+        self.feature_names = _column_names(X)
+        if scipy.sparse.issparse(X):
+            X = as_data(X).tocsr()  # slices of an invalid matrix could read other memory
+            n_bytes = X.nnz * (X.dtype.itemsize + 4) + 8 * X.shape[0]
+        else:
+            X = X if isinstance(X, Table) else np.asarray(X)
+            n_bytes = 8 * math.prod(X.shape)
+        if len(X.shape) != 2:
+            raise ValueError(f"X must have two dimensions (samples, features); got shape {X.shape}.")
+        self.X, self.n_bytes = X, n_bytes
+        self._step = max(1, BATCH_BYTES * X.shape[0] // max(1, n_bytes))  # samples of a batch
+        self.y, self.weight = (
+            None if part is None else as_vector(np.asarray(part), name, X.shape[0])
+            for name, part in (("y", y), ("weight", weight))
+        )
+
+    def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
+        """Yield rows of X, about 16 MB at a time."""
+        n = self.X.shape[0]
+        for start in range(0 if place is None else place[0], n, self._step):
+            rows = slice(start, start + self._step)
+            y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
+            yield Batch(self.X[rows], y, weight, (start,))
+
+    def share(self, place: Place) -> float:
+        """Return which share of the samples lies before a place."""
+        return place[0] / self.X.shape[0]
+
+
+class Batches(Source):
+    """An iterable of ``X``, ``(X, y)`` or ``(X, y, weight)``."""
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._batches = batches
+
+    def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
+        """Yield the batches of the user."""
+        for k, batch in enumerate(self._batches):
+            X, y, weight = parts_of(batch)
+            self.feature_names = _column_names(X) if k == 0 else self.feature_names
+            yield Batch(X, y, weight, (k,))
+
+
+def parts_of(batch: Any) -> tuple[Any, Any, Any]:
+    """Return X, y and weights of a tuple of up to three of them, or of X alone."""
+    if not isinstance(batch, tuple):
+        return batch, None, None
+    if not 1 <= len(batch) <= 3:
+        raise ValueError(f"a batch must be X, (X, y) or (X, y, weight); got a tuple of {len(batch)}.")
+    X, y, weight = (*batch, None, None)[:3]
+    return X, y, weight
+
+
+def _column_names(X: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame."""
+    names = getattr(X, "columns", None)
+    return None if names is None else list(map(str, names))
