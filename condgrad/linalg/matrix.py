@@ -47,6 +47,9 @@ class ByRows(Protocol):
     def rows(self) -> Slices:
         """The rows of X."""
 
+    def dot_each(self, W: np.ndarray) -> np.ndarray:
+        """Return X w_c for every row w_c of W: an array of shape (k, n)."""
+
     def chosen(self, rows: slice | np.ndarray) -> Matrix:
         """Return the chosen rows as a matrix in memory of their own."""
 

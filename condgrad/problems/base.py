@@ -94,6 +94,11 @@ class BaseProblem(abc.ABC):
         """How often all data have been read from where they are stored; 0 for data in memory."""
         return 0.0
 
+    @property
+    def bytes_of_pass(self) -> int:
+        """The number of bytes that a pass reads from a disk or another machine; 0 for data in memory."""
+        return 0
+
     def evaluate(self, w: IterateLike) -> Evaluation:
         """Return objective, gradient, gap, vertex and intercept at w, with the bounds of their rounding."""
         return self.look(w).evaluation

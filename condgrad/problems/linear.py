@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,10 +73,6 @@ class Problem(BaseProblem):
     (0.25, 0.5)
     """
 
-    remedies: ClassVar = {
-        Feature.SAMPLES: "steps over single samples do not support an l2 penalty; l2=0 leaves it out",
-        Feature.PREDICTIONS: "steps over single samples do not support an l2 penalty; l2=0 leaves it out",
-    }
     rows: Rows
 
     def __init__(
@@ -126,6 +122,10 @@ class Problem(BaseProblem):
         self.rows, self.n_samples = rows, rows.n_samples
         one_by_one = {Feature.SAMPLES, Feature.PREDICTIONS, Feature.SECOND_DERIVATIVES, Feature.COLUMNS}
         self.offers = rows.offers - (one_by_one if self.l2 > 0.0 else set())
+        why = "steps over single samples do not support an l2 penalty; l2=0 leaves it out"
+        if not rows.is_in_memory:
+            why = "its rows are not in memory, where single ones would be at hand"
+        self.remedies = dict.fromkeys(one_by_one, why)
         self._intercept_bounds: tuple[float, float] | None = None  # cache of _intercept_range
 
     @property
@@ -201,11 +201,38 @@ class Problem(BaseProblem):
         if self.rows.is_in_memory or not self.has_intercept:
             return self.look(w)
         w = convert.as_point(w, self.n_features, "w")
-        return self._look_after(w, None, offset, self.rows.sweep(Expand(offset), w))
+        return self._look_after(w, None, offset, self.rows.sweep(Expand(offset, is_guess=True), w))
 
     def _look_after(self, w: np.ndarray, p: np.ndarray | None, b: float, found: Pass) -> LinearLook:
-        r = self.with_penalty(found.r, w)
+        r = found.r
+        if self.has_intercept and p is None and found.slope is not None:
+            r = r + self._newton_step(found) * found.slope.u
+        r = self.with_penalty(r, w)
         return LinearLook(self, self._certified(w, p, b, found, r, self.lmo(r)), found, w)
+
+    def _newton_step(self, found: Pass) -> float:
+        """Return the step from the guessed intercept of a pass towards the best one.
+
+        It is 0 for a loss whose second derivative is not Lipschitz: then the error of a step is not known.
+        """
+        if found.slope is None or found.slope.total <= 0.0 or not np.isfinite(self.loss.curvature_smoothness()):
+            return 0.0
+        return -found.totals.balance / found.slope.total
+
+    def _cost_of_guess(self, found: Pass, reach: float, away: float) -> float:
+        r"""Return what a guessed intercept adds to the gap at (w, b), if the gradient is that of b + step.
+
+        Let delta be the Newton step and M a Lipschitz constant of f''. The derivatives at b + delta differ from their
+        Taylor expansion by at most M delta^2 / 2 each. So the slopes of the tangents are wrong by that much, over the
+        distance ``reach`` + ``away`` at most, and F(w, b) - F(w, b + delta) is at most -delta times the balance.
+        """
+        delta, balance = self._newton_step(found), found.totals.balance
+        if delta == 0.0:
+            return abs(balance) * away
+        assert found.slope is not None
+        of_taylor = 0.5 * float(self.loss.curvature_smoothness()) * delta**2 * (reach + away)
+        of_sums = 2.0 * gamma(self.n_samples + 8) * abs(delta) * float(np.sqrt(found.totals.curvature)) * (reach + away)
+        return of_taylor + of_sums + abs(delta * balance)
 
     def guess_offset(self, w: np.ndarray, near: Look) -> float:
         """Return an intercept for :meth:`look_with`: the best one of a subsample, or by Newton's formula."""
@@ -219,6 +246,11 @@ class Problem(BaseProblem):
     def n_reads(self) -> float:
         """How often all rows have been read from where they are stored; 0 for rows in memory."""
         return self.rows.n_reads
+
+    @property
+    def bytes_of_pass(self) -> int:
+        """The number of bytes that a pass reads from a disk or another machine; 0 for rows in memory."""
+        return self.rows.bytes_of_pass
 
     def _pass_at(self, w: np.ndarray) -> tuple[np.ndarray | None, float, Pass]:
         """Return predictions (None for a problem without intercept), intercept and the results of a pass at w.
@@ -235,7 +267,7 @@ class Problem(BaseProblem):
         away = self._intercept_error(p, b, reach) if self.has_intercept else 0.0
         sizes, gap = found.totals.sizes, gap_at(r, w, s)
         if self.has_intercept and p is None:  # an intercept that was guessed: its error is no rounding error
-            gap, sizes = max(gap, 0.0) + sizes.balance * away, sizes._replace(balance=0.0)
+            gap, sizes = max(gap, 0.0) + self._cost_of_guess(found, reach, away), sizes._replace(balance=0.0)
         rounding = self._rounding_at(w, b, found, sizes, reach, away)
         rounding = rounding.with_oracle(vertex_rounding(self.constraint, r, w, s))
         value, intercept = found.totals.value, self.intercept_at(w, b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -390,6 +391,12 @@ def _resolve(solver: object, problem: BaseProblem, limits: _Limits) -> tuple[Sol
         raise TypeError(f"solver must be a registered name or a solver object; got {solver!r}.")
     if lacks := missing(solver, problem):
         raise TypeError(_refusal(solver, problem, lacks))
+    if problem.bytes_of_pass > 0 and isinstance(solver, solvers.PassSolver):
+        warnings.warn(
+            f"{type(solver).__name__} reads all {problem.bytes_of_pass / 1e9:.3g} GB of the data several times in "
+            "every step, and needs hundreds of steps; 'corrective' needs 3 to 10 reads in all.",
+            stacklevel=3,
+        )
     return solver, repr(solver)
 
 

@@ -7,11 +7,12 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.matrix import Matrix, stacked
 from condgrad.linalg.one_hot import WIDTHS, OneHotMatrix, empty_codes
 from condgrad.storage.array_files import ArrayFile, Buffer, read_array
 from condgrad.storage.manifest import Manifest
@@ -81,6 +82,11 @@ class StoredRows:
         manifest = Manifest.read(folder, "rows")
         files = [{role: ArrayFile.of(folder, entry) for role, entry in c.files.items()} for c in manifest.chunks]
         return cls(folder, manifest, files)
+
+    @property
+    def format(self) -> str:
+        """What kind of rows these are, in words."""
+        return f"{self.kind} rows on disk"
 
     @property
     def n_chunks(self) -> int:
@@ -172,6 +178,30 @@ class StoredRows:
         """The first feature of every field, for the codes of each width."""
         firsts = self.manifest.facts["fields"]
         return tuple(np.array(firsts.get(f"codes{width}", []), np.uint64) for width in WIDTHS)
+
+    def dot_each(self, W: np.ndarray) -> np.ndarray:
+        """Return X w_c for every row w_c of W, in one read: an array of shape (k, n_samples)."""
+        out = np.empty((W.shape[0], self.shape[0]))
+        for chunk in self.chunks():
+            out[:, chunk.place] = chunk.matrix.dot_each(W)
+        return out
+
+    def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
+        """Return this share of the rows in memory, the first ones of every chunk, and their places among all."""
+        blocks, places = [], []
+        for chunk in self.chunks(share):
+            blocks.append(chunk.matrix.chosen(slice(None)))
+            places.append(np.arange(chunk.place.start, chunk.place.stop))
+        return stacked(blocks), np.concatenate(places)
+
+    def head(self, n_rows: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+        """Return about ``n_rows`` samples in memory, the first ones of every chunk: X, y and the weights.
+
+        Of shuffled rows this is a random sample, on which models can be tried.
+        """
+        matrix, at = self.sample(min(1.0, n_rows / self.shape[0]))
+        y, weight = (None if values is None else values[at] for values in (self.y, self.weight))
+        return matrix.X, y, weight
 
     def definition(self) -> tuple[object, ...]:
         """Return what identifies the data: shape and checksums."""

@@ -35,6 +35,9 @@ class Block(Protocol):
         If ``p`` is not None, it holds the predictions of all samples, and X is not multiplied by w again.
         """
 
+    def combine(self, a: np.ndarray) -> np.ndarray:
+        """Return sum_i a_i x_i over the samples of the block, for an array with one number for every sample."""
+
     def measure(self) -> Measures:
         """Return the sizes of the columns on these samples."""
 
@@ -57,12 +60,24 @@ class Predict:
 class Expand:
     """The task of a look: value, gradient and curvatures of F at w, for the intercept ``b``."""
 
-    def __init__(self, b: float = 0.0, p: np.ndarray | None = None) -> None:
+    def __init__(self, b: float = 0.0, p: np.ndarray | None = None, is_guess: bool = False) -> None:
         self.b, self.p = b, p
+        self.is_guess = is_guess  # whether b is not the best intercept: then rows elsewhere return the slope by b, too
 
     def __call__(self, block: Block, w: np.ndarray) -> Pass:
         """Return the contribution of a block."""
         return block.expand(w, self.b, self.p)
+
+
+class Combine:
+    """The task of computing X'a."""
+
+    def __init__(self, a: np.ndarray) -> None:
+        self.a = a
+
+    def __call__(self, block: Block, w: np.ndarray) -> np.ndarray:
+        """Return the sum over a block."""
+        return block.combine(self.a)
 
 
 class Measure:
@@ -99,6 +114,11 @@ class Rows(abc.ABC):
     def n_reads(self) -> float:
         """How often all rows have been read from where they are stored."""
         return 0.0
+
+    @property
+    def bytes_of_pass(self) -> int:
+        """The number of bytes that a pass reads from where the rows are stored; 0 for rows in memory."""
+        return 0
 
     @abc.abstractmethod
     def sweep(self, task: Task[Found], w: np.ndarray) -> Found:

@@ -14,8 +14,8 @@ from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import ByRows, Matrix
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.rows.base import Additive, Expand, Found, Rows, Task
-from condgrad.problems.rows.findings import Joined, Kept, Pass
+from condgrad.problems.rows.base import Additive, Combine, Expand, Found, Rows, Task
+from condgrad.problems.rows.findings import InterceptSlope, Joined, Kept, Pass
 from condgrad.problems.rows.memory import MemoryRows, sweep_by_rows
 from condgrad.problems.samples import Samples, sample_at_rate
 
@@ -41,21 +41,25 @@ class Chunk:
 class ExpandAndKeep:
     """The task of a look at chunks: value and gradient, and rows drawn by their curvature at the given rate."""
 
-    def __init__(self, b: float, p: np.ndarray | None, rate: float) -> None:
-        self.b, self.p, self.rate = b, p, rate
+    def __init__(self, look: Expand, rate: float) -> None:
+        self.look, self.rate = look, rate
 
     def __call__(self, chunk: Chunk, w: np.ndarray) -> Pass:
         """Return the contribution of a chunk."""
         end = chunk.first + chunk.matrix.shape[0]
-        found = chunk.sweep(Expand(self.b, None if self.p is None else self.p[chunk.first : end]), w)
+        p = None if self.look.p is None else self.look.p[chunk.first : end]
+        found = chunk.sweep(Expand(self.look.b, p), w)
         if not (np.isfinite(found.totals.value) and np.isfinite(found.r).all()):
             raise ValueError(
                 f"X has entries that are not finite, or too large, in samples {chunk.first:,} to {end - 1:,}; "
                 "remove or impute them and convert the data again."
             )
         assert isinstance(found.d, Joined)
-        rows, c = sample_at_rate(np.maximum(found.d.array, 0.0), self.rate)
-        return Pass(found.totals, found.r, Kept((chunk.matrix.chosen(rows),), (c,)))
+        d, slope = np.maximum(found.d.array, 0.0), None
+        rows, c = sample_at_rate(d, self.rate)
+        if self.look.is_guess:
+            slope = InterceptSlope(chunk.sweep(Combine(d), w), float(d.sum()))
+        return Pass(found.totals, found.r, Kept((chunk.matrix.chosen(rows),), (c,)), slope)
 
 
 class Sweep:
@@ -99,11 +103,16 @@ class ChunkedRows(Rows):
     def _heads(self, share: float) -> tuple[Matrix, np.ndarray]:
         """Return this share of the rows, from the heads of all chunks, and their places among all samples."""
 
+    @property
+    def bytes_of_pass(self) -> int:
+        """The number of bytes of X."""
+        return self.n_bytes
+
     def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
         """Run a task on every block of every chunk and add the results in their order."""
         on_chunk: ChunkTask = Sweep(task)
         if isinstance(task, Expand):
-            on_chunk = ExpandAndKeep(task.b, task.p, self._rate_at(w, task.b))
+            on_chunk = ExpandAndKeep(task, self._rate_at(w, task.b))
         total: Any = None
         for found in self.over_chunks(on_chunk, w):
             total = found if total is None else total + found
@@ -119,12 +128,18 @@ class ChunkedRows(Rows):
         assert isinstance(found.d, Joined)
         total = float(np.maximum(found.d.array, 0.0).sum())
         budget = max(_LEAST, min(_MOST_KEPT, _SHARE_KEPT * self.n_bytes))
-        return budget / guide.matrix.n_bytes * guide.n_samples / total if total > 0.0 else 0.0
+        return budget / self._bytes_in_memory / total if total > 0.0 else 0.0
+
+    @property
+    def _bytes_in_memory(self) -> float:
+        """The number of bytes of a row in memory, where codes of categories take more than on disk."""
+        guide = self._guide
+        return 1.0 if guide is None else guide.matrix.n_bytes / guide.n_samples
 
     @functools.cached_property
     def _guide(self) -> MemoryRows | None:
         """A few samples in memory; None if they have no weight."""
-        return self._in_memory(min(1.0, _GUIDE / self.n_samples))
+        return self._in_memory(min(0.5, _GUIDE / self.n_samples))
 
     def _in_memory(self, share: float) -> MemoryRows | None:
         matrix, places = self._heads(share)
@@ -137,13 +152,13 @@ class ChunkedRows(Rows):
         """Return a subsample of about ``n_rows`` samples from the heads of all chunks, in memory; self if too large."""
         if n_rows > self.most_in_memory:
             return self
-        return self._guide if n_rows <= _GUIDE else self._in_memory(n_rows / self.n_samples)
+        return self._in_memory(n_rows / self.n_samples)
 
     @property
     def most_in_memory(self) -> int:
         """The number of samples of the largest subsample: at most half of all, and within the limits of memory."""
         budget = max(_LEAST, min(_MOST_HEAD, _SHARE_OF_HEAD * self.n_bytes))
-        return int(self.n_samples * min(0.5, budget / self.n_bytes))
+        return int(min(0.5 * self.n_samples, budget / self._bytes_in_memory))
 
     def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return the curvature on atoms, estimated from the rows that the pass has kept."""
@@ -161,6 +176,8 @@ class ChunkedRows(Rows):
         At (w, b) the derivative by b is the balance; a step changes it by sum_i d_i x_i'step.
         """
         assert isinstance(found.d, Kept)
+        if found.slope is not None and found.slope.total > 0.0:
+            return b - (found.totals.balance + float(found.slope.u @ step)) / found.slope.total
         total = float(found.d.c.sum())
         if total <= 0.0:
             return b

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.linalg.matrix import ByRows, Matrix, centring, stacked
+from condgrad.linalg.matrix import ByRows, Matrix, centring
 from condgrad.problems.rows.chunked import Chunk, ChunkedRows, ChunkTask
 from condgrad.problems.rows.findings import Measures
 from condgrad.problems.samples import Samples
@@ -42,12 +42,8 @@ class DiskRows(ChunkedRows):
         return Matrix(matrix.X, self.shift) if self.shift is not None and isinstance(matrix, Matrix) else matrix
 
     def _heads(self, share: float) -> tuple[Matrix, np.ndarray]:
-        blocks, places = [], []
-        for chunk in self.stored.chunks(share):
-            blocks.append(chunk.matrix.chosen(slice(None)))
-            places.append(np.arange(chunk.place.start, chunk.place.stop))
-        whole = stacked(blocks)
-        return Matrix(whole.X, self.shift), np.concatenate(places)
+        matrix, places = self.stored.sample(share)
+        return Matrix(matrix.X, self.shift), places
 
     def with_targets(self, y: np.ndarray) -> DiskRows:
         """Return the same rows with other targets; both share the folder."""

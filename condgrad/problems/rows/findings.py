@@ -51,18 +51,32 @@ class Kept:
 
 
 @dataclasses.dataclass(frozen=True)
+class InterceptSlope:
+    """The derivatives by the intercept: ``u`` = sum_i d_i x_i of the gradient, ``total`` = sum_i d_i of the balance."""
+
+    u: np.ndarray
+    total: float
+
+    def __add__(self, other: InterceptSlope) -> InterceptSlope:
+        return InterceptSlope(self.u + other.u, self.total + other.total)
+
+
+@dataclasses.dataclass(frozen=True)
 class Pass:
     """The results of a pass at w: sums over the samples, the gradient ``r``, and the curvatures of the samples.
 
-    The curvatures are one number ``d_i`` for each sample in memory, or rows that were drawn by them.
+    The curvatures are one number ``d_i`` for each sample in memory, or rows that were drawn by them. ``slope`` is there
+    if the intercept of the pass was a guess.
     """
 
     totals: Totals
     r: np.ndarray
     d: Joined | Kept
+    slope: InterceptSlope | None = None
 
     def __add__(self, other: Pass) -> Pass:
-        return Pass(self.totals + other.totals, self.r + other.r, self.d + other.d)  # type: ignore[operator]
+        slope = None if self.slope is None or other.slope is None else self.slope + other.slope
+        return Pass(self.totals + other.totals, self.r + other.r, self.d + other.d, slope)  # type: ignore[operator]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -201,6 +201,12 @@ class RowBlock:
             add_range(X, alpha, start, DenseVector(r))
         return Pass(Totals(*totals.tolist()), r, Joined((d,)))
 
+    def combine(self, a: np.ndarray) -> np.ndarray:
+        """Return sum_i a_i x_i over the samples of the block."""
+        total = np.zeros(self.matrix.shape[1])
+        add_range(self.matrix.rows, a[self.start : self.stop], self.start, DenseVector(total))
+        return total
+
     def _rows_of_a_piece(self) -> int:
         bytes_of_a_row = max(1.0, self.matrix.n_bytes / self.matrix.shape[0])
         return int(min(max(_CACHED / bytes_of_a_row, _FEWEST), _MOST))
@@ -226,6 +232,10 @@ class ColumnBlock:
         """Return sums, gradient and curvatures, in two passes over the columns."""
         totals, alpha, d = self.samples.expand(self.predict(w) if p is None else p, b)
         return Pass(totals, self.matrix.transpose_dot(alpha), Joined((d,)))
+
+    def combine(self, a: np.ndarray) -> np.ndarray:
+        """Return X'a."""
+        return self.matrix.transpose_dot(a)
 
     def measure(self) -> Measures:
         """Return the sizes of the columns."""
