@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from condgrad.cli._columns import Wanted
-from condgrad.datasets.libsvm import parse_libsvm, read_bytes
+from condgrad.storage.sources.libsvm import parse_libsvm
+from condgrad.storage.sources.text import read_bytes
 
 if TYPE_CHECKING:
     import argparse

@@ -65,7 +65,8 @@ def write_rows(folder: Path, source: Source, settings: Settings, report: Report)
     except OSError:  # its files are damaged
         journal = Journal(plan)
         writer = RowWriter(folder, journal, settings, report)
-    remove_files(folder, {entry.name for chunk in [*journal.pieces, *journal.chunks] for entry in chunk.files.values()})
+    kept = {entry.name for chunk in [*journal.pieces, *journal.chunks] for entry in chunk.files.values()}
+    remove_files(folder, kept | {journals.NAME} if kept else kept)
     _check_space(folder, source, journal, 1 if settings.seed is None else 2)
     try:
         writer.read(source)

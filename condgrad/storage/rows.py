@@ -10,17 +10,19 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from condgrad.linalg.convert import as_vector
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.storage import manifest as manifests
 from condgrad.storage.row_writer import ConversionProgress, Report, Settings, own_files, remove_files, write_rows
-from condgrad.storage.sources.arrays import Arrays, Batches, Table, parts_of
-from condgrad.storage.sources.base import Source
+from condgrad.storage.sources.categories import Encoder
+from condgrad.storage.sources.choice import Options, source_of
+from condgrad.storage.sources.npy_file import load_npy
 from condgrad.storage.stored_rows import StoredRows
 
 __all__ = ["ConversionProgress", "StoredRows", "convert", "open"]
@@ -32,36 +34,126 @@ def convert(
     source: Any,
     folder: str | os.PathLike[str],
     *,
+    target: Any = None,
+    weight: Any = None,
+    categories: Sequence[str] | str | None = None,
+    header: str | None = None,
+    n_features: int | None = None,
+    like: StoredRows | str | os.PathLike[str] | None = None,
     chunk_bytes: int = 2**27,
     shuffle: bool = True,
-    overwrite: bool = False,
     dtype: Any = None,
+    overwrite: bool = False,
     random_state: RandomState = 0,
     callback: Report | None = None,
     verbose: bool = False,
 ) -> StoredRows:
-    """Write samples to a folder in chunks of rows, and return them opened."""
+    """Write samples to a folder in chunks of rows, and return them opened.
+
+    Memory holds a few chunks, and all categories, whatever the size of the source. Every batch is checked before any of
+    it is written. A chunk is written under a temporary name and renamed, and the manifest comes last: the folder is
+    complete, or it is not valid. If the conversion of a path is interrupted, the same call continues after the last
+    complete chunk, and gives the same files; other sources begin again.
+
+    Parameters
+    ----------
+    source : path, X, (X, y), (X, y, weight), or an iterable of these
+        A path has the suffix .csv or .tsv (also compressed), .parquet, .npy, .npz (X and y, or a file of
+        ``scipy.sparse.save_npz`` and y), .zarr; any other suffix is LIBSVM text. X is an array, a sparse matrix, a data
+        frame, an array of zarr or Dask. An iterable, such as a generator or a list, gives batches: it is the way for
+        any other source.
+    folder : path
+        It is created, or it is empty, or it has an unfinished conversion.
+    target : str or False, optional
+        The target column of CSV and Parquet: by default the last one, False for none. For .npy and .zarr an .npy file
+        with y, or an array.
+    weight : str, optional
+        The column of CSV and Parquet with weights of samples, for .npy and .zarr an .npy file, or an array.
+    categories : list of str or "all", optional
+        The columns that are categories: by default those of CSV and Parquet that have words. For arrays only "all".
+        Categories are counted in a first pass, and then numbered by falling frequency.
+    header : {"auto", "yes", "no"}, optional
+        Whether the first line of CSV names the columns; "auto": if none of its fields is a number.
+    n_features : int, optional
+        The number of features of LIBSVM text: by default its largest index.
+    like : StoredRows or path, optional
+        Converted data whose columns and categories this source shall have, such as the training data of a test set.
+    chunk_bytes : int
+        About how many bytes a chunk has; all chunks have about the same size.
+    shuffle : bool
+        Whether the samples are written in random order, so that the first samples of every chunk are a random sample of
+        all: every order is equally likely. It needs twice the space on the disk until the end.
+    dtype : {"float32", "float64"}, optional
+        The dtype of X: by default float32 stays float32, and all else is float64.
+    overwrite : bool
+        Whether converted data in the folder are replaced. Files that are not from a conversion are never touched.
+    random_state : int, Generator or None
+        The seed of the order. The same seed gives the same files.
+    callback : callable, optional
+        Called with a :class:`ConversionProgress` after each batch and chunk.
+    verbose : bool
+        Whether progress is printed to standard error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import condgrad as cg
+    >>> batches = ((np.ones((4, 3)), np.arange(4)) for _ in range(5))
+    >>> rows = cg.rows.convert(batches, tempfile.mkdtemp())
+    >>> rows.shape, float(rows.y.sum())
+    ((20, 3), 30.0)
+    """
     folder = Path(folder)
     settings = Settings(_as_bytes(chunk_bytes), _seed(shuffle, random_state), _as_dtype(dtype))
-    samples = _source_of(source)
+    report = _reporter(callback, as_flag(verbose, "verbose"))
+    options = Options(target, weight, categories, header, n_features, _encoder_of(like))
+    samples = source_of(source, options)
     _prepare(folder, as_flag(overwrite, "overwrite"))
-    write_rows(folder, samples, settings, _reporter(callback, as_flag(verbose, "verbose")))
+    write_rows(folder, samples, settings, report)
     return StoredRows.of_folder(folder)
 
 
-def open(folder: str | os.PathLike[str]) -> StoredRows:
-    """Return the samples of a folder that :func:`convert` has written."""
-    return StoredRows.of_folder(Path(folder))
+def open(path: str | os.PathLike[str], y: Any = None, weight: Any = None, *, chunk_bytes: int = 2**27) -> StoredRows:
+    """Return the samples of a folder that :func:`convert` has written, or of an .npy file, to be passed in place of X.
+
+    An .npy file with rows of float32 or float64 in C order is read where it lies: its order is kept, there are no
+    checksums, and the statistics of the columns are not known in advance.
+
+    Parameters
+    ----------
+    path : path
+        A folder, or an .npy file.
+    y, weight : array or path of an .npy file, optional
+        Targets and weights of the samples of an .npy file; a folder has its own.
+    chunk_bytes : int
+        How many bytes of an .npy file are read at a time.
+    """
+    path = Path(path)
+    if path.suffix != ".npy" or path.is_dir():
+        for name, part in (("y", y), ("weight", weight)):
+            if part is not None:
+                raise ValueError(f"{name} is for .npy files; a folder of converted data has its own.")
+        return StoredRows.of_folder(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {str(path)!r}.")
+    rows = StoredRows.of_file(path, {}, _as_bytes(chunk_bytes))
+    given = {
+        name: as_vector(load_npy(Path(part)) if isinstance(part, str | os.PathLike) else part, name, rows.shape[0])
+        for name, part in (("y", y), ("weight", weight))
+        if part is not None
+    }
+    return StoredRows.of_file(path, given, _as_bytes(chunk_bytes))
 
 
-def _source_of(source: Any) -> Source:
-    if isinstance(source, tuple):
-        return Arrays(*parts_of(source))
-    if isinstance(source, Table) and not isinstance(source, list):
-        return Arrays(source)
-    if isinstance(source, Iterable):
-        return Batches(source)
-    raise TypeError(f"source must be a path, X, (X, y), (X, y, weight), or batches of these; got {source!r}.")
+def _encoder_of(like: StoredRows | str | os.PathLike[str] | None) -> Encoder | None:
+    if like is None:
+        return None
+    rows = like if isinstance(like, StoredRows) else StoredRows.of_folder(Path(like))
+    encoder = Encoder.read(rows.folder, rows.manifest)
+    if encoder is None:
+        raise ValueError(f"like must be data from a table, or with categories; {str(rows.folder)!r} has neither.")
+    return encoder
 
 
 def _prepare(folder: Path, overwrite: bool) -> None:

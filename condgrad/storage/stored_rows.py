@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ import scipy.sparse
 from condgrad.linalg.matrix import Matrix, stacked
 from condgrad.linalg.one_hot import WIDTHS, OneHotMatrix, empty_codes
 from condgrad.storage.array_files import ArrayFile, Buffer, read_array
-from condgrad.storage.manifest import Manifest
+from condgrad.storage.manifest import Chunk, Manifest
 from condgrad.storage.read_ahead import read_ahead
+from condgrad.storage.sources.categories import Encoder
 
 OF_SAMPLES = ("y", "weight")  # roles of files with one number per sample; they stay in memory
 
@@ -63,8 +65,15 @@ class StoredRows:
         The number of bytes of X, and of all that was read so far.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, files: list[dict[str, ArrayFile]]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        files: list[dict[str, ArrayFile]],
+        given: Mapping[str, np.ndarray] = MappingProxyType({}),
+    ) -> None:
         self.folder, self.manifest, self._files = folder, manifest, files
+        self._given = given  # y and weights that are in no file
         self.shape = manifest.shape
         self.kind = manifest.kind
         sizes = [chunk.size for chunk in manifest.chunks]
@@ -82,6 +91,21 @@ class StoredRows:
         manifest = Manifest.read(folder, "rows")
         files = [{role: ArrayFile.of(folder, entry) for role, entry in c.files.items()} for c in manifest.chunks]
         return cls(folder, manifest, files)
+
+    @classmethod
+    def of_file(cls, path: Path, given: Mapping[str, np.ndarray], chunk_bytes: int) -> StoredRows:
+        """Return the rows of an .npy file in C order, which is read where it lies, without checksums."""
+        file = ArrayFile.of_user(path)
+        if len(file.shape) != 2 or 0 in file.shape:
+            raise ValueError(f"{file} must hold samples and features; its array has the shape {file.shape}.")
+        if file.dtype not in (np.float32, np.float64):
+            raise ValueError(f"{file} has dtype {file.dtype}, not float32 or float64; use condgrad.rows.convert.")
+        n, step = file.shape[0], max(1, chunk_bytes // file.row_bytes)
+        parts = [file.part(slice(start, start + step)) for start in range(0, n, step)]
+        chunks = tuple(Chunk(part.shape[0], {"X": file.entry}) for part in parts)
+        facts = {"is_shuffled": False, "feature_names": None, "date": path.stat().st_mtime_ns}
+        manifest = Manifest("rows", "dense", (n, file.shape[1]), chunks, {}, facts)
+        return cls(path, manifest, [{"X": part} for part in parts], given)
 
     @property
     def format(self) -> str:
@@ -121,7 +145,7 @@ class StoredRows:
 
     def _of_samples(self, role: str) -> np.ndarray | None:
         if role not in self._files[0]:
-            return None
+            return self._given.get(role)
         out = np.empty(self.shape[0])
         for chunk, first, size in zip(self._files, self._firsts[:-1], self._sizes, strict=True):
             out[first : first + size] = chunk[role].read(Buffer(), 0, size, check=True)
@@ -150,7 +174,7 @@ class StoredRows:
         n_rows = size if n_rows is None else min(n_rows, size)
         check = n_rows == size and not self._is_checked[k]
         files = {role: file for role, file in self._files[k].items() if role not in OF_SAMPLES}
-        buffer.reserve(sum(64 + file.entry.n_bytes for file in files.values()))
+        buffer.reserve(sum(64 + file.n_bytes for file in files.values()))
         matrix = self._matrix_of(files, n_rows, _Reading(buffer, check, stopped))
         with self._lock:
             self._is_checked[k] = self._is_checked[k] or check
@@ -203,10 +227,16 @@ class StoredRows:
         y, weight = (None if values is None else values[at] for values in (self.y, self.weight))
         return matrix.X, y, weight
 
+    @functools.cached_property
+    def categories(self) -> dict[str, list[str]]:
+        """The categories of the columns that had words, by their codes."""
+        encoder = Encoder.read(self.folder, self.manifest)
+        return {} if encoder is None else {field.name: field.categories for field in encoder.fields}
+
     def definition(self) -> tuple[object, ...]:
-        """Return what identifies the data: shape and checksums."""
+        """Return what identifies the data: shape and checksums, or the date of a file without them."""
         crcs = [[entry.crc32 for entry in chunk.files.values()] for chunk in self.manifest.chunks]
-        return (self.kind, self.shape, np.array(crcs, dtype=np.int64))
+        return (self.kind, self.shape, np.array(crcs, dtype=np.int64), self.manifest.facts.get("date", 0))
 
     def __repr__(self) -> str:
         n, d = self.shape

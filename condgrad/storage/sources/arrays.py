@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,7 +14,7 @@ from condgrad.storage.sources.base import BATCH_BYTES, Batch, Place, Source
 
 
 @runtime_checkable
-class Table(Protocol):
+class Sliceable(Protocol):
     """What has a shape and can be cut by rows, as arrays and data frames can."""
 
     @property
@@ -28,20 +28,23 @@ class Table(Protocol):
 class Arrays(Source):
     """X, y and weights that can be cut by rows: arrays in memory or mapped, data frames, arrays of zarr or HDF5."""
 
-    name = "X"
-
-    def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
-        self.feature_names = _column_names(X)
+    def __init__(
+        self, X: Any, y: Any = None, weight: Any = None, *, name: str = "X", identity: dict[str, Any] | None = None,
+        n_rows_together: int = 1,
+    ) -> None:  # fmt: skip
+        """Keep the arrays; batches have a multiple of ``n_rows_together`` samples."""
+        self.name, self.identity, self.feature_names = name, identity, _column_names(X)
         if scipy.sparse.issparse(X):
             X = as_data(X).tocsr()  # slices of an invalid matrix could read other memory
             n_bytes = X.nnz * (X.dtype.itemsize + 4) + 8 * X.shape[0]
         else:
-            X = X if isinstance(X, Table) else np.asarray(X)
+            X = X if isinstance(X, Sliceable) else np.asarray(X)
             n_bytes = 8 * math.prod(X.shape)
         if len(X.shape) != 2:
             raise ValueError(f"X must have two dimensions (samples, features); got shape {X.shape}.")
         self.X, self.n_bytes = X, n_bytes
-        self._step = max(1, BATCH_BYTES * X.shape[0] // max(1, n_bytes))  # samples of a batch
+        n_rows = BATCH_BYTES * X.shape[0] // max(1, n_bytes)
+        self._step = max(1, n_rows // n_rows_together) * n_rows_together  # samples of a batch
         self.y, self.weight = (
             None if part is None else as_vector(np.asarray(part), name, X.shape[0])
             for name, part in (("y", y), ("weight", weight))
@@ -65,6 +68,7 @@ class Batches(Source):
 
     def __init__(self, batches: Iterable[Any]) -> None:
         self._batches = batches
+        self.is_read_once = isinstance(batches, Iterator)
 
     def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
         """Yield the batches of the user."""
