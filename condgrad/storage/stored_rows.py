@@ -7,7 +7,6 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -70,10 +69,10 @@ class StoredRows:
         folder: Path,
         manifest: Manifest,
         files: list[dict[str, ArrayFile]],
-        given: Mapping[str, np.ndarray] = MappingProxyType({}),
+        given: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self.folder, self.manifest, self._files = folder, manifest, files
-        self._given = given  # y and weights that are in no file
+        self._given = dict(given or {})  # y and weights that are in no file
         self.shape = manifest.shape
         self.kind = manifest.kind
         sizes = [chunk.size for chunk in manifest.chunks]
@@ -106,6 +105,12 @@ class StoredRows:
         facts = {"is_shuffled": False, "feature_names": None, "date": path.stat().st_mtime_ns}
         manifest = Manifest("rows", "dense", (n, file.shape[1]), chunks, {}, facts)
         return cls(path, manifest, [{"X": part} for part in parts], given)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
 
     @property
     def format(self) -> str:

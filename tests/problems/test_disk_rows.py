@@ -240,7 +240,7 @@ def test_a_damaged_chunk_is_an_error_that_names_it(clicks):
 
 
 def test_stochastic_solvers_say_why_not(clicks):
-    with pytest.raises(TypeError, match=r"SFW requires .* its rows are not in memory.* 'corrective'"):
+    with pytest.raises(TypeError, match=r"SFW requires .*its rows are not in memory.* 'corrective'"):
         cg.minimize(logistic(clicks[2]), "sfw")
 
 
