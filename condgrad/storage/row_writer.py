@@ -51,6 +51,10 @@ class ConversionProgress:
     n_samples: int
     share: float | None
 
+    def __str__(self) -> str:
+        share = "" if self.share is None else f"  {self.share:.0%}"
+        return f"{self.step}  {self.n_samples:,} samples{share}"
+
 
 Report = Callable[[ConversionProgress], object]
 

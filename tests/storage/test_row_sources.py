@@ -2,6 +2,7 @@
 
 import bz2
 import collections
+import os
 
 import numpy as np
 import pytest
@@ -11,6 +12,12 @@ from stored import content
 import condgrad as cg
 
 N, D = 120, 6
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    """Files need not survive a power cut here."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 @pytest.fixture(scope="module")
