@@ -3,11 +3,12 @@
 import bz2
 import collections
 import os
+import sys
 
 import numpy as np
 import pytest
 import scipy.sparse
-from stored import content
+from stored import content, files_of
 
 import condgrad as cg
 
@@ -140,6 +141,20 @@ def test_csv_with_quotes_and_without_a_header(tmp_path, small_batches):
     assert rows.shape == (1, 3) and rows.y is None and rows.feature_names is None
 
 
+@pytest.mark.parametrize("name", ["numbers", "words"])
+def test_csv_is_the_same_without_pyarrow(name, data, tmp_path, small_batches, monkeypatch):
+    pytest.importorskip("pyarrow", reason="it is compared with pyarrow")
+    if name == "numbers":
+        (tmp_path / "a.csv").write_text(as_csv(*data))
+    else:
+        write_words(tmp_path / "a.csv", WORDS)
+    cg.rows.convert(tmp_path / "a.csv", tmp_path / "with")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
+    cg.rows.convert(tmp_path / "a.csv", tmp_path / "without")
+    assert files_of(tmp_path / "with") == files_of(tmp_path / "without")
+
+
 # Categories -----------------------------------------------------------------------------------------------------------
 
 WORDS = [("red", "x", 1), ("blue", "y", 0), ("red", "", 1), ("red", "x", 1), ("green, or so", "y", 0)] * 40
@@ -260,6 +275,7 @@ def test_bad_batches_are_named(source, sentence, tmp_path):
         ("a.csv", "a,y\n" + "1,2\n" * 1500 + "b,2\n", {}, "a.csv, line 1502: column 'a' must hold a finite number; got "
          "'b'.*name it in categories"),
         ("a.csv", "a,y\n1,2\n,2\n", {}, "a.csv, line 3: column 'a' must hold a finite number; got ''"),
+        ("a.csv", "a,y\n1,yes\n2,\n3,no\n", {}, "a.csv: the column 'y' has samples without a target"),
         ("a.csv", "a,y\n1,2\n1\n", {}, "a.csv, line 3: there must be 2 fields; got 1"),
         ("a.csv", "a,y\n", {}, "a.csv has no samples"),
         ("a.csv", "", {}, "a.csv has no samples"),

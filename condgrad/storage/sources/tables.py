@@ -119,8 +119,12 @@ class Table(Source):
         if counts:
             for columns, _ in self._reader.blocks(self._are_words):
                 for k, counter in counts.items():
-                    counter.update(cast("Words", columns[k]).counts())
+                    cast("Words", columns[k]).add_counts(counter)
         labels = sorted(counts.pop(self._target)) if self._target is not None and self._target in counts else None
+        if labels and "" in labels:
+            raise ValueError(
+                f"{self.name}: the column {self._names[self._target or 0]!r} has samples without a target."
+            )
         fields = [Field.of_counts(self._names[k], counts[k]) for k in self._fields]
         return Encoder([self._names[k] for k in self._numbers], fields, labels)
 
