@@ -275,7 +275,7 @@ def test_bad_batches_are_named(source, sentence, tmp_path):
         ("a.csv", "a,y\n" + "1,2\n" * 1500 + "b,2\n", {}, "a.csv, line 1502: column 'a' must hold a finite number; got "
          "'b'.*name it in categories"),
         ("a.csv", "a,y\n1,2\n,2\n", {}, "a.csv, line 3: column 'a' must hold a finite number; got ''"),
-        ("a.csv", "a,y\n1,yes\n2,\n3,no\n", {}, "a.csv: the column 'y' has samples without a target"),
+        ("a.csv", "a,y\n1,yes\n2,\n3,no\n", {}, "a.csv: column 'y' has no target for some samples"),
         ("a.csv", "a,y\n1,2\n1\n", {}, "a.csv, line 3: there must be 2 fields; got 1"),
         ("a.csv", "a,y\n", {}, "a.csv has no samples"),
         ("a.csv", "", {}, "a.csv has no samples"),

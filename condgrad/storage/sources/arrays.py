@@ -25,6 +25,15 @@ class Sliceable(Protocol):
         """Return some of the rows."""
 
 
+@runtime_checkable
+class Frame(Protocol):
+    """What has names of columns, as data frames have."""
+
+    @property
+    def columns(self) -> Iterable[Any]:
+        """The names."""
+
+
 class Arrays(Source):
     """X, y and weights that can be cut by rows: arrays in memory or mapped, data frames, arrays of zarr or HDF5."""
 
@@ -89,6 +98,4 @@ def parts_of(batch: Any) -> tuple[Any, Any, Any]:
 
 
 def _column_names(X: Any) -> list[str] | None:
-    """Return the names of the columns of a data frame."""
-    names = getattr(X, "columns", None)
-    return None if names is None else list(map(str, names))
+    return list(map(str, X.columns)) if isinstance(X, Frame) else None

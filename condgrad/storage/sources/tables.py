@@ -120,13 +120,17 @@ class Table(Source):
             for columns, _ in self._reader.blocks(self._are_words):
                 for k, counter in counts.items():
                     cast("Words", columns[k]).add_counts(counter)
-        labels = sorted(counts.pop(self._target)) if self._target is not None and self._target in counts else None
-        if labels and "" in labels:
-            raise ValueError(
-                f"{self.name}: the column {self._names[self._target or 0]!r} has samples without a target."
-            )
         fields = [Field.of_counts(self._names[k], counts[k]) for k in self._fields]
-        return Encoder([self._names[k] for k in self._numbers], fields, labels)
+        return Encoder([self._names[k] for k in self._numbers], fields, self._labels(counts))
+
+    def _labels(self, counts: dict[int, collections.Counter[str]]) -> list[str] | None:
+        """Return the classes in their order, None if the target is a number."""
+        if self._target is None or self._target not in counts:
+            return None
+        labels = sorted(counts[self._target])
+        if "" in labels:
+            raise ValueError(f"{self.name}: column {self._names[self._target]!r} has no target for some samples.")
+        return labels
 
     def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
         """Yield rows of the table."""
