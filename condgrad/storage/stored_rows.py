@@ -7,12 +7,12 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.matrix import Matrix, stacked
 from condgrad.linalg.one_hot import WIDTHS, OneHotMatrix, empty_codes
 from condgrad.storage.array_files import ArrayFile, Buffer, read_array
 from condgrad.storage.manifest import Chunk, Manifest
@@ -59,9 +59,9 @@ class StoredRows:
     manifest : Manifest
     shape : (int, int)
     n_reads : float
-        How often all rows have been read so far; the heads of chunks count by their share.
-    n_bytes : int
-        The number of bytes of X.
+        How often all rows have been read so far; the heads of chunks, which are small, do not count.
+    n_bytes, bytes_read : int
+        The number of bytes of X, and of all that was read so far.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class StoredRows:
         folder: Path,
         manifest: Manifest,
         files: list[dict[str, ArrayFile]],
-        given: Mapping[str, np.ndarray] = MappingProxyType({}),
+        given: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self.folder, self.manifest, self._files = folder, manifest, files
-        self._given = given  # y and weights that are in no file
+        self._given = dict(given or {})  # y and weights that are in no file
         self.shape = manifest.shape
         self.kind = manifest.kind
         sizes = [chunk.size for chunk in manifest.chunks]
@@ -80,7 +80,7 @@ class StoredRows:
         self._sizes = sizes
         counted = ("X", "data", "indices", *(f"codes{width}" for width in WIDTHS))
         self.n_bytes = sum(own[role].n_bytes for own in files for role in counted if role in own)
-        self.bytes_read = 0
+        self.bytes_read, self._whole_chunks = 0, 0
         self._lock = threading.Lock()  # several readers count
         self._is_checked = [False] * len(sizes)
 
@@ -106,6 +106,17 @@ class StoredRows:
         manifest = Manifest("rows", "dense", (n, file.shape[1]), chunks, {}, facts)
         return cls(path, manifest, [{"X": part} for part in parts], given)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
+
+    @property
+    def format(self) -> str:
+        """What kind of rows these are, in words."""
+        return f"{self.kind} rows on disk"
+
     @property
     def n_chunks(self) -> int:
         """The number of chunks."""
@@ -113,8 +124,8 @@ class StoredRows:
 
     @property
     def n_reads(self) -> float:
-        """How often all rows have been read so far; the heads of chunks count by their share."""
-        return self.bytes_read / max(1, self.n_bytes)
+        """How often all rows have been read so far; the heads of chunks, which are small, do not count."""
+        return self._whole_chunks / self.n_chunks
 
     @property
     def is_shuffled(self) -> bool:
@@ -173,6 +184,7 @@ class StoredRows:
         with self._lock:
             self._is_checked[k] = self._is_checked[k] or check
             self.bytes_read += matrix.n_bytes
+            self._whole_chunks += n_rows == size
         return RowChunk(int(self._firsts[k]), matrix)
 
     def _matrix_of(self, files: dict[str, ArrayFile], n_rows: int, read: _Reading) -> Matrix | OneHotMatrix:
@@ -195,6 +207,30 @@ class StoredRows:
         """The first feature of every field, for the codes of each width."""
         firsts = self.manifest.facts["fields"]
         return tuple(np.array(firsts.get(f"codes{width}", []), np.uint64) for width in WIDTHS)
+
+    def dot_each(self, W: np.ndarray) -> np.ndarray:
+        """Return X w_c for every row w_c of W, in one read: an array of shape (k, n_samples)."""
+        out = np.empty((W.shape[0], self.shape[0]))
+        for chunk in self.chunks():
+            out[:, chunk.place] = chunk.matrix.dot_each(W)
+        return out
+
+    def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
+        """Return this share of the rows in memory, the first ones of every chunk, and their places among all."""
+        blocks, places = [], []
+        for chunk in self.chunks(share):
+            blocks.append(chunk.matrix.chosen(slice(None)))
+            places.append(np.arange(chunk.place.start, chunk.place.stop))
+        return stacked(blocks), np.concatenate(places)
+
+    def head(self, n_rows: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+        """Return about ``n_rows`` samples in memory, the first ones of every chunk: X, y and the weights.
+
+        Of shuffled rows this is a random sample, on which models can be tried.
+        """
+        matrix, at = self.sample(min(1.0, n_rows / self.shape[0]))
+        y, weight = (None if values is None else values[at] for values in (self.y, self.weight))
+        return matrix.X, y, weight
 
     @functools.cached_property
     def categories(self) -> dict[str, list[str]]:
