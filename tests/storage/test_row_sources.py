@@ -11,6 +11,7 @@ import scipy.sparse
 from stored import content, files_of
 
 import condgrad as cg
+from condgrad.storage import array_files, row_writer
 
 N, D = 120, 6
 
@@ -116,6 +117,29 @@ def test_every_source_gives_the_same_samples(kind, data, tmp_path, small_batches
         assert rows.feature_names == [f"x{j}" for j in range(D)]
 
 
+@pytest.mark.parametrize("kind", ["npy", "npz", "csr.npz", "csv", "csv.bz2", "parquet", "zarr"])
+def test_every_path_continues_where_it_stopped(kind, data, tmp_path, small_batches, monkeypatch):
+    source, options = make(kind, tmp_path, *data)
+    if kind == "npy":
+        options = {"target": tmp_path / "y.npy"}  # an array of the user is not a path
+    options |= {"shuffle": False, "chunk_bytes": 700}
+    cg.rows.convert(source, tmp_path / "whole", **options)
+    write_array = array_files.write_array
+    for k in range(1, 9, 2):  # four interruptions
+
+        def interrupted(folder, name, array, last=f"chunk-{k:05}"):
+            if name.startswith(last):
+                raise KeyboardInterrupt
+            return write_array(folder, name, array)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(row_writer, "write_array", interrupted)
+            cg.rows.convert(source, tmp_path / "rows", **options)
+        assert f"chunk-{k - 1:05}.y.npy" in files_of(tmp_path / "rows")
+    cg.rows.convert(source, tmp_path / "rows", **options)
+    assert files_of(tmp_path / "rows") == files_of(tmp_path / "whole")
+
+
 def test_libsvm_text_has_the_width_of_its_largest_index(data, tmp_path, small_batches):
     X, y, _ = data
     X = X[::-1]  # the widest row is in the last block
@@ -201,6 +225,11 @@ def test_words_become_codes_by_falling_frequency(suffix, tmp_path, small_batches
     write_words(tmp_path / f"test.{suffix}", new)
     test = cg.rows.convert(tmp_path / f"test.{suffix}", tmp_path / "test", shuffle=False, like=rows)
     np.testing.assert_array_equal(content(test)[0], one_hot([["red", "pink"], ["z", "x"]], fields))
+    if suffix == "csv":  # other columns, in another order, and no target
+        (tmp_path / "new.csv").write_text("n,letter,colour\n1,z,red\n2,x,pink\n")
+        new = cg.rows.convert(tmp_path / "new.csv", tmp_path / "new", shuffle=False, like=tmp_path / "train")
+        np.testing.assert_array_equal(content(new)[0], content(test)[0])
+        assert new.y is None
 
 
 def test_numbers_beside_words_become_sparse_rows(tmp_path):

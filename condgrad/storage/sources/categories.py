@@ -89,6 +89,11 @@ class Encoder:
         ends = np.cumsum([len(self.numbers), *(field.n_features for field in fields)])
         self.firsts, self.n_features = ends[:-1].tolist(), int(ends[-1])
 
+    @property
+    def column_names(self) -> set[str]:
+        """The names of all columns."""
+        return {*self.numbers, *(field.name for field in self.fields)}
+
     def encode(self, numbers: Sequence[np.ndarray], columns: Sequence[Words]) -> Any:
         """Return the rows that have these columns of numbers and of words."""
         if not self.fields:

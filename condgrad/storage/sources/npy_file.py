@@ -32,7 +32,7 @@ class NpyRows:
 
     def __init__(self, path: pathlib.Path) -> None:
         self._file = ArrayFile.of_user(path)
-        self.shape = self._file.shape
+        self.shape, self.dtype = self._file.shape, self._file.dtype
 
     def __getitem__(self, rows: slice) -> np.ndarray:
         start, stop, _ = rows.indices(self.shape[0])

@@ -54,7 +54,7 @@ class Table(Source):
     ----------
     reader : TableReader
     target : str, False or None
-        The name of the target column; None is the last one, False is none at all.
+        The name of the target column; None is the last one if it is no feature of ``like``, False is none at all.
     weight : str or None
         The name of the column with the weights of samples.
     categories : list of str, "all" or None
@@ -76,7 +76,7 @@ class Table(Source):
         twice = [name for name, count in collections.Counter(self._names).items() if count > 1]
         if twice:
             raise ValueError(f"{self.name} has two columns named {twice[0]!r}; give each its own name.")
-        self._target = None if target is False else self._place(self._names[-1] if target is None else target, "target")
+        self._target = self._place_of_target(target, like)
         self._weight = None if weight is None else self._place(weight, "weight")
         self._numbers, self._fields = self._kinds(categories) if like is None else self._same_as(like)
         self._are_words = [k in self._fields for k in range(len(self._names))]
@@ -86,6 +86,12 @@ class Table(Source):
         if reader.identity is not None:
             columns = [self._target, self._weight, self._numbers, self._fields]
             self.identity = {**reader.identity, "columns": columns, "categories": self._encoder.checksum()}
+
+    def _place_of_target(self, target: str | bool | None, like: Encoder | None) -> int | None:
+        last = self._names[-1]
+        if target is False or (target is None and like is not None and last in like.column_names):
+            return None  # new data may have features only
+        return self._place(last if target is None else target, "target")
 
     def _place(self, column: Any, what: str) -> int:
         if not isinstance(column, str):
