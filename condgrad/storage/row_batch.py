@@ -75,14 +75,16 @@ class RowBatch:
         entries = 0 if self.X is None else self.X.indptr[rows].astype(np.int64) * (self.X.data.itemsize + 4)
         return rows * self.n_bytes_of_row + entries
 
-    def part(self, rows: slice | np.ndarray) -> RowBatch:
+    def part(self, rows: slice) -> RowBatch:
         """Return some of the samples."""
         arrays = {role: part[rows] for role, part in self.of_samples.items()}
         return RowBatch(arrays, None if self.X is None else self.X[rows])
 
     def shuffled(self, random: np.random.Generator) -> RowBatch:
         """Return the samples in random order."""
-        return self.part(random.permutation(len(self)))
+        order = random.permutation(len(self))
+        arrays = {role: part.take(order, axis=0) for role, part in self.of_samples.items()}
+        return RowBatch(arrays, None if self.X is None else self.X[order])
 
     def files(self) -> dict[str, np.ndarray]:
         """Return the arrays of the files of a chunk, by role."""

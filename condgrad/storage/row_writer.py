@@ -30,7 +30,8 @@ from condgrad.storage.sources.base import Place, Source
 from condgrad.storage.summary import Summary
 from condgrad.storage.whole_files import UNFINISHED, sync_folder, write_whole
 
-_OWN_FILES = ("chunk-*.npy", "piece-*.npy", "shared-*.npy", f"*{UNFINISHED}", manifests.NAME, journals.NAME)
+_OWN_FILES = ("chunk-*.npy", "piece-*.npy", "shared-*.npy", f"*.npy{UNFINISHED}", f"*.json{UNFINISHED}",
+              manifests.NAME, journals.NAME)  # fmt: skip
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -51,6 +52,10 @@ class ConversionProgress:
     n_samples: int
     share: float | None
 
+    def __str__(self) -> str:
+        share = "" if self.share is None else f"  {self.share:.0%}"
+        return f"{self.step}  {self.n_samples:,} samples{share}"
+
 
 Report = Callable[[ConversionProgress], object]
 
@@ -67,7 +72,7 @@ def write_rows(folder: Path, source: Source, settings: Settings, report: Report)
         writer = RowWriter(folder, journal, settings, report)
     kept = {entry.name for chunk in [*journal.pieces, *journal.chunks] for entry in chunk.files.values()}
     remove_files(folder, kept | {journals.NAME} if kept else kept)
-    _check_space(folder, source, journal, 1 if settings.seed is None else 2)
+    _check_space(folder, source, journal, settings)
     try:
         writer.read(source)
         if settings.seed is not None:
@@ -92,12 +97,14 @@ def own_files(folder: Path) -> list[Path]:
     return [path for pattern in _OWN_FILES for path in folder.glob(pattern)]
 
 
-def _check_space(folder: Path, source: Source, journal: Journal, n_copies: int) -> None:
+def _check_space(folder: Path, source: Source, journal: Journal, settings: Settings) -> None:
     """Raise one sentence if it is known in advance that the disk is too small."""
-    if source.n_bytes is None:
+    n_copies = 1 if settings.seed is None else 2
+    n_bytes = source.n_bytes(settings.dtype)
+    if n_bytes is None:
         return
     done = sum(entry.n_bytes for chunk in [*journal.pieces, *journal.chunks] for entry in chunk.files.values())
-    needed, free = n_copies * source.n_bytes - done, shutil.disk_usage(folder).free
+    needed, free = n_copies * n_bytes - done, shutil.disk_usage(folder).free
     if needed > free:
         hint = " (shuffle=False needs half of that)" if n_copies > 1 else ""
         raise OSError(f"the conversion needs {_size(needed)}{hint} in {str(folder)!r}, and {_size(free)} are free.")
@@ -143,9 +150,12 @@ class RowWriter:
                     rows = checker.check(batch)
                 except (ValueError, TypeError) as error:
                     raise type(error)(f"{source.name}, batch {k}, which begins with sample {n_done}: {error}") from None
-                n_done += len(rows) - n_skipped
-                queue.add(rows, batch.place, n_skipped)
-                n_skipped, journal.form = 0, checker.form
+                skipped = min(n_skipped, len(rows))  # batches may be cut at other samples than before
+                n_skipped -= skipped
+                n_done += len(rows) - skipped
+                if skipped < len(rows):
+                    queue.add(rows, batch.place, skipped)
+                journal.form = checker.form
                 while queue.n_bytes >= 1.5 * self.settings.chunk_bytes:  # the last chunk has half of that or more
                     self._write_next(queue)
                 self.report(ConversionProgress("reading", n_done, source.share(batch.place)))

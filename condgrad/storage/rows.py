@@ -66,8 +66,8 @@ def convert(
     folder : path
         It is created, or it is empty, or it has an unfinished conversion.
     target : str or False, optional
-        The target column of CSV and Parquet: by default the last one, False for none. For .npy and .zarr an .npy file
-        with y, or an array.
+        The target column of CSV and Parquet: by default the last one, unless it is a feature of ``like``; False for
+        none. For .npy and .zarr an .npy file with y, or an array.
     weight : str, optional
         The column of CSV and Parquet with weights of samples, for .npy and .zarr an .npy file, or an array.
     categories : list of str or "all", optional

@@ -2,15 +2,24 @@
 
 import bz2
 import collections
+import os
+import sys
 
 import numpy as np
 import pytest
 import scipy.sparse
-from stored import content
+from stored import content, files_of
 
 import condgrad as cg
+from condgrad.storage import array_files, row_writer
 
 N, D = 120, 6
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    """Files need not survive a power cut here."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +117,29 @@ def test_every_source_gives_the_same_samples(kind, data, tmp_path, small_batches
         assert rows.feature_names == [f"x{j}" for j in range(D)]
 
 
+@pytest.mark.parametrize("kind", ["npy", "npz", "csr.npz", "csv", "csv.bz2", "parquet", "zarr"])
+def test_every_path_continues_where_it_stopped(kind, data, tmp_path, small_batches, monkeypatch):
+    source, options = make(kind, tmp_path, *data)
+    if kind == "npy":
+        options = {"target": tmp_path / "y.npy"}  # an array of the user is not a path
+    options |= {"shuffle": False, "chunk_bytes": 700}
+    cg.rows.convert(source, tmp_path / "whole", **options)
+    write_array = array_files.write_array
+    for k in range(1, 9, 2):  # four interruptions
+
+        def interrupted(folder, name, array, last=f"chunk-{k:05}"):
+            if name.startswith(last):
+                raise KeyboardInterrupt
+            return write_array(folder, name, array)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(row_writer, "write_array", interrupted)
+            cg.rows.convert(source, tmp_path / "rows", **options)
+        assert f"chunk-{k - 1:05}.y.npy" in files_of(tmp_path / "rows")
+    cg.rows.convert(source, tmp_path / "rows", **options)
+    assert files_of(tmp_path / "rows") == files_of(tmp_path / "whole")
+
+
 def test_libsvm_text_has_the_width_of_its_largest_index(data, tmp_path, small_batches):
     X, y, _ = data
     X = X[::-1]  # the widest row is in the last block
@@ -131,6 +163,20 @@ def test_csv_with_quotes_and_without_a_header(tmp_path, small_batches):
     np.testing.assert_array_equal(content(rows)[0], [[2.0, 3.0]])
     rows = cg.rows.convert(tmp_path / "b.tsv", tmp_path / "c", target=False)
     assert rows.shape == (1, 3) and rows.y is None and rows.feature_names is None
+
+
+@pytest.mark.parametrize("name", ["numbers", "words"])
+def test_csv_is_the_same_without_pyarrow(name, data, tmp_path, small_batches, monkeypatch):
+    pytest.importorskip("pyarrow", reason="it is compared with pyarrow")
+    if name == "numbers":
+        (tmp_path / "a.csv").write_text(as_csv(*data))
+    else:
+        write_words(tmp_path / "a.csv", WORDS)
+    cg.rows.convert(tmp_path / "a.csv", tmp_path / "with")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
+    cg.rows.convert(tmp_path / "a.csv", tmp_path / "without")
+    assert files_of(tmp_path / "with") == files_of(tmp_path / "without")
 
 
 # Categories -----------------------------------------------------------------------------------------------------------
@@ -179,6 +225,11 @@ def test_words_become_codes_by_falling_frequency(suffix, tmp_path, small_batches
     write_words(tmp_path / f"test.{suffix}", new)
     test = cg.rows.convert(tmp_path / f"test.{suffix}", tmp_path / "test", shuffle=False, like=rows)
     np.testing.assert_array_equal(content(test)[0], one_hot([["red", "pink"], ["z", "x"]], fields))
+    if suffix == "csv":  # other columns, in another order, and no target
+        (tmp_path / "new.csv").write_text("n,letter,colour\n1,z,red\n2,x,pink\n")
+        new = cg.rows.convert(tmp_path / "new.csv", tmp_path / "new", shuffle=False, like=tmp_path / "train")
+        np.testing.assert_array_equal(content(new)[0], content(test)[0])
+        assert new.y is None
 
 
 def test_numbers_beside_words_become_sparse_rows(tmp_path):
@@ -253,6 +304,7 @@ def test_bad_batches_are_named(source, sentence, tmp_path):
         ("a.csv", "a,y\n" + "1,2\n" * 1500 + "b,2\n", {}, "a.csv, line 1502: column 'a' must hold a finite number; got "
          "'b'.*name it in categories"),
         ("a.csv", "a,y\n1,2\n,2\n", {}, "a.csv, line 3: column 'a' must hold a finite number; got ''"),
+        ("a.csv", "a,y\n1,yes\n2,\n3,no\n", {}, "a.csv: column 'y' has no target for some samples"),
         ("a.csv", "a,y\n1,2\n1\n", {}, "a.csv, line 3: there must be 2 fields; got 1"),
         ("a.csv", "a,y\n", {}, "a.csv has no samples"),
         ("a.csv", "", {}, "a.csv has no samples"),

@@ -22,6 +22,12 @@ def flip_a_bit(path):
     path.write_bytes(harmed)
 
 
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    """Files need not survive a power cut here."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(1)
@@ -76,9 +82,8 @@ def test_targets_are_small_where_that_is_exact(tmp_path):
     assert classes == [{"value": 1.0, "count": 3}, {"value": 200.0, "count": 3}]
 
 
-def test_every_order_is_equally_likely(tmp_path, monkeypatch):
+def test_every_order_is_equally_likely(tmp_path):
     """Three samples in two pieces and chunks: all six orders occur, each about equally often."""
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
     counts, n_runs = collections.Counter(), 240
     for seed in range(n_runs):
         batches = [(np.eye(3), np.arange(3.0))]

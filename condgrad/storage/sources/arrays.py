@@ -25,6 +25,24 @@ class Sliceable(Protocol):
         """Return some of the rows."""
 
 
+@runtime_checkable
+class Typed(Protocol):
+    """What has one dtype for all its entries."""
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype."""
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """What has names of columns, as data frames have."""
+
+    @property
+    def columns(self) -> Iterable[Any]:
+        """The names."""
+
+
 class Arrays(Source):
     """X, y and weights that can be cut by rows: arrays in memory or mapped, data frames, arrays of zarr or HDF5."""
 
@@ -36,14 +54,12 @@ class Arrays(Source):
         self.name, self.identity, self.feature_names = name, identity, _column_names(X)
         if scipy.sparse.issparse(X):
             X = as_data(X).tocsr()  # slices of an invalid matrix could read other memory
-            n_bytes = X.nnz * (X.dtype.itemsize + 4) + 8 * X.shape[0]
         else:
             X = X if isinstance(X, Sliceable) else np.asarray(X)
-            n_bytes = 8 * math.prod(X.shape)
         if len(X.shape) != 2:
             raise ValueError(f"X must have two dimensions (samples, features); got shape {X.shape}.")
-        self.X, self.n_bytes = X, n_bytes
-        n_rows = BATCH_BYTES * X.shape[0] // max(1, n_bytes)
+        self.X: Any = X
+        n_rows = BATCH_BYTES * X.shape[0] // max(1, self.n_bytes(None))
         self._step = max(1, n_rows // n_rows_together) * n_rows_together  # samples of a batch
         self.y, self.weight = (
             None if part is None else as_vector(np.asarray(part), name, X.shape[0])
@@ -57,6 +73,14 @@ class Arrays(Source):
             rows = slice(start, start + self._step)
             y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
             yield Batch(self.X[rows], y, weight, (start,))
+
+    def n_bytes(self, dtype: np.dtype | None) -> int:
+        """Return how many bytes X will have in a dtype, or in its own."""
+        own = np.dtype(self.X.dtype) if isinstance(self.X, Typed) else None
+        itemsize = 4 if (dtype or own) == np.float32 else 8
+        if scipy.sparse.issparse(self.X):
+            return int(self.X.nnz) * (itemsize + 4) + 8 * int(self.X.shape[0])
+        return itemsize * math.prod(self.X.shape)
 
     def share(self, place: Place) -> float:
         """Return which share of the samples lies before a place."""
@@ -89,6 +113,4 @@ def parts_of(batch: Any) -> tuple[Any, Any, Any]:
 
 
 def _column_names(X: Any) -> list[str] | None:
-    """Return the names of the columns of a data frame."""
-    names = getattr(X, "columns", None)
-    return None if names is None else list(map(str, names))
+    return list(map(str, X.columns)) if isinstance(X, Frame) else None

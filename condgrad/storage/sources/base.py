@@ -38,19 +38,20 @@ class Source(abc.ABC):
     feature_names : list of str or None
     has_fixed_width : bool
         Whether all batches have the same number of features; in LIBSVM text it is the largest index so far.
-    n_bytes : int or None
-        How many bytes X needs at most, if that is known in advance.
     """
 
     name = "the source"
     identity: dict[str, Any] | None = None
     feature_names: list[str] | None = None
     has_fixed_width = True
-    n_bytes: int | None = None
 
     @abc.abstractmethod
     def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
         """Yield the batches, from the first one or from a place on."""
+
+    def n_bytes(self, dtype: np.dtype | None) -> int | None:
+        """Return how many bytes X will have in a dtype, or in its own; None if that is not known in advance."""
+        return None
 
     def share(self, place: Place) -> float | None:
         """Return which share of the samples lies before a place, or None if that is not known."""

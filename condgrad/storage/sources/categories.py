@@ -21,7 +21,7 @@ _MOST_NAMES = 100_000  # features that are named in a manifest; more of them wou
 
 
 class Words(NamedTuple):
-    """A column of words: the different ones, and for every sample the place of its word among them."""
+    """A column of words: those that may occur, some of them twice, and the place of every sample's word in them."""
 
     values: list[str]
     places: np.ndarray
@@ -37,16 +37,16 @@ class Words(NamedTuple):
     def of_values(cls, values: np.ndarray) -> Words:
         """Return a column of words from numbers or text; 3 and 3.0 are "3", and what is missing is the empty word."""
         if values.dtype.kind in "OUST":
-            return cls.of_list(map(_as_word, values.tolist()))
+            return cls.of_list(map(as_word, values.tolist()))
         distinct, places = np.unique(values, return_inverse=True)
-        return cls(list(map(_as_word, distinct.tolist())), places.reshape(-1))
+        return cls(list(map(as_word, distinct.tolist())), places.reshape(-1))
 
-    def counts(self) -> dict[str, int]:
-        """Return how often each word occurs."""
-        found: collections.Counter[str] = collections.Counter()
-        for word, count in zip(self.values, np.bincount(self.places, minlength=len(self.values)).tolist(), strict=True):
-            found[word] += count  # two values may be the same word
-        return +found  # without words of a dictionary that do not occur
+    def add_counts(self, counts: collections.Counter[str]) -> None:
+        """Count the words."""
+        numbers = np.bincount(self.places, minlength=len(self.values)).tolist()
+        for word, number in zip(self.values, numbers, strict=True):
+            if number:  # words of a dictionary need not occur
+                counts[word] += number
 
 
 class Field:
@@ -89,6 +89,11 @@ class Encoder:
         ends = np.cumsum([len(self.numbers), *(field.n_features for field in fields)])
         self.firsts, self.n_features = ends[:-1].tolist(), int(ends[-1])
 
+    @property
+    def column_names(self) -> set[str]:
+        """The names of all columns."""
+        return {*self.numbers, *(field.name for field in self.fields)}
+
     def encode(self, numbers: Sequence[np.ndarray], columns: Sequence[Words]) -> Any:
         """Return the rows that have these columns of numbers and of words."""
         if not self.fields:
@@ -99,10 +104,12 @@ class Encoder:
     def targets(self, column: Words) -> np.ndarray:
         """Return the numbers 0, 1, ... of the classes of a column of words."""
         labels = self.labels or []
-        strange = sorted(set(column.values) - set(labels))
-        if strange:
-            raise ValueError(f"there is no class {strange[0]!r}; there are {', '.join(map(repr, labels[:8]))}.")
-        return np.array([labels.index(word) for word in column.values], np.float64)[column.places]
+        number_of = {word: number for number, word in enumerate(labels)}
+        y = np.array([number_of.get(word, -1) for word in column.values], np.float64)[column.places]
+        if y.min() < 0.0:
+            word = column.values[column.places[int(y.argmin())]]
+            raise ValueError(f"there is no class {word!r}; there are {', '.join(map(repr, labels[:8]))}.")
+        return y
 
     def _one_hot(self, codes: Sequence[np.ndarray]) -> OneHotMatrix:
         by_width = {width: [k for k, field in enumerate(self.fields) if field.width == width] for width in WIDTHS}
@@ -174,10 +181,13 @@ class Encoder:
         return cls(facts["numbers"], fields, facts["labels"])
 
 
-def _as_word(value: object) -> str:
+def as_word(value: object) -> str:
+    """Return a category as a word: 3.0 is "3", and what is missing is the empty word."""
+    if isinstance(value, str) and "\0" not in value:
+        return value.strip()
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    word = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    word = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
     if "\0" in word:
         raise ValueError(f"a category must not have a zero byte; got {word[:40]!r}.")
     return word
@@ -198,7 +208,7 @@ class EncodedArrays(Source):
             columns = _columns_of(batch.X)
             counts = counts or [collections.Counter() for _ in columns]
             for counter, words in zip(counts, columns, strict=True):
-                counter.update(words.counts())
+                words.add_counts(counter)
         names = self._source.feature_names or [str(k + 1) for k in range(len(counts))]
         return Encoder([], [Field.of_counts(name, counter) for name, counter in zip(names, counts, strict=True)])
 

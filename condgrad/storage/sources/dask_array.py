@@ -23,7 +23,6 @@ class DaskArray(Source):
         sizes = X.chunks[0]
         is_known = not np.isnan(sizes).any()
         self._starts = np.cumsum([0, *sizes]) if is_known else None
-        self.n_bytes = 8 * int(X.shape[0]) * int(X.shape[1]) if is_known else None
         for name, part in (("y", y), ("weight", weight)):
             if part is not None:
                 self._check(name, part)
@@ -56,6 +55,12 @@ class DaskArray(Source):
         if self._starts is not None:
             return part[self._starts[k] : self._starts[k + 1]]
         return part.blocks[k]
+
+    def n_bytes(self, dtype: np.dtype | None) -> int | None:
+        """Return how many bytes X will have if its blocks are dense arrays; None if their sizes are not known."""
+        itemsize = 4 if (dtype or self._X.dtype) == np.float32 else 8
+        is_dense = isinstance(self._X._meta, np.ndarray)
+        return None if self._starts is None or not is_dense else itemsize * int(self._starts[-1]) * self._X.shape[1]
 
     def share(self, place: Place) -> float:
         """Return which share of the blocks lies before a place."""

@@ -1,4 +1,4 @@
-"""Files of NumPy: .npy files, which are mapped into memory."""
+"""Files of NumPy: .npy files in C order are read a few rows at a time, those in Fortran order are mapped."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.storage.array_files import ArrayFile, Buffer
 from condgrad.storage.sources.arrays import Arrays
 from condgrad.storage.sources.base import Source
 from condgrad.storage.sources.text import file_identity
@@ -21,7 +22,21 @@ def npy_source(path: pathlib.Path, target: Any = None, weight: Any = None) -> So
             identity[what], parts[what] = file_identity(pathlib.Path(given)), load_npy(pathlib.Path(given))
         elif given is not None and given is not False:
             identity, parts[what] = {}, given
-    return Arrays(load_npy(path), **parts, name=path.name, identity=identity or None)
+    X = load_npy(path)
+    X = NpyRows(path) if X.flags.c_contiguous else X
+    return Arrays(X, **parts, name=path.name, identity=identity or None)
+
+
+class NpyRows:
+    """The rows of an .npy file in C order; unlike a mapped file they take no memory but that of the rows asked for."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._file = ArrayFile.of_user(path)
+        self.shape, self.dtype = self._file.shape, self._file.dtype
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        start, stop, _ = rows.indices(self.shape[0])
+        return self._file.read(Buffer(), start, stop, check=False)
 
 
 def load_npy(path: pathlib.Path) -> np.ndarray:

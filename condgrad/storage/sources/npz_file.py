@@ -58,7 +58,6 @@ class NpzRows(Source):
         else:
             self._n, self._width = indptr.size - 1, width
             row_bytes = 12 * int(indptr[-1]) // max(1, self._n)
-        self.n_bytes = self._n * row_bytes
         self._step = max(1, BATCH_BYTES // max(1, row_bytes))
         self._y, self._weight = (
             None if part is None else as_vector(part, role, self._n) for role, part in of_samples.items()

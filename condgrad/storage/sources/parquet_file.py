@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.storage.sources.arrow import words_of_arrow
 from condgrad.storage.sources.base import BATCH_BYTES, Place
-from condgrad.storage.sources.categories import Words
 from condgrad.storage.sources.tables import Column, TableReader
 from condgrad.storage.sources.text import file_identity
 
@@ -70,7 +70,7 @@ class ParquetFile(TableReader):
     def _column(self, batch: Any, k: int, is_word: bool, first: int) -> Column:
         column, title = batch.column(k), repr(batch.schema.names[k])
         if is_word:
-            return self._words(column)
+            return words_of_arrow(column)
         if column.null_count:
             row = first + column.is_null().to_pylist().index(True)
             raise ValueError(f"{self.name}, row {row + 1}: column {title} has no value.")
@@ -84,10 +84,3 @@ class ParquetFile(TableReader):
             row = first + int(np.argmin(np.isfinite(values)))
             raise ValueError(f"{self.name}, row {row + 1}: column {title} must hold a finite number.")
         return values.astype(np.float64)
-
-    def _words(self, column: Any) -> Words:
-        encoded = column if self._arrow.types.is_dictionary(column.type) else column.dictionary_encode("encode")
-        values = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
-        places = encoded.indices.cast("int64").fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
-        words = Words.of_values(values)
-        return Words(words.values, words.places[places])

@@ -54,7 +54,7 @@ class Table(Source):
     ----------
     reader : TableReader
     target : str, False or None
-        The name of the target column; None is the last one, False is none at all.
+        The name of the target column; None is the last one if it is no feature of ``like``, False is none at all.
     weight : str or None
         The name of the column with the weights of samples.
     categories : list of str, "all" or None
@@ -76,7 +76,7 @@ class Table(Source):
         twice = [name for name, count in collections.Counter(self._names).items() if count > 1]
         if twice:
             raise ValueError(f"{self.name} has two columns named {twice[0]!r}; give each its own name.")
-        self._target = None if target is False else self._place(self._names[-1] if target is None else target, "target")
+        self._target = self._place_of_target(target, like)
         self._weight = None if weight is None else self._place(weight, "weight")
         self._numbers, self._fields = self._kinds(categories) if like is None else self._same_as(like)
         self._are_words = [k in self._fields for k in range(len(self._names))]
@@ -86,6 +86,12 @@ class Table(Source):
         if reader.identity is not None:
             columns = [self._target, self._weight, self._numbers, self._fields]
             self.identity = {**reader.identity, "columns": columns, "categories": self._encoder.checksum()}
+
+    def _place_of_target(self, target: str | bool | None, like: Encoder | None) -> int | None:
+        last = self._names[-1]
+        if target is False or (target is None and like is not None and last in like.column_names):
+            return None  # new data may have features only
+        return self._place(last if target is None else target, "target")
 
     def _place(self, column: Any, what: str) -> int:
         if not isinstance(column, str):
@@ -119,10 +125,18 @@ class Table(Source):
         if counts:
             for columns, _ in self._reader.blocks(self._are_words):
                 for k, counter in counts.items():
-                    counter.update(cast("Words", columns[k]).counts())
-        labels = sorted(counts.pop(self._target)) if self._target is not None and self._target in counts else None
+                    cast("Words", columns[k]).add_counts(counter)
         fields = [Field.of_counts(self._names[k], counts[k]) for k in self._fields]
-        return Encoder([self._names[k] for k in self._numbers], fields, labels)
+        return Encoder([self._names[k] for k in self._numbers], fields, self._labels(counts))
+
+    def _labels(self, counts: dict[int, collections.Counter[str]]) -> list[str] | None:
+        """Return the classes in their order, None if the target is a number."""
+        if self._target is None or self._target not in counts:
+            return None
+        labels = sorted(counts[self._target])
+        if "" in labels:
+            raise ValueError(f"{self.name}: column {self._names[self._target]!r} has no target for some samples.")
+        return labels
 
     def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
         """Yield rows of the table."""
