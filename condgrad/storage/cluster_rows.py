@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
 
 _RETRIES = 3  # how often a task is tried again on another worker before the pass fails
+_NO_WORKERS = 60.0  # seconds without any worker after which a pass fails
 _PATIENCE = 0.5  # seconds between two looks at Ctrl-C while a pass runs
 
 
@@ -149,6 +151,7 @@ class ClusterRows(OutsideRows):
 
         from distributed import KilledWorker, wait
 
+        last_seen = time.monotonic()  # when the cluster had workers
         try:
             while True:
                 try:
@@ -158,6 +161,9 @@ class ClusterRows(OutsideRows):
                     Interrupts.end_pass()
                     if self.client.status not in ("running", "connecting"):
                         raise OSError("the connection to the scheduler is closed") from None
+                    last_seen = time.monotonic() if self.client.scheduler_info()["workers"] else last_seen
+                    if time.monotonic() - last_seen > _NO_WORKERS:
+                        raise OSError(f"the cluster has had no workers for {_NO_WORKERS:g} seconds") from None
             return list(self.client.gather(futures))
         except (CancelledError, KilledWorker, OSError) as error:  # a connection that breaks is an OSError
             raise OSError(f"{_LOST} ({type(error).__name__}: {error}).") from None
