@@ -53,6 +53,8 @@ _MODULES = {
     "constraints": "constraints",
     "estimators": "estimators",
     "losses": "losses",
+    "plotting": "run.plotting",
+    "rows": "storage.rows",
     "rules": "solvers.stochastic.renewal_rules",
     "sample_sizes": "solvers.stochastic.atom_counts",
     "solvers": "solvers",

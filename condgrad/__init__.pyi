@@ -31,6 +31,7 @@ from condgrad.problems.general import GeneralProblem as GeneralProblem
 from condgrad.problems.linear import Problem as Problem
 from condgrad.problems.multi_output import MultiOutputProblem as MultiOutputProblem
 from condgrad.problems.softmax import SoftmaxProblem as SoftmaxProblem
+from condgrad.run import plotting as plotting
 from condgrad.run.checkpoint import Checkpoint as Checkpoint
 from condgrad.run.minimize import minimize as minimize
 from condgrad.run.result import Result as Result
@@ -40,6 +41,7 @@ from condgrad.run.trace import Trace as Trace
 from condgrad.solvers import step_sizes as step_sizes
 from condgrad.solvers.stochastic import atom_counts as sample_sizes
 from condgrad.solvers.stochastic import renewal_rules as rules
+from condgrad.storage import rows as rows
 
 __version__: str
 __all__ = [
@@ -74,8 +76,10 @@ __all__ = [
     "load_model",
     "losses",
     "minimize",
+    "plotting",
     "radius_max",
     "radius_path",
+    "rows",
     "rules",
     "sample_sizes",
     "save_model",

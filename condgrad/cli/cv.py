@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         cg.save_model(args.out, model)
         status = result.status if status is cg.Status.CONVERGED else status
     if args.plot is not None:
-        from condgrad.plotting import plot_path_scores
+        from condgrad.run.plotting import plot_path_scores
 
         ax = plot_path_scores(radii, scores.mean, scores.error, n_nonzero=scores.nonzero, best=best)
         save_plot(ax, args.plot)
@@ -163,10 +163,10 @@ def _solve_folds(
     """Return the scores of all radii on every finished fold, and the status of the first run that did not converge."""
     import numpy as np
 
+    from condgrad.linalg.interrupts import Interrupts
     from condgrad.paths.smooth import solutions
     from condgrad.paths.validation import deal_folds
     from condgrad.problems.linear import Problem
-    from condgrad.run.interrupts import Interrupts
     from condgrad.run.result import Status
 
     order = np.random.default_rng(args.seed).permutation(y.size)

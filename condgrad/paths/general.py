@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from condgrad import losses, solvers
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import as_grid, check_grid, shares
@@ -21,7 +22,6 @@ from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, collec
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
 from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.problems.linear import Problem
-from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
 from condgrad.run.trace import Progress
 
@@ -174,4 +174,4 @@ def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object)
     if not problem.is_convex or problem.samples.least_value() == -math.inf:
         raise ValueError(f"alphas need a convex loss that is bounded from below; {loss} is not. Give radii instead.")
     if not serves(problem, make, solver):
-        raise ValueError(f"alphas need solver='auto'; got {solver!r}. Give radii instead.")
+        raise ValueError(f"alphas need data in memory and solver='auto'; got solver={solver!r}. Give radii instead.")

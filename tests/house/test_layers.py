@@ -11,19 +11,20 @@ PACKAGE = Path(__file__).parents[2] / "condgrad"
 FLOORS = [
     {"compiled"},
     {"linalg"},
+    {"storage"},
     {"losses", "constraints"},
     {"problems"},
     {"solvers"},
     {"run"},
     {"paths"},
-    {"models", "theory", "datasets", "plotting"},
+    {"models", "theory", "datasets"},
     {"estimators", "testing"},
     {"cli"},
 ]
 HEIGHT = {name: k for k, names in enumerate(FLOORS) for name in names}
 MOST_ENTRIES = 15
-OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars", "pyarrow", "pooch"}
-SERVES = {"plotting": {"matplotlib"}, "run/progress": {"rich"}}  # module -> what it may import at once
+OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars", "pyarrow", "pooch", "zarr"}
+SERVES = {"run/plotting": {"matplotlib"}, "run/progress": {"rich"}}  # module -> what it may import at once
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # What several solvers share: a solver imports these, and no other solver.

@@ -10,11 +10,11 @@ from test_smooth_path import LOSSES, data
 
 import condgrad as cg
 from condgrad import constraints
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.losses import loss as make_loss
 from condgrad.paths import penalised, smooth, smooth_engine
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.smooth import SmoothPath
-from condgrad.run.interrupts import Interrupts
 from condgrad.testing import check_loss
 
 WEIGHTS = np.random.default_rng(5).uniform(0.3, 3.0, 40)
@@ -272,7 +272,7 @@ def test_a_wrong_lower_bound_certifies_nothing():
             "alphas are penalties of an l1 norm, so constraint must be an l1 ball, a weighted or a ",
         ),
         ({"constraint": "simplex"}, "alphas are penalties of an l1 norm"),
-        ({"solver": "corrective"}, "alphas need solver='auto'; got 'corrective'. Give radii instead."),
+        ({"solver": "corrective"}, "alphas need data in memory and solver='auto'; got solver='corrective'. Give radii "),
         ({"loss": "welsch"}, "alphas need a convex loss that is bounded from below; Welsch is not. Give radii instead"),
         ({"constraint": lambda r: constraints.L1Ball(2.0 * r)}, "alphas need a function that makes the ball of radius"),
     ],

@@ -1,0 +1,114 @@
+"""OneHotMatrix: rows that are the codes of categories, one for each field; every entry of X is zero or one.
+
+Row i has a one in column first_q + code_iq of every field q, and no column twice. Only the codes are stored, in one,
+two or four bytes: 39 fields take 39 to 156 bytes a row, where CSR takes 312 or more.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple, cast
+
+import numpy as np
+import scipy.sparse
+
+from condgrad.compiled import compiled
+from condgrad.linalg import threads
+from condgrad.linalg.matrix import Matrix, add_range, dot_range
+from condgrad.linalg.slices import Slices
+from condgrad.linalg.vectors import DenseVector
+
+WIDTHS = (1, 2, 4)  # bytes of a code
+
+
+@compiled
+class OneHotSlices(NamedTuple):
+    """The rows of a one-hot matrix: codes of one, two and four bytes, and the first feature of each field."""
+
+    codes1: np.ndarray
+    codes2: np.ndarray
+    codes4: np.ndarray
+    first1: np.ndarray
+    first2: np.ndarray
+    first4: np.ndarray
+
+    def dot_slice(self, k, v):
+        """Return ``<row k, v>`` for an array ``v``, accumulated in float64."""
+        total = 0.0
+        for q in range(self.codes1.shape[1]):
+            total += v[self.first1[q] + np.uint64(self.codes1[k, q])]
+        for q in range(self.codes2.shape[1]):
+            total += v[self.first2[q] + np.uint64(self.codes2[k, q])]
+        for q in range(self.codes4.shape[1]):
+            total += v[self.first4[q] + np.uint64(self.codes4[k, q])]
+        return total
+
+    def add_slice(self, k, c, out):
+        """Add ``c`` times row ``k`` to the vector ``out``."""
+        for q in range(self.codes1.shape[1]):
+            out.add_at(self.first1[q] + np.uint64(self.codes1[k, q]), c)
+        for q in range(self.codes2.shape[1]):
+            out.add_at(self.first2[q] + np.uint64(self.codes2[k, q]), c)
+        for q in range(self.codes4.shape[1]):
+            out.add_at(self.first4[q] + np.uint64(self.codes4[k, q]), c)
+
+
+class OneHotMatrix:
+    """The n x d matrix of one-hot rows; ``codes`` and ``firsts`` have one array for each width of 1, 2 and 4 bytes.
+
+    It offers the passes by rows of :class:`~condgrad.linalg.matrix.Matrix`; ``chosen`` returns rows as such a matrix.
+    """
+
+    is_sparse = True
+    rows_are_native = True
+    row_offsets = None  # all rows have the same number of entries
+
+    def __init__(self, codes: tuple[np.ndarray, ...], firsts: tuple[np.ndarray, ...], n_features: int) -> None:
+        self.codes, self.firsts = codes, firsts
+        self.shape = (codes[0].shape[0], n_features)
+        self.n_stored = sum(part.size for part in codes)
+
+    @property
+    def n_bytes(self) -> int:
+        """The number of bytes that a pass over all codes reads."""
+        return sum(part.nbytes for part in self.codes)
+
+    @functools.cached_property
+    def rows(self) -> Slices:
+        """The rows of X."""
+        return cast("Slices", OneHotSlices(*self.codes, *self.firsts))
+
+    def dot_each(self, W: np.ndarray) -> np.ndarray:
+        """Return X w_c for every row w_c of W: an array of shape (k, n)."""
+        out = np.empty((W.shape[0], self.shape[0]))
+
+        def dot_own(start: int, stop: int) -> None:
+            for w, p in zip(W, out, strict=True):
+                dot_range(self.rows, w, start, p[start:stop])
+
+        threads.run(dot_own, threads.cut(self.shape[0], self.n_stored * W.shape[0]))
+        return out
+
+    def chosen(self, rows: slice | np.ndarray) -> Matrix:
+        """Return the chosen rows as a sparse matrix in memory, with the entries of a row in order of features."""
+        parts = [
+            part[rows].astype(np.int64) + first.astype(np.int64)
+            for part, first in zip(self.codes, self.firsts, strict=True)
+        ]
+        indices = np.sort(np.concatenate(parts, axis=1), axis=1)
+        n, width = indices.shape
+        ones, ends = np.ones(n * width, np.float32), np.arange(0, n * width + 1, width)
+        return Matrix(scipy.sparse.csr_matrix((ones, indices.ravel(), ends), shape=(n, self.shape[1])))
+
+    def add_squares_of_rows(self, start: int, stop: int, weight: np.ndarray, out: np.ndarray) -> None:
+        """Add ``sum_i weight_i x_ij^2`` over the rows from ``start`` to ``stop`` to ``out``; ones are their squares."""
+        add_range(self.rows, weight[start:stop], start, DenseVector(out))
+
+    def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
+        """Return the largest entry of X: fields have their own features."""
+        return 1.0
+
+
+def empty_codes(n_rows: int, width: int) -> np.ndarray:
+    """Return the codes of no field, for a width that no field has."""
+    return np.empty((n_rows, 0), np.dtype(f"u{width}"))

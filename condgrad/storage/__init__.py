@@ -1,0 +1,1 @@
+"""Data on disk: folders of plain .npy files under a manifest, written whole, checked, and read ahead."""
