@@ -222,7 +222,9 @@ def test_a_full_disk_is_one_sentence_and_no_half_chunk(name, path, tmp_path, mon
     ):
         patch.setattr(row_writer, "write_array", full)
         cg.rows.convert(path, tmp_path / "rows", **options)
-    assert not [file for file in files_of(tmp_path / "rows") if file.startswith(name[:11])]
+    left = files_of(tmp_path / "rows")
+    assert not [file for file in left if file.startswith(name[:11])]
+    assert any(file.startswith("piece") for file in left) == (not name.startswith("shared"))
     cg.rows.convert(path, tmp_path / "rows", **options)
     cg.rows.convert(path, tmp_path / "whole", **options)
     assert files_of(tmp_path / "rows") == files_of(tmp_path / "whole")
