@@ -34,7 +34,8 @@ from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
-from condgrad.storage.stored_rows import StoredRows
+from condgrad.storage.cluster_rows import is_dask, of_dask
+from condgrad.storage.outside_rows import OutsideRows
 
 # Fields of each run's result that a model stores:
 _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
@@ -171,11 +172,13 @@ class ConstrainedLinearModel(BaseEstimator):
         save_model(path, self)
 
     def _validated(
-        self, X: Data | StoredRows, y: ArrayLike | None, sample_weight: ArrayLike | None, **settings: object
+        self, X: Data | OutsideRows, y: ArrayLike | None, sample_weight: ArrayLike | None, **settings: object
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """Return X, y and the weights (None: all equal) as arrays; rows on disk stay there, with their own y."""
+        """Return X, y and the weights (None: all equal) as arrays; rows outside of memory stay there."""
         self._check_settings()
-        if isinstance(X, StoredRows):
+        if is_dask(X):
+            X, y, sample_weight = of_dask(X, y, sample_weight, None), None, None
+        if isinstance(X, OutsideRows):
             return self._validated_rows(X, y, sample_weight, **settings)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **settings)
         if sample_weight is None:
@@ -188,12 +191,12 @@ class ConstrainedLinearModel(BaseEstimator):
         return X, y, weight
 
     def _validated_rows(
-        self, rows: StoredRows, y: ArrayLike | None, sample_weight: ArrayLike | None, **settings: object
-    ) -> tuple[StoredRows, np.ndarray, np.ndarray | None]:
-        """Return rows on disk with their targets and weights, which are checked; X was checked at its conversion."""
+        self, rows: OutsideRows, y: ArrayLike | None, sample_weight: ArrayLike | None, **settings: object
+    ) -> tuple[OutsideRows, np.ndarray, np.ndarray | None]:
+        """Return rows outside of memory with their targets and weights, which are checked; X was checked before."""
         y, weight = rows.y if y is None else y, rows.weight if sample_weight is None else sample_weight
         if y is None:
-            raise ValueError(f"y is missing: {rows!r} was converted without targets; pass y.")
+            raise ValueError(f"y is missing: {rows!r} has no targets; pass y.")
         outline = scipy.sparse.csr_matrix(rows.shape)  # an empty matrix of this shape, for the checks of y and weights
         _, y, weight = self._validated(outline, y, weight, **settings)
         if rows.feature_names is not None:
@@ -201,7 +204,7 @@ class ConstrainedLinearModel(BaseEstimator):
         return rows, y, weight
 
     def _choose_on_sample(
-        self, rows: StoredRows, y: np.ndarray, weight: np.ndarray | None, chosen: Sequence[str]
+        self, rows: OutsideRows, y: np.ndarray, weight: np.ndarray | None, chosen: Sequence[str]
     ) -> float:
         """Fit a copy of this estimator to a sample in memory, take over what it has chosen, and return its radius."""
         of_all = rows.sample(1.0 / rows.n_chunks / max(1, rows.shape[0]))[0]  # one row of each chunk: their size
@@ -242,7 +245,7 @@ class ConstrainedLinearModel(BaseEstimator):
         return Budget(as_constraint_set(self.constraint), None, None)
 
     def _problem(
-        self, X: Checked | StoredRows, weight: np.ndarray | None, y: np.ndarray, budget: Budget
+        self, X: Checked | OutsideRows, weight: np.ndarray | None, y: np.ndarray, budget: Budget
     ) -> Problem | OutputsProblem:
         """Return the problem over the given set, or over the unit set if a radius is to be applied."""
         return Problem(
@@ -256,7 +259,7 @@ class ConstrainedLinearModel(BaseEstimator):
 
     def _solve_all(
         self,
-        X: Checked | StoredRows,
+        X: Checked | OutsideRows,
         targets: list[np.ndarray],
         weight: np.ndarray | None,
         starts: Sequence[np.ndarray] | np.ndarray | None = None,
@@ -368,10 +371,11 @@ class ConstrainedLinearModel(BaseEstimator):
         """Return ``coef_`` as an array with two dimensions."""
         return self.coef_.toarray() if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
 
-    def _scores(self, X: Data | StoredRows) -> np.ndarray:
+    def _scores(self, X: Data | OutsideRows) -> np.ndarray:
         """Return X coef' + intercept, of shape (n_samples, n_problems)."""
         check_is_fitted(self)
-        if isinstance(X, StoredRows):
+        X = of_dask(X, None, None, None) if is_dask(X) else X
+        if isinstance(X, OutsideRows):
             validate_data(self, scipy.sparse.csr_matrix((1, X.shape[1])), accept_sparse="csr", reset=False)
             return X.dot_each(self._coefficients()).T + self.intercept_
         X = validate_data(self, X, accept_sparse="csr", reset=False)
@@ -390,7 +394,7 @@ class ConstrainedLinearModel(BaseEstimator):
 
 def weighted_only(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return the samples with positive weight; the others are left out, as if never given."""
-    if weight is None or weight.all() or isinstance(X, StoredRows):
+    if weight is None or weight.all() or isinstance(X, OutsideRows):
         return X, y, weight
     kept = np.flatnonzero(weight)
     return X[kept], y[kept], weight[kept]

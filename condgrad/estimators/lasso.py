@@ -16,7 +16,7 @@ from condgrad.paths import lasso_path
 from condgrad.paths.grids import as_radii, check_grid
 from condgrad.paths.radius_search import go_on_unless_interrupted
 from condgrad.paths.validation import check_selection, select
-from condgrad.storage.stored_rows import StoredRows
+from condgrad.storage.outside_rows import OutsideRows
 
 
 class ConstrainedLasso(ConstrainedRegressor):
@@ -147,7 +147,7 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         tags.target_tags.multi_output = False
         return tags
 
-    def fit(self, X: Data | StoredRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data | OutsideRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the radius and fit the model.
 
         Parameters
@@ -161,7 +161,7 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         """
         X, y, weight = self._validated(X, y, sample_weight, y_numeric=True)
         y = y.astype(np.float64, copy=False)
-        if isinstance(X, StoredRows):
+        if isinstance(X, OutsideRows):
             radius = self._choose_on_sample(X, y, weight, ("radii_", "coef_path_", "mse_path_"))
             self._solve_all(X, self._targets(y), weight, radius=radius)
             self._flatten()

@@ -18,7 +18,7 @@ from condgrad.linalg.settings import RandomState
 from condgrad.paths.grids import as_radii, check_grid, shares
 from condgrad.paths.smooth import largest_radius, solutions
 from condgrad.paths.validation import check_selection, select
-from condgrad.storage.stored_rows import StoredRows
+from condgrad.storage.outside_rows import OutsideRows
 
 
 class ConstrainedLogisticRegression(ConstrainedClassifier):
@@ -165,7 +165,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Data | StoredRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data | OutsideRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the radius and fit the model.
 
         Parameters
@@ -180,7 +180,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         """
         X, y, weight = self._validated(X, y, sample_weight)
         check_classification_targets(y)
-        if isinstance(X, StoredRows):
+        if isinstance(X, OutsideRows):
             index = self._number_classes(y)
             radius = self._choose_on_sample(X, y, weight, ("radii_", "score_path_"))
             self._solve_all(X, self._targets(index), self._with_class_weight(index, weight), radius=radius)

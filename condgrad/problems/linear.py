@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,12 +32,15 @@ from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.look import Look
 from condgrad.problems.prediction_set import Diameters, diameters, prediction_range
 from condgrad.problems.rows.base import Expand, Predict, Rows
+from condgrad.problems.rows.cluster import PartitionedRows
 from condgrad.problems.rows.disk import DiskRows
 from condgrad.problems.rows.findings import Pass
 from condgrad.problems.rows.memory import MemoryRows, Predictions
 from condgrad.problems.samples import Samples
 from condgrad.problems.segment import PointLike
 from condgrad.problems.taylor_points import Expansions, Workspace
+from condgrad.storage.cluster_rows import ClusterRows
+from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
 
 
@@ -50,12 +53,13 @@ class Problem(BaseProblem):
 
     Parameters
     ----------
-    X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows on disk
+    X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows outside of memory
         Dense (C or F order), CSR or CSC in float32 or float64 is used without a copy, also if it is read-only or
         memory-mapped; anything else is converted. Sums are accumulated in float64. Rows that
-        :func:`condgrad.rows.open` returns stay on disk: every pass reads them once.
+        :func:`condgrad.rows.open` returns stay on disk: every pass reads them once. Those of
+        :func:`condgrad.rows.from_dask` stay with the workers of a cluster.
     y : array of shape (n_samples,)
-        The targets, in the form that the loss requires; by default those that were stored with the rows on disk.
+        The targets, in the form that the loss requires; by default those that rows outside of memory bring.
     loss : a loss of :mod:`condgrad.losses`, or your own
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
     sample_weight : array of shape (n_samples,), optional
@@ -77,7 +81,7 @@ class Problem(BaseProblem):
 
     def __init__(
         self,
-        X: Data | StoredRows,
+        X: Data | OutsideRows,
         y: ArrayLike | None = None,
         loss: object = None,
         constraint: object = None,
@@ -92,8 +96,10 @@ class Problem(BaseProblem):
         rows: Rows
         if isinstance(X, StoredRows):
             rows = DiskRows(X, _samples_of(X, y, loss, sample_weight), has_intercept)
+        elif isinstance(X, ClusterRows):
+            rows = PartitionedRows(X, _samples_of(X, y, loss, sample_weight))
         else:
-            matrix = Matrix(convert.as_data(X))
+            matrix = Matrix(convert.as_data(cast("Data", X)))
             samples = _samples(loss, y, sample_weight, matrix.shape[0])
             if has_intercept:
                 matrix = matrix.centred(samples.weight)  # the intercept absorbs it; large means then cost no digits
@@ -591,11 +597,11 @@ def _samples(loss: Loss, y: ArrayLike | None, sample_weight: ArrayLike | None, n
     return Samples(loss, convert.as_targets(y, n_samples), convert.as_weights(sample_weight, n_samples))
 
 
-def _samples_of(stored: StoredRows, y: ArrayLike | None, loss: Loss, sample_weight: ArrayLike | None) -> Samples:
-    """Return the samples of rows on disk: their own targets and weights unless others are given."""
+def _samples_of(stored: OutsideRows, y: ArrayLike | None, loss: Loss, sample_weight: ArrayLike | None) -> Samples:
+    """Return the samples of rows outside of memory: their own targets and weights unless others are given."""
     y = stored.y if y is None else y
     if y is None:
-        raise ValueError(f"y is missing: {stored!r} was converted without targets; pass y.")
+        raise ValueError(f"y is missing: {stored!r} has no targets; pass y.")
     return _samples(loss, y, stored.weight if sample_weight is None else sample_weight, stored.shape[0])
 
 

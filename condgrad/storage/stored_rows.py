@@ -16,6 +16,7 @@ from condgrad.linalg.matrix import Matrix, stacked
 from condgrad.linalg.one_hot import WIDTHS, OneHotMatrix, empty_codes
 from condgrad.storage.array_files import ArrayFile, Buffer, read_array
 from condgrad.storage.manifest import Chunk, Manifest
+from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.read_ahead import read_ahead
 from condgrad.storage.sources.categories import Encoder
 
@@ -47,7 +48,7 @@ class RowChunk:
         return slice(self.first, self.first + self.matrix.shape[0])
 
 
-class StoredRows:
+class StoredRows(OutsideRows):
     """The samples of a folder that :func:`condgrad.rows.convert` wrote, or of an .npy file of rows.
 
     Pass it to :class:`condgrad.Problem`, to the estimators or to ``predict`` in place of X. Only ``y`` and ``weight``
@@ -78,6 +79,7 @@ class StoredRows:
         sizes = [chunk.size for chunk in manifest.chunks]
         self._firsts = np.concatenate(([0], np.cumsum(sizes)))
         self._sizes = sizes
+        self.n_chunks = len(sizes)
         counted = ("X", "data", "indices", *(f"codes{width}" for width in WIDTHS))
         self.n_bytes = sum(own[role].n_bytes for own in files for role in counted if role in own)
         self.bytes_read, self._whole_chunks = 0, 0
@@ -116,11 +118,6 @@ class StoredRows:
     def format(self) -> str:
         """What kind of rows these are, in words."""
         return f"{self.kind} rows on disk"
-
-    @property
-    def n_chunks(self) -> int:
-        """The number of chunks."""
-        return len(self._sizes)
 
     @property
     def n_reads(self) -> float:
@@ -222,15 +219,6 @@ class StoredRows:
             blocks.append(chunk.matrix.chosen(slice(None)))
             places.append(np.arange(chunk.place.start, chunk.place.stop))
         return stacked(blocks), np.concatenate(places)
-
-    def head(self, n_rows: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
-        """Return about ``n_rows`` samples in memory, the first ones of every chunk: X, y and the weights.
-
-        Of shuffled rows this is a random sample, on which models can be tried.
-        """
-        matrix, at = self.sample(min(1.0, n_rows / self.shape[0]))
-        y, weight = (None if values is None else values[at] for values in (self.y, self.weight))
-        return matrix.X, y, weight
 
     @functools.cached_property
     def categories(self) -> dict[str, list[str]]:

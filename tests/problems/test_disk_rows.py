@@ -246,7 +246,7 @@ def test_stochastic_solvers_say_why_not(clicks):
 
 def test_missing_targets_are_one_sentence(stored):
     rows = stored(np.ones((50, 2)) * np.arange(50)[:, None])
-    with pytest.raises(ValueError, match="was converted without targets; pass y"):
+    with pytest.raises(ValueError, match="has no targets; pass y"):
         logistic(rows)
     y = np.where(np.arange(50) > 20, 1.0, -1.0)
     assert logistic(rows, y).objective(np.zeros(2)) == pytest.approx(np.log(2.0))

@@ -44,14 +44,19 @@ class ExpandAndKeep:
     def __init__(self, look: Expand, rate: float) -> None:
         self.look, self.rate = look, rate
 
+    def at(self, place: slice) -> ExpandAndKeep:
+        """Return the task for the chunk of these samples, with their predictions alone."""
+        if self.look.p is None:
+            return self
+        return ExpandAndKeep(Expand(self.look.b, self.look.p[place], self.look.is_guess), self.rate)
+
     def __call__(self, chunk: Chunk, w: np.ndarray) -> Pass:
         """Return the contribution of a chunk."""
-        end = chunk.first + chunk.matrix.shape[0]
-        p = None if self.look.p is None else self.look.p[chunk.first : end]
-        found = chunk.sweep(Expand(self.look.b, p), w)
+        found = chunk.sweep(Expand(self.look.b, self.look.p), w)
         if not (np.isfinite(found.totals.value) and np.isfinite(found.r).all()):
+            last = chunk.first + chunk.matrix.shape[0] - 1
             raise ValueError(
-                f"X has entries that are not finite, or too large, in samples {chunk.first:,} to {end - 1:,}; "
+                f"X has entries that are not finite, or too large, in samples {chunk.first:,} to {last:,}; "
                 "remove or impute them and convert the data again."
             )
         assert isinstance(found.d, Joined)
@@ -67,6 +72,10 @@ class Sweep:
 
     def __init__(self, task: Task[Additive]) -> None:
         self.task = task
+
+    def at(self, place: slice) -> Sweep:
+        """Return the task for the chunk of these samples."""
+        return self
 
     def __call__(self, chunk: Chunk, w: np.ndarray) -> Additive:
         """Return the result for the chunk."""

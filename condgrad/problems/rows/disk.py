@@ -36,7 +36,8 @@ class DiskRows(ChunkedRows):
         loss, y, weight = self.samples
         for chunk in self.stored.chunks():
             place = chunk.place
-            yield task(Chunk(chunk.first, self._centred(chunk.matrix), Samples(loss, y[place], weight[place])), w)
+            samples = Samples(loss, y[place], weight[place])
+            yield task.at(place)(Chunk(chunk.first, self._centred(chunk.matrix), samples), w)
 
     def _centred(self, matrix: ByRows) -> ByRows:
         return Matrix(matrix.X, self.shift) if self.shift is not None and isinstance(matrix, Matrix) else matrix
