@@ -18,7 +18,9 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
-from condgrad.paths.columns import Columns, make_columns
+from condgrad.paths.columns import Features, make_columns
+from condgrad.paths.disk_columns import DiskColumns, Question
+from condgrad.paths.disk_oracle import DiskOracle
 from condgrad.paths.engine import ExactEngine, PathPoint
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.leaps import Leaps
@@ -31,6 +33,7 @@ from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
+from condgrad.storage.stored_columns import StoredColumns
 
 _ENGINES = ("exact", "randomized")
 _MOST_EPOCHS = 10_000  # most epochs of the randomized engine for one radius
@@ -165,29 +168,37 @@ class _Regression:
     """X, y and weights, checked, and the features as the path sees them."""
 
     def __init__(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, settings: _Settings) -> None:
-        self.X = convert.as_data(X)
-        self.matrix = Matrix(self.X)
-        self.n_samples, self.n_features = self.matrix.shape
+        data = X if isinstance(X, StoredColumns) else Matrix(convert.as_data(X))
+        self.data: StoredColumns | Matrix = data
+        self.n_samples, self.n_features = data.shape
         self.y = convert.as_targets(y, self.n_samples)
         self.weight = convert.as_weights(sample_weight, self.n_samples)
-        if settings.fit_intercept:  # which takes up what is subtracted: large means shall cost no digits
-            self.matrix = self.matrix.centred(self.weight)
         self.has_intercept, self.l2 = settings.fit_intercept, settings.l2
         self.y_mean = float(self.weight @ self.y) if settings.fit_intercept else 0.0
         self.target = self.y - self.y_mean
         self.scale = Samples(as_loss(Squared()), self.y, self.weight).mean_size(self.y_mean)  # type: ignore[call-arg]
-        self.columns: Columns = make_columns(self.matrix, self.weight, settings.fit_intercept, settings.standardize)
+        self.columns: Features
+        if isinstance(data, StoredColumns):
+            self.columns = DiskColumns(data, Question(self.weight, self.target, self.has_intercept, settings.standardize))
+            self.along_shift, n_stored = self.columns.along_shift, self.n_samples * self.n_features
+        else:  # an intercept takes up what is subtracted: large means shall cost no digits
+            matrix = data.centred(self.weight) if self.has_intercept else data
+            self.columns = make_columns(matrix, self.weight, self.has_intercept, settings.standardize)
+            self.along_shift, n_stored = matrix.along_shift, matrix.n_stored
         self.quadratic = LeastSquares(
-            self.columns, self.matrix.n_stored, self.target, has_intercept=settings.fit_intercept, l2=settings.l2
+            self.columns, n_stored, self.target, has_intercept=settings.fit_intercept, l2=settings.l2
         )
 
     def intercept(self, features: np.ndarray, w: np.ndarray) -> float:
         """Return the intercept that belongs to the coefficients w of some features, all as given."""
-        return self.y_mean - float(self.columns.mean[features] @ w) - self.matrix.along_shift(w, features)
+        return self.y_mean - float(self.columns.mean[features] @ w) - self.along_shift(w, features)
 
     def engine(self, interrupts: Interrupts) -> ExactEngine:
         """Return an exact engine that stands at w = 0."""
-        return ExactEngine(self.quadratic, interrupts=interrupts)
+        columns = self.columns
+        if isinstance(columns, DiskColumns):
+            return ExactEngine(self.quadratic, interrupts, lambda working: DiskOracle(working, columns, interrupts))
+        return ExactEngine(self.quadratic, interrupts)
 
 
 class _ExactPath:
@@ -283,7 +294,7 @@ class _RandomizedWalk(Walk):
 def _randomized_path(data: _Regression, settings: _Settings, engine: Any, random_state: RandomState) -> MinimizedPath:
     """Return the path of the randomized solver."""
     loss, ball = Squared(), L1Ball(1.0)  # type: ignore[call-arg]
-    problem = Problem(data.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
+    problem = Problem(data.data.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
     walk = _RandomizedWalk(problem, L1Ball, engine, max_epochs=_MOST_EPOCHS, random_state=as_generator(random_state))
     return MinimizedPath(walk, tol=settings.tol, scale=data.scale)
 

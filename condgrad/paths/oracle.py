@@ -22,7 +22,7 @@ import numpy as np
 from condgrad.compiled import bits_of, compiled, float_of, kernel
 from condgrad.linalg import threads
 from condgrad.linalg.rounding import gamma
-from condgrad.paths.columns import Columns, offsets_of
+from condgrad.paths.columns import Columns, Features, offsets_of
 
 _BLOCK = 128  # number of bounds compared at a time: counting those above the threshold vectorises
 _WORTH_THREADS = 600_000  # least multiply-adds of a scan that is shared by several threads
@@ -114,8 +114,17 @@ class LazyBounds(NamedTuple):
         """Take up features that were left out, whose correlations are known."""
         self.key[features] = (sizes - self.D[self.length_class[features]] * self.reach[features]) / self.numbers[_B]
 
+    def lower(self, upper):
+        """Take up other upper bounds of the correlations of all features, where these are smaller."""
+        np.fmin(self.key, (upper - self.D[self.length_class] * self.reach) / self.numbers[_B], out=self.key)
 
-def lazy_bounds(columns: Columns, R: np.ndarray) -> LazyBounds:
+    def list_above(self, threshold):
+        """Return the features whose bound exceeds ``threshold``."""
+        parts = self.reach, self.length_class, self.key, self.numbers[_B], self.D, threshold, self.found
+        return self.found[: above(*parts, 0, self.key.shape[0])].astype(np.int64)
+
+
+def lazy_bounds(columns: Features, R: np.ndarray) -> LazyBounds:
     """Return bounds that start at the residual R, when no correlation is known."""
     n_features = columns.norm.shape[0]
     length_class, most = _length_classes(columns)
@@ -153,6 +162,10 @@ class LazyOracle:
         """Go to the residual R, centred where an intercept is fitted."""
         move(self.bounds, self.columns.weight, R)
 
+    def begin(self, a: np.ndarray, mu: float) -> float:
+        """Compute every correlation at the start; return the largest."""
+        return self.scan(a, mu, -1.0, np.inf).largest
+
     def scan(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
         """Compute every correlation whose bound exceeds ``threshold``; return those above ``level``."""
         expected = self.last_scanned * self.work + 0.1 * self.bounds.key.size  # as many as last time
@@ -178,7 +191,7 @@ def scan(
     bounds.record(max(part[0] for part in parts), count, sum(part[2] for part in parts))
 
 
-def _length_classes(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+def _length_classes(columns: Features) -> tuple[np.ndarray, np.ndarray]:
     """Return the class of every column, and how many entries those of a class have at most; the last one has all."""
     n_samples, n_features = columns.weight.size, columns.norm.size
     offsets = offsets_of(columns)
@@ -251,7 +264,7 @@ def scan_range(columns, a, mu, bounds, threshold, level, start, stop):
     """
     B, D, length_class, reach = bounds.numbers[_B], bounds.D, bounds.length_class, bounds.reach
     key, found, sizes = bounds.key, bounds.found, bounds.sizes
-    n_found = _above(reach, length_class, key, B, D, threshold, found, start, stop)
+    n_found = above(reach, length_class, key, B, D, threshold, found, start, stop)
     for k in range(start, start + n_found):
         sizes[k] = abs(columns.correlation(found[k], a, mu))
     largest, n_above = 0.0, 0
@@ -267,7 +280,7 @@ def scan_range(columns, a, mu, bounds, threshold, level, start, stop):
 
 
 @kernel
-def _above(reach, length_class, key, B, D, threshold, found, start, stop):
+def above(reach, length_class, key, B, D, threshold, found, start, stop):
     """List the columns whose bound exceeds the threshold; return how many they are."""
     n_found = np.uint64(start)
     block, last = np.uint64(start), np.uint64(stop)
