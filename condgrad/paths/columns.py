@@ -90,8 +90,9 @@ def columns_of(
 
 def offsets_of(columns: Features) -> np.ndarray | None:
     """Return where the stored entries of each feature begin, or None where every feature stores all entries."""
-    is_sparse = isinstance(columns, Columns) and isinstance(columns.slices, SparseSlices)
-    return columns.slices.indptr if is_sparse else None
+    if isinstance(columns, Columns) and isinstance(columns.slices, SparseSlices):
+        return columns.slices.indptr
+    return None
 
 
 @kernel

@@ -13,14 +13,15 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from condgrad.linalg.matrix import FAR
 from condgrad.linalg.slices import CentredColumns, DenseSlices, Slices
 from condgrad.paths.columns import Columns, columns_of
 from condgrad.paths.working_set import Atoms
 from condgrad.storage.stored_columns import ColumnBlock, StoredColumns, check_columns
 
-_FAR = 8.0  # ratio |mean| / standard deviation of a column, above which digits are lost and the column is centred
-_LARGEST = 1e60  # root mean square below which no entry is too large, if all weights were the same
-_KEPT = 2**28  # bytes of columns that are kept in memory; the working set is kept whatever its size
+_SUSPECT = 1e20  # root mean square of a column from which on its entries are checked one by one
+_LIGHT = 1e-80  # weight of a sample below which its entries can be huge in a column that is not suspect
+_KEPT = 256_000_000  # bytes of columns that are kept in memory; the working set is kept whatever its size
 
 
 class Question(NamedTuple):
@@ -74,12 +75,12 @@ def _look(stored: StoredColumns, block: ColumnBlock, question: Question, found: 
 
     columns = measured(cast("Slices", DenseSlices(values)), size)
     spread = np.divide(columns.norm, columns.scale, out=np.zeros(size), where=columns.scale > 0.0)
-    # The root mean square of a column is finite, and small enough, if and only if all its entries are.
-    largest = _LARGEST * np.sqrt(weight.min())
-    if not (np.hypot(columns.mean, spread) <= largest).all() or not (columns.scale > 0.0).all():
+    # The root mean square is finite and small only if all entries are; nan also makes a column look constant.
+    is_plain = (np.hypot(columns.mean, spread) <= _SUSPECT) & (columns.scale > 0.0)
+    if not is_plain.all() or weight.min() < _LIGHT:
         check_columns(values, first, repr(str(stored.file_of(first))))
     if has_intercept:  # which takes up what is subtracted: large means shall cost no digits
-        far = np.flatnonzero(~(np.abs(columns.mean) <= _FAR * spread))
+        far = np.flatnonzero(~(np.abs(columns.mean) <= FAR * spread))
         found.shift[first + far] = columns.mean[far]
         if far.size:
             shift = columns.mean[far]

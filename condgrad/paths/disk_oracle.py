@@ -6,8 +6,8 @@ features that the path uses, or will probably use soon. For a later residual R' 
 
     |<z_j, R'>| <= |sum_k b_k <z_j, v_k>| + ||z_j|| ||R' - sum_k b_k v_k||,
 
-and R' is y less a sum of features in use: as long as these are among the v_k the last norm is zero, and as long as those
-that are not have small coefficients it is small. b is found by least squares, and the bound holds whatever it is.
+and R' is y less a sum of features in use. As long as all of these are among the v_k the last norm is zero, and while
+the coefficients of the others are small it is small. b is found by least squares, and the bound holds whatever it is.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 from condgrad.linalg.rounding import gamma
 from condgrad.paths.columns import Columns
 from condgrad.paths.disk_columns import DiskColumns
-from condgrad.paths.oracle import LazyOracle, Scan
+from condgrad.paths.oracle import Oracle, Scan
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.working_set import Atoms, WorkingSet
 from condgrad.run.interrupts import Interrupts
 
-_MANY = 1.0 / 3.0  # share of the columns above which all are read
-_MOST_BYTES = 2**28  # bytes of the products with a few vectors that are kept, and of these vectors
-_MOST_VECTORS = 32  # most of these vectors
-_SINGLE = 2.0**-24  # relative error of a product that is kept in float32
-_FLAT = 1e-10  # share of the largest eigenvalue below which a direction of the vectors counts as none
-_ENTRIES = 2_000_000  # entries of columns that are converted to float64 at once
+_MANY = 0.33  # share of the columns above which all are read
+_MOST_BYTES = 256_000_000  # most bytes of the vectors of a span and of their cosines
+_MOST_VECTORS = 32  # most vectors of a span
+_SINGLE = 2.0**-24  # relative error of an operation in float32
+_FLAT = 1e-10  # share of the largest eigenvalue below which a span has no such direction
+_ENTRIES = 2_000_000  # entries of columns that are multiplied with the vectors of a span at once
 
 
 class Span:
@@ -71,15 +71,21 @@ class Span:
 
     def upper(self, R: np.ndarray) -> np.ndarray:
         """Return upper bounds of the sizes of all correlations with R."""
+        norm = float(np.linalg.norm(self._root * R))
+        if norm == 0.0:
+            return np.zeros(self.columns.norm.size)
+        R = R / norm  # so that float32 neither overflows nor underflows
         b = self._fit(R)
         left = float(np.linalg.norm(self._root * (R - b @ self.vectors)))
-        size, terms = float(np.abs(b).sum()), gamma(R.size + b.size + 8)
+        size = float(np.abs(b).sum())
         single = (b.size + 4) * _SINGLE * size  # what float32 may have done to cosines of at most one
-        rounding = 4.0 * terms * (size + left)
-        return self.columns.norm * (self._cosines_with(b) + left + single) + self._stored_norm * rounding
+        rounding = 4.0 * gamma(R.size + b.size + 8) * (size + left)
+        cosines = self._cosines_with(b) + left + single
+        return norm * (self.columns.norm * cosines + self._stored_norm * rounding)
 
     def renew(self, R: np.ndarray, atoms: np.ndarray) -> None:
         """Choose vectors anew, for a read of all columns: R, the atoms, and the features closest to R."""
+        R = R / max(float(np.linalg.norm(self._root * R)), 1e-300)
         likely = self._cosines_with(self._fit(R)) * self.columns.norm
         likely[atoms] = np.inf
         count = min(self.n_features, likely.size)
@@ -111,11 +117,11 @@ class Span:
             self.cosines[self._new, part[0] : part[-1] + 1] = found.T
 
 
-class DiskOracle(LazyOracle):
+class DiskOracle(Oracle):
     """The bounds of the lazy oracle and those of a span, and reads of the columns that neither rules out."""
 
     def __init__(self, working: WorkingSet, columns: DiskColumns, interrupts: Interrupts | None = None) -> None:
-        super().__init__(columns, working.objective.n_stored, working.residual.R)
+        super().__init__(columns, working.residual.R)
         self.working, self.disk, self.interrupts = working, columns, interrupts
         self.span = Span(columns, working.residual.R)
 

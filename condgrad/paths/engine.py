@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
+from condgrad.paths.columns import Columns
 from condgrad.paths.gram_solver import GramSolver
 from condgrad.paths.least_squares import Goal, Quadratic, Residual, Sums
-from condgrad.paths.oracle import LazyOracle, Scan
+from condgrad.paths.oracle import LazyOracle, Oracle, Scan
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.working_set import WorkingSet
 from condgrad.run.interrupts import Interrupts
@@ -83,10 +84,10 @@ class Accuracy(NamedTuple):
         return Accuracy(0.1 * self.finest, 0.1 * self.finest)
 
 
-def oracle_of(working: WorkingSet) -> LazyOracle:
-    """Return the oracle of columns in memory."""
+def oracle_in_memory(working: WorkingSet) -> Oracle:
+    """Return the oracle of columns that are in memory."""
     objective = working.objective
-    return LazyOracle(objective.columns, objective.n_stored, working.residual.R)
+    return LazyOracle(cast("Columns", objective.columns), objective.n_stored, working.residual.R)
 
 
 class ExactEngine:
@@ -113,7 +114,7 @@ class ExactEngine:
         self,
         objective: Quadratic,
         interrupts: Interrupts | None = None,
-        make_oracle: Callable[[WorkingSet], LazyOracle] = oracle_of,
+        make_oracle: Callable[[WorkingSet], Oracle] = oracle_in_memory,
     ) -> None:
         self.objective, self.interrupts = objective, interrupts
         self.working = WorkingSet(objective)

@@ -33,6 +33,7 @@ from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
+from condgrad.storage import columns as columns_on_disk
 from condgrad.storage.stored_columns import StoredColumns
 
 _ENGINES = ("exact", "randomized")
@@ -43,7 +44,7 @@ _WALK_TOL = 1e-4  # relative gap at the end of that search, or tol where it is s
 
 
 def lasso_path(
-    X: Data,
+    X: Data | StoredColumns,
     y: ArrayLike,
     *,
     n_radii: int | None = 100,
@@ -73,8 +74,10 @@ def lasso_path(
 
     Parameters
     ----------
-    X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        Columns are read one by one: Fortran order and CSC are fastest, CSR is copied to CSC once.
+    X : array, sparse matrix, data frame or columns on disk, of shape (n_samples, n_features)
+        Columns are read one by one: Fortran order and CSC are fastest, CSR is copied to CSC once. Columns on disk
+        (:func:`condgrad.columns.open`) are read where they lie, and only those that can matter; so is a memory map in
+        Fortran order that is larger than half of the memory.
     y : array of shape (n_samples,)
     n_radii : int or None
         None: as few radii, from 0 on, as it takes for *every* radius in between to be certified: there w is on the line
@@ -135,6 +138,10 @@ def lasso_path(
     """
     settings = _checked(n_radii, eps, tol, radii, alphas, l2, engine, fit_intercept, standardize)
     check_callback(callback)
+    X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
+    if isinstance(X, StoredColumns) and engine != "exact":
+        raise ValueError("engine='randomized' needs X in memory; use engine='exact' for columns on disk.")
+    begun = X.n_reads if isinstance(X, StoredColumns) else 0.0
     data = _Regression(X, y, sample_weight, settings)
     with Interrupts() as interrupts, show(callback, verbose) as report:
         if engine == "exact":
@@ -142,7 +149,8 @@ def lasso_path(
         else:
             path = _randomized_path(data, settings, engine, random_state)
         walk = _walk(path, data, settings, interrupts)
-        return collect(path, walk, report if callback is not None or verbose else None)
+        found, coefs, info = collect(path, walk, report if callback is not None or verbose else None)
+    return found, coefs, info._replace(n_reads=X.n_reads - begun) if isinstance(X, StoredColumns) else info
 
 
 class _Settings(NamedTuple):
@@ -167,10 +175,12 @@ class _Settings(NamedTuple):
 class _Regression:
     """X, y and weights, checked, and the features as the path sees them."""
 
-    def __init__(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, settings: _Settings) -> None:
-        data = X if isinstance(X, StoredColumns) else Matrix(convert.as_data(X))
-        self.data: StoredColumns | Matrix = data
-        self.n_samples, self.n_features = data.shape
+    def __init__(
+        self, X: Data | StoredColumns, y: ArrayLike, sample_weight: ArrayLike | None, settings: _Settings
+    ) -> None:
+        self.X: Any = X if isinstance(X, StoredColumns) else convert.as_data(X)
+        shape: tuple[int, int] = self.X.shape
+        self.n_samples, self.n_features = shape
         self.y = convert.as_targets(y, self.n_samples)
         self.weight = convert.as_weights(sample_weight, self.n_samples)
         self.has_intercept, self.l2 = settings.fit_intercept, settings.l2
@@ -178,11 +188,13 @@ class _Regression:
         self.target = self.y - self.y_mean
         self.scale = Samples(as_loss(Squared()), self.y, self.weight).mean_size(self.y_mean)  # type: ignore[call-arg]
         self.columns: Features
-        if isinstance(data, StoredColumns):
-            self.columns = DiskColumns(data, Question(self.weight, self.target, self.has_intercept, settings.standardize))
+        if isinstance(X, StoredColumns):
+            self.columns = DiskColumns(X, Question(self.weight, self.target, self.has_intercept, settings.standardize))
             self.along_shift, n_stored = self.columns.along_shift, self.n_samples * self.n_features
-        else:  # an intercept takes up what is subtracted: large means shall cost no digits
-            matrix = data.centred(self.weight) if self.has_intercept else data
+        else:
+            matrix = Matrix(self.X)
+            if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
+                matrix = matrix.centred(self.weight)
             self.columns = make_columns(matrix, self.weight, self.has_intercept, settings.standardize)
             self.along_shift, n_stored = matrix.along_shift, matrix.n_stored
         self.quadratic = LeastSquares(
@@ -294,7 +306,7 @@ class _RandomizedWalk(Walk):
 def _randomized_path(data: _Regression, settings: _Settings, engine: Any, random_state: RandomState) -> MinimizedPath:
     """Return the path of the randomized solver."""
     loss, ball = Squared(), L1Ball(1.0)  # type: ignore[call-arg]
-    problem = Problem(data.data.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
+    problem = Problem(data.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
     walk = _RandomizedWalk(problem, L1Ball, engine, max_epochs=_MOST_EPOCHS, random_state=as_generator(random_state))
     return MinimizedPath(walk, tol=settings.tol, scale=data.scale)
 

@@ -13,6 +13,7 @@ class c. Only correlations whose bound exceeds the threshold are computed, and t
 
 from __future__ import annotations
 
+import abc
 import functools
 import math
 from typing import NamedTuple
@@ -21,7 +22,7 @@ import numpy as np
 
 from condgrad.compiled import bits_of, compiled, float_of, kernel
 from condgrad.linalg import threads
-from condgrad.linalg.rounding import gamma
+from condgrad.linalg.rounding import UNIT, gamma
 from condgrad.paths.columns import Columns, Features, offsets_of
 
 _BLOCK = 128  # number of bounds compared at a time: counting those above the threshold vectorises
@@ -116,7 +117,9 @@ class LazyBounds(NamedTuple):
 
     def lower(self, upper):
         """Take up other upper bounds of the correlations of all features, where these are smaller."""
-        np.fmin(self.key, (upper - self.D[self.length_class] * self.reach) / self.numbers[_B], out=self.key)
+        away = self.D[self.length_class] * self.reach
+        rounding = 4.0 * UNIT * (upper + away)  # of the key, and of the bound that is made of it again
+        np.fmin(self.key, (upper + rounding - away) / self.numbers[_B], out=self.key)  # a bound that is nan is none
 
     def list_above(self, threshold):
         """Return the features whose bound exceeds ``threshold``."""
@@ -138,16 +141,11 @@ def lazy_bounds(columns: Features, R: np.ndarray) -> LazyBounds:
     return LazyBounds(key, np.zeros(most.size), length_class, most, reach, R.copy(), rounding, found, sizes, numbers)
 
 
-class LazyOracle:
-    """The bounds, and scans on all cores; it starts at ``R``, when no correlation is known."""
+class Oracle(abc.ABC):
+    """The bounds, and scans of the columns that they do not rule out; they start at ``R``, with nothing known."""
 
-    def __init__(self, columns: Columns, n_stored: int, R: np.ndarray) -> None:
-        self.columns, self.bounds = columns, lazy_bounds(columns, R)
-        n_features = columns.norm.shape[0]
-        self.apart = threads.cut(n_features, n_stored, offsets_of(columns))
-        self.alone = np.array([0, n_features])
-        self.work = n_stored / n_features  # of a column, on average
-        self.last_scanned = n_features
+    def __init__(self, columns: Features, R: np.ndarray) -> None:
+        self.weight, self.bounds = columns.weight, lazy_bounds(columns, R)
 
     @property
     def n_scanned(self) -> int:
@@ -160,7 +158,28 @@ class LazyOracle:
 
     def move(self, R: np.ndarray) -> None:
         """Go to the residual R, centred where an intercept is fitted."""
-        move(self.bounds, self.columns.weight, R)
+        move(self.bounds, self.weight, R)
+
+    @abc.abstractmethod
+    def begin(self, a: np.ndarray, mu: float) -> float:
+        """Learn every correlation at the start; return the largest."""
+
+    @abc.abstractmethod
+    def scan(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
+        """Compute every correlation whose bound exceeds ``threshold``; return those above ``level``."""
+
+
+class LazyOracle(Oracle):
+    """The oracle of columns in memory, which scans them on all cores."""
+
+    def __init__(self, columns: Columns, n_stored: int, R: np.ndarray) -> None:
+        super().__init__(columns, R)
+        self.columns = columns
+        n_features = columns.norm.shape[0]
+        self.apart = threads.cut(n_features, n_stored, offsets_of(columns))
+        self.alone = np.array([0, n_features])
+        self.work = n_stored / n_features  # of a column, on average
+        self.last_scanned = n_features
 
     def begin(self, a: np.ndarray, mu: float) -> float:
         """Compute every correlation at the start; return the largest."""

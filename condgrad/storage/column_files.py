@@ -83,7 +83,7 @@ class ColumnFile:
         path, mapped = X.filename, X._mmap  # type: ignore[attr-defined]
         if X.ndim != 2 or not X.flags.f_contiguous or path is None or X.mode == "c":
             raise ValueError(
-                f"a memory map of columns must have two dimensions and Fortran order, and a file that it does not hide; "
+                "a memory map of columns must have two dimensions, Fortran order, and a file that holds what it shows; "
                 f"got shape {X.shape} and mode {X.mode!r}. Use condgrad.columns.convert."
             )
         if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative:
@@ -146,9 +146,7 @@ class ColumnFile:
                 raise StoppedError
             self._fill(file, into[begin : begin + _PIECE])
 
-    def read_columns(
-        self, file: io.FileIO, into: memoryview, columns: np.ndarray, stopped: Callable[[], bool]
-    ) -> None:
+    def read_columns(self, file: io.FileIO, into: memoryview, columns: np.ndarray, stopped: Callable[[], bool]) -> None:
         """Fill ``into`` with chosen columns, in ascending order: one read for each run of adjacent ones."""
         starts = np.concatenate(([0], np.flatnonzero(np.diff(columns) != 1) + 1, [columns.size])).tolist()
         firsts = columns[starts[:-1]].tolist()

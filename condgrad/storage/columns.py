@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 import numpy as np
 import scipy.sparse
@@ -33,7 +34,7 @@ from condgrad.storage.whole_files import write_whole
 
 __all__ = ["StoredColumns", "convert", "open"]
 
-_CHUNK = 2**26  # bytes of a file of columns
+_CHUNK = 2**25  # bytes of a file of columns
 _BAND = 2**28  # bytes of the columns that are taken from the source at once
 
 
@@ -62,6 +63,15 @@ def open(source: str | os.PathLike[str] | np.memmap, y: ArrayLike | None = None)
     if y is not None:
         columns.y = as_targets(y, columns.shape[0])
     return columns
+
+
+def takes_more_than_memory(X: object) -> TypeGuard[np.memmap]:
+    """Tell whether X is a memory map of columns that memory cannot hold beside other data."""
+    if not (isinstance(X, np.memmap) and X.flags.f_contiguous and X.ndim == 2 and X.dtype in (np.float32, np.float64)):
+        return False
+    if os.name != "posix" or X.mode == "c" or not X.dtype.isnative:
+        return False
+    return X.nbytes > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
 def convert(
@@ -94,7 +104,9 @@ def _as_array(source: ArrayLike | str | os.PathLike[str]) -> np.ndarray:
     if isinstance(source, (str, os.PathLike)):
         source = np.load(source, mmap_mode="r")
     if scipy.sparse.issparse(source):
-        raise ValueError("columns on disk must be dense; got a sparse matrix. Pass it to lasso_path as it is, in memory.")
+        raise ValueError(
+            "columns on disk must be dense; got a sparse matrix. Pass it to lasso_path as it is, in memory."
+        )
     X = np.asarray(source)
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must have two dimensions (samples, features), and both; got shape {X.shape}.")

@@ -17,7 +17,8 @@ from condgrad.storage.read_ahead import read_ahead
 
 N_READERS = 8  # a disk serves scattered columns eight at a time several times faster than one by one
 SHARE = 1.0 / 3.0  # share of the columns of a range above which the whole range is read: long reads are faster
-_RANGE = 2**24  # bytes of a range of adjacent columns that is read at once
+_RANGE = 2**23  # bytes of a range of adjacent columns that is read at once
+_BUFFERED = 2**28  # bytes of all buffers, if one of them can be smaller
 _SCATTERED = 2**22  # bytes of scattered columns that one reader reads at once
 
 
@@ -114,8 +115,10 @@ class StoredColumns:
         Columns are read one by one, by several readers at once, and adjacent ones together.
         """
         columns = np.asarray(columns, dtype=np.int64)
-        if columns.size and not (0 <= columns.min() and columns.max() < self.shape[1]):
-            raise IndexError(f"columns must be between 0 and {self.shape[1] - 1}; got {columns.min()}, {columns.max()}.")
+        if columns.size and (columns.min() < 0 or columns.max() >= self.shape[1]):
+            raise IndexError(
+                f"columns must be between 0 and {self.shape[1] - 1}; got {columns.min()}, {columns.max()}."
+            )
         out = np.empty((columns.size, self.shape[0]), self.dtype)
         ascending, inverse = np.unique(columns, return_inverse=True)
         for block in self.blocks(ascending):
@@ -130,7 +133,9 @@ class StoredColumns:
         A yielded block is valid until the next one: its memory is used again. Checksums are compared when a file is
         read as a whole for the first time.
         """
-        yield from read_ahead(list(self._pieces(columns)), self._read, N_READERS)
+        pieces = list(self._pieces(columns))
+        largest = self.column_bytes * max((piece.n_read for piece in pieces), default=1)
+        yield from read_ahead(pieces, self._read, max(1, min(N_READERS, _BUFFERED // largest - 1)))
 
     def _pieces(self, columns: np.ndarray | None) -> Iterator[_Piece]:
         """Yield what to read: whole ranges where many of their columns are chosen, and single columns elsewhere."""
