@@ -1,5 +1,6 @@
 """Columns on disk: what is read is what was written, paths are those of the same data in memory, errors name the file."""
 
+import os
 import signal
 import threading
 
@@ -136,18 +137,10 @@ def test_a_file_that_is_short_missing_or_changed_is_named(tmp_path):
         raises(columns, OSError, str(path), word)
         path.unlink()
         raises(columns, OSError, str(path), "could not be read")
+    np.save(tmp_path / "short.npy", np.asfortranarray(X))
+    os.truncate(tmp_path / "short.npy", 5000)
     with pytest.raises(OSError, match="has 5,000 bytes instead of"):
-        (tmp_path / "short.npy").write_bytes((tmp_path / "npy" / "X.npy").read_bytes() if False else short(X)[:5000])
         cg.columns.open(tmp_path / "short.npy")
-
-
-def short(X):
-    """The bytes of X in an .npy file."""
-    import io
-
-    file = io.BytesIO()
-    np.save(file, np.asfortranarray(X))
-    return file.getvalue()
 
 
 def test_a_flipped_bit_is_found_at_the_first_full_read(tmp_path):
@@ -263,13 +256,13 @@ def test_large_working_sets_and_little_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(GramSolver, "_is_outgrown", lambda self, tol: True)  # sweeps from the start
     monkeypatch.setattr(disk_columns, "_KEPT", 0)  # so that columns have to make room for others
     X, y = regression(120, 400, seed=8)
-    settings = {"n_radii": 8, "eps": 1e-3, "tol": 1e-7}
+    settings = {"alphas": np.abs(X.T @ y).max() / 120 * np.geomspace(0.9, 0.01, 6), "tol": 1e-6}
     _, coefs, info = cg.lasso_path(X, y, **settings)
     _, found, found_info = cg.lasso_path(stored(X, tmp_path, "npy"), y, **settings)
     assert info.n_nonzero.max() > 64
     assert found_info.status is cg.Status.CONVERGED
-    np.testing.assert_allclose(found_info.objective, info.objective, rtol=1e-5)
-    np.testing.assert_allclose(found.toarray(), coefs.toarray(), atol=0.02)
+    np.testing.assert_allclose(found_info.objective, info.objective, atol=1e-4 * np.mean(y**2))
+    np.testing.assert_allclose(found_info.radius, info.radius, rtol=1e-2)
 
 
 def test_ctrl_c_is_heard_between_two_blocks_of_a_read(tmp_path, monkeypatch):
