@@ -3,8 +3,8 @@
     python benchmarks/scale/columns.py [small] [middle] [full] [--folder FOLDER] [--threads N]
 
 The problem is the one that the paper on biglasso (Zeng & Breheny 2021) solves out of core: 3,000 samples, up to
-1,340,000 features in float64 (32 GB), 20 of them with coefficients, and 100 penalties from lambda_max down to a tenth of
-it. Every point is solved to a relative duality gap of 1e-6, certified. The published time of biglasso at full size is
+1,340,000 features in float64 (32 GB), 20 of them with coefficients, and 100 penalties from lambda_max to a tenth of it.
+Every point is solved to a relative duality gap of 1e-6, certified. The published time of biglasso at full size is
 1,063 s, on another machine.
 
 The data are made in FOLDER (by default, the folder for temporary files), where half more than their size must be free,

@@ -24,7 +24,8 @@ from condgrad.run.interrupts import Interrupts
 
 _MANY = 0.33  # share of the columns above which all are read
 _MOST_BYTES = 256_000_000  # most bytes of the vectors of a span and of their cosines
-_MOST_VECTORS = 32  # most vectors of a span
+_MOST_VECTORS = 256  # most vectors of a span
+_MOST_NEW = 32  # most of them that a read computes anew, in about the time that the disk takes
 _SINGLE = 2.0**-24  # relative error of an operation in float32
 _FLAT = 1e-10  # share of the largest eigenvalue below which a span has no such direction
 _ENTRIES = 2_000_000  # entries of columns that are multiplied with the vectors of a span at once
@@ -88,10 +89,11 @@ class Span:
         R = R / max(float(np.linalg.norm(self._root * R)), 1e-300)
         likely = self._cosines_with(self._fit(R)) * self.columns.norm
         likely[atoms] = np.inf
-        count = min(self.n_features, likely.size)
-        wanted = np.argpartition(-likely, count - 1)[:count] if count > 0 else self.features
-        stays = np.flatnonzero(np.isin(self.features, wanted))
-        added = np.setdiff1d(wanted, self.features)
+        known, room = likely[self.features], max(0, min(self.n_features, likely.size))
+        likely[self.features] = -np.inf
+        added = np.argsort(-likely, kind="stable")[: min(room, _MOST_NEW)]
+        added = added[likely[added] > -np.inf]
+        stays = np.argsort(-known, kind="stable")[: room - added.size]
         self.features = np.concatenate([self.features[stays], added])
         old = np.concatenate([[0, 1], 2 + stays])
         vectors = self._unit(np.concatenate([R[None], self.columns.vectors(added)]))
@@ -120,10 +122,9 @@ class Span:
 class DiskOracle(Oracle):
     """The bounds of the lazy oracle and those of a span, and reads of the columns that neither rules out."""
 
-    def __init__(self, working: WorkingSet, columns: DiskColumns, interrupts: Interrupts | None = None) -> None:
-        super().__init__(columns, working.residual.R)
-        self.working, self.disk, self.interrupts = working, columns, interrupts
-        self.span = Span(columns, working.residual.R)
+    def __init__(self, working: WorkingSet, span: Span, interrupts: Interrupts | None = None) -> None:
+        super().__init__(span.columns, working.residual.R)
+        self.working, self.span, self.disk, self.interrupts = working, span, span.columns, interrupts
 
     def begin(self, a: np.ndarray, mu: float) -> float:
         """Take the correlations at the start from the first read; return the largest."""

@@ -20,7 +20,7 @@ from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.paths.columns import Features, make_columns
 from condgrad.paths.disk_columns import DiskColumns, Question
-from condgrad.paths.disk_oracle import DiskOracle
+from condgrad.paths.disk_oracle import DiskOracle, Span
 from condgrad.paths.engine import ExactEngine, PathPoint
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.leaps import Leaps
@@ -188,9 +188,12 @@ class _Regression:
         self.target = self.y - self.y_mean
         self.scale = Samples(as_loss(Squared()), self.y, self.weight).mean_size(self.y_mean)  # type: ignore[call-arg]
         self.columns: Features
+        self.span: Span | None = None  # of columns on disk: what one engine has learnt, the next one knows
         if isinstance(X, StoredColumns):
-            self.columns = DiskColumns(X, Question(self.weight, self.target, self.has_intercept, settings.standardize))
-            self.along_shift, n_stored = self.columns.along_shift, self.n_samples * self.n_features
+            question = Question(self.weight, self.target, self.has_intercept, settings.standardize)
+            self.columns = columns = DiskColumns(X, question)
+            self.span = Span(columns, self.target)
+            self.along_shift, n_stored = columns.along_shift, self.n_samples * self.n_features
         else:
             matrix = Matrix(self.X)
             if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
@@ -207,9 +210,8 @@ class _Regression:
 
     def engine(self, interrupts: Interrupts) -> ExactEngine:
         """Return an exact engine that stands at w = 0."""
-        columns = self.columns
-        if isinstance(columns, DiskColumns):
-            return ExactEngine(self.quadratic, interrupts, lambda working: DiskOracle(working, columns, interrupts))
+        if (span := self.span) is not None:
+            return ExactEngine(self.quadratic, interrupts, lambda working: DiskOracle(working, span, interrupts))
         return ExactEngine(self.quadratic, interrupts)
 
 

@@ -69,7 +69,7 @@ def takes_more_than_memory(X: object) -> TypeGuard[np.memmap]:
     """Tell whether X is a memory map of columns that memory cannot hold beside other data."""
     if not (isinstance(X, np.memmap) and X.flags.f_contiguous and X.ndim == 2 and X.dtype in (np.float32, np.float64)):
         return False
-    if os.name != "posix" or X.mode == "c" or not X.dtype.isnative:
+    if os.name != "posix" or X.filename is None or X.mode == "c" or not X.dtype.isnative:
         return False
     return X.nbytes > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 

@@ -1,4 +1,4 @@
-"""Columns on disk: what is read is what was written, paths are those of the same data in memory, errors name the file."""
+"""Columns on disk: what is read is what was written, paths are those of data in memory, errors name the file."""
 
 import os
 import signal
@@ -185,7 +185,7 @@ def test_the_first_read_names_a_column_with_a_bad_entry(value, weights, tmp_path
     weight = np.ones(40)
     weight[7] = weights == "equal"
     columns = stored(X, tmp_path, "npy")
-    with pytest.raises(ValueError, match="X.npy") as caught:
+    with pytest.raises(ValueError, match=r"X\.npy") as caught:
         cg.lasso_path(columns, y, sample_weight=weight, n_radii=3)
     words = "up to 1.0e+90" if np.isfinite(value) else f"in row 7: {value}"
     assert words in str(caught.value)
@@ -257,8 +257,8 @@ def test_large_working_sets_and_little_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(disk_columns, "_KEPT", 0)  # so that columns have to make room for others
     X, y = regression(120, 400, seed=8)
     settings = {"alphas": np.abs(X.T @ y).max() / 120 * np.geomspace(0.9, 0.01, 6), "tol": 1e-6}
-    _, coefs, info = cg.lasso_path(X, y, **settings)
-    _, found, found_info = cg.lasso_path(stored(X, tmp_path, "npy"), y, **settings)
+    info = cg.lasso_path(X, y, **settings)[2]
+    found_info = cg.lasso_path(stored(X, tmp_path, "npy"), y, **settings)[2]
     assert info.n_nonzero.max() > 64
     assert found_info.status is cg.Status.CONVERGED
     np.testing.assert_allclose(found_info.objective, info.objective, atol=1e-4 * np.mean(y**2))
@@ -289,7 +289,7 @@ def test_what_cannot_work_on_disk_says_so(tmp_path):
     columns = stored(X, tmp_path, "npy")
     with pytest.raises(ValueError, match="needs X in memory"):
         cg.lasso_path(columns, y, engine="randomized")
-    with pytest.raises(ValueError, match="pass them to condgrad.lasso_path"):
+    with pytest.raises(ValueError, match=r"pass them to condgrad\.lasso_path"):
         cg.radius_path(columns, np.sign(y))
     assert columns.n_reads == 0.0
 
