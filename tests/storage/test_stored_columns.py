@@ -199,7 +199,6 @@ OPTIONS = {
     "alphas": {"alphas": [0.05, 1.0, 0.2]},
     "radii": {"radii": [1.0, 0.0, 4.0], "fit_intercept": True},
     "weights": {"fit_intercept": True, "standardize": True, "sample_weight": np.linspace(0.0, 1.0, 60), "l2": 0.1},
-    "everywhere": {"n_radii": None, "tol": 1e-3, "fit_intercept": True},
 }
 
 
@@ -210,7 +209,7 @@ def test_a_path_is_that_of_the_data_in_memory(dtype, options, tmp_path):
     X[:, 3], X[:, 8] = 0.0, 7.0
     if "fit_intercept" in OPTIONS[options]:
         X[:, 20:40] += 100.0  # far from zero: they are centred by formula
-    settings = {"n_radii": 12, **OPTIONS[options]}
+    settings = {"n_radii": 12, "tol": 1e-9, **OPTIONS[options]}
     radii, coefs, info = cg.lasso_path(X, y, **settings)
     columns = stored(X, tmp_path, "folder")
     found, found_coefs, found_info = cg.lasso_path(columns, y, **settings)
@@ -221,6 +220,16 @@ def test_a_path_is_that_of_the_data_in_memory(dtype, options, tmp_path):
     assert found_info.status is info.status is cg.Status.CONVERGED
     assert found_info.n_reads == columns.n_reads > 0.0
     assert info.n_reads == 0.0
+
+
+def test_every_radius_is_certified_on_disk_too(tmp_path):
+    X, y = regression(60, 250, seed=5)
+    radii, coefs, info = cg.lasso_path(stored(X, tmp_path, "npy"), y, n_radii=None, tol=1e-3)
+    assert info.status is cg.Status.CONVERGED
+    for k in range(1, radii.size):  # in the middle between two radii
+        w = 0.5 * (coefs[:, k - 1] + coefs[:, k]).toarray().ravel()
+        r = X.T @ (X @ w - y) / 60
+        assert r @ w + 0.5 * (radii[k - 1] + radii[k]) * np.abs(r).max() <= 1e-3 * 0.5 * np.mean(y**2) * (1.0 + 1e-9)
 
 
 def test_points_are_certified_by_the_whole_data(tmp_path):
