@@ -37,6 +37,11 @@ class Question(NamedTuple):
         are_equal = np.array_equal(self.weight, other.weight) and np.array_equal(self.target, other.target)
         return are_equal and self[2:] == other[2:]
 
+    def measure(self, slices: object, count: int) -> Columns:
+        """Return features whose columns are the given slices, with their means and norms."""
+        settings = self.weight, self.has_intercept, self.standardize
+        return columns_of(cast("Slices", slices), count, count * self.weight.size, *settings)
+
 
 class FirstRead(NamedTuple):
     """What the first read has found, for every feature; ``shift`` is subtracted from columns with far means."""
@@ -65,33 +70,30 @@ def first_read(stored: StoredColumns, question: Question) -> FirstRead:
 
 
 def _look(stored: StoredColumns, block: ColumnBlock, question: Question, found: FirstRead) -> None:
-    """Check and measure the columns of a block."""
-    weight, target, has_intercept, standardize = question
+    """Check and measure the columns of a block, and compute their correlations with the targets."""
     first, size = int(block.columns[0]), block.columns.size
-    values, here = block.values, slice(first, first + size)
-
-    def measured(slices: Slices, count: int) -> Columns:
-        return columns_of(slices, count, count * weight.size, weight, has_intercept, standardize)
-
-    columns = measured(cast("Slices", DenseSlices(values)), size)
+    here = slice(first, first + size)
+    columns = question.measure(DenseSlices(block.values), size)
     spread = np.divide(columns.norm, columns.scale, out=np.zeros(size), where=columns.scale > 0.0)
     # The root mean square is finite and small only if all entries are; nan also makes a column look constant.
     is_plain = (np.hypot(columns.mean, spread) <= _SUSPECT) & (columns.scale > 0.0)
-    if not is_plain.all() or weight.min() < _LIGHT:
-        check_columns(values, first, repr(str(stored.file_of(first))))
-    if has_intercept:  # which takes up what is subtracted: large means shall cost no digits
-        far = np.flatnonzero(~(np.abs(columns.mean) <= FAR * spread))
+    if not is_plain.all() or question.weight.min() < _LIGHT:
+        check_columns(block.values, first, repr(str(stored.file_of(first))))
+    far = np.flatnonzero(~(np.abs(columns.mean) <= FAR * spread))  # none without an intercept: the means are zero then
+    if far.size:  # an intercept takes up what is subtracted: large means shall cost no digits
         found.shift[first + far] = columns.mean[far]
-        if far.size:
-            shift = columns.mean[far]
-            again = measured(cast("Slices", CentredColumns(values[far], shift)), far.size)
-            for old, new in zip(columns[2:5], again[2:5], strict=True):
-                old[far] = new
-            columns = columns._replace(slices=cast("Slices", CentredColumns(values, found.shift[here])))
-    a = weight * target
-    mu = float(a.sum()) if has_intercept else 0.0
+        columns = _centred(columns, block.values, far, found.shift[here], question)
+    a = question.weight * question.target
+    mu = float(a.sum()) if question.has_intercept else 0.0
     Atoms(columns, np.arange(size)).correlate(a, mu, np.zeros(size), 0.0, found.correlation[here])
     found.mean[here], found.scale[here], found.norm[here] = columns.mean, columns.scale, columns.norm
+
+
+def _centred(columns: Columns, values: np.ndarray, far: np.ndarray, shift: np.ndarray, question: Question) -> Columns:
+    """Return the columns with ``shift`` subtracted; those that it changes are ``far`` and are measured again."""
+    again = question.measure(CentredColumns(values[far], shift[far]), far.size)
+    columns.mean[far], columns.scale[far], columns.norm[far] = again.mean, again.scale, again.norm
+    return columns._replace(slices=cast("Slices", CentredColumns(values, shift)))
 
 
 class DiskColumns:

@@ -293,6 +293,15 @@ def test_ctrl_c_is_heard_between_two_blocks_of_a_read(tmp_path, monkeypatch):
     assert len(calls) == 3
 
 
+def test_ctrl_c_in_the_first_read_ends_the_call(tmp_path, monkeypatch):
+    X, y = regression(60, 400, seed=9)
+    columns = stored(X, tmp_path, "npy")
+    monkeypatch.setattr(disk_columns, "_look", lambda *args: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        cg.lasso_path(columns, y)
+    assert columns.n_reads < 1.0
+
+
 def test_what_cannot_work_on_disk_says_so(tmp_path):
     X, y = regression(30, 50, seed=10)
     columns = stored(X, tmp_path, "npy")
