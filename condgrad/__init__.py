@@ -55,6 +55,7 @@ _MODULES = {
     "estimators": "estimators",
     "losses": "losses",
     "plotting": "run.plotting",
+    "rows": "storage.rows",
     "rules": "solvers.stochastic.renewal_rules",
     "sample_sizes": "solvers.stochastic.atom_counts",
     "solvers": "solvers",

@@ -42,6 +42,7 @@ from condgrad.solvers import step_sizes as step_sizes
 from condgrad.solvers.stochastic import atom_counts as sample_sizes
 from condgrad.solvers.stochastic import renewal_rules as rules
 from condgrad.storage import columns as columns
+from condgrad.storage import rows as rows
 
 __version__: str
 __all__ = [
@@ -80,6 +81,7 @@ __all__ = [
     "plotting",
     "radius_max",
     "radius_path",
+    "rows",
     "rules",
     "sample_sizes",
     "save_model",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from condgrad.datasets.delimited import find_column
+from condgrad.storage.sources.delimited import find_column
 
 if TYPE_CHECKING:
     from condgrad.models.linear import Model

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from condgrad.cli._columns import Wanted
-from condgrad.datasets.delimited import decode, is_number, rows_of
+from condgrad.storage.sources.delimited import decode, is_number, rows_of
 
 
 def parse_csv(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from condgrad.cli._columns import Wanted
-from condgrad.datasets.libsvm import parse_libsvm, read_bytes
+from condgrad.storage.sources.libsvm import parse_libsvm
+from condgrad.storage.sources.text import read_bytes
 
 if TYPE_CHECKING:
     import argparse
@@ -35,13 +36,21 @@ class Data(NamedTuple):
         return f"{self.name}: {self.X.shape[0]} samples, {self.X.shape[1]} features, {kind}"
 
 
-def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiModel | None = None) -> Data:
+def read_data(
+    args: argparse.Namespace, *, labels: bool, model: Model | MultiModel | None = None, takes_folders: bool = False
+) -> Data:
     """Return the data that the options of ``args`` describe.
 
     With ``labels`` targets may be words. With a ``model`` the features are those of the model, by name if both have
-    names, and the file need not hold targets.
+    names, and the file need not hold targets. ``takes_folders``: whether the command can leave the rows on disk.
     """
     path = Path(args.data)
+    if path.is_dir() and not takes_folders:
+        raise ValueError(
+            f"{args.data!r} is a folder, and this command needs data in memory; fit, cv and predict do not."
+        )
+    if path.is_dir():
+        return _read_folder(args, path, model)
     name = "standard input" if args.data == "-" else path.name
     content = sys.stdin.buffer.read() if args.data == "-" else read_bytes(path)
     if not content:
@@ -67,6 +76,20 @@ def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiMod
     from condgrad.cli._npz import parse_npz
 
     return Data(*parse_npz(content, name, wanted), name)
+
+
+def _read_folder(args: argparse.Namespace, path: Path, model: Model | MultiModel | None) -> Data:
+    """Return the rows of a folder that ``condgrad convert`` wrote; they stay on disk."""
+    from condgrad.storage.stored_rows import StoredRows
+
+    for option, value in (("--target", args.target), ("--n-features", args.n_features), ("--format", args.format)):
+        if value is not None:
+            raise ValueError(f"{option} is for files; the folder {str(path)!r} was converted with its own.")
+    rows = StoredRows.of_folder(path)
+    if rows.y is None and model is None:
+        raise ValueError(f"{str(path)!r} was converted without targets; convert it again with them.")
+    names = None if rows.feature_names is None else tuple(rows.feature_names)
+    return Data(rows, rows.y, names, path.name)
 
 
 def encode_targets(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condgrad.datasets.libsvm import read_bytes
 from condgrad.datasets.ratings import Ratings, parse_ratings
+from condgrad.storage.sources.text import read_bytes
 
 if TYPE_CHECKING:
     import argparse

@@ -26,7 +26,9 @@ _SPEC = "NAME[:KEY=VALUE,...]"
 
 def add_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """Add the data file and how to read it, and return their group of options."""
-    parser.add_argument("data", metavar="DATA", help="file with the data, or - for standard input")
+    parser.add_argument(
+        "data", metavar="DATA", help="file with the data, a folder of `condgrad convert`, or - for standard input"
+    )
     group = parser.add_argument_group("data")
     group.add_argument(
         "--format", choices=FORMATS, help="format of DATA (default: by its suffix, LIBSVM text for any other suffix)"

@@ -159,10 +159,10 @@ def _solve_folds(
     """Return the scores of all radii on every finished fold, and the status of the first run that did not converge."""
     import numpy as np
 
+    from condgrad.linalg.interrupts import Interrupts
     from condgrad.paths.minimized import Walk
     from condgrad.paths.validation import deal_folds
     from condgrad.problems.linear import Problem
-    from condgrad.run.interrupts import Interrupts
     from condgrad.run.result import Status
 
     order = np.random.default_rng(args.seed).permutation(y.size)

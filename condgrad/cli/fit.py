@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
     loss, constraint = options.loss_of(args.loss), options.set_maker(args.set)[0](args.radius)
     solver = options.solver_of(args.solver)
-    data = read_data(args, labels=loss.classes is not None)
+    data = read_data(args, labels=loss.classes is not None, takes_folders=True)
     y, classes = encode_targets(data.y, loss)
     problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept)
     note(args, str(data))
@@ -112,7 +112,8 @@ def _report(args: argparse.Namespace, model: Model, result: Result) -> None:
 
 def work_of(result: Result) -> str:
     """Return the steps, epochs and seconds of a run as text."""
-    return f"{result.n_steps} steps, {result.n_epochs:.1f} epochs, {result.seconds:.3g} s"
+    reads = f", {result.n_reads:g} reads of the data" if result.n_reads > 0.0 else ""
+    return f"{result.n_steps} steps, {result.n_epochs:.1f} epochs{reads}, {result.seconds:.3g} s"
 
 
 def show_run(
@@ -124,7 +125,7 @@ def show_run(
     point: str = "w",
 ) -> None:
     """Print a run, its certificate at ``point``, and ``rows`` (text) or ``numbers`` (JSON) about its model."""
-    of_run = ("objective", "gap", "rounding", "lower_bound", "n_steps", "n_epochs", "seconds", "solver")
+    of_run = ("objective", "gap", "rounding", "lower_bound", "n_steps", "n_epochs", "n_reads", "seconds", "solver")
     data = {
         "status": result.status.name,
         "message": str(result.status),

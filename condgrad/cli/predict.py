@@ -14,9 +14,10 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from condgrad.cli import _options as options
 from condgrad.cli._outputs import check_outputs, note, show
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from condgrad.models.completion import CompletionModel
     from condgrad.models.linear import Model
     from condgrad.models.multi import MultiModel
+    from condgrad.storage.stored_rows import StoredRows
 
 EPILOG = """\
 Columns of a CSV or Parquet file are found by name if the model has names, in any order; if there
@@ -59,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from condgrad.models.files import load_model
     from condgrad.models.multi import MultiModel
     from condgrad.run.sealed_file import write_file
+    from condgrad.storage.stored_rows import StoredRows
 
     if args.json and args.out is None:
         raise ValueError("--json prints the scores on standard output; give --out FILE for the predictions.")
@@ -67,13 +70,10 @@ def run(args: argparse.Namespace) -> int:
         return _predict_entries(args, model)
     if args.columns is not None:
         raise ValueError("--columns is for completed matrices; this model is a linear one.")
-    data = read_data(args, labels=model.classes is not None, model=model)
-    columns: dict[str, np.ndarray] = _named("prediction", model.predict(data.X), None)
-    if model.classes is not None:
-        columns |= _named("score", model.decide(data.X), model.classes)
-        if (probability := model.probabilities(data.X)) is not None:
-            columns |= _named("probability", probability, model.classes)
-    text = _as_csv({name: column.tolist() for name, column in columns.items()})
+    data = read_data(args, labels=model.classes is not None, model=model, takes_folders=True)
+    if isinstance(data.X, StoredRows):
+        return _predict_rows(args, model, data.X)
+    text = _as_csv(_columns_of(model, data.X))
     if args.out is None:
         sys.stdout.write(text)
         return 0
@@ -86,6 +86,34 @@ def run(args: argparse.Namespace) -> int:
         numbers |= score(model, data.X, encode_targets(data.y, model.loss, model.classes)[0])
     _report(args, numbers)
     return 0
+
+
+def _columns_of(model: Model | MultiModel, X: Checked) -> dict[str, list[object]]:
+    """Return the columns of the output: predictions and, for classes, scores and probabilities."""
+    columns: dict[str, np.ndarray] = _named("prediction", model.predict(X), None)
+    if model.classes is not None:
+        columns |= _named("score", model.decide(X), model.classes)
+        if (probability := model.probabilities(X)) is not None:
+            columns |= _named("probability", probability, model.classes)
+    return {name: column.tolist() for name, column in columns.items()}
+
+
+def _predict_rows(args: argparse.Namespace, model: Model | MultiModel, rows: StoredRows) -> int:
+    """Predict for rows on disk, chunk by chunk, in the order in which they are stored."""
+    if args.out is None:
+        _write_predictions(model, rows, sys.stdout)
+        return 0
+    with open(f"{args.out}.part", "w", encoding="utf-8") as out:
+        _write_predictions(model, rows, out)
+    os.replace(f"{args.out}.part", args.out)
+    _report(args, {"n_samples": rows.shape[0], "out": args.out})
+    return 0
+
+
+def _write_predictions(model: Model | MultiModel, rows: StoredRows, out: TextIO) -> None:
+    for chunk in rows.chunks():
+        columns = _columns_of(model, chunk.matrix.chosen(slice(None)).X)
+        out.write(_as_csv(columns, has_header=chunk.first == 0))
 
 
 def _named(name: str, values: np.ndarray, classes: Sequence[object] | None) -> dict[str, np.ndarray]:
@@ -141,9 +169,10 @@ def score(model: Model | MultiModel, X: Checked, y: np.ndarray) -> dict[str, flo
     return scores | {"rmse": float(np.sqrt(np.mean((model.predict(X) - y) ** 2)))}
 
 
-def _as_csv(columns: Mapping[str, Sequence[object]]) -> str:
+def _as_csv(columns: Mapping[str, Sequence[object]], has_header: bool = True) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
+    if has_header:
+        writer.writerow(columns)
     writer.writerows(zip(*columns.values()))
     return buffer.getvalue()

@@ -7,11 +7,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from condgrad.cli import bench, complete, cv, fit, path, predict, theory, warmup
+from condgrad.cli import bench, complete, convert, cv, fit, path, predict, theory, warmup
 from condgrad.cli.listings import LOSSES, SETS, SOLVERS
 
 CONVERGED, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-_COMMANDS = (fit, path, cv, complete, predict, theory, SOLVERS, LOSSES, SETS, warmup, bench)
+_COMMANDS = (fit, path, cv, complete, predict, convert, theory, SOLVERS, LOSSES, SETS, warmup, bench)
 _DESCRIPTION = """\
 Constrained linear models and matrices of low rank without projections, each result with a
 certificate: the Frank-Wolfe gap, a bound of how far the objective is from its optimum.

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.datasets.delimited import decode, find_column, guess_delimiter, is_number, rows_of
-from condgrad.datasets.libsvm import read_bytes
+from condgrad.storage.sources.delimited import decode, find_column, guess_delimiter, is_number, rows_of
+from condgrad.storage.sources.text import read_bytes
 
 _USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _PACKED = (".bz2", ".gz", ".xz")

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from condgrad.linalg import threads
 from condgrad.linalg.convert import Checked
-from condgrad.run.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts
 
 _DEFAULT_FOLDS = 5
 

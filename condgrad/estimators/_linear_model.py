@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -34,9 +34,14 @@ from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
+from condgrad.storage.cluster_rows import is_dask, of_dask
+from condgrad.storage.outside_rows import OutsideRows
 
 # Fields of each run's result that a model stores:
 _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
+
+
+_SAMPLE_BYTES = 2**28  # size of the sample in memory on which a radius is chosen for rows on disk
 
 
 class Budget(NamedTuple):
@@ -167,10 +172,14 @@ class ConstrainedLinearModel(BaseEstimator):
         save_model(path, self)
 
     def _validated(
-        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, **settings: object
-    ) -> tuple[Checked, np.ndarray, np.ndarray | None]:
-        """Return X, y and the weights (None: all equal) as arrays."""
+        self, X: Data | OutsideRows, y: ArrayLike | None, sample_weight: ArrayLike | None, **settings: object
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """Return X, y and the weights (None: all equal) as arrays; rows outside of memory stay there."""
         self._check_settings()
+        if is_dask(X):
+            X, y, sample_weight = of_dask(X, y, sample_weight, None), None, None
+        if isinstance(X, OutsideRows):
+            return self._validated_rows(X, y, sample_weight, **settings)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **settings)
         if sample_weight is None:
             return X, y, None
@@ -180,6 +189,31 @@ class ConstrainedLinearModel(BaseEstimator):
         if not weight.any():  # newer scikit-learn raises this itself
             raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
         return X, y, weight
+
+    def _validated_rows(
+        self, rows: OutsideRows, y: ArrayLike | None, sample_weight: ArrayLike | None, **settings: object
+    ) -> tuple[OutsideRows, np.ndarray, np.ndarray | None]:
+        """Return rows outside of memory with their targets and weights, which are checked; X was checked before."""
+        y, weight = rows.y if y is None else y, rows.weight if sample_weight is None else sample_weight
+        if y is None:
+            raise ValueError(f"y is missing: {rows!r} has no targets; pass y.")
+        outline = scipy.sparse.csr_matrix(rows.shape)  # an empty matrix of this shape, for the checks of y and weights
+        _, y, weight = self._validated(outline, y, weight, **settings)
+        if rows.feature_names is not None:
+            self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+        return rows, y, weight
+
+    def _choose_on_sample(
+        self, rows: OutsideRows, y: np.ndarray, weight: np.ndarray | None, chosen: Sequence[str]
+    ) -> float:
+        """Fit a copy of this estimator to a sample in memory, take over what it has chosen, and return its radius."""
+        of_all = rows.sample(1.0 / rows.n_chunks / max(1, rows.shape[0]))[0]  # one row of each chunk: their size
+        n_rows = _SAMPLE_BYTES / max(1.0, of_all.n_bytes / of_all.shape[0])
+        matrix, at = rows.sample(min(1.0, n_rows / rows.shape[0]))
+        chooser = clone(self).fit(matrix.X, y[at], None if weight is None else weight[at])
+        for name in chosen:
+            setattr(self, name, getattr(chooser, name))
+        return float(chooser.radius_)
 
     def _check_settings(self) -> None:
         convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
@@ -211,7 +245,7 @@ class ConstrainedLinearModel(BaseEstimator):
         return Budget(as_constraint_set(self.constraint), None, None)
 
     def _problem(
-        self, X: Checked, weight: np.ndarray | None, y: np.ndarray, budget: Budget
+        self, X: Checked | OutsideRows, weight: np.ndarray | None, y: np.ndarray, budget: Budget
     ) -> Problem | OutputsProblem:
         """Return the problem over the given set, or over the unit set if a radius is to be applied."""
         return Problem(
@@ -225,7 +259,7 @@ class ConstrainedLinearModel(BaseEstimator):
 
     def _solve_all(
         self,
-        X: Checked,
+        X: Checked | OutsideRows,
         targets: list[np.ndarray],
         weight: np.ndarray | None,
         starts: Sequence[np.ndarray] | np.ndarray | None = None,
@@ -337,9 +371,13 @@ class ConstrainedLinearModel(BaseEstimator):
         """Return ``coef_`` as an array with two dimensions."""
         return self.coef_.toarray() if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
 
-    def _scores(self, X: Data) -> np.ndarray:
+    def _scores(self, X: Data | OutsideRows) -> np.ndarray:
         """Return X coef' + intercept, of shape (n_samples, n_problems)."""
         check_is_fitted(self)
+        X = of_dask(X, None, None, None) if is_dask(X) else X
+        if isinstance(X, OutsideRows):
+            validate_data(self, scipy.sparse.csr_matrix((1, X.shape[1])), accept_sparse="csr", reset=False)
+            return X.dot_each(self._coefficients()).T + self.intercept_
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         coef = self.coef_ if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
         return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
@@ -354,11 +392,9 @@ class ConstrainedLinearModel(BaseEstimator):
         return bundle
 
 
-def weighted_only(
-    X: Checked, y: np.ndarray, weight: np.ndarray | None
-) -> tuple[Checked, np.ndarray, np.ndarray | None]:
+def weighted_only(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Return the samples with positive weight; the others are left out, as if never given."""
-    if weight is None or weight.all():
+    if weight is None or weight.all() or isinstance(X, OutsideRows):
         return X, y, weight
     kept = np.flatnonzero(weight)
     return X[kept], y[kept], weight[kept]

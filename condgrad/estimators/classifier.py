@@ -22,6 +22,7 @@ from condgrad.models.multi import MULTINOMIAL, REST, probabilities
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.problems.softmax import SoftmaxProblem
+from condgrad.storage.outside_rows import OutsideRows
 
 
 def _has_probabilities(estimator: ConstrainedClassifier) -> bool:
@@ -139,12 +140,13 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data | OutsideRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows on disk
+            Rows that :func:`condgrad.rows.open` returns bring their own y and weights.
         y : array of shape (n_samples,)
             Class labels.
         sample_weight : array of shape (n_samples,), optional
@@ -200,23 +202,23 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self._fit_batch(X, self._targets(index), self._with_class_weight(index, weight))
         return self
 
-    def decision_function(self, X: Data) -> np.ndarray:
+    def decision_function(self, X: Data | OutsideRows) -> np.ndarray:
         """Return x'w + b: for two classes one number per sample, else one per sample and class."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Data) -> np.ndarray:
+    def predict(self, X: Data | OutsideRows) -> np.ndarray:
         """Return the class of each sample."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Data) -> np.ndarray:
+    def predict_proba(self, X: Data | OutsideRows) -> np.ndarray:
         """Return the probability of each class: the multinomial one, or those of one against the rest, normalised."""
         return self._probabilities(self._scores(X))
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Data) -> np.ndarray:
+    def predict_log_proba(self, X: Data | OutsideRows) -> np.ndarray:
         """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -254,10 +256,12 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         return Budget(None, functools.partial(constraints.GroupBall, groups), radius)
 
     def _problem(
-        self, X: Checked, weight: np.ndarray | None, y: np.ndarray, budget: Budget
+        self, X: Checked | OutsideRows, weight: np.ndarray | None, y: np.ndarray, budget: Budget
     ) -> Problem | OutputsProblem:
         if not self._is_joint:
             return super()._problem(X, weight, y, budget)
+        if isinstance(X, OutsideRows):
+            raise ValueError("rows on disk are fitted one problem at a time; use multi_class='ovr'.")
         return SoftmaxProblem(
             X,
             y,

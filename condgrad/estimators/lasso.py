@@ -16,6 +16,7 @@ from condgrad.paths import lasso_path
 from condgrad.paths.grids import as_radii, check_grid
 from condgrad.paths.radius_search import go_on_unless_interrupted
 from condgrad.paths.validation import check_selection, select
+from condgrad.storage.outside_rows import OutsideRows
 
 
 class ConstrainedLasso(ConstrainedRegressor):
@@ -146,18 +147,25 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         tags.target_tags.multi_output = False
         return tags
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data | OutsideRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the radius and fit the model.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows on disk
+            For rows that :func:`condgrad.rows.open` returns, the radius is chosen on a sample in memory, and the model
+            is then fitted to all rows.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             Weighs samples in fitting and in the errors. Samples without weight are left out.
         """
         X, y, weight = self._validated(X, y, sample_weight, y_numeric=True)
         y = y.astype(np.float64, copy=False)
+        if isinstance(X, OutsideRows):
+            radius = self._choose_on_sample(X, y, weight, ("radii_", "coef_path_", "mse_path_"))
+            self._solve_all(X, self._targets(y), weight, radius=radius)
+            self._flatten()
+            return self
         parts = validation.folds(self.cv, X, y, weight, is_classifier=False)
         whole = weighted_only(X, y, weight)
         settings: dict[str, Any] = {"tol": self.tol, "fit_intercept": bool(self.fit_intercept)}

@@ -18,6 +18,7 @@ from condgrad.linalg.settings import RandomState
 from condgrad.paths.grids import as_radii, check_grid, shares
 from condgrad.paths.smooth import largest_radius, solutions
 from condgrad.paths.validation import check_selection, select
+from condgrad.storage.outside_rows import OutsideRows
 
 
 class ConstrainedLogisticRegression(ConstrainedClassifier):
@@ -164,12 +165,14 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data | OutsideRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the radius and fit the model.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows on disk
+            For rows that :func:`condgrad.rows.open` returns, the radius is chosen on a sample in memory, and the model
+            is then fitted to all rows.
         y : array of shape (n_samples,)
             Class labels.
         sample_weight : array of shape (n_samples,), optional
@@ -177,6 +180,12 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         """
         X, y, weight = self._validated(X, y, sample_weight)
         check_classification_targets(y)
+        if isinstance(X, OutsideRows):
+            index = self._number_classes(y)
+            radius = self._choose_on_sample(X, y, weight, ("radii_", "score_path_"))
+            self._solve_all(X, self._targets(index), self._with_class_weight(index, weight), radius=radius)
+            self.radius_ = radius
+            return self
         parts = validation.folds(self.cv, X, y, weight, is_classifier=True)
         whole = weighted_only(X, y, weight)
         index = self._number_classes(whole[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,6 +99,8 @@ def default_radius(
     """
     if not contains_zero(make(1.0)):
         return 1.0  # the unit simplex
+    part = problem.largest_part()  # two digits can be found on a part of data that are not in memory
+    problem = problem if part is None else cast("Problem", part)
     return two_digits(radius_at(problem, make, DEFAULT_SHARE, max_time)) or 1.0
 
 

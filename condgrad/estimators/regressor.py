@@ -18,6 +18,7 @@ from condgrad.linalg.settings import RandomState
 from condgrad.problems.linear import Problem
 from condgrad.problems.multi_output import MultiOutputProblem
 from condgrad.problems.outputs import OutputsProblem
+from condgrad.storage.outside_rows import OutsideRows
 
 
 class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
@@ -125,12 +126,13 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         tags.target_tags.positive_only = self._link() == "log"
         return tags
 
-    def fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Data | OutsideRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows on disk
+            Rows that :func:`condgrad.rows.open` returns bring their own y and weights.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,), optional
             Samples without weight are left out, as if never given.
@@ -163,7 +165,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
             self._flatten()
         return self
 
-    def predict(self, X: Data) -> np.ndarray:
+    def predict(self, X: Data | OutsideRows) -> np.ndarray:
         """Return the prediction for each sample: x'w + b, or its exponential for the Poisson loss."""
         scores = self._scores(X)
         p = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
@@ -196,10 +198,12 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         return Budget(None, functools.partial(constraints.GroupBall, np.tile(np.arange(d), k)), radius)
 
     def _problem(
-        self, X: Checked, weight: np.ndarray | None, y: np.ndarray, budget: Budget
+        self, X: Checked | OutsideRows, weight: np.ndarray | None, y: np.ndarray, budget: Budget
     ) -> Problem | OutputsProblem:
         if not self._is_joint:
             return super()._problem(X, weight, y, budget)
+        if isinstance(X, OutsideRows):
+            raise ValueError("rows on disk are fitted one problem at a time; use multi_output='separate'.")
         intercept = bool(self.fit_intercept)
         return MultiOutputProblem(
             X, y, self._loss(), budget.unit_set(), sample_weight=weight, intercept=intercept

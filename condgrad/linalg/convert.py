@@ -56,7 +56,23 @@ def as_data(X: Data) -> Any:
 
 def as_targets(y: ArrayLike, n_samples: int) -> np.ndarray:
     """Return ``y`` as a float64 vector with one entry per sample."""
-    return _as_vector(y, "y", n_samples)
+    return as_vector(y, "y", n_samples)
+
+
+def as_vector(y: ArrayLike, name: str, n_samples: int) -> np.ndarray:
+    """Return ``y`` as a float64 vector with one entry per sample; ``name`` is its name in errors."""
+    if scipy.sparse.issparse(y):
+        raise ValueError(f"{name} must be a dense vector; got a sparse matrix. Use {name}.toarray().ravel().")
+    y = _as_float_array(y, name)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"{name} must have one dimension; got shape {y.shape}.")
+    if y.shape[0] != n_samples:
+        raise ValueError(f"{name} must have one entry per sample: X has {n_samples} rows, {name} has {y.shape[0]}.")
+    _check_entries(y, name)
+    # Require a writable array: those of a data frame may be read-only, and kernels would be compiled again for them.
+    return np.require(y, np.float64, ["C", "W"])
 
 
 def as_outputs(Y: ArrayLike, n_samples: int) -> np.ndarray:
@@ -77,7 +93,7 @@ def as_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
     """Return weights that sum to one: 1/n each where the user gave none."""
     if sample_weight is None:
         return np.full(n_samples, 1.0 / n_samples)
-    weight = _as_vector(sample_weight, "sample_weight", n_samples)
+    weight = as_vector(sample_weight, "sample_weight", n_samples)
     if weight.min() < 0.0:
         raise ValueError(f"sample_weight must not be negative; got {weight.min():g}.")
     if weight.max() == 0.0:
@@ -112,21 +128,6 @@ def check_magnitude(values: np.ndarray, name: str) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if largest > _LARGEST:
         raise ValueError(f"{name} has entries up to {largest:.1e}; scale it below {_LARGEST:g}.")
-
-
-def _as_vector(y: ArrayLike, name: str, n_samples: int) -> np.ndarray:
-    if scipy.sparse.issparse(y):
-        raise ValueError(f"{name} must be a dense vector; got a sparse matrix. Use {name}.toarray().ravel().")
-    y = _as_float_array(y, name)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1:
-        raise ValueError(f"{name} must have one dimension; got shape {y.shape}.")
-    if y.shape[0] != n_samples:
-        raise ValueError(f"{name} must have one entry per sample: X has {n_samples} rows, {name} has {y.shape[0]}.")
-    _check_entries(y, name)
-    # Require a writable array: those of a data frame may be read-only, and kernels would be compiled again for them.
-    return np.require(y, np.float64, ["C", "W"])
 
 
 def _as_float_array(values: object, name: str) -> np.ndarray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 import scipy.sparse
@@ -22,6 +22,42 @@ _ENTRIES = 1_000_000  # entries of dense data that are processed together
 _FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
 _SMALL_PASS = 2_000_000  # multiply-adds (a few milliseconds), below which compiling for half a second does not pay
 _CONVERTED = 250_000  # entries of dense data that are converted at a time, so that they stay in the cache
+
+
+class ByRows(Protocol):
+    """A matrix whose passes go row by row: a :class:`Matrix` of such data, or a matrix that knows its rows only."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+
+    @property
+    def n_stored(self) -> int:
+        """The number of stored entries."""
+
+    @property
+    def n_bytes(self) -> int:
+        """The number of bytes that a pass over all stored entries reads."""
+
+    @property
+    def row_offsets(self) -> np.ndarray | None:
+        """Where the entries of each row begin; None if all rows have the same number of entries."""
+
+    @property
+    def rows(self) -> Slices:
+        """The rows of X."""
+
+    def dot_each(self, W: np.ndarray) -> np.ndarray:
+        """Return X w_c for every row w_c of W: an array of shape (k, n)."""
+
+    def chosen(self, rows: slice | np.ndarray) -> Matrix:
+        """Return the chosen rows as a matrix in memory of their own."""
+
+    def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
+        """Return the largest absolute value of an entry of all rows, or of a range."""
+
+    def add_squares_of_rows(self, start: int, stop: int, weight: np.ndarray, out: np.ndarray) -> None:
+        """Add ``sum_i weight_i x_ij^2`` over the rows from ``start`` to ``stop`` to ``out``, for every column."""
 
 
 class Matrix:
@@ -347,6 +383,16 @@ class Matrix:
         return int(_count_chosen(self.rows, rows))
 
 
+def stacked(blocks: Sequence[Matrix]) -> Matrix:
+    """Return the rows of all blocks in one matrix; they have the same columns, dtype and shift."""
+    if len(blocks) == 1:
+        return blocks[0]
+    parts = [block.X for block in blocks]
+    if not blocks[0].is_sparse:
+        return Matrix(np.concatenate(parts), blocks[0].shift)
+    return Matrix(scipy.sparse.vstack(parts, format="csr"), blocks[0].shift)
+
+
 def _sparse_slices(X: Any) -> SparseSlices:
     # Unsigned indices spare kernels the test for negative ones: half the time of a pass.
     return SparseSlices(X.data, _unsigned(X.indices), _unsigned(X.indptr))
@@ -374,6 +420,13 @@ def _large_means(X: Any, weight: np.ndarray, is_sparse: bool) -> np.ndarray | No
         part -= mean
         spread = np.sqrt(sampled @ (part * part))
         shift[columns] = np.where(np.abs(mean) > FAR * spread, mean, 0.0)
+    return shift if shift.any() else None
+
+
+def centring(mean: np.ndarray, mean_square: np.ndarray) -> np.ndarray | None:
+    """Return the means of the columns whose mean is far from zero, and 0 for the others; None if all are 0."""
+    variance = mean_square - mean**2  # so imprecise where the mean is far away that it counts as small
+    shift = np.where(mean**2 > FAR**2 * np.maximum(variance, 0.0), mean, 0.0)
     return shift if shift.any() else None
 
 

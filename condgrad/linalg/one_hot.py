@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.compiled import compiled
-from condgrad.linalg.matrix import Matrix, add_range
+from condgrad.linalg import threads
+from condgrad.linalg.matrix import Matrix, add_range, dot_range
 from condgrad.linalg.slices import Slices
 from condgrad.linalg.vectors import DenseVector
 
@@ -76,6 +77,17 @@ class OneHotMatrix:
     def rows(self) -> Slices:
         """The rows of X."""
         return cast("Slices", OneHotSlices(*self.codes, *self.firsts))
+
+    def dot_each(self, W: np.ndarray) -> np.ndarray:
+        """Return X w_c for every row w_c of W: an array of shape (k, n)."""
+        out = np.empty((W.shape[0], self.shape[0]))
+
+        def dot_own(start: int, stop: int) -> None:
+            for w, p in zip(W, out, strict=True):
+                dot_range(self.rows, w, start, p[start:stop])
+
+        threads.run(dot_own, threads.cut(self.shape[0], self.n_stored * W.shape[0]))
+        return out
 
     def chosen(self, rows: slice | np.ndarray) -> Matrix:
         """Return the chosen rows as a sparse matrix in memory, with the entries of a row in order of features."""

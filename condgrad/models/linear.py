@@ -13,6 +13,7 @@ from condgrad.linalg.convert import Data
 from condgrad.losses import Loss
 from condgrad.problems.linear import Problem
 from condgrad.run.result import Result, Status
+from condgrad.storage.outside_rows import OutsideRows
 
 
 class Model(NamedTuple):
@@ -123,22 +124,24 @@ class Model(NamedTuple):
             f"objective={self.objective:.6g}, gap={self.gap:.3g}, {self.status.name})"
         )
 
-    def decide(self, X: Data) -> np.ndarray:
+    def decide(self, X: Data | OutsideRows) -> np.ndarray:
         """Return the linear predictions x_i'w + b."""
-        X = convert.as_data(X)
+        X = X if isinstance(X, OutsideRows) else convert.as_data(X)
         if X.shape[1] != self.w.size:
             raise ValueError(f"X has {X.shape[1]} features, but the model has {self.w.size}.")
+        if isinstance(X, OutsideRows):
+            return X.dot_each(self.w[None])[0] + self.intercept
         p = X @ scipy.sparse.csc_array(self.w[:, None]) if scipy.sparse.issparse(X) else X @ self.w
         p = p.toarray()[:, 0] if scipy.sparse.issparse(p) else p
         return p + self.intercept
 
-    def predict(self, X: Data) -> np.ndarray:
+    def predict(self, X: Data | OutsideRows) -> np.ndarray:
         """Return the predictions of y: labels for a loss of two classes, means for Poisson, else x_i'w + b."""
         p = self.decide(X)
         if self.classes is not None:
             return np.asarray(self.classes)[(p > 0.0).astype(int)]
         return self.loss.mean(p)
 
-    def probabilities(self, X: Data) -> np.ndarray | None:
+    def probabilities(self, X: Data | OutsideRows) -> np.ndarray | None:
         """Return the probability of the second class for losses that model it (logistic, sigmoid), else None."""
         return self.loss.probability(self.decide(X))

@@ -13,6 +13,7 @@ from condgrad.linalg.convert import Data
 from condgrad.losses import Loss
 from condgrad.losses._protocol import sigmoid
 from condgrad.run.result import Status
+from condgrad.storage.outside_rows import OutsideRows
 
 OUTPUTS, REST, MULTINOMIAL = "outputs", "one-against-the-rest", "multinomial"
 
@@ -83,22 +84,24 @@ class MultiModel(NamedTuple):
             f"{self.coef.shape[0]} x {self.n_features}, gap={self.gap[worst]:.3g}, {self.status[worst].name})"
         )
 
-    def decide(self, X: Data) -> np.ndarray:
+    def decide(self, X: Data | OutsideRows) -> np.ndarray:
         """Return the linear predictions x_i'w_k + b_k, of shape (n_samples, n_rows)."""
-        X = convert.as_data(X)
+        X = X if isinstance(X, OutsideRows) else convert.as_data(X)
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {X.shape[1]} features, but the model has {self.n_features}.")
+        if isinstance(X, OutsideRows):
+            return X.dot_each(self.coef).T + self.intercept
         p = X @ (scipy.sparse.csr_array(self.coef).T if scipy.sparse.issparse(X) else self.coef.T)
         return (p.toarray() if scipy.sparse.issparse(p) else p) + self.intercept
 
-    def predict(self, X: Data) -> np.ndarray:
+    def predict(self, X: Data | OutsideRows) -> np.ndarray:
         """Return the predictions of y: the label with the largest score, or all outputs (means for Poisson)."""
         p = self.decide(X)
         if self.classes is not None:
             return np.asarray(self.classes)[p.argmax(axis=1)]
         return self.loss.mean(p)
 
-    def probabilities(self, X: Data) -> np.ndarray | None:
+    def probabilities(self, X: Data | OutsideRows) -> np.ndarray | None:
         """Return the probability of each class for losses that model it (logistic, sigmoid), else None."""
         if self.classes is None or self.loss.link != "logit":
             return None

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.rounding import gamma
 from condgrad.paths.columns import Columns
 from condgrad.paths.disk_columns import DiskColumns
 from condgrad.paths.oracle import Oracle, Scan
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.working_set import Atoms, WorkingSet
-from condgrad.run.interrupts import Interrupts
 
 _MANY = 0.33  # share of the columns above which all are read
 _MOST_BYTES = 256_000_000  # most bytes of the vectors of a span and of their cosines

@@ -7,13 +7,13 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.columns import Columns
 from condgrad.paths.gram_solver import GramSolver
 from condgrad.paths.least_squares import Goal, Quadratic, Residual, Sums
 from condgrad.paths.oracle import LazyOracle, Oracle, Scan
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.working_set import WorkingSet
-from condgrad.run.interrupts import Interrupts
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _INNER = 0.6  # share of the tolerance that the working set's own gap may use up

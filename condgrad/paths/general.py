@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from condgrad import losses, solvers
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
@@ -19,7 +20,6 @@ from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, collec
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
 from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.problems.linear import Problem
-from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
 from condgrad.run.trace import Progress
 

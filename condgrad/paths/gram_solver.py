@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.gram_model import GAVE_UP, GramModel, correlate, empty_model, part_of, solve_model
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.sweep_solver import SweepSolver
 from condgrad.paths.working_set import WorkingSet
-from condgrad.run.interrupts import Interrupts
 
 _ROUGH_WORK = 20  # ratio of atoms to entries of a column above which sweeps take over, at rough tolerances
 _TIGHT_WORK = 120  # the same ratio at tight tolerances

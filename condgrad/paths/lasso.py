@@ -15,6 +15,7 @@ from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
@@ -29,7 +30,6 @@ from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import PathInfo, Solved, collect, follow
 from condgrad.problems.linear import Problem, as_loss
 from condgrad.problems.samples import Samples
-from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy.sparse
 
-from condgrad.run.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
 

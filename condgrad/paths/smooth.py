@@ -9,6 +9,7 @@ import numpy as np
 
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.engine import PathPoint
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import MinimizedPath, Walk
@@ -18,7 +19,6 @@ from condgrad.paths.smooth_engine import OutgrownError, SmoothEngine
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
-from condgrad.run.interrupts import Interrupts
 from condgrad.run.result import Status
 
 _WALK = 8  # number of penalties on the way to the largest radius

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
 from condgrad.paths.columns import columns_of
 from condgrad.paths.engine import PathPoint
@@ -30,7 +31,6 @@ from condgrad.paths.smooth_point import (
 from condgrad.paths.smooth_search import ATOMS, FRESH_MODEL, LAST, SOLVED, START, ZERO, SmoothSearch, model_tolerance
 from condgrad.problems.linear import Problem
 from condgrad.problems.samples import sample_by_curvature
-from condgrad.run.interrupts import Interrupts
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _INNER = 0.6  # share of the tolerance that the working set's own gap may use up

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.roots import Bracket
 from condgrad.paths.clusters import factor, find_clusters, shorten
 from condgrad.paths.least_squares import Goal, Sums
@@ -16,7 +17,6 @@ from condgrad.paths.newton import solve_kkt
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.sweeps import sweep
 from condgrad.paths.working_set import WorkingSet
-from condgrad.run.interrupts import Interrupts
 
 _ROUNDING = 1e-15  # relative gap below which rounding is all that is left
 _MOST_PENALTIES = 50  # most penalties that are tried for one radius

@@ -78,6 +78,27 @@ class BaseProblem(abc.ABC):
     def look(self, w: IterateLike) -> Look:
         """Make one pass at w and return objective, gradient, gap, vertex, intercept and bounds of their rounding."""
 
+    def look_with(self, w: IterateLike, offset: float) -> Look:
+        """Make a pass at w with a given intercept, if finding the best one would cost a pass of its own; else look(w).
+
+        The gap then includes the distance of the given intercept from the best one.
+        """
+        return self.look(w)
+
+    def guess_offset(self, w: Any, near: Look) -> float:
+        """Return an intercept for :meth:`look_with` at w, from a look at a point nearby."""
+        return near.evaluation.offset
+
+    @property
+    def n_reads(self) -> float:
+        """How often all data have been read from where they are stored; 0 for data in memory."""
+        return 0.0
+
+    @property
+    def bytes_of_pass(self) -> int:
+        """The number of bytes that a pass reads from a disk or another machine; 0 for data in memory."""
+        return 0
+
     def evaluate(self, w: IterateLike) -> Evaluation:
         """Return objective, gradient, gap, vertex and intercept at w, with the bounds of their rounding."""
         return self.look(w).evaluation
@@ -104,6 +125,13 @@ class BaseProblem(abc.ABC):
     def part(self, n_rows: int) -> BaseProblem | None:
         """Return the problem on a subsample of about ``n_rows`` samples, in memory; None if it cannot be subsampled."""
         return self if n_rows >= self.n_samples else None
+
+    def largest_part(self) -> BaseProblem | None:
+        """Return the problem on as many samples as memory allows, if a pass over all reads more than that; else None.
+
+        Solvers then work on this part between two passes over all samples.
+        """
+        return None
 
     def point(self, w: Any) -> PointLike:
         """Return an iterate at ``w`` for a solver that moves along lines."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import ClassVar, Self
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.rounding import UNIT, Bounds, bounds, gamma, prediction_error
+from condgrad.linalg.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
 from condgrad.linalg.settings import as_flag
 from condgrad.linalg.slices import Slices
 from condgrad.linalg.vectors import inner
@@ -32,11 +32,16 @@ from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.look import Look
 from condgrad.problems.prediction_set import Diameters, diameters, prediction_range
 from condgrad.problems.rows.base import Expand, Predict, Rows
+from condgrad.problems.rows.cluster import PartitionedRows
+from condgrad.problems.rows.disk import DiskRows
 from condgrad.problems.rows.findings import Pass
 from condgrad.problems.rows.memory import MemoryRows, Predictions
 from condgrad.problems.samples import Samples
 from condgrad.problems.segment import PointLike
 from condgrad.problems.taylor_points import Expansions, Workspace
+from condgrad.storage.cluster_rows import ClusterRows
+from condgrad.storage.outside_rows import OutsideRows
+from condgrad.storage.stored_rows import StoredRows
 
 
 class Problem(BaseProblem):
@@ -48,11 +53,13 @@ class Problem(BaseProblem):
 
     Parameters
     ----------
-    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+    X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows outside of memory
         Dense (C or F order), CSR or CSC in float32 or float64 is used without a copy, also if it is read-only or
-        memory-mapped; anything else is converted. Sums are accumulated in float64.
+        memory-mapped; anything else is converted. Sums are accumulated in float64. Rows that
+        :func:`condgrad.rows.open` returns stay on disk: every pass reads them once. Those of
+        :func:`condgrad.rows.from_dask` stay with the workers of a cluster.
     y : array of shape (n_samples,)
-        The targets, in the form that the loss requires.
+        The targets, in the form that the loss requires; by default those that rows outside of memory bring.
     loss : a loss of :mod:`condgrad.losses`, or your own
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
     sample_weight : array of shape (n_samples,), optional
@@ -70,31 +77,34 @@ class Problem(BaseProblem):
     (0.25, 0.5)
     """
 
-    remedies: ClassVar = {
-        Feature.SAMPLES: "steps over single samples do not support an l2 penalty; l2=0 leaves it out",
-        Feature.PREDICTIONS: "steps over single samples do not support an l2 penalty; l2=0 leaves it out",
-    }
     rows: Rows
 
     def __init__(
         self,
-        X: Data,
-        y: ArrayLike,
-        loss: object,
-        constraint: object,
+        X: Data | OutsideRows,
+        y: ArrayLike | None = None,
+        loss: object = None,
+        constraint: object = None,
         *,
         sample_weight: ArrayLike | None = None,
         intercept: bool = False,
         l2: float = 0.0,
     ) -> None:
-        matrix = Matrix(convert.as_data(X))
-        n_samples = matrix.shape[0]
-        y = convert.as_targets(y, n_samples)
-        weight = convert.as_weights(sample_weight, n_samples)
-        loss = as_loss(loss)
-        if as_flag(intercept, "intercept"):
-            matrix = matrix.centred(weight)  # the intercept absorbs the shift; large means then cost no digits
-        self._begin(MemoryRows(matrix, Samples(loss, y, weight)), constraint, intercept, l2)
+        if loss is None or constraint is None:
+            raise TypeError(f"Problem requires {'a loss' if loss is None else 'a constraint'}.")
+        loss, has_intercept = as_loss(loss), as_flag(intercept, "intercept")
+        rows: Rows
+        if isinstance(X, StoredRows):
+            rows = DiskRows(X, _samples_of(X, y, loss, sample_weight), has_intercept)
+        elif isinstance(X, ClusterRows):
+            rows = PartitionedRows(X, _samples_of(X, y, loss, sample_weight))
+        else:
+            matrix = Matrix(convert.as_data(cast("Data", X)))
+            samples = _samples(loss, y, sample_weight, matrix.shape[0])
+            if has_intercept:
+                matrix = matrix.centred(samples.weight)  # the intercept absorbs it; large means then cost no digits
+            rows = MemoryRows(matrix, samples)
+        self._begin(rows, constraint, has_intercept, l2)
 
     @classmethod
     def of_rows(cls, rows: Rows, constraint: object, *, intercept: bool = False, l2: float = 0.0) -> Self:
@@ -118,6 +128,10 @@ class Problem(BaseProblem):
         self.rows, self.n_samples = rows, rows.n_samples
         one_by_one = {Feature.SAMPLES, Feature.PREDICTIONS, Feature.SECOND_DERIVATIVES, Feature.COLUMNS}
         self.offers = rows.offers - (one_by_one if self.l2 > 0.0 else set())
+        why = "steps over single samples do not support an l2 penalty; l2=0 leaves it out"
+        if not rows.is_in_memory:
+            why = "its rows are not in memory, where single ones would be at hand"
+        self.remedies = dict.fromkeys(one_by_one, why)
         self._intercept_bounds: tuple[float, float] | None = None  # cache of _intercept_range
 
     @property
@@ -186,9 +200,63 @@ class Problem(BaseProblem):
     def look(self, w: IterateLike) -> LinearLook:
         """Make a pass at w and return objective, gradient, gap, vertex, intercept and, on demand, the curvature."""
         w = convert.as_point(w, self.n_features, "w")
-        p, b, found = self._pass_at(w)
-        r = self.with_penalty(found.r, w)
-        return LinearLook(self, self._certified(w, p, b, found, r, self.lmo(r)), found)
+        return self._look_after(w, *self._pass_at(w))
+
+    def look_with(self, w: IterateLike, offset: float) -> LinearLook:
+        """Make one pass at w, with the intercept ``offset`` if the rows are not in memory; else :meth:`look`."""
+        if self.rows.is_in_memory or not self.has_intercept:
+            return self.look(w)
+        w = convert.as_point(w, self.n_features, "w")
+        return self._look_after(w, None, offset, self.rows.sweep(Expand(offset, is_guess=True), w))
+
+    def _look_after(self, w: np.ndarray, p: np.ndarray | None, b: float, found: Pass) -> LinearLook:
+        r = found.r
+        if self.has_intercept and p is None and found.slope is not None:
+            r = r + self._newton_step(found) * found.slope.u
+        r = self.with_penalty(r, w)
+        return LinearLook(self, self._certified(w, p, b, found, r, self.lmo(r)), found, w)
+
+    def _newton_step(self, found: Pass) -> float:
+        """Return the step from the guessed intercept of a pass towards the best one.
+
+        It is 0 for a loss whose second derivative is not Lipschitz: then the error of a step is not known.
+        """
+        if found.slope is None or found.slope.total <= 0.0 or not np.isfinite(self.loss.curvature_smoothness()):
+            return 0.0
+        return -found.totals.balance / found.slope.total
+
+    def _cost_of_guess(self, found: Pass, reach: float, away: float) -> float:
+        r"""Return what a guessed intercept adds to the gap at (w, b), if the gradient is that of b + step.
+
+        Let delta be the Newton step and M a Lipschitz constant of f''. The derivatives at b + delta differ from their
+        Taylor expansion by at most M delta^2 / 2 each. So the slopes of the tangents are wrong by that much, over the
+        distance ``reach`` + ``away`` at most, and F(w, b) - F(w, b + delta) is at most -delta times the balance.
+        """
+        delta, balance = self._newton_step(found), found.totals.balance
+        if delta == 0.0:
+            return abs(balance) * away
+        assert found.slope is not None
+        of_taylor = 0.5 * float(self.loss.curvature_smoothness()) * delta**2 * (reach + away)
+        of_sums = 2.0 * gamma(self.n_samples + 8) * abs(delta) * float(np.sqrt(found.totals.curvature)) * (reach + away)
+        return of_taylor + of_sums + abs(delta * balance)
+
+    def guess_offset(self, w: np.ndarray, near: Look) -> float:
+        """Return an intercept for :meth:`look_with`: the best one of a subsample, or by Newton's formula."""
+        if self.rows.is_in_memory or not self.has_intercept or not isinstance(near, LinearLook):
+            return near.evaluation.offset
+        if near.problem.rows.is_in_memory:
+            return near.problem.best_offset(w)
+        return self.rows.guess_intercept(near.found, near.evaluation.offset, w - near.w)
+
+    @property
+    def n_reads(self) -> float:
+        """How often all rows have been read from where they are stored; 0 for rows in memory."""
+        return self.rows.n_reads
+
+    @property
+    def bytes_of_pass(self) -> int:
+        """The number of bytes that a pass reads from a disk or another machine; 0 for rows in memory."""
+        return self.rows.bytes_of_pass
 
     def _pass_at(self, w: np.ndarray) -> tuple[np.ndarray | None, float, Pass]:
         """Return predictions (None for a problem without intercept), intercept and the results of a pass at w.
@@ -201,11 +269,17 @@ class Problem(BaseProblem):
     def _certified(
         self, w: np.ndarray, p: np.ndarray | None, b: float, found: Pass, r: np.ndarray, s: Vertex
     ) -> Evaluation:
-        rounding = self._rounding_at(w, s, p, b, found).with_oracle(vertex_rounding(self.constraint, r, w, s))
+        reach = self._reach_at(w, s)
+        away = self._intercept_error(p, b, reach) if self.has_intercept else 0.0
+        sizes, gap = found.totals.sizes, gap_at(r, w, s)
+        if self.has_intercept and p is None:  # an intercept that was guessed: its error is no rounding error
+            gap, sizes = max(gap, 0.0) + self._cost_of_guess(found, reach, away), sizes._replace(balance=0.0)
+        rounding = self._rounding_at(w, b, found, sizes, reach, away)
+        rounding = rounding.with_oracle(vertex_rounding(self.constraint, r, w, s))
         value, intercept = found.totals.value, self.intercept_at(w, b)
         if self.l2 > 0.0:
             value, rounding = value + self.penalty(w), self._penalty_rounding(w, r, value, rounding)
-        return certify(self.is_convex, value, r, gap_at(r, w, s), s, intercept, rounding, offset=b)
+        return certify(self.is_convex, value, r, gap, s, intercept, rounding, offset=b)
 
     def _penalty_rounding(self, w: np.ndarray, r: np.ndarray, value: float, found: Bounds) -> Bounds:
         """Return the bounds with the penalty's rounding: a product and a sum in each entry of r, a sum of squares."""
@@ -216,22 +290,21 @@ class Problem(BaseProblem):
             found.objective + gamma(w.size + 4) * self.penalty(w) + 2.0 * UNIT * abs(value),
         )
 
-    def _rounding_at(self, w: np.ndarray, s: Vertex, p: np.ndarray | None, b: float, found: Pass) -> Bounds:
-        """Return bounds of the rounding errors of gradient and objective at w, where the oracle returned s.
+    def _reach_at(self, w: np.ndarray, s: Vertex) -> float:
+        """Return a bound of the change of the predictions from w to any point of the set."""
+        apart = self._distance(w, s)
+        return self.reach + apart if apart > self.reach else self.reach  # the first: for a point outside the set
 
-        It costs a few sums over samples and features; the norms of the columns are computed once.
+    def _rounding_at(self, w: np.ndarray, b: float, found: Pass, sizes: Sizes, reach: float, away: float) -> Bounds:
+        """Return bounds of the rounding errors of gradient and objective at w.
+
+        The best intercept is at most ``away`` from b. The bounds cost a few sums over samples and features; the norms
+        of the columns are computed once.
         """
-        reach, apart = self.reach, self._distance(w, s)
-        if apart > reach:  # a point outside the set
-            reach += apart
-        sizes, n_terms, norm = found.totals.sizes, int(np.count_nonzero(w)), float(np.abs(w).sum())
+        n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
         delta = prediction_error(sizes, n_terms, float(np.abs(w) @ self.column_sizes))
         size = norm * self.rows.measures.largest_entry  # upper bound of a prediction
         largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
-        away = 0.0
-        if p is not None:
-            low, high = self._intercept_range(p, b, reach)
-            away = max(abs(high - b), abs(b - low))
         return bounds(
             sizes,
             n_samples=self.n_samples,
@@ -240,6 +313,11 @@ class Problem(BaseProblem):
             delta=delta,
             slope_error=found.totals.slope_error(self.loss, delta, largest),
         )
+
+    def _intercept_error(self, p: np.ndarray | None, b: float, reach: float) -> float:
+        """Return how far from b the best intercept of a point of the set can be."""
+        low, high = self._intercept_range(p, b, reach)
+        return max(abs(high - b), abs(b - low))
 
     def _distance(self, w: np.ndarray, s: Vertex) -> float:
         """Return sum_j ||x_j|| |w_j - s_j|."""
@@ -261,9 +339,18 @@ class Problem(BaseProblem):
         """A bound of the change of the predictions over the set, in the norm of :mod:`condgrad.linalg.rounding`."""
         return float(self.constraint.reach(self.column_sizes))
 
-    def _intercept_range(self, p: np.ndarray, b: float, reach: float) -> tuple[float, float]:
-        """Return bounds of the best intercepts of all points of the set, computed once."""
+    def _intercept_range(self, p: np.ndarray | None, b: float, reach: float) -> tuple[float, float]:
+        """Return bounds of the best intercepts of all points of the set, computed once.
+
+        They come from the predictions p at some point, within ``reach`` of all others, and its best intercept b;
+        without p, from the predictions 0.
+        """
         if self._intercept_bounds is None:
+            if p is None:
+                p = np.zeros(self.n_samples)
+                b = self.samples.best_intercept(p, 0.0)
+                s = self.constraint.start(self.n_features)
+                reach = self.reach + self._distance(np.zeros(self.n_features), s)
             self._intercept_bounds = self.samples.intercept_range(p, b, reach)
         return self._intercept_bounds
 
@@ -310,6 +397,12 @@ class Problem(BaseProblem):
         part = self._copy_without("column_sizes", "reach")
         part._set_rows(rows)
         return part
+
+    def largest_part(self) -> Problem | None:
+        """Return the problem on as many samples as memory allows, for rows that are not in memory; else None."""
+        if self.rows.is_in_memory or self.rows.most_in_memory < 1:
+            return None
+        return self.part(self.rows.most_in_memory)
 
     def _allows_intercept(self, samples: Samples) -> bool:
         try:
@@ -470,16 +563,17 @@ class Problem(BaseProblem):
         return self._memory.spread(rows, values)
 
     def _predict(self, w: IterateLike) -> tuple[np.ndarray, float]:
-        p = self.rows.sweep(Predict(), convert.as_point(w, self.n_features, "w")).array
+        w = convert.as_point(w, self.n_features, "w")
+        p = self.rows.sweep(Predict(), w).array if w.any() else np.zeros(self.n_samples)
         return p, self.samples.best_intercept(p, 0.0) if self.has_intercept else 0.0
 
 
 class LinearLook(Look):
     """A pass at w, with its results ``found`` on the samples."""
 
-    def __init__(self, problem: Problem, evaluation: Evaluation, found: Pass) -> None:
+    def __init__(self, problem: Problem, evaluation: Evaluation, found: Pass, w: np.ndarray) -> None:
         super().__init__(evaluation)
-        self.problem, self.found = problem, found
+        self.problem, self.found, self.w = problem, found, w.copy()
 
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
@@ -495,6 +589,20 @@ class LinearLook(Look):
         if known is not None:
             H[:n_known, :n_known] = known
         return H
+
+
+def _samples(loss: Loss, y: ArrayLike | None, sample_weight: ArrayLike | None, n_samples: int) -> Samples:
+    if y is None:
+        raise TypeError("y is missing: Problem requires one target per sample.")
+    return Samples(loss, convert.as_targets(y, n_samples), convert.as_weights(sample_weight, n_samples))
+
+
+def _samples_of(stored: OutsideRows, y: ArrayLike | None, loss: Loss, sample_weight: ArrayLike | None) -> Samples:
+    """Return the samples of rows outside of memory: their own targets and weights unless others are given."""
+    y = stored.y if y is None else y
+    if y is None:
+        raise ValueError(f"y is missing: {stored!r} has no targets; pass y.")
+    return _samples(loss, y, stored.weight if sample_weight is None else sample_weight, stored.shape[0])
 
 
 def as_loss(loss: object) -> Loss:

@@ -206,8 +206,13 @@ def sample_by_curvature(d: np.ndarray, count: float) -> tuple[np.ndarray, np.nda
     is systematic (one row every 1 / rate of the running sum of d), not random: the rows are spread evenly, and equal
     calls give equal rows.
     """
+    return sample_at_rate(d, count / d.sum())
+
+
+def sample_at_rate(d: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and weights as :func:`sample_by_curvature` does, for a given rate."""
     rows, c = np.empty(d.size, dtype=np.int64), np.empty(d.size)
-    size = _sample_by_curvature(d, count / d.sum(), rows, c)
+    size = _sample_by_curvature(d, rate, rows, c) if rate > 0.0 else 0
     return rows[:size], c[:size]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,11 +14,11 @@ from condgrad import solvers
 from condgrad.compiled import Stopwatch
 from condgrad.linalg import convert
 from condgrad.linalg.factored import Iterate, IterateLike, from_arrays, sizes, to_arrays
+from condgrad.linalg.interrupts import Interrupts, PassInterruptedError
 from condgrad.linalg.settings import RandomState
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.run.checkpoint import Checkpoint
-from condgrad.run.interrupts import Interrupts
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Result, Status
 from condgrad.run.trace import Progress, Trace, count_nonzero
@@ -117,9 +118,13 @@ def minimize(
     if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
         checkpoint = Checkpoint(checkpoint)
     with Interrupts() as interrupts, show(callback, verbose, limits) as report:
-        began = time.perf_counter()  # passes over the data at the start count for max_time
-        run = _Run(problem, solver, solver.init(problem, w0, random_state), limits, checkpoint, began)
-        status = run.to_the_end(report, interrupts)
+        began, n_reads = time.perf_counter(), problem.n_reads  # passes over the data at the start count
+        run = _Run(problem, solver, _begin(solver, problem, w0, random_state), limits, checkpoint, began, n_reads)
+        try:
+            status = run.to_the_end(report, interrupts)
+        except PassInterruptedError:
+            interrupts.heard()
+            return run.interrupted_result(description)
         return run.result(status, description)
 
 
@@ -161,12 +166,13 @@ class _Run:
         limits: _Limits,
         checkpoint: Checkpoint | None,
         began: float,
+        n_reads: float,
     ) -> None:
         self.problem, self.solver, self.state, self.limits = problem, solver, state, limits
         self.checkpoint = checkpoint
         self.trace = Trace()
         self.t = 0
-        self.began = began
+        self.began, self.reads_before = began, n_reads
         state.deadline = self.began + limits.max_time
         self.seconds = 0.0
         self.first_epoch = self.epoch
@@ -287,6 +293,24 @@ class _Run:
         self.lower_bound = max(self.lower_bound, evaluation.lower_bound)
         if self.promise > self.lower_bound + _WORTH * (evaluation.objective - self.lower_bound):
             self.lower_bound = max(self.lower_bound, self.problem.evaluate(self.promising_w).lower_bound)
+        return self._result_with(evaluation, status, solver)
+
+    def interrupted_result(self, solver: str) -> Result:
+        """Return the best iterate so far, without another pass, after Ctrl-C during a long pass.
+
+        If no pass has been finished, its objective and its gap are not known.
+        """
+        if self.checkpoint is not None:
+            self._save()
+        evaluation = self.best_evaluation
+        if evaluation is None:
+            self.best_w = self.state.w.copy()
+            unknown = np.full(self.problem.n_coordinates, np.nan)
+            start = self.problem.constraint.start(self.problem.n_coordinates)
+            evaluation = Evaluation(np.nan, unknown, np.inf, start, 0.0)
+        return self._result_with(evaluation, Status.INTERRUPTED, solver)
+
+    def _result_with(self, evaluation: Evaluation, status: Status, solver: str) -> Result:
         return Result(
             w=self.best_w,
             objective=evaluation.objective,
@@ -305,6 +329,7 @@ class _Run:
             state=self.state,
             gradient=evaluation.gradient,
             constraint=self.problem.constraint,
+            n_reads=self.problem.n_reads - self.reads_before,
         )
 
     def _step(self) -> None:
@@ -345,6 +370,14 @@ class _Run:
         return None
 
 
+def _begin(solver: Solver, problem: BaseProblem, w0: Iterate | None, random_state: RandomState) -> State:
+    """Return the state of a solver at its start."""
+    try:
+        return solver.init(problem, w0, random_state)
+    except PassInterruptedError:
+        raise KeyboardInterrupt from None  # there is no iterate yet
+
+
 def _resolve(solver: object, problem: BaseProblem, limits: _Limits) -> tuple[Solver, str]:
     """Return the solver object, and its description for the Result."""
     if isinstance(solver, str) and solver == "auto":
@@ -358,6 +391,12 @@ def _resolve(solver: object, problem: BaseProblem, limits: _Limits) -> tuple[Sol
         raise TypeError(f"solver must be a registered name or a solver object; got {solver!r}.")
     if lacks := missing(solver, problem):
         raise TypeError(_refusal(solver, problem, lacks))
+    if problem.bytes_of_pass > 0 and isinstance(solver, solvers.PassSolver):
+        warnings.warn(
+            f"{type(solver).__name__} reads all {problem.bytes_of_pass / 1e9:.3g} GB of the data several times in "
+            "every step, and needs hundreds of steps; 'corrective' needs 3 to 10 reads in all.",
+            stacklevel=3,
+        )
     return solver, repr(solver)
 
 

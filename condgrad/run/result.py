@@ -63,6 +63,8 @@ class Result(NamedTuple):
         The gradient of F at w, of the same pass.
     constraint : ConstraintSet
         The set of the problem.
+    n_reads : float
+        For data on disk: how often all rows were read, apart from small subsamples; 0 for data in memory.
     """
 
     w: Any
@@ -82,6 +84,7 @@ class Result(NamedTuple):
     state: Any
     gradient: np.ndarray
     constraint: ConstraintSet
+    n_reads: float = 0.0
 
     @property
     def multipliers(self) -> Multipliers | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+import itertools
 import mmap
 import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from condgrad.storage.manifest import FileEntry
+from condgrad.storage.whole_files import write_whole
 
 REMEDY = "copy it from a backup, or convert the data again."
 NO_CHECKSUM = -1
@@ -28,17 +31,8 @@ def write_array(folder: Path, name: str, array: np.ndarray) -> FileEntry:
     head = make_head(array.dtype, array.shape)
     body = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
     crc = zlib.crc32(body, zlib.crc32(head))
-    path, beside = folder / name, folder / f"{name}.part"
-    try:
-        with open(beside, "wb") as file:
-            file.write(head)
-            for start in range(0, len(body), _PIECE):
-                file.write(body[start : start + _PIECE])
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    pieces = (body[start : start + _PIECE] for start in range(0, len(body), _PIECE))
+    write_whole(folder / name, itertools.chain([head], pieces))
     return FileEntry(name, array.dtype.str, array.shape, len(head) + len(body), crc)
 
 
@@ -52,9 +46,7 @@ def read_head(path: Path) -> tuple[bytes, tuple[int, ...], bool, np.dtype]:
     """Return the header of an .npy file of the user, and what it says: shape, whether in Fortran order, dtype."""
     with open(path, "rb") as file:
         try:
-            version = np.lib.format.read_magic(file)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, is_fortran, dtype = read(file)
+            shape, is_fortran, dtype = read_header(file)
         except ValueError as error:
             raise ValueError(f"{str(path)!r} is not an .npy file ({error}).") from None
         length = file.tell()
@@ -90,9 +82,10 @@ class Buffer:
 class ArrayFile:
     """An array in C order in an .npy file: the entry of a manifest, or a file of the user, which has no checksum."""
 
-    def __init__(self, path: Path, entry: FileEntry, head: bytes) -> None:
+    def __init__(self, path: Path, entry: FileEntry, head: bytes, rows: slice | None = None) -> None:
         self.path, self.entry, self._head = path, entry, head
-        self.dtype, self.shape = np.dtype(entry.dtype), entry.shape
+        self._first, stop, _ = (rows or slice(None)).indices(entry.shape[0])
+        self.dtype, self.shape = np.dtype(entry.dtype), (stop - self._first, *entry.shape[1:])
         self.row_bytes = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
 
     @classmethod
@@ -110,6 +103,10 @@ class ArrayFile:
         n_bytes = len(head) + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
         return cls(path, FileEntry(path.name, dtype.str, shape, n_bytes, NO_CHECKSUM), head)
 
+    def part(self, rows: slice) -> ArrayFile:
+        """Return some rows of the file, as if they were a file of their own."""
+        return ArrayFile(self.path, self.entry, self._head, rows)
+
     @property
     def n_bytes(self) -> int:
         """The number of bytes of the array."""
@@ -124,13 +121,13 @@ class ArrayFile:
         different raises one sentence that names it. ``stopped`` is asked between two pieces.
         """
         into = buffer.take((stop - start) * self.row_bytes)
-        crc = zlib.crc32(self._head)
+        crc, check = zlib.crc32(self._head), check and self.entry.crc32 != NO_CHECKSUM
         try:
             with open(self.path, "rb", buffering=0) as file:
                 self._check_size(os.fstat(file.fileno()).st_size)
                 if file.read(len(self._head)) != self._head:
                     raise OSError(f"{self} holds another array than its manifest says; {REMEDY}")
-                file.seek(len(self._head) + start * self.row_bytes)
+                file.seek(len(self._head) + (self._first + start) * self.row_bytes)
                 for begin in range(0, len(into), _PIECE):
                     if stopped():
                         raise StoppedError
@@ -141,7 +138,7 @@ class ArrayFile:
             if error.strerror is None:  # one of our own sentences
                 raise
             raise OSError(f"{self} could not be read ({error.strerror}); {REMEDY}") from None
-        if check and self.entry.crc32 not in (crc, NO_CHECKSUM):
+        if check and self.entry.crc32 != crc:
             raise OSError(f"{self} is damaged: its checksum is {crc:08x}, not {self.entry.crc32:08x}; {REMEDY}")
         return np.frombuffer(into, self.dtype).reshape(stop - start, *self.shape[1:])
 
@@ -159,6 +156,13 @@ class ArrayFile:
 
     def __str__(self) -> str:
         return repr(str(self.path))
+
+
+def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Read the header of an .npy file: shape, whether the order is that of Fortran, and dtype."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return read(file)
 
 
 def make_head(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:

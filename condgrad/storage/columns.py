@@ -30,7 +30,7 @@ from condgrad.storage.array_files import write_array
 from condgrad.storage.column_files import ColumnFile
 from condgrad.storage.manifest import Chunk, FileEntry, Manifest
 from condgrad.storage.stored_columns import StoredColumns, check_columns
-from condgrad.storage.whole_files import write_whole
+from condgrad.storage.whole_files import sync_folder, write_whole
 
 __all__ = ["StoredColumns", "convert", "open"]
 
@@ -95,6 +95,7 @@ def convert(
     n_samples, n_features = X.shape
     shared = {} if y is None else {"y": write_array(folder, "y.npy", as_targets(y, n_samples))}
     chunks = tuple(Chunk(entry.shape[0], {"X": entry}) for entry in _write_chunks(X, folder))
+    sync_folder(folder)
     content = Manifest("columns", "dense", (n_samples, n_features), chunks, shared)
     write_whole(folder / manifests.NAME, [content.to_json().encode()])
     return open(folder)

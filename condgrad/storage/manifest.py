@@ -39,6 +39,11 @@ class Chunk:
     size: int
     files: dict[str, FileEntry]
 
+    @classmethod
+    def from_dict(cls, chunk: dict[str, Any]) -> Chunk:
+        """Return the chunk as it stands in a manifest."""
+        return cls(int(chunk["size"]), _entries(chunk["files"]))
+
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
@@ -98,15 +103,16 @@ class Manifest:
 
     @classmethod
     def _from_dict(cls, content: dict[str, Any]) -> Manifest:
-        def entries(files: dict[str, dict[str, Any]]) -> dict[str, FileEntry]:
-            return {role: FileEntry.from_dict(entry) for role, entry in files.items()}
-
-        chunks = tuple(Chunk(int(chunk["size"]), entries(chunk["files"])) for chunk in content.pop("chunks"))
+        chunks = tuple(map(Chunk.from_dict, content.pop("chunks")))
         n, d = content.pop("shape")
-        manifest = cls(shape=(int(n), int(d)), chunks=chunks, shared=entries(content.pop("shared")), **content)
+        manifest = cls(shape=(int(n), int(d)), chunks=chunks, shared=_entries(content.pop("shared")), **content)
         if sum(chunk.size for chunk in chunks) != manifest.shape[manifest.layout == "columns"]:
             raise ValueError("the sizes of the chunks do not add up to the shape")
         return manifest
+
+
+def _entries(files: dict[str, dict[str, Any]]) -> dict[str, FileEntry]:
+    return {role: FileEntry.from_dict(entry) for role, entry in files.items()}
 
 
 def _absent(folder: Path) -> str:

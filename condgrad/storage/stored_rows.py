@@ -5,17 +5,20 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.matrix import Matrix, stacked
 from condgrad.linalg.one_hot import WIDTHS, OneHotMatrix, empty_codes
 from condgrad.storage.array_files import ArrayFile, Buffer, read_array
-from condgrad.storage.manifest import Manifest
+from condgrad.storage.manifest import Chunk, Manifest
+from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.read_ahead import read_ahead
+from condgrad.storage.sources.categories import Encoder
 
 OF_SAMPLES = ("y", "weight")  # roles of files with one number per sample; they stay in memory
 
@@ -45,7 +48,7 @@ class RowChunk:
         return slice(self.first, self.first + self.matrix.shape[0])
 
 
-class StoredRows:
+class StoredRows(OutsideRows):
     """The samples of a folder that :func:`condgrad.rows.convert` wrote, or of an .npy file of rows.
 
     Pass it to :class:`condgrad.Problem`, to the estimators or to ``predict`` in place of X. Only ``y`` and ``weight``
@@ -57,21 +60,29 @@ class StoredRows:
     manifest : Manifest
     shape : (int, int)
     n_reads : float
-        How often all rows have been read so far; the heads of chunks count by their share.
-    n_bytes : int
-        The number of bytes of X.
+        How often all rows have been read so far; the heads of chunks, which are small, do not count.
+    n_bytes, bytes_read : int
+        The number of bytes of X, and of all that was read so far.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, files: list[dict[str, ArrayFile]]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        files: list[dict[str, ArrayFile]],
+        given: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
         self.folder, self.manifest, self._files = folder, manifest, files
+        self._given = dict(given or {})  # y and weights that are in no file
         self.shape = manifest.shape
         self.kind = manifest.kind
         sizes = [chunk.size for chunk in manifest.chunks]
         self._firsts = np.concatenate(([0], np.cumsum(sizes)))
         self._sizes = sizes
+        self.n_chunks = len(sizes)
         counted = ("X", "data", "indices", *(f"codes{width}" for width in WIDTHS))
         self.n_bytes = sum(own[role].n_bytes for own in files for role in counted if role in own)
-        self.bytes_read = 0
+        self.bytes_read, self._whole_chunks = 0, 0
         self._lock = threading.Lock()  # several readers count
         self._is_checked = [False] * len(sizes)
 
@@ -82,15 +93,36 @@ class StoredRows:
         files = [{role: ArrayFile.of(folder, entry) for role, entry in c.files.items()} for c in manifest.chunks]
         return cls(folder, manifest, files)
 
+    @classmethod
+    def of_file(cls, path: Path, given: Mapping[str, np.ndarray], chunk_bytes: int) -> StoredRows:
+        """Return the rows of an .npy file in C order, which is read where it lies, without checksums."""
+        file = ArrayFile.of_user(path)
+        if len(file.shape) != 2 or 0 in file.shape:
+            raise ValueError(f"{file} must hold samples and features; its array has the shape {file.shape}.")
+        if file.dtype not in (np.float32, np.float64):
+            raise ValueError(f"{file} has dtype {file.dtype}, not float32 or float64; use condgrad.rows.convert.")
+        n, step = file.shape[0], max(1, chunk_bytes // file.row_bytes)
+        parts = [file.part(slice(start, start + step)) for start in range(0, n, step)]
+        chunks = tuple(Chunk(part.shape[0], {"X": file.entry}) for part in parts)
+        facts = {"is_shuffled": False, "feature_names": None, "date": path.stat().st_mtime_ns}
+        manifest = Manifest("rows", "dense", (n, file.shape[1]), chunks, {}, facts)
+        return cls(path, manifest, [{"X": part} for part in parts], given)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
+
     @property
-    def n_chunks(self) -> int:
-        """The number of chunks."""
-        return len(self._sizes)
+    def format(self) -> str:
+        """What kind of rows these are, in words."""
+        return f"{self.kind} rows on disk"
 
     @property
     def n_reads(self) -> float:
-        """How often all rows have been read so far; the heads of chunks count by their share."""
-        return self.bytes_read / max(1, self.n_bytes)
+        """How often all rows have been read so far; the heads of chunks, which are small, do not count."""
+        return self._whole_chunks / self.n_chunks
 
     @property
     def is_shuffled(self) -> bool:
@@ -115,7 +147,7 @@ class StoredRows:
 
     def _of_samples(self, role: str) -> np.ndarray | None:
         if role not in self._files[0]:
-            return None
+            return self._given.get(role)
         out = np.empty(self.shape[0])
         for chunk, first, size in zip(self._files, self._firsts[:-1], self._sizes, strict=True):
             out[first : first + size] = chunk[role].read(Buffer(), 0, size, check=True)
@@ -144,11 +176,12 @@ class StoredRows:
         n_rows = size if n_rows is None else min(n_rows, size)
         check = n_rows == size and not self._is_checked[k]
         files = {role: file for role, file in self._files[k].items() if role not in OF_SAMPLES}
-        buffer.reserve(sum(64 + file.entry.n_bytes for file in files.values()))
+        buffer.reserve(sum(64 + file.n_bytes for file in files.values()))
         matrix = self._matrix_of(files, n_rows, _Reading(buffer, check, stopped))
         with self._lock:
             self._is_checked[k] = self._is_checked[k] or check
             self.bytes_read += matrix.n_bytes
+            self._whole_chunks += n_rows == size
         return RowChunk(int(self._firsts[k]), matrix)
 
     def _matrix_of(self, files: dict[str, ArrayFile], n_rows: int, read: _Reading) -> Matrix | OneHotMatrix:
@@ -172,10 +205,31 @@ class StoredRows:
         firsts = self.manifest.facts["fields"]
         return tuple(np.array(firsts.get(f"codes{width}", []), np.uint64) for width in WIDTHS)
 
+    def dot_each(self, W: np.ndarray) -> np.ndarray:
+        """Return X w_c for every row w_c of W, in one read: an array of shape (k, n_samples)."""
+        out = np.empty((W.shape[0], self.shape[0]))
+        for chunk in self.chunks():
+            out[:, chunk.place] = chunk.matrix.dot_each(W)
+        return out
+
+    def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
+        """Return this share of the rows in memory, the first ones of every chunk, and their places among all."""
+        blocks, places = [], []
+        for chunk in self.chunks(share):
+            blocks.append(chunk.matrix.chosen(slice(None)))
+            places.append(np.arange(chunk.place.start, chunk.place.stop))
+        return stacked(blocks), np.concatenate(places)
+
+    @functools.cached_property
+    def categories(self) -> dict[str, list[str]]:
+        """The categories of the columns that had words, by their codes."""
+        encoder = Encoder.read(self.folder, self.manifest)
+        return {} if encoder is None else {field.name: field.categories for field in encoder.fields}
+
     def definition(self) -> tuple[object, ...]:
-        """Return what identifies the data: shape and checksums."""
+        """Return what identifies the data: shape and checksums, or the date of a file without them."""
         crcs = [[entry.crc32 for entry in chunk.files.values()] for chunk in self.manifest.chunks]
-        return (self.kind, self.shape, np.array(crcs, dtype=np.int64))
+        return (self.kind, self.shape, np.array(crcs, dtype=np.int64), self.manifest.facts.get("date", 0))
 
     def __repr__(self) -> str:
         n, d = self.shape

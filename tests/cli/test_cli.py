@@ -85,7 +85,8 @@ def answer(capsys, *command):
 
 
 def test_help_tells_the_commands_and_exit_codes(capsys):
-    commands = ["fit", "path", "cv", "complete", "predict", "theory", "solvers", "losses", "sets", "warmup", "bench"]
+    commands = ["fit", "path", "cv", "complete", "predict", "convert", "theory", "solvers", "losses", "sets", "warmup",
+                "bench"]  # fmt: skip
     code, out, _ = run(capsys, "--help")
     assert code == 0
     for word in (*commands, "130  interrupted"):

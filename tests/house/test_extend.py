@@ -20,7 +20,7 @@ compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the example
 
 ROOT = Path(__file__).parents[2]
 PAGES = [f"docs/extend/{name}.md" for name in ("loss", "constraint_set", "problem", "solver", "terms")]
-PAGES += [f"docs/{name}.md" for name in ("quickstart", "sets", "estimators", "paths", "completion", "cli")]
+PAGES += [f"docs/{name}.md" for name in ("quickstart", "sets", "estimators", "paths", "completion", "data_on_disk", "cli")]
 
 
 def blocks(page, language):

@@ -9,6 +9,7 @@ from covering import product_by_pairs
 from tables import FOUR_FORMS
 
 import condgrad as cg
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
 from condgrad.paths import smooth, smooth_engine
 from condgrad.paths.columns import columns_of
@@ -16,7 +17,6 @@ from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import _largest_sums, lazy_bounds
 from condgrad.paths.points import InterruptedPathError
 from condgrad.paths.smooth import SmoothPath
-from condgrad.run.interrupts import Interrupts
 
 LOSSES = {
     "logistic": cg.losses.Logistic(),

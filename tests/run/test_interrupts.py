@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import condgrad as cg
+from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths import factor_walk
 from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth_engine import SmoothEngine
-from condgrad.run.interrupts import Interrupts
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 6))

@@ -9,7 +9,7 @@ from covering import product_by_pairs
 
 import condgrad as cg
 from condgrad.datasets import simulate_regression
-from condgrad.plotting import plot_coefficient_path, plot_comparison, plot_convergence, plot_path_scores
+from condgrad.run.plotting import plot_coefficient_path, plot_comparison, plot_convergence, plot_path_scores
 from condgrad.run.trace import Progress
 
 pyplot = pytest.importorskip("matplotlib.pyplot")

@@ -35,6 +35,9 @@ class Block(Protocol):
         If ``p`` is not None, it holds the predictions of all samples, and X is not multiplied by w again.
         """
 
+    def combine(self, a: np.ndarray) -> np.ndarray:
+        """Return sum_i a_i x_i over the samples of the block, for an array with one number for every sample."""
+
     def measure(self) -> Measures:
         """Return the sizes of the columns on these samples."""
 
@@ -57,12 +60,24 @@ class Predict:
 class Expand:
     """The task of a look: value, gradient and curvatures of F at w, for the intercept ``b``."""
 
-    def __init__(self, b: float = 0.0, p: np.ndarray | None = None) -> None:
+    def __init__(self, b: float = 0.0, p: np.ndarray | None = None, is_guess: bool = False) -> None:
         self.b, self.p = b, p
+        self.is_guess = is_guess  # whether b is not the best intercept: then rows elsewhere return the slope by b, too
 
     def __call__(self, block: Block, w: np.ndarray) -> Pass:
         """Return the contribution of a block."""
         return block.expand(w, self.b, self.p)
+
+
+class Combine:
+    """The task of computing X'a."""
+
+    def __init__(self, a: np.ndarray) -> None:
+        self.a = a
+
+    def __call__(self, block: Block, w: np.ndarray) -> np.ndarray:
+        """Return the sum over a block."""
+        return block.combine(self.a)
 
 
 class Measure:
@@ -83,12 +98,27 @@ class Rows(abc.ABC):
         Loss, targets and weights, which are small compared with X.
     offers : frozenset of Feature
         The features of a linear problem over these rows.
+    is_in_memory : bool
+        Whether passes are cheap. If not, a look does not make a pass of its own to find the best intercept.
+    n_reads : float
+        How often all rows have been read from where they are stored; 0 for rows in memory.
     """
 
     n_samples: int
     n_features: int
     samples: Samples
     offers: frozenset[Feature]
+    is_in_memory = True
+
+    @property
+    def n_reads(self) -> float:
+        """How often all rows have been read from where they are stored."""
+        return 0.0
+
+    @property
+    def bytes_of_pass(self) -> int:
+        """The number of bytes that a pass reads from where the rows are stored; 0 for rows in memory."""
+        return 0
 
     @abc.abstractmethod
     def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
@@ -101,12 +131,21 @@ class Rows(abc.ABC):
         Return None if the subsample has no weight.
         """
 
+    @property
+    def most_in_memory(self) -> int:
+        """The number of samples of the largest subsample that ``head`` returns; all, for rows in memory."""
+        return self.n_samples
+
     @abc.abstractmethod
     def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return <v_k, H v_l> for all pairs of atoms, for the Hessian H of the loss at the point of the pass ``found``.
 
         An estimate from ``n_rows`` samples, drawn by their curvature, is enough. Entries [:n_known, :n_known] may be 0.
         """
+
+    def guess_intercept(self, found: Pass, b: float, step: np.ndarray) -> float:
+        """Return a guess of the best intercept after a step of w from the point of ``found``, whose intercept is b."""
+        raise NotImplementedError(f"{type(self).__name__} finds the best intercept in every pass.")
 
     @abc.abstractmethod
     def with_targets(self, y: np.ndarray) -> Self:

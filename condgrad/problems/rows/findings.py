@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 
+from condgrad.linalg.matrix import Matrix, stacked
 from condgrad.problems.samples import Totals
 
 
@@ -26,15 +27,56 @@ class Joined:
 
 
 @dataclasses.dataclass(frozen=True)
+class Kept:
+    """Some rows of each block, drawn by their curvature, with the weights that make them stand for all.
+
+    sum_i c_i x_i x_i' over the kept rows approximates sum_i d_i x_i x_i' over all samples.
+    """
+
+    blocks: tuple[Matrix, ...]
+    weights: tuple[np.ndarray, ...]
+
+    def __add__(self, other: Kept) -> Kept:
+        return Kept((*self.blocks, *other.blocks), (*self.weights, *other.weights))
+
+    @functools.cached_property
+    def matrix(self) -> Matrix:
+        """The kept rows."""
+        return stacked(self.blocks)
+
+    @functools.cached_property
+    def c(self) -> np.ndarray:
+        """The weights of the kept rows."""
+        return np.concatenate(self.weights)
+
+
+@dataclasses.dataclass(frozen=True)
+class InterceptSlope:
+    """The derivatives by the intercept: ``u`` = sum_i d_i x_i of the gradient, ``total`` = sum_i d_i of the balance."""
+
+    u: np.ndarray
+    total: float
+
+    def __add__(self, other: InterceptSlope) -> InterceptSlope:
+        return InterceptSlope(self.u + other.u, self.total + other.total)
+
+
+@dataclasses.dataclass(frozen=True)
 class Pass:
-    """The results of a pass at w: sums over the samples, the gradient ``r``, the curvatures ``d`` of the samples."""
+    """The results of a pass at w: sums over the samples, the gradient ``r``, and the curvatures of the samples.
+
+    The curvatures are one number ``d_i`` for each sample in memory, or rows that were drawn by them. ``slope`` is there
+    if the intercept of the pass was a guess.
+    """
 
     totals: Totals
     r: np.ndarray
-    d: Joined
+    d: Joined | Kept
+    slope: InterceptSlope | None = None
 
     def __add__(self, other: Pass) -> Pass:
-        return Pass(self.totals + other.totals, self.r + other.r, self.d + other.d)
+        slope = None if self.slope is None or other.slope is None else self.slope + other.slope
+        return Pass(self.totals + other.totals, self.r + other.r, self.d + other.d, slope)  # type: ignore[operator]
 
 
 @dataclasses.dataclass(frozen=True)

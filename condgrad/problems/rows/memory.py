@@ -12,7 +12,7 @@ from condgrad.compiled import kernel
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import threads
 from condgrad.linalg.gram import weighted_gram
-from condgrad.linalg.matrix import Matrix, add_range, dot_range
+from condgrad.linalg.matrix import ByRows, Matrix, add_range, dot_range
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import DenseVector
 from condgrad.problems.active_set import AtomStack, Stack
@@ -53,15 +53,9 @@ class MemoryRows(Rows):
 
     def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
         """Run a task on every block, on all cores, and add the results in the order of the blocks."""
-        matrix = self.matrix
-        if not matrix.rows_are_native:
-            return task(ColumnBlock(matrix, self.samples), w)
-        # Each thread adds into its own vector. This pays if the rows have more entries than these vectors.
-        pays = matrix.n_stored > 4 * self.n_features
-        work = matrix.n_stored + _WORK_PER_SAMPLE * self.n_samples if pays else 0
-        borders = threads.cut(self.n_samples, work, matrix.row_offsets)
-        found = threads.run(lambda start, stop: task(RowBlock(matrix, self.samples, start, stop), w), borders)
-        return functools.reduce(lambda total, part: total + part, found)
+        if not self.matrix.rows_are_native:
+            return task(ColumnBlock(self.matrix, self.samples), w)
+        return sweep_by_rows(self.matrix, self.samples, task, w)
 
     def head(self, n_rows: int) -> MemoryRows | None:
         """Return a subsample of ``n_rows`` samples or somewhat more, evenly spread."""
@@ -100,11 +94,18 @@ class MemoryRows(Rows):
 
         If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature.
         """
+        assert isinstance(found.d, Joined)  # a pass in memory keeps the curvatures of all samples
         d, rows = found.d.array, None
         if not self.samples.loss.is_convex:
             d = np.maximum(d, 0.0)
         if n_rows <= d.size / 2 and d.any():
             rows, d = sample_by_curvature(d, n_rows)
+        return self.curvature_on(atoms, d, rows, n_known, has_intercept)
+
+    def curvature_on(
+        self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, n_known: int, has_intercept: bool
+    ) -> np.ndarray:
+        """Return the curvature on atoms from the chosen rows (None: all) with the curvatures d."""
         H = self._gram(atoms, d, rows, n_known)
         if has_intercept and d.any():  # the minimum over b takes the Schur complement
             mixed = atoms.inner_products(self.matrix.transpose_dot(self.spread(rows, d)))
@@ -162,10 +163,21 @@ class MemoryRows(Rows):
         return dense
 
 
+def sweep_by_rows(matrix: ByRows, samples: Samples, task: Task[Found], w: np.ndarray) -> Found:
+    """Run a task on the blocks of a matrix with contiguous rows, one for each core, and add the results in order."""
+    n_samples, n_features = matrix.shape
+    # Each thread adds into its own vector. This pays if the rows have more entries than these vectors.
+    pays = matrix.n_stored > 4 * n_features
+    work = matrix.n_stored + _WORK_PER_SAMPLE * n_samples if pays else 0
+    borders = threads.cut(n_samples, work, matrix.row_offsets)
+    found = threads.run(lambda start, stop: task(RowBlock(matrix, samples, start, stop), w), borders)
+    return functools.reduce(lambda total, part: total + part, found)
+
+
 class RowBlock:
     """The samples start, ..., stop - 1 of a matrix with contiguous rows."""
 
-    def __init__(self, matrix: Matrix, samples: Samples, start: int, stop: int) -> None:
+    def __init__(self, matrix: ByRows, samples: Samples, start: int, stop: int) -> None:
         self.matrix, self.samples = matrix, samples
         self.start, self.stop = start, stop
 
@@ -188,6 +200,12 @@ class RowBlock:
             expand_block(samples, start, own, b, alpha, d, totals)
             add_range(X, alpha, start, DenseVector(r))
         return Pass(Totals(*totals.tolist()), r, Joined((d,)))
+
+    def combine(self, a: np.ndarray) -> np.ndarray:
+        """Return sum_i a_i x_i over the samples of the block."""
+        total = np.zeros(self.matrix.shape[1])
+        add_range(self.matrix.rows, a[self.start : self.stop], self.start, DenseVector(total))
+        return total
 
     def _rows_of_a_piece(self) -> int:
         bytes_of_a_row = max(1.0, self.matrix.n_bytes / self.matrix.shape[0])
@@ -214,6 +232,10 @@ class ColumnBlock:
         """Return sums, gradient and curvatures, in two passes over the columns."""
         totals, alpha, d = self.samples.expand(self.predict(w) if p is None else p, b)
         return Pass(totals, self.matrix.transpose_dot(alpha), Joined((d,)))
+
+    def combine(self, a: np.ndarray) -> np.ndarray:
+        """Return X'a."""
+        return self.matrix.transpose_dot(a)
 
     def measure(self) -> Measures:
         """Return the sizes of the columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import Any
 
@@ -14,6 +15,7 @@ from condgrad.problems.active_set import AtomStack, Stack, VertexStack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
+from condgrad.problems.tilted import TiltedProblem
 from condgrad.solvers.base import State
 from condgrad.solvers.full_pass.base import FullPassSolver
 from condgrad.solvers.full_pass.feature_model import FeatureModel
@@ -26,6 +28,8 @@ _SMALL = 4000  # number of samples of the first subsample
 _WIDENING = 8  # factor by which the subsample grows
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
+_MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap there relative to that of all samples
+_GUIDED = 0.5  # a step on a part must reduce the gap by this factor
 _CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
 
 
@@ -40,10 +44,12 @@ class CorrectiveState(State):
         self.is_still = False
         self.rows_per_atom = ROWS_PER_ATOM
         self._seconds_per_product = 0.0  # measured at the last curvature; 0: not known yet
+        self.is_guided = True  # whether steps may use the largest part in memory: until such a step fails
         is_one_model = problem.is_quadratic and self.model.is_exact  # then its minimiser is the solution
         self.subsample(_SMALL if w0 is None and not is_one_model else problem.n_samples)
         atoms, x = self.model.start(w0)
-        self.arrive(atoms, x, self.look_at(atoms, x))
+        self.count_pass()
+        self.arrive(atoms, x, self.part.look(atoms.combination(x, problem.n_features)))
         self.first_objective = self.look.objective
 
     @property
@@ -53,7 +59,21 @@ class CorrectiveState(State):
 
     def subsample(self, n_rows: int) -> None:
         """Make passes over a subsample of about ``n_rows`` samples from now on, or over all if there is none."""
-        part = self.problem.part(n_rows)
+        self._use(self.problem.part(n_rows), n_rows)
+
+    def widen(self) -> None:
+        """Make passes over more samples; for data that are not in memory, the largest part comes before all."""
+        part, n_rows = self.problem.part(_WIDENING * self.n_rows), _WIDENING * self.n_rows
+        if part is self.problem and self.guide is not None and self.part is not self.guide:
+            part = self.guide
+        self._use(part, n_rows)
+
+    @functools.cached_property
+    def guide(self) -> BaseProblem | None:
+        """The largest part in memory, for data that are not; steps over all samples are first made on it."""
+        return self.problem.largest_part()
+
+    def _use(self, part: BaseProblem | None, n_rows: int) -> None:
         self.part = self.problem if part is None else part
         self.n_rows = self.problem.n_samples if self.part is self.problem else n_rows
         self.n_passes, self.gaps = 0, list[float]()  # passes over these samples, and the gaps of the steps
@@ -67,10 +87,15 @@ class CorrectiveState(State):
 
     def look_at(self, atoms: Stack, x: np.ndarray) -> Look:
         """Make a pass at w = sum_k x_k v_k."""
+        self.count_pass()
+        w = atoms.combination(x, self.problem.n_features)
+        return self.part.look_with(w, self.part.guess_offset(w, self.look))
+
+    def count_pass(self) -> None:
+        """Count one pass over the samples that are used now."""
         self.gradient_evaluations += self.part.n_samples
         self.lmo_calls += 1
         self.n_passes += 1
-        return self.part.look(atoms.combination(x, self.problem.n_features))
 
     def arrive(self, atoms: Stack, x: np.ndarray, look: Look) -> None:
         """Go to w = sum_k x_k v_k, for a look made there, and add the vertices with the steepest slopes."""
@@ -142,11 +167,16 @@ class CorrectiveState(State):
         return {name: getattr(self, name) for name in _SAVED} | {
             "n_rows": self.n_rows,
             "n_passes": self.n_passes,
+            "offset": self.look.evaluation.offset,
+            "uses_guide": self.guide is not None and self.part is self.guide,
+            "is_guided": self.is_guided,
         }, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot; a pass recomputes the values that it does not contain."""
-        self.subsample(_rows_used(numbers, self.problem.n_samples))
+        n_rows = _rows_used(numbers, self.problem.n_samples)
+        self._use(self.guide if numbers.get("uses_guide") else self.problem.part(n_rows), n_rows)
+        self.is_guided = bool(numbers.get("is_guided", True))
         for name in _SAVED:
             setattr(self, name, numbers[name])
         self.n_passes, self.gaps = int(numbers.get("n_passes", 0)), list(arrays.get("gaps", ()))
@@ -160,7 +190,8 @@ class CorrectiveState(State):
         elif self.problem.constraint.vertex is not Atom:  # which model the run had reached
             self.model = FeatureModel(self.problem) if "atoms.index" in arrays else HullModel(self.problem)
         self.model.restore(arrays)
-        self.look = self.part.look(self._w)
+        is_known = "offset" in numbers  # files of older versions have none
+        self.look = self.part.look_with(self._w, numbers["offset"]) if is_known else self.part.look(self._w)
         self.last_gap = self.look.gap
 
     @property
@@ -205,6 +236,9 @@ class Corrective(FullPassSolver):
 
     def step(self, problem: BaseProblem, state: CorrectiveState, t: int) -> None:
         """Minimise the Taylor model over the hull of the atoms, and make a pass at its minimiser."""
+        if state.uses_all and state.is_guided and state.guide is not None:
+            self._step_on_part(state, state.guide)
+            return
         before, atoms, x = state.look, state.atoms, state.x
         slopes = atoms.inner_products(before.gradient)  # <r, v_k>
         H = state.curvature()  # <v_k, H v_l>
@@ -214,7 +248,7 @@ class Corrective(FullPassSolver):
         direction = z - x
         slope = min(0.0, float(slopes @ direction))  # close to the optimum it is rounding, but the gap is not
         if not state.uses_all and (state.is_still or -slope <= state.noise):  # enlarge the subsample
-            state.subsample(_WIDENING * state.n_rows)
+            state.widen()
             state.arrive(atoms, z, state.look_at(atoms, z))
             state.is_still = False
             return
@@ -229,6 +263,28 @@ class Corrective(FullPassSolver):
             gamma *= _cut(slope, float(atoms.inner_products(look.gradient) @ direction))
         if state.uses_all and state.look.gap > _CONTRACTION * before.gap:
             state.rows_per_atom *= 4
+
+    def _step_on_part(self, state: CorrectiveState, part: BaseProblem) -> None:
+        """Minimise F_S(z) + <grad F(w) - grad F_S(w), z> over the set, and make a pass over all samples at z.
+
+        A pass over all samples is far more expensive than many over the samples S in memory. If a step does not lead
+        far, S is not like the rest, and Taylor models take over.
+        """
+        before = state.look
+        tilted = TiltedProblem(part, before.gradient - part.gradient(state.w))
+        inner = CorrectiveState(tilted, state.w)
+        inner.deadline = state.deadline
+        for t in range(_MOST_INNER):
+            if inner.look.gap <= _ACCURACY * before.gap or inner.is_still:
+                break
+            self.step(tilted, inner, t)
+        state.gradient_evaluations += inner.gradient_evaluations
+        state.lmo_calls += inner.lmo_calls
+        atoms, x = state.model.start(inner.w)
+        look = state.look_at(atoms, x)
+        state.is_guided = look.gap <= _GUIDED * before.gap
+        if look.objective <= before.objective + 1e-13 * abs(before.objective):
+            state.arrive(atoms, x, look)
 
     def refresh(self, problem: BaseProblem, state: CorrectiveState) -> None:
         """Do nothing: every pass is a fresh one."""

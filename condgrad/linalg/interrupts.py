@@ -8,6 +8,10 @@ from collections.abc import Callable
 from types import FrameType
 
 
+class PassInterruptedError(Exception):
+    """Ctrl-C came during a long pass over the data, which was given up."""
+
+
 class Interrupts:
     """A context in which the first Ctrl-C only sets a flag (``heard``); a second Ctrl-C raises KeyboardInterrupt.
 
@@ -47,6 +51,13 @@ class Interrupts:
         # Only a reader in the main thread counts: it is not known here how another thread reacts.
         holder._is_acted_on = holder._is_acted_on or _is_main_thread()
         return True
+
+    @staticmethod
+    def end_pass() -> None:
+        """Raise PassInterruptedError if Ctrl-C was pressed; long passes call this now and then."""
+        holder = Interrupts._outermost
+        if holder is not None and holder._is_requested:
+            raise PassInterruptedError
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         if self._is_requested:

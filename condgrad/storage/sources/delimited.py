@@ -12,15 +12,15 @@ from condgrad.linalg.names import suggestion
 _DELIMITERS = ("::", "\t", ",", ";", " ")
 
 
-def decode(content: bytes, name: str) -> str:
-    """Return the text of a file; an error about bytes that are not text names their line."""
+def decode(content: bytes, name: str, first_line: int = 1) -> str:
+    """Return the text of a file, or of a part of it; an error about bytes that are not text names their line."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
+        line = content[: error.start].count(b"\n") + first_line
         raise ValueError(f"{name}, line {line}: the byte {content[error.start]:#04x} is not UTF-8 text.") from None
     if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
+        line = text[: text.index("\0")].count("\n") + first_line
         raise ValueError(f"{name}, line {line}: there is a zero byte, which text does not have.")
     return text
 
@@ -36,13 +36,13 @@ def guess_delimiter(text: str, likely: str | None = None) -> str:
     return next((mark for mark in order if mark in first.strip()), likely or ",")
 
 
-def rows_of(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
+def rows_of(text: str, delimiter: str, name: str, first_line: int = 1) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not empty, each with the number of its last line.
 
     Fields may be quoted, unless the delimiter has two characters, as in ``1::1193::5``.
     """
     if len(delimiter) > 1:
-        for number, line in enumerate(io.StringIO(text), start=1):
+        for number, line in enumerate(io.StringIO(text), start=first_line):
             if line.strip():
                 yield number, line.split(delimiter)
         return
@@ -51,9 +51,9 @@ def rows_of(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[st
     try:
         for fields in reader:
             if any(map(str.strip, fields)):
-                yield reader.line_num, fields
+                yield reader.line_num + first_line - 1, fields
     except csv.Error as error:
-        raise ValueError(f"{name}, line {reader.line_num}: {error}.") from None
+        raise ValueError(f"{name}, line {reader.line_num + first_line - 1}: {error}.") from None
 
 
 def is_number(field: str) -> bool:

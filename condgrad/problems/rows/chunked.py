@@ -1,0 +1,202 @@
+"""ChunkedRows: samples in chunks that are brought to memory, or to a worker, one after the other."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import functools
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.matrix import ByRows, Matrix
+from condgrad.problems.active_set import Stack
+from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.rows.base import Additive, Combine, Expand, Found, Rows, Task
+from condgrad.problems.rows.findings import InterceptSlope, Joined, Kept, Pass
+from condgrad.problems.rows.memory import MemoryRows, sweep_by_rows
+from condgrad.problems.samples import Samples, sample_at_rate
+
+_GUIDE = 4000  # samples in memory that tell the sum of all curvatures before a pass
+_MOST_HEAD, _SHARE_OF_HEAD = 2**29, 1 / 32  # limits of a subsample in memory: bytes, and share of all rows
+_MOST_KEPT, _SHARE_KEPT = 2**27, 1 / 64  # limits of the rows that a pass keeps for the curvature
+_LEAST = 2**24  # bytes that subsample and kept rows may take in any case
+
+
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+    """Consecutive samples in memory; ``first`` is the place of the first one among all samples."""
+
+    first: int
+    matrix: ByRows
+    samples: Samples
+
+    def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
+        """Run a task on the blocks of the chunk, on all cores."""
+        return sweep_by_rows(self.matrix, self.samples, task, w)
+
+
+class ExpandAndKeep:
+    """The task of a look at chunks: value and gradient, and rows drawn by their curvature at the given rate."""
+
+    def __init__(self, look: Expand, rate: float) -> None:
+        self.look, self.rate = look, rate
+
+    def at(self, place: slice) -> ExpandAndKeep:
+        """Return the task for the chunk of these samples, with their predictions alone."""
+        if self.look.p is None:
+            return self
+        return ExpandAndKeep(Expand(self.look.b, self.look.p[place], self.look.is_guess), self.rate)
+
+    def __call__(self, chunk: Chunk, w: np.ndarray) -> Pass:
+        """Return the contribution of a chunk."""
+        found = chunk.sweep(Expand(self.look.b, self.look.p), w)
+        if not (np.isfinite(found.totals.value) and np.isfinite(found.r).all()):
+            last = chunk.first + chunk.matrix.shape[0] - 1
+            raise ValueError(
+                f"X has entries that are not finite, or too large, in samples {chunk.first:,} to {last:,}; "
+                "remove or impute them and convert the data again."
+            )
+        assert isinstance(found.d, Joined)
+        d, slope = np.maximum(found.d.array, 0.0), None
+        rows, c = sample_at_rate(d, self.rate)
+        if self.look.is_guess:
+            slope = InterceptSlope(chunk.sweep(Combine(d), w), float(d.sum()))
+        return Pass(found.totals, found.r, Kept((chunk.matrix.chosen(rows),), (c,)), slope)
+
+
+class Sweep:
+    """The task of running another task on all blocks of a chunk."""
+
+    def __init__(self, task: Task[Additive]) -> None:
+        self.task = task
+
+    def at(self, place: slice) -> Sweep:
+        """Return the task for the chunk of these samples."""
+        return self
+
+    def __call__(self, chunk: Chunk, w: np.ndarray) -> Additive:
+        """Return the result for the chunk."""
+        return chunk.sweep(self.task, w)
+
+
+ChunkTask: TypeAlias = ExpandAndKeep | Sweep  # pure functions of a chunk and of w; their results can be added
+
+
+class ChunkedRows(Rows):
+    """Samples in chunks; targets and weights, one number for each sample, are in memory.
+
+    A pass brings every chunk to memory once. Curvatures are not kept: while a pass has the rows at hand, it draws some
+    of them by their curvature, and these stand for all. A subclass defines where chunks come from.
+
+    Attributes
+    ----------
+    n_bytes : int
+        The number of bytes of X.
+    shift : array or None
+        What is subtracted from each column, for a problem with an intercept.
+    """
+
+    offers = BaseProblem.offers | {Feature.CURVATURE}
+    is_in_memory = False
+    n_bytes: int
+    shift: np.ndarray | None
+
+    @abc.abstractmethod
+    def over_chunks(self, task: ChunkTask, w: np.ndarray) -> Iterable[Any]:
+        """Yield the results of a task on all chunks, in their order."""
+
+    @abc.abstractmethod
+    def _heads(self, share: float) -> tuple[Matrix, np.ndarray]:
+        """Return this share of the rows, from the heads of all chunks, and their places among all samples."""
+
+    @property
+    def bytes_of_pass(self) -> int:
+        """The number of bytes of X."""
+        return self.n_bytes
+
+    def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
+        """Run a task on every block of every chunk and add the results in their order."""
+        on_chunk: ChunkTask = Sweep(task)
+        if isinstance(task, Expand):
+            on_chunk = ExpandAndKeep(task, self._rate_at(w, task.b))
+        total: Any = None
+        for found in self.over_chunks(on_chunk, w):
+            total = found if total is None else total + found
+            Interrupts.end_pass()
+        return total  # type: ignore[no-any-return]
+
+    def _rate_at(self, w: np.ndarray, b: float) -> float:
+        """Return the rate at which a pass at w draws rows by their curvature."""
+        guide = self._guide
+        if guide is None:
+            return 0.0
+        found = guide.sweep(Expand(b), w)
+        assert isinstance(found.d, Joined)
+        total = float(np.maximum(found.d.array, 0.0).sum())
+        budget = max(_LEAST, min(_MOST_KEPT, _SHARE_KEPT * self.n_bytes))
+        return budget / self._bytes_in_memory / total if total > 0.0 else 0.0
+
+    @property
+    def _bytes_in_memory(self) -> float:
+        """The number of bytes of a row in memory, where codes of categories take more than on disk."""
+        guide = self._guide
+        return 1.0 if guide is None else guide.matrix.n_bytes / guide.n_samples
+
+    @functools.cached_property
+    def _guide(self) -> MemoryRows | None:
+        """A few samples in memory; None if they have no weight."""
+        return self._in_memory(min(0.5, _GUIDE / self.n_samples))
+
+    def _in_memory(self, share: float) -> MemoryRows | None:
+        matrix, places = self._heads(share)
+        weight = self.samples.weight[places]
+        if not weight.any():
+            return None
+        return MemoryRows(matrix, Samples(self.samples.loss, self.samples.y[places], weight / weight.sum()))
+
+    def head(self, n_rows: int) -> Rows | None:
+        """Return a subsample of about ``n_rows`` samples from the heads of all chunks, in memory; self if too large."""
+        if n_rows > self.most_in_memory:
+            return self
+        return self._in_memory(n_rows / self.n_samples)
+
+    @property
+    def most_in_memory(self) -> int:
+        """The number of samples of the largest subsample: at most half of all, and within the limits of memory."""
+        budget = max(_LEAST, min(_MOST_HEAD, _SHARE_OF_HEAD * self.n_bytes))
+        return int(min(0.5 * self.n_samples, budget / self._bytes_in_memory))
+
+    def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
+        """Return the curvature on atoms, estimated from the rows that the pass has kept."""
+        assert isinstance(found.d, Kept)
+        kept, ones = found.d, np.ones(found.d.c.size)
+        if kept.c.size == 0:
+            return np.zeros((len(atoms), len(atoms)))
+        return MemoryRows(kept.matrix, Samples(self.samples.loss, ones, ones)).curvature_on(
+            atoms, kept.c, None, 0, has_intercept
+        )
+
+    def guess_intercept(self, found: Pass, b: float, step: np.ndarray) -> float:
+        """Return the best intercept after a step of w from the point of ``found``, by Newton's formula.
+
+        At (w, b) the derivative by b is the balance; a step changes it by sum_i d_i x_i'step.
+        """
+        assert isinstance(found.d, Kept)
+        if found.slope is not None and found.slope.total > 0.0:
+            return b - (found.totals.balance + float(found.slope.u @ step)) / found.slope.total
+        total = float(found.d.c.sum())
+        if total <= 0.0:
+            return b
+        return b - (found.totals.balance + float(found.d.c @ found.d.matrix.dot(step))) / total
+
+    @property
+    def cost_of_pass(self) -> float:
+        """Two multiply-adds for every stored entry of X."""
+        return 2.0 * self.n_bytes / 4.0
+
+    def along_shift(self, w: np.ndarray) -> float:
+        """Return <shift, w> for centred columns."""
+        return 0.0 if self.shift is None else float(self.shift @ w)

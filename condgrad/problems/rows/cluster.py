@@ -1,0 +1,75 @@
+"""PartitionedRows: a linear problem whose rows are with the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from condgrad.linalg.matrix import Matrix
+from condgrad.losses import Loss
+from condgrad.problems.rows.chunked import Chunk, ChunkedRows, ChunkTask
+from condgrad.problems.samples import Samples
+from condgrad.storage.cluster_rows import ClusterRows, Partition
+
+
+class SparseVector(NamedTuple):
+    """The nonzero entries of w, which are few: what travels to the workers."""
+
+    places: np.ndarray
+    values: np.ndarray
+    size: int
+
+    def to_dense(self) -> np.ndarray:
+        """Return w."""
+        w = np.zeros(self.size)
+        w[self.places] = self.values
+        return w
+
+
+class PartitionedRows(ChunkedRows):
+    """The rows of the partitions of a cluster; a pass sends w as a sparse vector, and receives one sum."""
+
+    shift = None
+
+    def __init__(self, rows: ClusterRows, samples: Samples) -> None:
+        self.samples = samples
+        self.n_samples, self.n_features = rows.shape
+        self.n_bytes = rows.n_bytes
+        weight = samples.weight
+        self._equal = float(weight[0]) if (weight == weight[0]).all() else None  # the weight of all, if they are equal
+        # Targets and weights that the workers do not have go to them once.
+        self.rows = rows.with_samples(
+            None if samples.y is rows.y else samples.y, None if self._equal is not None else weight
+        )
+
+    @property
+    def n_reads(self) -> float:
+        """How many passes over all partitions have been made."""
+        return self.rows.n_reads
+
+    def over_chunks(self, task: ChunkTask, w: np.ndarray) -> Iterable[Any]:
+        """Return the sum of the results of all partitions, as the only result."""
+        index = np.flatnonzero(w)
+        sparse = SparseVector(index, w[index], w.size)
+        return [self.rows.add_up(lambda place: (_run, task.at(place), self.samples.loss, self._equal, sparse))]
+
+    def _heads(self, share: float) -> tuple[Matrix, np.ndarray]:
+        return self.rows.sample(share)
+
+    def with_targets(self, y: np.ndarray) -> PartitionedRows:
+        """Return the same rows with other targets."""
+        return PartitionedRows(self.rows, self.samples._replace(y=y))
+
+    def definition(self) -> tuple[object, ...]:
+        """Return checksums of all partitions, loss, targets and weights."""
+        return (*self.rows.definition(), self.samples)
+
+
+def _run(part: Partition, first: int, task: ChunkTask, loss: Loss, equal: float | None, w: SparseVector) -> Any:
+    """Run a task on a partition, at its worker."""
+    assert part.y is not None
+    weight = part.weight if equal is None else np.full(part.y.size, equal)
+    assert weight is not None
+    return task(Chunk(first, Matrix(part.X), Samples(loss, part.y, weight)), w.to_dense())

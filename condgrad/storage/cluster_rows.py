@@ -1,0 +1,314 @@
+"""ClusterRows: samples in partitions with the workers of a Dask cluster.
+
+A partition is a pure function of where its rows come from: a Dask array, delayed objects, or the chunks of a folder
+that every worker can read. So a partition that is lost with its worker is made again by another one. Only tasks and
+sums travel: tasks go down with a sparse w, and their results come up through a tree whose shape depends on the numbers
+of the partitions alone, so that the same data give the same bits whatever the workers do.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from condgrad.linalg import convert
+from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.matrix import Matrix, stacked
+from condgrad.storage.array_files import Buffer
+from condgrad.storage.outside_rows import OutsideRows
+from condgrad.storage.stored_rows import StoredRows
+
+_RETRIES = 3  # how often a task is tried again on another worker before the pass fails
+_PATIENCE = 0.5  # seconds between two looks at Ctrl-C while a pass runs
+
+
+class Partition(NamedTuple):
+    """The rows of a partition in the memory of its worker, with targets and weights (None: there are none)."""
+
+    X: Any
+    y: np.ndarray | None
+    weight: np.ndarray | None
+
+
+class ClusterRows(OutsideRows):
+    """The samples of the partitions of a Dask cluster; see :func:`condgrad.rows.from_dask`.
+
+    Attributes
+    ----------
+    client : dask.distributed.Client
+    partitions : list of futures
+    sizes : array of int
+        The number of samples of each partition.
+    n_bytes : int
+        The number of bytes of X.
+    """
+
+    def __init__(self, client: Any, partitions: list[Any], feature_names: list[str] | None = None) -> None:
+        self.client, self.partitions, self._names = client, partitions, feature_names
+        outlines = self._gather([self._submit(_outline, part) for part in partitions])
+        self.sizes = np.array([size for size, *_ in outlines])
+        widths = {width for _, width, *_ in outlines}
+        if len(widths) != 1:
+            raise ValueError(f"partitions must have the same features; got widths {sorted(widths)}.")
+        self.firsts = np.concatenate(([0], np.cumsum(self.sizes)))
+        self.shape = (int(self.firsts[-1]), widths.pop())
+        self.n_bytes = sum(n_bytes for _, _, n_bytes, _ in outlines)
+        self.kind = outlines[0][3]
+        self.n_chunks = len(partitions)
+        self._passes: list[int] = []  # one entry for each pass, also of copies with other targets
+
+    @property
+    def y(self) -> np.ndarray | None:
+        """The targets in float64, or None if there are none."""
+        return self._of_samples[0]
+
+    @property
+    def weight(self) -> np.ndarray | None:
+        """The weights of the samples as they were given, or None."""
+        return self._of_samples[1]
+
+    @functools.cached_property
+    def _of_samples(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+        found = self._gather([self._submit(_numbers_of, part) for part in self.partitions])
+        ys, weights = zip(*found, strict=True)
+        return (
+            None if ys[0] is None else np.concatenate(ys),
+            None if weights[0] is None else np.concatenate(weights),
+        )
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the features, if the source had names."""
+        return self._names
+
+    @property
+    def n_reads(self) -> float:
+        """How many passes over all partitions have been made."""
+        return float(len(self._passes))
+
+    def with_samples(self, y: np.ndarray | None, weight: np.ndarray | None) -> ClusterRows:
+        """Return the same rows with other targets or weights, which go to the workers once; None leaves them."""
+        if y is None and weight is None:
+            return self
+        numbers = (
+            [None] * self.n_chunks if values is None else np.split(values, self.firsts[1:-1]) for values in (y, weight)
+        )
+        parts = zip(self.partitions, *numbers, strict=True)
+        other = copy.copy(self)
+        other.partitions = [self._submit(_with_samples, *part) for part in parts]
+        vars(other)["_of_samples"] = (self.y if y is None else y, self.weight if weight is None else weight)
+        return other
+
+    def add_up(self, task_at: Callable[[slice], tuple[Any, ...]]) -> Any:
+        """Run a task on all partitions and return the sum of the results.
+
+        ``task_at(place)`` returns (task, *args), and a worker runs ``task(partition, first, *args)``. The sums are made
+        by the workers, in pairs of neighbours: (((0 + 1) + (2 + 3)) + ...).
+        """
+        found = []
+        for part, first, stop in zip(self.partitions, self.firsts[:-1].tolist(), self.firsts[1:].tolist(), strict=True):
+            task, *args = task_at(slice(first, stop))
+            found.append(self._submit(task, part, first, *args))
+        while len(found) > 1:
+            pairs = [found[k : k + 2] for k in range(0, len(found), 2)]
+            found = [self._submit(_add, *p) if len(p) == 2 else p[0] for p in pairs]
+        total = self._gather(found)[0]
+        self._passes.append(1)
+        return total
+
+    def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
+        """Return this share of the rows in memory, the first ones of every partition, and their places among all."""
+        counts = np.maximum(1, (share * self.sizes).astype(int))
+        heads = [self._submit(_head, part, int(count)) for part, count in zip(self.partitions, counts, strict=True)]
+        places = [first + np.arange(count) for first, count in zip(self.firsts[:-1], counts, strict=True)]
+        return stacked([Matrix(X) for X in self._gather(heads)]), np.concatenate(places)
+
+    def dot_each(self, W: np.ndarray) -> np.ndarray:
+        """Return X w_c for every row w_c of W: an array of shape (k, n_samples)."""
+        sparse = scipy.sparse.csr_matrix(W)
+        found = [self._submit(_dot, part, sparse) for part in self.partitions]
+        self._passes.append(1)
+        return np.concatenate(self._gather(found), axis=1)
+
+    def _submit(self, task: Callable[..., Any], *args: Any) -> Any:
+        """Return the future of a task, which is tried again where a worker fails."""
+        if self.client.status != "running":
+            raise OSError(f"{_LOST}.")
+        return self.client.submit(task, *args, pure=False, retries=_RETRIES)
+
+    def _gather(self, futures: list[Any]) -> list[Any]:
+        """Return the results of futures; Ctrl-C cancels them, and the loss of the cluster is one sentence."""
+        from concurrent.futures import CancelledError
+        from concurrent.futures import TimeoutError as TooLate
+
+        from distributed import KilledWorker, wait
+
+        try:
+            while True:
+                try:
+                    wait(futures, timeout=_PATIENCE)
+                    break
+                except (TooLate, TimeoutError):
+                    Interrupts.end_pass()
+                    if self.client.status not in ("running", "connecting"):
+                        raise OSError("the connection to the scheduler is closed") from None
+            return list(self.client.gather(futures))
+        except (CancelledError, KilledWorker, OSError) as error:  # a connection that breaks is an OSError
+            raise OSError(f"{_LOST} ({type(error).__name__}: {error}).") from None
+        except BaseException:
+            self.client.cancel(futures)
+            raise
+
+    def definition(self) -> tuple[object, ...]:
+        """Return what identifies the data: the shape, and a checksum of each partition."""
+        found = self._gather([self._submit(_fingerprint, part) for part in self.partitions])
+        return (self.kind, self.shape, tuple(found))
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        return f"<{n:,} x {d:,} {self.kind} rows in {self.n_chunks} partitions of a Dask cluster>"
+
+
+_LOST = (
+    "the Dask cluster lost partitions or its scheduler during a pass, which gives no result; start the cluster again "
+    "and continue from the checkpoint"
+)
+
+
+def is_dask(X: object) -> bool:
+    """Return whether X is a Dask array or data frame, without an import of Dask."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def of_dask(X: Any, y: Any, weight: Any, client: Any) -> ClusterRows:
+    """Return the partitions of a Dask array, a data frame, a list of delayed objects, or a folder of rows."""
+    client = _client(client)
+    if isinstance(X, StoredRows):
+        return ClusterRows(client, _of_folder(client, X, y, weight), X.feature_names)
+    blocks, names = _blocks(X)
+    parts_of_y, parts_of_weight = (_aligned(values, X, len(blocks)) for values in (y, weight))
+    parts = zip(*(_begun(client, part) for part in (blocks, parts_of_y, parts_of_weight)), strict=True)
+    made = [client.submit(_partition, *part, pure=False, retries=_RETRIES) for part in parts]
+    return ClusterRows(client, made, names)
+
+
+def _begun(client: Any, blocks: list[Any]) -> list[Any]:
+    """Return delayed objects as futures, and anything else as it is."""
+    return list(client.compute(blocks)) if callable(getattr(blocks[0], "compute", None)) else blocks
+
+
+def _client(client: Any) -> Any:
+    from distributed import get_client
+
+    if client is not None:
+        return client
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError("there is no Dask cluster to work on; start one with dask.distributed.Client().") from None
+
+
+def _of_folder(client: Any, stored: StoredRows, y: Any, weight: Any) -> list[Any]:
+    """Return the chunks of a folder as futures: workers read them where they lie."""
+    borders = np.cumsum([chunk.size for chunk in stored.manifest.chunks])[:-1]
+    own_y, own_weight = (
+        [None] * stored.n_chunks if values is None else np.split(np.asarray(values, dtype=float), borders)
+        for values in (stored.y if y is None else y, stored.weight if weight is None else weight)
+    )
+    folder = str(Path(stored.folder).absolute())
+    return [
+        client.submit(_chunk_of_folder, folder, k, own_y[k], own_weight[k], pure=False, retries=_RETRIES)
+        for k in range(stored.n_chunks)
+    ]
+
+
+def _blocks(X: Any) -> tuple[list[Any], list[str] | None]:
+    """Return the blocks of rows of a Dask collection as delayed objects, and the names of its columns."""
+    if isinstance(X, Sequence):
+        return list(X), None
+    if type(X).__module__.startswith("dask.array"):
+        if X.ndim != 2:
+            raise ValueError(f"X must have two dimensions (samples, features); got {X.ndim}.")
+        X = X.rechunk({1: -1})
+        return list(X.to_delayed().ravel()), None
+    if callable(getattr(X, "to_delayed", None)):
+        return list(X.to_delayed()), [str(name) for name in X.columns]
+    raise TypeError(f"X must be a Dask array or data frame, delayed objects, or rows on disk; got {type(X).__name__}.")
+
+
+def _aligned(values: Any, X: Any, n_blocks: int) -> list[Any]:
+    """Return targets or weights in the blocks of X."""
+    if values is None:
+        return [None] * n_blocks
+    if isinstance(values, Sequence) and not isinstance(X, Sequence):
+        values = np.asarray(values)
+    if isinstance(values, np.ndarray):
+        import dask.array
+
+        values = dask.array.from_array(values, chunks=X.chunks[0] if hasattr(X, "chunks") else -1)
+    if hasattr(values, "chunks") and hasattr(X, "chunks"):
+        values = values.rechunk((X.chunks[0],))
+    blocks = list(values) if isinstance(values, Sequence) else list(np.ravel(values.to_delayed()))
+    if len(blocks) != n_blocks:
+        raise ValueError(
+            f"y and weights must have the partitions of X: {n_blocks}; got {len(blocks)}. Use rechunk or repartition."
+        )
+    return blocks
+
+
+# The tasks of workers -------------------------------------------------------------------------------------------------
+
+
+def _partition(X: Any, y: Any, weight: Any) -> Partition:
+    X = convert.as_data(X)
+    X = X if scipy.sparse.issparse(X) and X.format == "csr" else (X.tocsr() if scipy.sparse.issparse(X) else X)
+    X = X if scipy.sparse.issparse(X) else np.ascontiguousarray(X)
+    n = X.shape[0]
+    return Partition(
+        X,
+        None if y is None else convert.as_targets(np.asarray(y), n),
+        None if weight is None else convert.as_targets(np.asarray(weight), n),
+    )
+
+
+def _chunk_of_folder(folder: str, k: int, y: np.ndarray | None, weight: np.ndarray | None) -> Partition:
+    chunk = StoredRows.of_folder(Path(folder)).chunk(k, Buffer())
+    return Partition(chunk.matrix.chosen(slice(None)).X, y, weight)
+
+
+def _with_samples(part: Partition, y: np.ndarray | None, weight: np.ndarray | None) -> Partition:
+    return Partition(part.X, part.y if y is None else y, part.weight if weight is None else weight)
+
+
+def _outline(part: Partition) -> tuple[int, int, int, str]:
+    matrix = Matrix(part.X)
+    return (*matrix.shape, matrix.n_bytes, "sparse" if matrix.is_sparse else "dense")
+
+
+def _numbers_of(part: Partition) -> tuple[np.ndarray | None, np.ndarray | None]:
+    return part.y, part.weight
+
+
+def _head(part: Partition, count: int) -> Any:
+    return part.X[:count]
+
+
+def _dot(part: Partition, W: Any) -> np.ndarray:
+    return Matrix(part.X).dot_each(W.toarray())
+
+
+def _fingerprint(part: Partition) -> str:
+    from condgrad.linalg.fingerprint import fingerprint_of
+
+    X = part.X
+    return fingerprint_of((X.data, X.indices, X.indptr) if scipy.sparse.issparse(X) else (X,))
+
+
+def _add(one: Any, other: Any) -> Any:
+    return one + other

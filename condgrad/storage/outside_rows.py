@@ -1,0 +1,62 @@
+"""OutsideRows: samples that stay where they are, on a disk or with the workers of a cluster."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import numpy as np
+
+from condgrad.linalg.matrix import Matrix
+
+
+class OutsideRows(abc.ABC):
+    """Samples outside the memory of this process; estimators, models and problems take them in place of X.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Samples and features.
+    n_chunks : int
+        The number of chunks of consecutive samples.
+    """
+
+    shape: tuple[int, int]
+    n_chunks: int
+
+    @property
+    @abc.abstractmethod
+    def y(self) -> np.ndarray | None:
+        """The targets in float64, or None if there are none."""
+
+    @property
+    @abc.abstractmethod
+    def weight(self) -> np.ndarray | None:
+        """The weights of the samples as they were given, or None."""
+
+    @property
+    @abc.abstractmethod
+    def feature_names(self) -> list[str] | None:
+        """The names of the features, if the source had names."""
+
+    @property
+    @abc.abstractmethod
+    def n_reads(self) -> float:
+        """How often all rows have been read so far; the heads of chunks, which are small, do not count."""
+
+    @abc.abstractmethod
+    def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
+        """Return this share of the rows in memory, the first ones of every chunk, and their places among all."""
+
+    @abc.abstractmethod
+    def dot_each(self, W: np.ndarray) -> np.ndarray:
+        """Return X w_c for every row w_c of W, in one read: an array of shape (k, n_samples)."""
+
+    def head(self, n_rows: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+        """Return about ``n_rows`` samples in memory, the first ones of every chunk: X, y and the weights.
+
+        Of shuffled rows this is a random sample, on which models can be tried.
+        """
+        matrix, at = self.sample(min(1.0, n_rows / self.shape[0]))
+        y, weight = (None if values is None else values[at] for values in (self.y, self.weight))
+        return matrix.X, y, weight

@@ -1,0 +1,153 @@
+"""check_rows: checks that a storage of samples fulfils the contract of Rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse
+
+from condgrad import losses
+from condgrad.constraints import REGISTERED
+from condgrad.linalg.convert import Checked, as_weights
+from condgrad.linalg.matrix import Matrix
+from condgrad.problems.active_set import AtomStack
+from condgrad.problems.linear import Problem
+from condgrad.problems.rows.base import Rows
+from condgrad.problems.rows.memory import MemoryRows
+from condgrad.problems.samples import Samples
+from condgrad.run.minimize import minimize
+
+_SAME = 1e-12  # relative difference of one number computed in two orders of summation
+_ESTIMATE = 0.2  # relative error of a curvature that is estimated from many rows
+_MOST_READS = {1e-4: 6.0, 1e-6: 9.0}  # by relative gap: small data, whose subsamples are small, need more than large
+
+_BALL = REGISTERED.find("l1")(2.0)
+
+MakeRows = Callable[[Checked, Samples, bool], Rows]  # (X, samples, has_intercept) -> rows
+
+
+def check_rows(make: MakeRows, *, n_samples: int = 3000, random_state: int = 0) -> None:
+    """Check a kind of rows; raise AssertionError, in a sentence, if it breaks the contract of :class:`Rows`.
+
+    Dense and sparse data are made for it, and every loss. It is checked that
+
+    * a look at random points, with weights and with and without an intercept, is that of the same data in memory;
+    * the certificate of a look with a guessed intercept holds: its lower bound is not above the optimum;
+    * the curvature, if it is estimated from drawn rows, is that of all samples on average;
+    * subsamples lie in memory, have about the requested size, and their weights sum to one;
+    * a run to relative gaps of 1e-4 and 1e-6 ends certified within a few reads, at the optimum of the data in memory;
+    * ``definition`` identifies the data, and ``with_targets`` changes the targets alone.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(X, samples, has_intercept)`` stores an array or CSR matrix and returns its rows.
+    n_samples, random_state : int
+
+    Examples
+    --------
+    >>> from condgrad.linalg.matrix import Matrix
+    >>> from condgrad.problems.rows.memory import MemoryRows
+    >>> check_rows(lambda X, samples, has_intercept: MemoryRows(Matrix(X), samples), n_samples=300)
+    """
+    rng = np.random.default_rng(random_state)
+    dense = rng.standard_normal((n_samples, 12))
+    for X in (dense, dense.astype(np.float32), _sparse(rng, n_samples)):
+        for name, loss in losses.REGISTERED.items():
+            _check_looks(make, X, _samples(loss(), X, rng), name, rng)
+        logistic = _samples(losses.by_name("logistic"), X, rng)
+        _check_parts(make(X, logistic, False), n_samples)
+        _check_curvature(make(X, logistic, False), X, rng)
+        _check_definition(make, X, logistic)
+        for has_intercept in (False, True):
+            _check_runs(make(X, logistic, has_intercept), X, logistic, has_intercept)
+
+
+def _sparse(rng: np.random.Generator, n_samples: int) -> Checked:
+    return scipy.sparse.random(n_samples, 40, density=0.1, format="csr", random_state=rng)
+
+
+def _samples(loss: losses.Loss, X: Checked, rng: np.random.Generator) -> Samples:
+    """Return targets that suit the loss, and random weights."""
+    n, d = X.shape
+    p = Matrix(X).dot(rng.standard_normal((d,))) + 0.3
+    y = rng.poisson(np.exp(np.clip(p, -3.0, 2.0))).astype(float)
+    if loss.classes is not None:
+        y = np.where(p + rng.logistic(size=n) > 0.0, loss.classes[1], loss.classes[0])
+    return Samples(loss, y, as_weights(rng.uniform(0.5, 2.0, n), n))
+
+
+def _in_memory(X: Checked, samples: Samples, has_intercept: bool) -> Problem:
+    return Problem(X, samples.y, samples.loss, _BALL, sample_weight=samples.weight, intercept=has_intercept)
+
+
+def _check_looks(make: MakeRows, X: Checked, samples: Samples, name: str, rng: np.random.Generator) -> None:
+    for has_intercept in (False, True) if samples.loss.is_convex else (False,):
+        known = _in_memory(X, samples, has_intercept)
+        problem = Problem.of_rows(make(X, samples, has_intercept), _BALL, intercept=has_intercept)
+        w = rng.standard_normal(X.shape[1])
+        w *= 1.5 / np.abs(w).sum()
+        look, expected = problem.look(w), known.look(w)
+        scale = max(1.0, abs(expected.objective), float(np.abs(expected.gradient).max()))
+        where = f"with the loss {name!r}{' and an intercept' if has_intercept else ''}"
+        _require(abs(look.objective - expected.objective) <= _SAME * scale, f"objectives differ {where}.")
+        error = float(np.abs(look.gradient - expected.gradient).max())
+        _require(error <= _SAME * scale, f"gradients differ by {error:.3g} {where}.")
+        _require(abs(look.gap - expected.gap) <= 4.0 * _SAME * scale, f"gaps differ {where}.")
+        if has_intercept:
+            guessed = problem.look_with(w, expected.evaluation.offset + 0.01)
+            low, high = guessed.evaluation.lower_bound, expected.objective
+            _require(low <= high + _SAME * scale, f"a guessed intercept gives a false lower bound {where}.")
+            _require(guessed.gap < np.inf, f"a guessed intercept has no gap {where}.")
+
+
+def _check_parts(rows: Rows, n_samples: int) -> None:
+    n_rows = n_samples // 10
+    part = rows.head(n_rows)
+    _require(isinstance(part, MemoryRows), "a subsample is not in memory.")
+    assert isinstance(part, MemoryRows)
+    _require(n_rows // 2 <= part.n_samples <= 2 * n_rows + 20, f"head({n_rows}) has {part.n_samples} samples.")
+    _require(abs(part.samples.weight.sum() - 1.0) <= 1e-9, "the weights of a subsample do not sum to one.")
+    _require(rows.head(10 * n_samples) is rows, "head of more samples than there are must be the rows themselves.")
+
+
+def _check_curvature(rows: Rows, X: Checked, rng: np.random.Generator) -> None:
+    problem = Problem.of_rows(rows, _BALL)
+    w = rng.standard_normal(X.shape[1])
+    w *= 1.5 / np.abs(w).sum()
+    atoms = AtomStack(np.arange(8), np.ones(8))
+    expected = _in_memory(X, rows.samples, False).look(w).curvature(atoms)
+    error = float(np.abs(problem.look(w).curvature(atoms) - expected).max() / np.abs(expected).max())
+    _require(error <= _ESTIMATE, f"the curvature is wrong by {error:.1%}.")
+
+
+def _check_definition(make: MakeRows, X: Checked, samples: Samples) -> None:
+    first, again = (Problem.of_rows(make(X, samples, False), _BALL) for _ in range(2))
+    _require(first.fingerprint() == again.fingerprint(), "the same data have two fingerprints.")
+    other = first.with_targets(-samples.y)
+    _require(first.fingerprint() != other.fingerprint(), "other targets do not change the fingerprint.")
+    w = np.full(X.shape[1], 1.0 / X.shape[1])
+    expected = _in_memory(X, samples._replace(y=-samples.y), False).objective(w)
+    _require(abs(other.objective(w) - expected) <= _SAME * max(1.0, expected), "with_targets changes more than y.")
+
+
+def _check_runs(rows: Rows, X: Checked, samples: Samples, has_intercept: bool) -> None:
+    best = minimize(_in_memory(X, samples, has_intercept), tol=0.0, relative_tol=1e-8)
+    problem = Problem.of_rows(rows, _BALL, intercept=has_intercept)
+    problem.reach  # noqa: B018  the columns are measured once, by a read if no manifest knows them
+    for relative_tol, most in _MOST_READS.items():
+        result = minimize(problem, tol=0.0, relative_tol=relative_tol)
+        _require(result.status.name == "CONVERGED", f"a run to {relative_tol:g} ended with {result.status.name}.")
+        _require(
+            result.objective - best.objective <= result.gap + result.rounding + 1e-14,
+            f"the certificate of a run to {relative_tol:g} is false.",
+        )
+        _require(
+            result.n_reads <= most, f"a run to {relative_tol:g} took {result.n_reads:g} reads instead of {most:g}."
+        )
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise AssertionError(message)
