@@ -16,7 +16,7 @@ from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Sli
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
-_FAR = 8.0  # ratio |mean| / standard deviation of a column, above which digits are lost and the column is centred
+FAR = 8.0  # ratio |mean| / standard deviation of a column, above which digits are lost and the column is centred
 _SAMPLED = 1000  # rows from which the means are estimated: the number subtracted need not be the exact mean
 _ENTRIES = 1_000_000  # entries of dense data that are processed together
 _FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
@@ -419,14 +419,14 @@ def _large_means(X: Any, weight: np.ndarray, is_sparse: bool) -> np.ndarray | No
         mean = sampled @ part
         part -= mean
         spread = np.sqrt(sampled @ (part * part))
-        shift[columns] = np.where(np.abs(mean) > _FAR * spread, mean, 0.0)
+        shift[columns] = np.where(np.abs(mean) > FAR * spread, mean, 0.0)
     return shift if shift.any() else None
 
 
 def centring(mean: np.ndarray, mean_square: np.ndarray) -> np.ndarray | None:
     """Return the means of the columns whose mean is far from zero, and 0 for the others; None if all are 0."""
     variance = mean_square - mean**2  # so imprecise where the mean is far away that it counts as small
-    shift = np.where(mean**2 > _FAR**2 * np.maximum(variance, 0.0), mean, 0.0)
+    shift = np.where(mean**2 > FAR**2 * np.maximum(variance, 0.0), mean, 0.0)
     return shift if shift.any() else None
 
 
