@@ -1,8 +1,9 @@
 """Choose the radius by cross-validation.
 
 Every fold is solved to the tolerance for all radii in ascending order, each started at the last
-solution. The radius with the smallest mean loss on held-out samples is chosen, or with
---one-se the smallest radius within one standard error of it; --out fits it on all samples.
+solution (for smooth losses over l1 balls as `condgrad path` does). The radius with the smallest
+mean loss on held-out samples is chosen, or with --one-se the smallest radius within one standard
+error of it; --out fits it on all samples.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from condgrad.linalg.convert import Checked
     from condgrad.losses import Loss
     from condgrad.models.linear import Model
+    from condgrad.paths.smooth import Found
     from condgrad.problems.linear import Problem
-    from condgrad.run.result import Result, Status
+    from condgrad.run.result import Status
 
 EPILOG = """\
 Without --radii the grid is evenly spaced in its logarithm, up to the radius at which the
@@ -78,9 +80,10 @@ def run(args: argparse.Namespace) -> int:
     whole = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept)
     note(args, str(data))
     radii = radius_grid(whole, make_set, args.n_radii, args.eps) if radii is None else np.sort(radii)
-    settings = {"solver": solver, "tol": args.tol, "relative_tol": args.relative_tol, "max_epochs": args.max_epochs,
-                "max_steps": args.max_steps, "max_time": args.max_time, "random_state": args.seed}  # fmt: skip
-    folds, status = _solve_folds(args, X, y, loss, make_set, radii, settings)
+    limits = {"relative_tol": args.relative_tol or None, "max_steps": args.max_steps, "max_time": args.max_time}
+    given = {name: value for name, value in limits.items() if value is not None}
+    settings = {"max_epochs": args.max_epochs, "random_state": args.seed, **given}
+    folds, status = _solve_folds(args, X, y, loss, make_set, radii, solver, settings)
     if not folds:
         note(args, "interrupted before the end of the first fold: nothing was written.")
         return 130
@@ -89,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     model = None
     if args.out is not None and status is not cg.Status.INTERRUPTED:
         problem = whole.over(make_set(float(radii[best])))
-        result = cg.minimize(problem, verbose=not args.quiet, **settings)
+        result = cg.minimize(problem, solver, tol=args.tol, verbose=not args.quiet, **settings)
         model = cg.Model.of(problem, result, classes=classes, feature_names=data.feature_names)
         cg.save_model(args.out, model)
         status = result.status if status is cg.Status.CONVERGED else status
@@ -122,12 +125,12 @@ def radius_grid(problem: Problem, make_set: Callable[[float], ConstraintSet], n_
     import numpy as np
 
     from condgrad.paths.grids import shares
-    from condgrad.paths.radius_search import radius_at
+    from condgrad.paths.smooth import largest_radius
 
     if not problem.constraint.contains(np.zeros(problem.n_features)):
         name = type(problem.constraint).__name__
         raise ValueError(f"there is no default grid for {name}, which does not contain 0; use --radii.")
-    largest = radius_at(problem, make_set, eps)
+    largest = largest_radius(problem, make_set, eps)
     if largest == 0.0:
         raise ValueError("the gradient at w = 0 is zero: no radius gives another model than 0.")
     return largest * shares(n_radii)
@@ -154,13 +157,14 @@ def _solve_folds(
     loss: Loss,
     make_set: Callable[[float], ConstraintSet],
     radii: np.ndarray,
+    solver: object,
     settings: dict[str, Any],
 ) -> tuple[list[list[tuple[float, float, int]]], Status]:
     """Return the scores of all radii on every finished fold, and the status of the first run that did not converge."""
     import numpy as np
 
     from condgrad.linalg.interrupts import Interrupts
-    from condgrad.paths.minimized import Walk
+    from condgrad.paths.smooth import solutions
     from condgrad.paths.validation import deal_folds
     from condgrad.problems.linear import Problem
     from condgrad.run.result import Status
@@ -174,31 +178,32 @@ def _solve_folds(
         for fold in range(args.folds):
             out = fold_of == fold
             problem = Problem(X[~out], y[~out], loss, make_set(1.0), intercept=args.intercept)
-            walk, scores = Walk(problem, make_set, **settings), []
-            for radius in radii.tolist():
-                try:
-                    result = walk.to(radius)
-                except KeyboardInterrupt:
-                    return folds, Status.INTERRUPTED
-                status = result.status if status is Status.CONVERGED else status
-                scores.append(_scores_of(result, loss, X[out], y[out]))
-                if len(scores) == radii.size:
-                    folds.append(scores)
-                if interrupts.heard():
-                    return folds, Status.INTERRUPTED
-                how = f"fold {fold + 1} of {args.folds}  radius {len(scores)} of {radii.size}"
-                report(fold * radii.size + len(scores), how, len(scores) == radii.size)
+            tol = args.tol / (problem.loss_scale() or 1.0)  # the option is a gap in units of the objective
+            walk = solutions(problem, make_set, solver, radii.tolist(), tol=tol, **settings)
+            scores: list[tuple[float, float, int]] = []
+            try:
+                for found in walk:
+                    status = found.status if status is Status.CONVERGED else status
+                    scores.append(_scores_of(found, loss, X[out], y[out]))
+                    if len(scores) == radii.size:
+                        folds.append(scores)
+                    if interrupts.heard():
+                        raise KeyboardInterrupt
+                    how = f"fold {fold + 1} of {args.folds}  radius {len(scores)} of {radii.size}"
+                    report(fold * radii.size + len(scores), how, len(scores) == radii.size)
+            except KeyboardInterrupt:
+                return folds, Status.INTERRUPTED
     return folds, status
 
 
-def _scores_of(result: Result, loss: Loss, X: Checked, y: np.ndarray) -> tuple[float, float, int]:
+def _scores_of(found: Found, loss: Loss, X: Checked, y: np.ndarray) -> tuple[float, float, int]:
     """Return the mean loss and the share of errors on some samples, and the number of nonzeros."""
     import numpy as np
 
     from condgrad.run.trace import count_nonzero
 
-    p = X @ result.w + result.intercept
-    return float(np.mean(loss.value(p, y))), float(np.mean((p > 0.0) != (y == 1.0))), count_nonzero(result.w)
+    p = X @ found.w + found.intercept
+    return float(np.mean(loss.value(p, y))), float(np.mean((p > 0.0) != (y == 1.0))), count_nonzero(found.w)
 
 
 def _report(

@@ -1,8 +1,9 @@
 """Solve a problem for a whole path of radii and certify every point.
 
-By default the Lasso: (1/2n) ||y - Xw||^2 over ||w||_1 <= radius, for many radii, or with --alphas
-the penalised problems; with --loss and --set any other. See docs/paths.md. Every point is
-reported with radius, multiplier (for the l1 ball the penalty of the same solution) and gap.
+By default the Lasso: (1/2n) ||y - Xw||^2 over ||w||_1 <= radius, for many radii; with --loss and
+--set any other. With --alphas the problems with these penalties of the l1 norm. Every point is
+reported with radius, multiplier (for the l1 ball the penalty of the same solution) and gap. See
+docs/paths.md.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ examples:
   condgrad path train.svm --out path.npz --plot path.png
   condgrad path train.csv --target y --radii 0.5,1,2 --intercept --standardize --json
   condgrad path train.svm --loss logistic --n-radii 20
+  condgrad path train.svm --loss logistic --set nonnegative-l1 --alphas 0.1,0.01,0.001
 
 exit codes: 0 every point is certified, 1 some point is not, 2 bad input, 130 interrupted
 """
@@ -45,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     grid.add_argument("--n-radii", type=int, default=100, metavar="N", help="number of points (default: 100)")
     grid.add_argument("--eps", type=float, default=1e-2, help="smallest penalty over the largest (default: 0.01)")
     grid.add_argument("--radii", metavar="R,R,...", help="radii to solve for instead")
-    grid.add_argument("--alphas", metavar="A,A,...", help="penalties to solve for instead")
+    grid.add_argument("--alphas", metavar="A,A,...", help="penalties of the l1 norm to solve for instead")
     grid.add_argument("--tol", type=float, default=1e-6, help="gap over the objective at w = 0 (default: 1e-6)")
     grid.add_argument(
         "--l2", type=float, default=0.0, metavar="C", help="add (C/2) ||w||^2, the elastic net; Lasso only"
@@ -81,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     note(args, str(data))
     points = radii if alphas is None else alphas
     n_points = args.n_radii if points is None else points.size
-    settings = {"n_radii": args.n_radii, "eps": args.eps, "tol": args.tol, "radii": radii,
+    settings = {"n_radii": args.n_radii, "eps": args.eps, "tol": args.tol, "radii": radii, "alphas": alphas,
                 "fit_intercept": args.intercept, "random_state": args.seed}  # fmt: skip
     with progress_of(args, n_points) as show_progress:
 
@@ -92,11 +94,10 @@ def run(args: argparse.Namespace) -> int:
 
         settings["callback"] = None if args.quiet else report
         if is_lasso:
-            lasso = {"alphas": alphas, "l2": args.l2, "engine": args.engine, "standardize": args.standardize}
+            lasso = {"l2": args.l2, "engine": args.engine, "standardize": args.standardize}
             _, coefs, info = cg.lasso_path(data.X, y, **settings, **lasso)
         else:
-            constraint = "l1" if args.set == "l1" else make_set  # by its name, radius_path knows what the set is
-            _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=constraint, **settings)
+            _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=make_set, **settings)
     columns: dict[str, np.ndarray] = {name: getattr(info, name) for name in _COLUMNS}
     if args.out is not None:
         header = {"version": cg.__version__, "status": info.status.name, "feature_names": data.feature_names}
@@ -121,8 +122,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_lasso_only(args: argparse.Namespace, is_lasso: bool) -> None:
     """Raise if an option for the Lasso is given with another problem."""
-    given = {"--alphas": args.alphas is not None, "--l2": args.l2 != 0.0, "--engine": args.engine != "exact",
-             "--standardize": args.standardize}  # fmt: skip
+    given = {"--l2": args.l2 != 0.0, "--engine": args.engine != "exact", "--standardize": args.standardize}
     for option, is_given in given.items():
         if is_given and not is_lasso:
             raise ValueError(

@@ -67,6 +67,13 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
         """Return a Lipschitz constant of the derivative over |p| <= p_max, for losses without a global one."""
         return self.smoothness()
 
+    def least_value(self, y: np.ndarray) -> np.ndarray:
+        """Return a lower bound of f(p, y) over all p for each target (-inf where there is none).
+
+        Certificates of penalised problems depend on it.
+        """
+        return np.zeros(y.shape)
+
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError, with one sentence, if the loss is not defined for some values of ``y``."""
         if self.classes is not None:

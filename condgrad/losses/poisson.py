@@ -57,6 +57,12 @@ class Poisson(NamedTuple):
         """Return exp(min(p_max, 30)), the largest second derivative over abs(p) <= p_max."""
         return math.exp(min(p_max, P_EXACT))
 
+    def least_value(self, y):
+        """Return y - y log y, or the minimum of the continuation, less what rounding may have added."""
+        beyond = np.maximum(y / math.exp(P_EXACT) - 1.0, 0.0)
+        best = np.where(beyond > 0.0, P_EXACT + beyond, np.log(np.maximum(y, 1e-300)))
+        return np.where(y > 0.0, self.value(best, y), 0.0) - 1e-14 * y * (1.0 + np.abs(best))
+
     def check_targets(self, y):
         """Raise unless every target is finite and non-negative."""
         wrong = y[~((y >= 0.0) & (y < math.inf))]

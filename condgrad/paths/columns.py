@@ -3,7 +3,7 @@
 With weights v_i that sum to one, feature j is z_j = scale_j (x_j - mean_j), and <a, b> = sum_i v_i a_i b_i is the inner
 product that every formula of this folder uses. mean_j is 0 without an intercept, scale_j is 1 without standardisation,
 and 0 for a feature that is constant once centred: it takes no part. Predictions are kept without the means, which an
-intercept takes up.
+intercept takes up. A budget that counts feature j with weight_j is the plain budget of the features x_j / weight_j.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from condgrad.compiled import compiled, kernel
+from condgrad.compiled import compiled, kernel, where
 from condgrad.linalg import threads
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.slices import Slices, SparseSlices
@@ -47,17 +47,25 @@ class Features(Protocol):
 
 @compiled
 class Columns(NamedTuple):
-    """The scaled and centred features; ``slices`` are the columns of X, ``norm_j`` is ||z_j||."""
+    """The scaled and centred features; ``slices`` are the columns of X, ``norm_j`` is ||z_j||.
+
+    ``is_symmetric`` says whether coefficients may have both signs; otherwise they are at least 0.
+    """
 
     slices: Slices
     weight: np.ndarray
     mean: np.ndarray
     scale: np.ndarray
     norm: np.ndarray
+    is_symmetric: bool = True
 
     def correlation(self, j, a, mu):
         """Return <z_j, R> for weighted residuals a_i = v_i R_i with sum mu."""
         return self.scale[j] * (self.slices.dot_slice(j, a) - self.mean[j] * mu)
+
+    def size(self, correlation):
+        """Return the rate at which F falls along a feature: a negative correlation is of use to both signs only."""
+        return where(self.is_symmetric, abs(correlation), correlation)
 
     def add(self, j, c, out):
         """Add c scale_j x_j to the vector ``out``."""
@@ -78,11 +86,17 @@ def make_columns(matrix: Matrix, weight: np.ndarray, has_intercept: bool, standa
 
 
 def columns_of(
-    slices: Slices, d: int, n_stored: int, weight: np.ndarray, has_intercept: bool, standardize: bool
+    slices: Slices,
+    d: int,
+    n_stored: int,
+    weight: np.ndarray,
+    has_intercept: bool,
+    standardize: bool,
+    is_symmetric: bool = True,
 ) -> Columns:
     """Return the d features that are the given slices."""
     mean, scale, norm = np.zeros(d), np.ones(d), np.empty(d)
-    columns = Columns(slices, weight, mean, scale, norm)
+    columns = Columns(slices, weight, mean, scale, norm, is_symmetric)
     task = functools.partial(_measure, columns, has_intercept, standardize)
     threads.run(task, threads.cut(d, 4 * n_stored, offsets_of(columns)))
     return columns
@@ -123,7 +137,7 @@ def pack(columns: Columns, features: np.ndarray) -> tuple[Columns, np.ndarray]:
         return columns, features
     slices = SparseSlices(*_pack(columns.slices, features))
     chosen = columns.mean[features], columns.scale[features], columns.norm[features]
-    return Columns(slices, columns.weight, *chosen), np.arange(features.size)
+    return Columns(slices, columns.weight, *chosen, columns.is_symmetric), np.arange(features.size)
 
 
 @kernel

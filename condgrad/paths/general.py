@@ -1,7 +1,8 @@
-"""radius_path: any loss over sets of many radii, each point with its certificate."""
+"""radius_path: any loss over sets of many radii, or with many penalties, each point with its certificate."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
+from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, collect, follow
@@ -36,6 +38,7 @@ def radius_path(
     eps: float = 1e-2,
     tol: float = 1e-6,
     radii: ArrayLike | None = None,
+    alphas: ArrayLike | None = None,
     solver: object = "auto",
     max_epochs: float = 10_000,
     fit_intercept: bool = False,
@@ -51,6 +54,14 @@ def radius_path(
     the rate at which F would fall if the radius grew: for the l1 ball it is the penalty that has the same solution.
     (For the squared loss over the l1 ball use :func:`lasso_path`, which is much faster.)
 
+    Where ``alphas`` are given, point k minimises F(w) + alpha_k ||w|| instead, with the norm whose balls the sets are.
+    Its gap bounds how far F(w) + alpha_k ||w|| is from the minimum, and it bounds the Frank-Wolfe gap over the ball of
+    radius ||w|| as well; this radius is reported.
+
+    Smooth convex losses over l1 balls ("l1", "nonnegative-l1", and functions that make such balls or weighted ones) are
+    solved by Taylor models on a working set of features, in few passes over the data. Other problems are solved by
+    :func:`condgrad.minimize`.
+
     Parameters
     ----------
     X, y : data and targets, as :class:`condgrad.Problem` takes them
@@ -64,8 +75,9 @@ def radius_path(
         The multiplier at the end of that grid, relative to the one at zero.
     tol : float
         Gap of every point relative to the mean size of the loss at w = 0 (with the best intercept, if there is one).
-    radii : array, optional
-        Radii of at least 0, in any order, in place of the grid.
+    radii, alphas : array, optional
+        Radii of at least 0, or positive penalties, in any order, in place of the grid; at most one of the two.
+        Penalties need a smooth convex loss, one of the l1 balls named above, and ``solver="auto"``.
     solver : str or solver object
     max_epochs : float
         Of one point.
@@ -93,6 +105,13 @@ def radius_path(
     >>> coefs.toarray().round(3)
     array([[ 0.25,  0.5 ],
            [-0.25, -0.5 ]])
+
+    The penalty of a point has the same solution:
+
+    >>> _, again, info = cg.radius_path(X, y, alphas=info.alpha)
+    >>> again.toarray().round(3), info.radius.round(3)
+    (array([[ 0.25,  0.5 ],
+           [-0.25, -0.5 ]]), array([0.5, 1. ]))
     """
     has_intercept = as_flag(fit_intercept, "fit_intercept")
     make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
@@ -100,7 +119,10 @@ def radius_path(
         raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
     check_grid(n_radii, eps)
     tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
-    given = None if radii is None else as_grid(radii, "radii", 0.0)
+    if radii is not None and alphas is not None:
+        raise ValueError("give radii or alphas, not both: each radius has its alpha, which info reports.")
+    penalties = None if alphas is None else as_grid(alphas, "alphas", 1e-300)
+    given = penalties if radii is None else as_grid(radii, "radii", 0.0)
     check_callback(callback)
     max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
     if isinstance(solver, str) and solver != "auto":
@@ -113,11 +135,14 @@ def radius_path(
         raise ValueError(
             f"{name} does not contain zero, so it has no default grid and no radius 0; give positive radii."
         )
+    if penalties is not None:
+        _check_penalised(problem, make, solver)
     settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": as_generator(random_state)}
     with Interrupts() as interrupts, show(callback, verbose) as report:
         path: SmoothPath | MinimizedPath
         if serves(problem, make, solver):
-            path = SmoothPath(problem, tol=tol, interrupts=interrupts, **settings)
+            is_penalised = penalties is not None
+            path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, is_penalised=is_penalised, **settings)
         else:
             path = MinimizedPath(Walk(problem, make, solver, **settings), tol=tol, scale=problem.loss_scale())
 
@@ -134,3 +159,19 @@ def radius_path(
             yield from follow(path, grid, interrupts)
 
         return collect(path, points(), report if callback is not None or verbose else None)
+
+
+def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object) -> None:
+    """Raise unless penalties have a meaning for the problem, and the engine of smooth losses solves it."""
+    gauge, loss = gauge_of(problem.constraint), type(problem.loss).__name__
+    if gauge is None:
+        raise ValueError(
+            "alphas are penalties of an l1 norm, so constraint must be an l1 ball, a weighted or a non-negative one; "
+            f"got {type(problem.constraint).__name__}. Give radii instead."
+        )
+    if gauge.radius_of(make(1.0)) != 1.0:
+        raise ValueError("alphas need a function that makes the ball of radius 1 for 1.0; give radii instead.")
+    if not problem.is_convex or problem.samples.least_value() == -math.inf:
+        raise ValueError(f"alphas need a convex loss that is bounded from below; {loss} is not. Give radii instead.")
+    if not serves(problem, make, solver):
+        raise ValueError(f"alphas need data in memory and solver='auto'; got solver={solver!r}. Give radii instead.")

@@ -8,6 +8,8 @@ the minimiser the atom with the largest correlation c_j - (Gx)_j above alpha ent
 An atom that depends linearly on the support has no pivot. Then a direction z with Gz = 0 leads from the support to it,
 along which the objective is constant and the norm falls by |correlation| / alpha - 1 a unit: the step goes on until a
 coefficient of the support reaches zero, and that one makes room.
+
+Where coefficients are at least 0, all signs are positive, and only a positive correlation lets an atom enter.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import compiled, kernel
+from condgrad.compiled import compiled, kernel, where
 from condgrad.paths.least_squares import duality_gap
 
 _DEPENDENT = 1e-9  # share of an atom's squared norm below which its pivot counts as zero: it depends on the support
@@ -39,6 +41,7 @@ class GramModel(NamedTuple):
     is_in: np.ndarray  # whether an atom is in S
     U: np.ndarray
     counts: np.ndarray  # how many atoms there are, and how many of them are in S: n_atoms() and n_support() name them
+    is_symmetric: bool = True  # whether coefficients may have both signs
 
     def n_atoms(self):
         """Return the number of atoms."""
@@ -47,6 +50,14 @@ class GramModel(NamedTuple):
     def n_support(self):
         """Return the number of atoms in S."""
         return self.counts[_SUPPORT]
+
+    def size(self, k):
+        """Return how fast the model falls along atom k, in the direction that its sign allows."""
+        return where(self.is_symmetric, abs(self.correlation[k]), self.correlation[k])
+
+    def sign(self, ahead):
+        """Return the sign of a coefficient that is, or will be, on this side of zero."""
+        return where((ahead > 0.0) | (not self.is_symmetric), 1.0, -1.0)
 
     def append(self, n_new):
         """Make the next ``n_new`` atoms, whose rows of G and c are filled in, a part of the model outside of S."""
@@ -135,18 +146,18 @@ class GramModel(NamedTuple):
                 self.correlation[j] -= change * self.G[k, j]
 
 
-def empty_model(room: int) -> GramModel:
+def empty_model(room: int, is_symmetric: bool = True) -> GramModel:
     """Return a model without atoms that has room for some."""
     zeros = np.zeros(room)
     return GramModel(
         np.zeros((room, room)), zeros, zeros.copy(), zeros.copy(), np.zeros(room, np.int64), np.zeros(room, np.bool_),
-        np.zeros((room, room)), np.zeros(2, np.int64),
+        np.zeros((room, room)), np.zeros(2, np.int64), is_symmetric,
     )  # fmt: skip
 
 
 def part_of(model: GramModel, kept: np.ndarray, room: int) -> GramModel:
     """Return a model with the ``kept`` atoms, all of the support among them, and room for more."""
-    out, k, size = empty_model(room), kept.size, int(model.n_support())
+    out, k, size = empty_model(room, model.is_symmetric), kept.size, int(model.n_support())
     out.G[:k, :k] = model.G[np.ix_(kept, kept)]
     out.c[:k], out.x[:k] = model.c[kept], model.x[kept]
     out.correlation[:k], out.is_in[:k] = model.correlation[kept], model.is_in[kept]
@@ -247,7 +258,7 @@ def _go_to_minimiser(model, is_penalised, target):
     for q in range(size):
         k = model.support[q]
         ahead = model.x[k] if model.x[k] != 0.0 else model.correlation[k]
-        sign[q] = 1.0 if ahead > 0.0 else -1.0
+        sign[q] = model.sign(ahead)
         direction[q] = model.correlation[k]
         slope[q] = sign[q]
     model.forward(direction)
@@ -280,7 +291,7 @@ def _ask_atoms(model, squared_y, is_penalised, target, alpha, banned):
         norm += abs(model.x[k])
     largest, best, entering = 0.0, alpha * (1.0 + _ENTERS) + 1e-300, -1
     for j in range(model.n_atoms()):
-        value = abs(model.correlation[j])
+        value = model.size(j)
         largest = max(largest, value)
         if value > best and not model.is_in[j] and not banned[j]:
             best, entering = value, j
@@ -297,7 +308,7 @@ def _enter_all(model, alpha):
     the minimiser on the support. An atom that does not belong there leaves on the first such way.
     """
     for k in range(model.n_atoms()):
-        if not model.is_in[k] and abs(model.correlation[k]) > alpha * (1.0 + _ENTERS):
+        if not model.is_in[k] and model.size(k) > alpha * (1.0 + _ENTERS):
             model.enter(k)
 
 
@@ -305,12 +316,12 @@ def _enter_all(model, alpha):
 def _exchange(model, entering):
     """Let an atom that depends on the support take the place of the one that reaches zero first on the way to it."""
     size = model.n_support()
-    onto = 1.0 if model.correlation[entering] > 0.0 else -1.0
+    onto = model.sign(model.correlation[entering])
     null, sign = np.empty(size), np.empty(size)
     for q in range(size):
         k = model.support[q]
         null[q] = -onto * model.G[entering, k]
-        sign[q] = 1.0 if model.x[k] > 0.0 else -1.0
+        sign[q] = model.sign(model.x[k])
     model.forward(null)
     model.backward(null)
     step, blocker = first_zero(model, sign, null, np.inf)

@@ -9,6 +9,9 @@ thousands meets a small part of what has changed. (R and E are centred where the
 drops out; for columns with entries in most samples ||z_j|| ||E|| is smaller.) L is rounded up to a power of two. So an
 upper bound of every correlation is one affine map B key_j + D_c reach_j of a stored number, with D_c for the lengths of
 class c. Only correlations whose bound exceeds the threshold are computed, and the keys then give their values.
+
+Where coefficients are at least 0, a correlation counts with its sign instead of its size, and the same map bounds it:
+where <R, R'> is negative, beta is taken as 0.
 """
 
 from __future__ import annotations
@@ -77,7 +80,7 @@ class LazyBounds(NamedTuple):
         return np.int64(self.numbers[_SCANS])
 
     def upper(self):
-        """Return an upper bound for the size of every correlation with the residual."""
+        """Return an upper bound for the size of every correlation with the residual, as the columns count it."""
         return self.numbers[_B] * self.key + self.D[self.length_class] * self.reach
 
     def move(self, weight, R):
@@ -229,10 +232,9 @@ def _compare(weight, old, new, changes):
         product += weight[i] * old[i] * new[i]
         squared += weight[i] * old[i] * old[i]
         squared_new += weight[i] * new[i] * new[i]
-    beta = abs(product) / squared if squared > 0.0 else 0.0
-    signed = np.copysign(beta, product)
+    beta = max(product, 0.0) / squared if squared > 0.0 else 0.0
     for i in range(weight.shape[0]):
-        changes[i] = weight[i] * (new[i] - signed * old[i]) ** 2
+        changes[i] = weight[i] * (new[i] - beta * old[i]) ** 2
     return beta, math.sqrt(squared_new)
 
 
@@ -285,7 +287,7 @@ def scan_range(columns, a, mu, bounds, threshold, level, start, stop):
     key, found, sizes = bounds.key, bounds.found, bounds.sizes
     n_found = above(reach, length_class, key, B, D, threshold, found, start, stop)
     for k in range(start, start + n_found):
-        sizes[k] = abs(columns.correlation(found[k], a, mu))
+        sizes[k] = columns.size(columns.correlation(found[k], a, mu))
     largest, n_above = 0.0, 0
     for k in range(start, start + n_found):
         j = found[k]

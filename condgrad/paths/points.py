@@ -29,15 +29,16 @@ class PathInfo(NamedTuple):
     Attributes
     ----------
     radius : array
-        The budget: the radius asked for, or the l1 norm of the solution where penalties were asked for. With
+        The budget: the radius asked for, or the norm of the solution where penalties were asked for. With
         ``standardize=True`` it bounds the coefficients of the standardised features.
     alpha : array
         The penalty whose solution this is, scikit-learn's ``alpha``: the one asked for, or the largest entry of the
         gradient at the solution (a bound of it where the point is taken from the line between two solved ones). Over
         other sets than the l1 ball: the multiplier of the constraint.
     gap, relative_gap : array
-        The exact gap (of Frank-Wolfe for radii, of duality for penalties) and its share of the objective at zero: for
-        the Lasso half the weighted mean of y^2 (of its deviation from the mean, with an intercept).
+        The exact gap and its share of the objective at zero: for the Lasso half the weighted mean of y^2 (of its
+        deviation from the mean, with an intercept). It is the gap of Frank-Wolfe for radii, and a bound of the distance
+        from the penalised optimum for penalties: for the Lasso the duality gap.
     rounding : array
         A bound for what floating point may have done to each gap: gap + rounding certifies the point, always.
     objective : array
@@ -151,12 +152,19 @@ def collect(
     except InterruptedPathError:
         status = Status.INTERRUPTED
     points = [solved[k] for k in sorted(solved)]
-    missed = [point for point in points if not point.certified_gap <= path.tol * path.scale]  # nan is missed
-    if status is Status.CONVERGED and (missed or path.falls_short):
-        is_rounding = all(point.gap <= point.rounding for point in missed)
-        status = Status.ROUNDING if is_rounding else path.shortfall
+    if status is Status.CONVERGED:
+        status = status_of(points, path)
     info = _info(points, status, path)
     return info.radius.copy(), _matrix(points, path.n_features), info
+
+
+def status_of(points: list[Solved], path: Path) -> Status:
+    """Return whether the points are certified to the tolerance of the path, or why they are not."""
+    missed = [point for point in points if not point.certified_gap <= path.tol * path.scale]  # nan is missed
+    if not (missed or path.falls_short):
+        return Status.CONVERGED
+    is_rounding = all(point.gap <= point.rounding for point in missed)
+    return Status.ROUNDING if is_rounding else path.shortfall
 
 
 def _progress(step: int, solved: dict[int, Solved], k: int, path: Path) -> Progress:

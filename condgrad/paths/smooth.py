@@ -1,4 +1,4 @@
-"""SmoothPath: the path of a smooth convex loss over l1 balls, by Taylor models on a working set."""
+"""SmoothPath: the path of a smooth convex loss over balls of an l1 norm, by Taylor models on a working set."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from condgrad.compiled import Stopwatch
-from condgrad.constraints import L1Ball
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.engine import PathPoint
+from condgrad.paths.gauges import gauge_of
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import MinimizedPath, Walk
-from condgrad.paths.points import InterruptedPathError, Solved
-from condgrad.paths.radius_search import radius_at, set_by_name
+from condgrad.paths.penalised import PenalisedPath
+from condgrad.paths.points import InterruptedPathError, Solved, status_of
+from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth_engine import OutgrownError, SmoothEngine
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
@@ -24,15 +25,17 @@ from condgrad.run.result import Status
 _WALK = 8  # number of penalties on the way to the largest radius
 _WALK_TOL = 1e-2  # relative gap to which they are solved
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
+_OF_PATHS = frozenset(("max_epochs", "random_state"))  # settings that the engine of smooth losses takes too
 
 
-def serves(problem: BaseProblem, make: object, solver: object) -> TypeGuard[Problem]:
+def serves(problem: BaseProblem, make: Callable[..., Any], solver: object) -> TypeGuard[Problem]:
     """Tell whether the engine of smooth losses solves the problem over the sets ``make(radius)``.
 
-    The sets must be the l1 balls themselves: a function of the radius could make a ball of any other radius.
+    They are l1 balls, weighted l1 balls or l1 balls of non-negative coefficients.
     """
     can_serve = Feature.COLUMNS in problem.offers and problem.is_convex  # single columns: linear, and without l2
-    return can_serve and make is L1Ball and isinstance(solver, str) and solver == "auto"
+    is_auto = isinstance(solver, str) and solver == "auto"
+    return can_serve and is_auto and gauge_of(make(1.0)) is not None
 
 
 def largest_radius(problem: Problem | OutputsProblem, make: Callable[..., Any], eps: float) -> float:
@@ -40,7 +43,7 @@ def largest_radius(problem: Problem | OutputsProblem, make: Callable[..., Any], 
     if not serves(problem, make, "auto"):
         return radius_at(problem, make, eps)
     try:
-        return SmoothPath(problem, tol=_LAST_TOL, interrupts=Interrupts()).largest_radius(eps)
+        return SmoothPath(problem, make, tol=_LAST_TOL, interrupts=Interrupts()).largest_radius(eps)
     except InterruptedPathError:
         raise KeyboardInterrupt from None
 
@@ -50,6 +53,7 @@ class Found(NamedTuple):
 
     w: np.ndarray
     intercept: Any  # one number, or one for each output
+    status: Status
 
 
 def solutions(
@@ -63,15 +67,17 @@ def solutions(
 ) -> Iterator[Found]:
     """Yield the solutions over the sets of ascending radii, by the fastest way; KeyboardInterrupt tells of Ctrl-C.
 
-    ``tol`` is relative to the mean size of the loss at zero; ``settings`` are those of :func:`condgrad.minimize`.
+    ``tol`` is relative to the mean size of the loss at zero; ``settings`` are those of :func:`condgrad.minimize`. Some
+    of them only have a meaning for runs of a solver (``max_steps``, ``max_time``, ``relative_tol``): with one of these,
+    ``minimize`` solves all radii.
     """
-    if not serves(problem, make, solver):
+    if not serves(problem, make, solver) or not _OF_PATHS.issuperset(settings):
         walk = Walk(problem, make, solver, tol=tol * problem.loss_scale(), **settings)
         for radius in radii:
             result = walk.to(radius)
-            yield Found(result.w, result.intercept)
+            yield Found(result.w, result.intercept, result.status)
         return
-    path = SmoothPath(problem, tol=tol, interrupts=Interrupts(), **settings)
+    path = SmoothPath(problem, make, tol=tol, interrupts=Interrupts(), **settings)
     for radius in radii:
         try:
             (point,) = path.advance(np.array([radius]))
@@ -79,44 +85,59 @@ def solutions(
             raise KeyboardInterrupt from None
         w = np.zeros(problem.n_features)
         w[point.features] = point.w
-        yield Found(w, point.intercept)
+        yield Found(w, point.intercept, status_of([point], path))
 
 
 class SmoothPath:
-    """Points of a problem over l1 balls of growing radii.
+    """Points of a problem over balls of growing radii, or with falling penalties.
 
-    Where the working set grows beyond what a dense matrix of its curvature can hold, ``minimize`` solves the radii that
-    are left; so it does a single radius where Taylor models do not lead to the tolerance.
+    Where the working set grows beyond what a dense matrix of its curvature can hold, ``minimize`` solves the points
+    that are left. It also solves single points: where Taylor models do not lead to the tolerance, and where the
+    function ``make`` returns a set that is no ball of the norm.
 
     Parameters
     ----------
     problem : Problem
-        Over an l1 ball, of a convex loss.
+        Of a convex loss, over ``make(1.0)``.
+    make : callable
+        Makes the set of a radius: a ball of a :class:`~condgrad.paths.gauges.Gauge`.
     tol : float
         Gap of every point, relative to the mean size of the loss at zero.
     interrupts : Interrupts
+    is_penalised : bool
+        Whether the targets are penalties of the norm whose unit ball is ``make(1.0)``.
     max_epochs : float
         Most passes over the columns for one point.
     **settings
-        Those of :func:`condgrad.minimize`, for radii that it solves.
+        Those of :func:`condgrad.minimize`, for points that it solves.
     """
 
     gap_bounds_objective = True
-    is_penalised = falls_short = False
+    falls_short = False
 
     def __init__(
-        self, problem: Problem, *, tol: float, interrupts: Interrupts, max_epochs: float = np.inf, **settings: Any
+        self,
+        problem: Problem,
+        make: Callable[..., Any],
+        *,
+        tol: float,
+        interrupts: Interrupts,
+        is_penalised: bool = False,
+        max_epochs: float = np.inf,
+        **settings: Any,
     ) -> None:
-        self.problem, self.tol = problem, tol
-        settings |= {"max_epochs": max_epochs}
-        self._by_minimize = MinimizedPath(
-            Walk(problem, set_by_name("l1"), **settings), tol=tol, scale=problem.loss_scale()
+        self.problem, self.make, self.tol, self.is_penalised = problem, make, tol, is_penalised
+        self.engine = SmoothEngine(self.problem, interrupts)
+        self.engine.most_scanned = max_epochs * problem.n_features
+        walk, scale = Walk(problem, make, max_epochs=max_epochs, **settings), problem.loss_scale()
+        self._by_minimize = (
+            PenalisedPath(walk, self.engine.gauge, tol=tol, scale=scale)
+            if is_penalised
+            else MinimizedPath(walk, tol=tol, scale=scale)
         )
         self.is_outgrown = False
         self.n_features = problem.n_features
-        self.engine = SmoothEngine(problem, interrupts)
-        self.engine.most_scanned = max_epochs * problem.n_features
-        self.scale = self.engine.scale
+        self.scale, self.unit = self.engine.scale, self._radius_of(1.0) or 1.0
         self.last = self.engine.zero()
         self.columns_seen = self.n_scans = 0
 
@@ -126,34 +147,51 @@ class SmoothPath:
         return Status.MAX_EPOCHS if self.engine.was_spent else self._by_minimize.shortfall
 
     def largest_radius(self, eps: float) -> float:
-        """Return the l1 norm of the solution with the penalty eps times the largest one."""
+        """Return the norm of the solution with the penalty eps times the largest one."""
         largest = self.engine.largest
         if largest == 0.0:
             return 0.0
+        if self.engine.floor == -np.inf:  # penalised points have no certificate
+            return radius_at(self.problem, self.make, eps)
         try:
             for k in range(1, _WALK):
                 self.engine.solve(Goal(largest * eps ** (k / _WALK), is_penalised=True), tol=_WALK_TOL)
             norm = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=min(_LAST_TOL, self.tol)).norm
         except OutgrownError:
-            norm = radius_at(self.problem, set_by_name("l1"), eps)
+            norm = np.nan
         self.columns_seen, self.n_scans = self.totals()
         self.engine.restart()
-        return norm
+        # A function may make the ball of a radius that is not its argument: then its argument is searched for.
+        return norm if norm > 0.0 and self._radius_of(norm) == norm else radius_at(self.problem, self.make, eps)
+
+    def _radius_of(self, radius: float) -> float | None:
+        """Return the radius of the ball that ``make`` returns, None where it is no ball of the norm."""
+        return self.engine.gauge.radius_of(self.make(radius))
 
     def advance(self, targets: np.ndarray) -> list[Solved]:
-        """Return the solution at the first radius of those that are left."""
-        if not self.is_outgrown:
+        """Return the solution at the first one of the targets that are left."""
+        target = float(targets[0])
+        goal = self._goal(target)
+        if goal is None:
+            self._by_minimize.walk.w = np.zeros(self.n_features)  # the last point may be outside of this set
+        elif not self.is_outgrown:
             try:
-                return [self._solve(float(targets[0]))]
+                return [self._solve(goal, target)]
             except OutgrownError:
                 self.is_outgrown = True
                 self._by_minimize.walk.w = self._dense(self.last)
         return self._by_minimize.advance(targets)
 
-    def _solve(self, radius: float) -> Solved:
-        goal = Goal(radius, is_penalised=False)
+    def _goal(self, target: float) -> Goal | None:
+        """Return what the engine is to solve for a target, None where it cannot."""
+        if self.is_penalised or target == 0.0:
+            return Goal(target, self.is_penalised)
+        radius = self._radius_of(target)
+        return None if radius is None else Goal(radius, is_penalised=False)
+
+    def _solve(self, goal: Goal, target: float) -> Solved:
         with Stopwatch() as watch:
-            if radius == 0.0:  # zero is the only point of its ball
+            if goal.target == 0.0:  # zero is the only point of its ball
                 point = self.engine.zero()
             elif self.engine.largest == 0.0:
                 point = self.engine.zero(goal)
@@ -162,25 +200,26 @@ class SmoothPath:
         is_short = point.certified_gap > self.tol * self.scale and point.gap > point.rounding
         if is_short and not self.engine.is_spent:  # its models do not lead further, as may be with flat losses
             self._by_minimize.walk.w = self._dense(point)
-            return self._by_minimize.advance(np.array([radius]))[0]
-        return self._solved(point, radius, watch.seconds)
+            return self._by_minimize.advance(np.array([target]))[0]
+        return self._solved(point, target, watch.seconds)
 
-    def _solved(self, point: PathPoint, radius: float, seconds: float) -> Solved:
+    def _solved(self, point: PathPoint, target: float, seconds: float) -> Solved:
+        w = self._dense(point)
         return Solved(
             features=point.features,
-            w=point.x,
-            radius=radius,
-            alpha=point.alpha,
+            w=w[point.features],
+            radius=point.norm if self.is_penalised else target,
+            alpha=target if self.is_penalised else point.alpha * self.unit,
             gap=point.gap,
             rounding=point.rounding,
             objective=point.objective,
-            intercept=self.problem.intercept_at(self._dense(point), point.offset),
+            intercept=self.problem.intercept_at(w, point.offset),
             seconds=seconds,
         )
 
     def _dense(self, point: PathPoint) -> np.ndarray:
         w = np.zeros(self.n_features)
-        w[point.features] = point.x
+        w[point.features] = point.x * self.engine.columns.scale[point.features]
         return w
 
     def totals(self) -> tuple[int, int]:

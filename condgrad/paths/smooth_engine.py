@@ -14,12 +14,16 @@ from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
 from condgrad.paths.columns import columns_of
 from condgrad.paths.engine import PathPoint
+from condgrad.paths.gauges import Gauge, gauge_of
 from condgrad.paths.gram_model import factor, forget_support, solve_model
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import lazy_bounds
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.smooth_point import (
+    FAILED,
+    GOOD,
     LEVEL,
+    QUALITY,
     Facts,
     facts_of,
     gap_at,
@@ -55,7 +59,7 @@ class SmoothEngine:
     Parameters
     ----------
     problem : Problem
-        Of a convex loss.
+        Of a convex loss over a ball of a :class:`~condgrad.paths.gauges.Gauge`, of any radius.
     interrupts : Interrupts, optional
         Where Ctrl-C is heard: then :class:`~condgrad.paths.points.InterruptedPathError` is raised.
 
@@ -65,6 +69,8 @@ class SmoothEngine:
         The mean size of the loss at zero: what relative gaps are relative to.
     largest : float
         The largest correlation at zero, which is the smallest penalty whose solution is zero.
+    floor : float
+        A lower bound of the loss over all predictions.
     """
 
     def __init__(self, problem: Problem, interrupts: Interrupts | None = None) -> None:
@@ -72,13 +78,20 @@ class SmoothEngine:
         samples, has_intercept = problem.samples, problem.has_intercept
         self.n_stored = round(problem.entries_per_sample * problem.n_samples)
         slices, weight = problem.contiguous_columns, samples.weight
-        self.columns = columns_of(slices, problem.n_features, self.n_stored, weight, has_intercept, False)
+        self.gauge = gauge_of(problem.constraint) or Gauge(None, is_symmetric=True)
+        self.columns = columns_of(
+            slices, problem.n_features, self.n_stored, weight, has_intercept, False, self.gauge.is_symmetric
+        )
+        if self.gauge.weights is not None:
+            for sizes in (self.columns.scale, self.columns.norm):
+                sizes /= self.gauge.weights
         norms = np.hypot(self.columns.norm, self.columns.scale * self.columns.mean)
         self.largest_column = float(norms.max(initial=0.0))
         self.largest_entry = problem.rows.measures.largest_entry
         zeros = np.zeros(samples.y.size)
         self._null_intercept = samples.best_intercept(zeros, 0.0) if has_intercept else 0.0
         self.scale = samples.loss_scale(zeros + self._null_intercept)
+        self.floor = samples.least_value()
         self.smoothness = float(samples.loss.smoothness())
         self.has_kinks = math.isfinite(self.smoothness) and not math.isfinite(samples.loss.curvature_smoothness())
         self._range = (0.0, 0.0, 0.0)  # a radius, and bounds of the best intercepts over its ball
@@ -88,7 +101,7 @@ class SmoothEngine:
     def restart(self) -> None:
         """Go back to zero."""
         samples, has_intercept = self.problem.samples, self.problem.has_intercept
-        self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, _ROOM)
+        self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, self.floor, _ROOM)
         self.bounds = lazy_bounds(self.columns, self.point.R)
         self.search = SmoothSearch(self.point, self.n_stored)
         self._pursue(Goal(0.0, is_penalised=False), 0.0, ZERO)
@@ -97,7 +110,7 @@ class SmoothEngine:
         self._at_zero = at_zero.totals.value, at_zero.b
         self._last_rounding = 0.0
         self.is_spent = self.was_spent = False  # whether most_scanned has ended the search for the last point, for any
-        self.floor = 0.0  # least curvature of a sample, as a share of L: where f'' can be zero, a model may need some
+        self.least_share = 0.0  # least curvature of a sample over L: where f'' can be zero, a model may need some
         self.rows_per_atom = _ROWS_PER_ATOM
         self.rows: np.ndarray | None = None  # the samples from which the curvature is estimated (None: all)
         self.h = self.point.d.copy()
@@ -123,7 +136,7 @@ class SmoothEngine:
         if self.n_atoms == 0:
             self._admit_best(_FIRST * self.largest)
         event, begun = START, int(self.bounds.n_scanned())
-        self.floor *= 0.5
+        self.least_share *= 0.5
         while True:
             rounding = 2.0 * self._last_rounding  # it grows with the radius
             limit = max(allowed - rounding, rounding)  # where rounding is more than half of it, that much is the best
@@ -169,8 +182,10 @@ class SmoothEngine:
         """Minimise the Taylor model at x over the working set; one with a penalty has no gap, and is solved exactly."""
         point, model = self.point, self.point.model
         recentre(model, point.x, point.correlation)
-        tol = -1.0 if goal.is_penalised else model_tolerance(point)
+        tol = -np.inf if goal.is_penalised else model_tolerance(point)
         solve_model(model, 0.0, goal.is_penalised, goal.target, tol, 1000 + 20 * self.n_atoms)
+        if not model.is_symmetric:
+            np.maximum(model.x, 0.0, out=model.x)  # rounding may leave what is zero just below it
 
     def zero(self, goal: Goal | None = None) -> PathPoint:
         """Return the point w = 0 where it is the solution; without a goal, where rounding cannot change that."""
@@ -208,17 +223,21 @@ class SmoothEngine:
         if size <= 2 * np.count_nonzero(is_kept) + _IDLE:
             return
         left = np.flatnonzero(~is_kept)
-        self.bounds.set_known(point.features[left], np.abs(point.correlation[left]))
+        self.bounds.set_known(point.features[left], self.columns.size(point.correlation[left]))
         self.point = part_of_point(point, np.flatnonzero(is_kept), point.x.size)
 
     def _renew_curvature(self) -> None:
         """Take the curvatures of the present point, from samples drawn by their share of it where these are many."""
         d = self.point.d
-        if was_fresh(self.point):  # an estimate that is too rough, or a curvature that is zero only close to x
+        is_fresh, quality = was_fresh(self.point), self.point.numbers[QUALITY]
+        if is_fresh:  # the estimate is too rough
             self.rows_per_atom *= _WIDENING
-            self.floor = min(1.0, max(_FLOOR, 2.0 * self.floor))
-        if self.has_kinks and self.floor > 0.0:
-            d = np.maximum(d, self.floor * self.smoothness * self.problem.samples.weight)
+        if quality == FAILED or (is_fresh and quality != GOOD):  # the curvature may be zero only close to x
+            self.least_share = min(1.0, max(_FLOOR, 2.0 * self.least_share))
+        elif is_fresh:
+            self.least_share *= 0.5
+        if self.has_kinks and self.least_share > 0.0:
+            d = np.maximum(d, self.least_share * self.smoothness * self.problem.samples.weight)
         n_rows = self.rows_per_atom * max(_FEW_ATOMS, self.n_atoms)
         is_large = n_rows <= d.size / 2 and d.any()
         self.rows, self.h = sample_by_curvature(d, n_rows) if is_large else (None, d.copy())
@@ -229,8 +248,8 @@ class SmoothEngine:
 
     def _fill(self, first: int, size: int) -> None:
         """Compute the rows of the curvature G that belong to the atoms from ``first`` on."""
-        G = self.point.model.G
-        H = self.problem.feature_curvature(self.point.features[:size], self.h, self.rows, first)
+        G, features = self.point.model.G, self.point.features[:size]
+        H = self.problem.feature_curvature(features, self.columns.scale[features], self.h, self.rows, first)
         G[first:size, :size] = H[first:]
         G[:first, first:size] = H[:first, first:]
 
@@ -244,20 +263,23 @@ class SmoothEngine:
         """Return the present point with its certificate."""
         point, facts = self.point, facts_of(self.point)
         used = np.flatnonzero(point.x[: self.n_atoms])
+        features, x = point.features[used], point.x[used]
         largest = max(facts.level, float(self.bounds.largest()))
-        gap = max(self._gap(goal), 0.0)
-        rounding = self._rounding(goal, facts, used.size, largest)
-        parts = point.features[used], point.x[used], facts.norm, largest, gap, rounding
-        return PathPoint(*parts, facts.totals.value, facts.b)
+        rounding = self._rounding(goal, facts, features, x, largest)
+        is_false = goal.is_penalised and facts.totals.value < self.floor - rounding  # the floor is not what it says
+        gap = math.inf if is_false else max(self._gap(goal), 0.0)
+        return PathPoint(features, x, facts.norm, largest, gap, rounding, facts.totals.value, facts.b)
 
-    def _rounding(self, goal: Goal, facts: Facts, n_terms: int, largest: float) -> float:
+    def _rounding(self, goal: Goal, facts: Facts, features: np.ndarray, x: np.ndarray, largest: float) -> float:
         """Return a bound of what rounding does to the gap; the reasoning is that of :mod:`condgrad.linalg.rounding`."""
-        totals, norm = facts.totals, facts.norm
-        radius = goal.target if not goal.is_penalised else abs(totals.value) / goal.target + norm
+        totals, norm, n_terms = facts.totals, facts.norm, x.size
+        # A penalised optimum has a norm of at most (F(x) - floor) / alpha + ||x||.
+        radius = abs(totals.value - self.floor) / goal.target + norm if goal.is_penalised else goal.target
         sizes = totals.sizes
         delta = prediction_error(sizes, n_terms, norm * self.largest_column)
         away = self._away(radius) if self.problem.has_intercept else 0.0
-        size = norm * self.largest_entry  # of a prediction, at most
+        norm_of_w = norm if self.gauge.weights is None else float(np.abs(x) @ self.columns.scale[features])
+        size = norm_of_w * self.largest_entry  # of a prediction, at most
         one = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(facts.b))
         found = bounds(
             sizes,
@@ -267,7 +289,8 @@ class SmoothEngine:
             delta=delta,
             slope_error=totals.slope_error(self.problem.samples.loss, delta, one),
         )
-        return found.gap + gamma(n_terms + 8) * largest * norm + 4.0 * UNIT * radius * largest
+        of_gap = found.gap + gamma(n_terms + 8) * largest * norm + 8.0 * UNIT * radius * largest
+        return of_gap + found.objective if goal.is_penalised else of_gap
 
     def _away(self, radius: float) -> float:
         """Return how far apart two best intercepts can be over the ball of that radius."""

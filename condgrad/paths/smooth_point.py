@@ -19,8 +19,9 @@ _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the
 
 
 # Places in SmoothPoint.numbers.
-B, MU, LEVEL, IS_TOTAL, ALONG, NORM, GAP, IS_FRESH, TOL, IDLE, FIRST, SECOND, FELL = range(13)
-_N_NUMBERS = 13  # length of SmoothPoint.numbers
+B, MU, LEVEL, IS_TOTAL, ALONG, NORM, GAP, IS_FRESH, TOL, IDLE, FIRST, SECOND, FELL, FLOOR, QUALITY = range(15)
+_N_NUMBERS = 15  # length of SmoothPoint.numbers
+FAILED, ACCEPTED, GOOD = -1.0, 0.0, 1.0  # values of QUALITY: x stayed, F fell, F fell about as the model promised
 
 
 class SmoothPoint(NamedTuple):
@@ -48,11 +49,16 @@ class SmoothPoint(NamedTuple):
     model: GramModel
 
 
-def point_at_zero(samples: Samples, columns: Columns, has_intercept: bool, b: float, room: int) -> SmoothPoint:
-    """Return the point x = 0 with the intercept b and an empty working set that has room for some atoms."""
+def point_at_zero(
+    samples: Samples, columns: Columns, has_intercept: bool, b: float, floor: float, room: int
+) -> SmoothPoint:
+    """Return the point x = 0 with the intercept b and an empty working set that has room for some atoms.
+
+    ``floor`` is a lower bound of the loss over all predictions.
+    """
     n = samples.y.size
     numbers = np.zeros(_N_NUMBERS)
-    numbers[B] = b
+    numbers[B], numbers[FLOOR] = b, floor
     return SmoothPoint(
         samples=samples,
         columns=columns,
@@ -69,7 +75,7 @@ def point_at_zero(samples: Samples, columns: Columns, has_intercept: bool, b: fl
         saved_p=np.zeros(n),
         totals=np.zeros(len(Totals._fields)),
         numbers=numbers,
-        model=empty_model(room),
+        model=empty_model(room, columns.is_symmetric),
     )
 
 
@@ -113,15 +119,24 @@ def part_of_point(point: SmoothPoint, kept: np.ndarray, room: int) -> SmoothPoin
 
 
 @kernel
-def gap_at(is_penalised, target, numbers, totals, largest):
-    """Return the gap if no correlation exceeds ``largest``; inf where x is outside the ball.
+def penalised_gap(alpha, value, along, norm, largest, floor):
+    """Return a bound of F(x) + alpha ||x|| - (F(z) + alpha ||z||) over all z, and of the gap over the ball of ||x||.
 
-    With a penalty alpha the best x has a norm of at most (F + alpha ||x||) / alpha if the loss is never negative. This
-    bounds what the correlations above alpha can gain. For other losses it is an estimate with |F|.
+    For s between 0 and 1 the loss is at least s times its tangent at x plus (1 - s) times its lower bound ``floor``.
+    The largest correlation of this affine function is s times ``largest``, so for s = alpha / largest it does not fall
+    faster than the penalty grows: then F(z) + alpha ||z|| is at least s (F(x) + <R, Zx>) + (1 - s) floor.
     """
+    share = alpha / largest if largest > alpha else 1.0
+    room = abs(value - floor)  # a loss below its own lower bound has no certificate, but a rough solution of it is used
+    bound = alpha * norm - along + (1.0 - share) * (room + along) if room + along > 0.0 else room + alpha * norm
+    return max(bound, largest * norm - along)
+
+
+@kernel
+def gap_at(is_penalised, target, numbers, totals, largest):
+    """Return the gap if no correlation exceeds ``largest``; inf where x is outside the ball."""
     if is_penalised:
-        excess = max(0.0, largest - target)
-        return target * numbers[NORM] - numbers[ALONG] + excess * (abs(totals[0]) / target + numbers[NORM])
+        return penalised_gap(target, totals[0], numbers[ALONG], numbers[NORM], largest, numbers[FLOOR])
     return target * largest - numbers[ALONG] if numbers[NORM] <= target * (1.0 + _OUTSIDE) else np.inf
 
 

@@ -16,15 +16,19 @@ from condgrad.linalg import threads
 from condgrad.paths.columns import offsets_of
 from condgrad.paths.oracle import LazyBounds, move, scan
 from condgrad.paths.smooth_point import (
+    ACCEPTED,
+    FAILED,
     FELL,
     FIRST,
     GAP,
+    GOOD,
     IDLE,
     IS_FRESH,
     IS_TOTAL,
     LEVEL,
     MU,
     NORM,
+    QUALITY,
     SECOND,
     TOL,
     B,
@@ -44,6 +48,7 @@ _FAST = 0.1  # share of the gap above which a step that leaves so much of it ask
 _INNER = 0.05  # share of the gap to which a model is minimised
 _ROUNDING = 1e-14  # share of F that rounding may add to it
 _SUFFICIENT = 1e-3  # share of the model's slope by which F must fall, where a step has not halved the gap
+_GOOD = 0.1  # share of the model's slope by which F falls in a good step
 _SHORTER = 0.3  # factor by which a step is shortened as long as F does not fall
 _SHORTEST = 1e-3  # length of a step below which it is given up
 _AHEAD = 0.1  # share of the last gap that the working set's own gap may have while atoms are missing
@@ -138,6 +143,7 @@ class SmoothSearch:
             self.correlate()  # there may be new atoms
             numbers[GAP], numbers[IS_FRESH] = np.inf, 0.0
         if event == START:
+            numbers[QUALITY] = GOOD
             self.guess(is_penalised, target)
             gap = gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL])
             numbers[TOL], numbers[IDLE] = max(finest, _AHEAD * gap) if gap < np.inf else finest, 0.0
@@ -198,6 +204,7 @@ class SmoothSearch:
         slope, farther = compare(self.x, model.x, self.correlation, n)
         if not abs(slope) < np.inf or farther == np.inf:
             return False
+        numbers[QUALITY] = FAILED
         copy(self.saved, self.x, 1.0, n)
         copy(self.saved_p, self.p, 1.0, self.p.shape[0])
         copy(self.x, model.x, 1.0, n)
@@ -208,7 +215,7 @@ class SmoothSearch:
                 return False
             if length == 1.0:
                 if gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL]) <= 0.5 * numbers[GAP]:
-                    numbers[FELL] = 1.0
+                    numbers[FELL], numbers[QUALITY] = 1.0, GOOD
                     return True
                 before = self.value_before(b) + penalty * norm
                 slope += penalty * farther
@@ -218,6 +225,7 @@ class SmoothSearch:
             gain = before - (self.totals[0] + penalty * numbers[NORM])
             if slope <= slack and gain + needed + slack >= 0.0:
                 numbers[FELL] = 1.0 if gain > slack else 0.0
+                numbers[QUALITY] = GOOD if length == 1.0 and gain + _GOOD * slope >= 0.0 else ACCEPTED
                 return True
             if slope <= slack and length > _SHORTEST:
                 blend(self.x, self.saved, _SHORTER, n)

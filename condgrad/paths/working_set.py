@@ -81,7 +81,7 @@ class WorkingSet:
         return self.sums
 
     def correlate(self, out: np.ndarray) -> float:
-        """Fill in the correlations of the atoms with the residual, l2 included; return the size of the largest."""
+        """Fill in the correlations of the atoms with the residual, l2 included; return the largest size."""
         return self.atoms.correlate(self.residual.a, self.sums.mu, self.x, self.objective.l2, out)
 
     def correlations_of(self, features: np.ndarray) -> np.ndarray:
@@ -150,5 +150,5 @@ def _correlate(columns, features, a, mu, x, l2, out, start, stop):
         out[k] = columns.correlation(features[k], a, mu) - l2 * x[k]
     largest = 0.0
     for k in range(start, stop):
-        largest = max(largest, abs(out[k]))
+        largest = max(largest, columns.size(out[k]))
     return largest

@@ -439,17 +439,22 @@ class Problem(BaseProblem):
         return self.loss.smoothness_on(float(reach + self.rows.measures.largest_entry * diameter))
 
     def feature_curvature(
-        self, features: np.ndarray, d: np.ndarray, rows: np.ndarray | None = None, first: int = 0
+        self,
+        features: np.ndarray,
+        scale: np.ndarray,
+        d: np.ndarray,
+        rows: np.ndarray | None = None,
+        first: int = 0,
     ) -> np.ndarray:
-        """Return sum_i d_i x_ij x_ik over the chosen rows (None: all) for all pairs of features.
+        """Return sum_i d_i z_ij z_ik over the chosen rows (None: all) for all pairs of features z_j = scale_j x_j.
 
         The part that a free intercept takes up is subtracted. Entries [:first, :first] are not computed: the caller has
         them already.
         """
-        H = self.matrix.gram(features, np.ones(features.size), d, rows, first)
+        H = self.matrix.gram(features, scale, d, rows, first)
         total = float(d.sum())
         if self.has_intercept and total > 0.0:
-            mixed = self.matrix.column_products(features, self.spread(rows, d))
+            mixed = scale * self.matrix.column_products(features, self.spread(rows, d))
             H -= np.outer(mixed, mixed) / total
         return H
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
-from condgrad.linalg.rounding import FORMULA, UNIT, Sizes
+from condgrad.linalg.rounding import FORMULA, UNIT, Sizes, gamma
 from condgrad.linalg.support import Support
 from condgrad.losses import Loss
 from condgrad.problems import sample_lines
@@ -155,6 +155,11 @@ class Samples(NamedTuple):
     def loss_scale(self, p: np.ndarray) -> float:
         """Return the mean absolute loss for the predictions p of w = 0, with a positive lower limit."""
         return max(self.mean_size(p), _SMALLEST_SCALE * self.mean_size(0.0))
+
+    def least_value(self) -> float:
+        """Return a lower bound of f over all predictions, rounding included."""
+        least = np.where(self.weight > 0.0, self.loss.least_value(self.y), 0.0)
+        return float(self.weight @ least) - 2.0 * gamma(least.size + 8) * float(self.weight @ np.abs(least))
 
     def derivative_size(self) -> float:
         """Return the weighted mean of |f'(0, y_i)|."""

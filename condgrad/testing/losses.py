@@ -37,6 +37,7 @@ def check_loss(loss: Any, y: ArrayLike | None = None) -> None:
     * ``derivative`` is the slope of ``value``, and ``second_derivative`` that of ``derivative``: over each of many
       intervals the mean slope lies between the smallest and the largest (by the mean value theorem, so that a jump
       of the second derivative is allowed); intervals where it does not are halved until they are short, then they fail;
+    * no value is below ``least_value``;
     * a loss with ``is_convex`` is convex, and one with ``is_quadratic`` has a constant second derivative;
     * no difference quotient exceeds ``smoothness`` (L), ``smoothness_on`` or ``curvature_smoothness`` (L-hat); a
       constant that is too large passes;
@@ -65,6 +66,7 @@ def check_loss(loss: Any, y: ArrayLike | None = None) -> None:
         p = _grid(target)
         _check_numbers(loss, p, target)
         _check_slopes(loss, p, target)
+        _check_least_value(loss, p, target)
         _check_shape(loss, p, target)
         _check_constants(loss, p, target)
         _check_scalars(loss, p[::25], target)
@@ -182,6 +184,17 @@ def _disagreement(
 def _rounding(f: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return a bound of the rounding error of the difference quotient of f over [a, b]."""
     return 64.0 * EPS * (1.0 + abs(f(a)) + abs(f(b))) / abs(b - a)
+
+
+def _check_least_value(loss: Loss, p: np.ndarray, y: float) -> None:
+    """Check that ``least_value`` is a lower bound."""
+    least, values = float(loss.least_value(np.array([y]))[0]), _call(loss, "value", y)(p)
+    k = values.argmin()
+    _require(
+        values[k] >= least - 64.0 * EPS * (1.0 + abs(least)),
+        f"value of {loss!r} is {values[k]:g} at p = {p[k]:g}, y = {y:g}, but least_value is {least:g}: "
+        "return a lower bound there, or -inf.",
+    )
 
 
 def _check_shape(loss: Loss, p: np.ndarray, y: float) -> None:

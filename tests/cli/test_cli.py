@@ -375,8 +375,13 @@ def test_path_of_another_loss_or_set(capsys, data, train):
     assert code == 0 and len(found["alpha"]) == 3
     found, code = answer(capsys, "path", train, "--l2", 0.1, "--radii", 1)
     assert code == 0 and found["objective"] == cg.lasso_path(X, y, l2=0.1, radii=[1.0])[2].objective.tolist()
-    said = complaint(capsys, "path", train, "--loss", "logistic", "--alphas", "0.1")
-    assert "--alphas is for the Lasso (--loss squared --set l1); got --loss logistic --set l1." in said
+    found, code = answer(capsys, "path", train, "--loss", "logistic", "--set", "nonnegative-l1", "--alphas", "0.1,0.01")
+    radii, _, info = cg.radius_path(X, y, constraint="nonnegative-l1", alphas=[0.1, 0.01])
+    assert code == 0 and found["alpha"] == [0.1, 0.01] and found["radius"] == radii.tolist()
+    said = complaint(capsys, "path", train, "--loss", "logistic", "--set", "l2", "--alphas", "0.1", "--quiet")
+    assert "alphas are penalties of an l1 norm" in said and "got L2Ball" in said
+    said = complaint(capsys, "path", train, "--loss", "logistic", "--l2", "0.1")
+    assert "--l2 is for the Lasso (--loss squared --set l1); got --loss logistic --set l1." in said
     assert "no radius to vary" in complaint(capsys, "path", train, "--set", "box:lower=0,upper=1")
 
 
@@ -422,12 +427,44 @@ def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, t
 
     monkeypatch.setattr(module, "minimize", minimize)
     out = tmp_path / "m.npz"
-    code, printed, err = run(capsys, "cv", train, "--radii", "1,2,3", "--folds", 3, "--out", out, "--json")
+    options = ["--radii", "1,2,3", "--folds", 3, "--solver", "corrective", "--out", out, "--json"]
+    code, printed, err = run(capsys, "cv", train, *options)
     assert code == 130 and not out.exists()
     if n_solved == 2:
         assert printed == "" and "interrupted before the end of the first fold" in err
     else:
         assert json.loads(printed)["folds"] == 1 and json.loads(printed)["status"] == "INTERRUPTED"
+
+
+@pytest.mark.parametrize("n_solved", [2, 4])
+def test_ctrl_c_in_a_walk_of_smooth_losses(capsys, train, monkeypatch, n_solved):
+    module, solved = importlib.import_module("condgrad.paths.smooth"), []
+    real = module.SmoothPath.advance
+
+    def advance(self, targets):
+        solved.append(1)
+        if len(solved) > n_solved:
+            signal.raise_signal(signal.SIGINT)
+        return real(self, targets)
+
+    monkeypatch.setattr(module.SmoothPath, "advance", advance)
+    code, printed, err = run(capsys, "cv", train, "--radii", "1,2,3", "--folds", 3, "--json")
+    assert code == 130
+    if n_solved == 2:
+        assert printed == "" and "interrupted before the end of the first fold" in err
+    else:
+        assert json.loads(printed)["folds"] == 1 and json.loads(printed)["status"] == "INTERRUPTED"
+
+
+@pytest.mark.parametrize("options", [["--set", "l1"], ["--set", "nonnegative-l1", "--intercept"]])
+def test_cross_validation_by_the_path_chooses_what_minimize_chooses(capsys, train, options):
+    options = ["--n-radii", 6, "--folds", 3, "--tol", 1e-8, *options]
+    found, code = answer(capsys, "cv", train, *options)
+    expected, _ = answer(capsys, "cv", train, *options, "--max-time", 600)  # a limit of runs: minimize solves all radii
+    assert code == 0 and found.keys() == expected.keys()
+    assert found["best_radius"] == expected["best_radius"]
+    np.testing.assert_allclose(found["mean_loss"], expected["mean_loss"], atol=1e-4)
+    np.testing.assert_allclose(found["error_rate"], expected["error_rate"], atol=0.04)
 
 
 def test_the_default_grid_ends_where_the_multiplier_is_small(data):

@@ -314,6 +314,15 @@ def test_a_loss_that_does_not_compile_is_caught():
         check_loss(broken(value=pythonic))
 
 
+def test_lower_bounds_are_those_of_the_formula():
+    y = np.array([0.0, 0.5, 3.0, 1e15])
+    p = np.log(np.maximum(y[:3], 1e-20))
+    least = losses.Poisson().least_value(y)
+    np.testing.assert_allclose(least[:3], np.exp(p) - y[:3] * p, atol=1e-12)
+    assert least[3] <= losses.Poisson().value(np.array([30.0 + 1e15 / math.exp(30.0) - 1.0]), y[3:])[0]
+    assert not losses.Logistic().least_value(y).any()
+
+
 @compiled_only
 def test_a_loss_that_differs_when_compiled_is_caught():
     factor = 1.0  # a kernel keeps the value that it was compiled with
@@ -321,6 +330,7 @@ def test_a_loss_that_differs_when_compiled_is_caught():
         value=lambda self, p, y: factor * (p - y),
         derivative=lambda self, p, y: factor + 0.0 * p,
         second_derivative=lambda self, p, y: 0.0 * p,
+        least_value=lambda self, y: np.full(y.shape, -np.inf),
     )
     check_loss(one)
     factor = 2.0

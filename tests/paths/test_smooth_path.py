@@ -103,13 +103,14 @@ def test_the_curvature_of_features_is_that_of_a_look(form):
     features, w = np.array([3, 0, 7, 20]), np.linspace(-0.1, 0.1, 40)
     look = problem.look(w)
     d = look.found.d.array
-    expected = look.curvature([cg.constraints.Atom(j, 1.0) for j in features])
-    np.testing.assert_allclose(problem.feature_curvature(features, d), expected, atol=1e-14)
-    grown = problem.feature_curvature(features, d, first=2)
+    scale = np.array([1.0, 0.5, 2.0, 1.0])
+    expected = look.curvature([cg.constraints.Atom(j, c) for j, c in zip(features, scale, strict=True)])
+    np.testing.assert_allclose(problem.feature_curvature(features, scale, d), expected, atol=1e-14)
+    grown = problem.feature_curvature(features, scale, d, first=2)
     np.testing.assert_allclose(grown[2:], expected[2:], atol=1e-14)
     rows = np.arange(0, 120, 2)
-    some, whole = problem.feature_curvature(features, d[rows], rows), np.where(np.arange(120) % 2, 0.0, d)
-    np.testing.assert_allclose(some, problem.feature_curvature(features, whole), atol=1e-14)
+    some, whole = problem.feature_curvature(features, scale, d[rows], rows), np.where(np.arange(120) % 2, 0.0, d)
+    np.testing.assert_allclose(some, problem.feature_curvature(features, scale, whole), atol=1e-14)
 
 
 def test_few_columns_are_read():
@@ -153,7 +154,7 @@ def test_penalised_points_are_certified():
     X, y, _ = data("logistic")
     problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
     with Interrupts() as interrupts:
-        engine = SmoothPath(problem, tol=1e-6, interrupts=interrupts).engine
+        engine = SmoothPath(problem, cg.constraints.L1Ball, tol=1e-6, interrupts=interrupts).engine
         alpha = 0.1 * engine.largest
         rough, fine = (engine.solve(Goal(alpha, is_penalised=True), tol) for tol in (1e-2, 1e-9))
     values = [point.objective + alpha * point.norm for point in (rough, fine)]
@@ -165,7 +166,7 @@ def test_ctrl_c_is_heard_inside_a_point():
     X, y, _ = data("logistic")
     problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
     with Interrupts() as interrupts:
-        path = SmoothPath(problem, tol=1e-6, interrupts=interrupts)
+        path = SmoothPath(problem, cg.constraints.L1Ball, tol=1e-6, interrupts=interrupts)
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(InterruptedPathError):
             path.advance(np.array([1.0]))
@@ -177,7 +178,10 @@ def test_who_is_served():
     ball = cg.constraints.L1Ball
     assert smooth.serves(problem, ball, "auto") and not smooth.serves(problem, ball, "corrective")
     assert not smooth.serves(problem, cg.constraints.L2Ball, "auto")
-    assert not smooth.serves(problem, lambda radius: ball(radius**2), "auto")
+    assert smooth.serves(problem, lambda radius: ball(radius**2), "auto")
+    assert smooth.serves(problem, cg.constraints.NonnegativeL1Ball, "auto")
+    assert smooth.serves(problem, lambda radius: cg.constraints.WeightedL1Ball(radius, np.arange(1, 41)), "auto")
+    assert not smooth.serves(problem, cg.constraints.Simplex, "auto")
     assert not smooth.serves(cg.Problem(X, y, cg.losses.Welsch(), ball(1.0)), ball, "auto")
 
 

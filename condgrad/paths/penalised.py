@@ -1,0 +1,88 @@
+"""PenalisedPath: points with given penalties, each found among the solutions over balls of many radii."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from condgrad.linalg.roots import Bracket
+from condgrad.paths.gauges import Gauge
+from condgrad.paths.minimized import MinimizedPath, Walk
+from condgrad.paths.points import Solved
+from condgrad.paths.radius_search import multiplier
+from condgrad.paths.smooth_point import penalised_gap
+from condgrad.problems.linear import Problem
+
+_INNER = 0.3  # share of the tolerance that the gap over a ball may use up
+_MOST_SOLVES = 60  # most radii that are tried for one penalty
+_LEAST_GROWTH = 1.1  # least factor to the next radius, while none is known to be too large
+_MOST_GROWTH = 4.0  # largest factor to the next radius, while none is known to be too large
+_FARTHEST = 1e30  # largest norm of an optimum for which rounding is bounded
+
+
+class PenalisedPath(MinimizedPath):
+    """The points that minimise F + alpha times a norm, for penalties alpha, by ``minimize`` over balls of the norm.
+
+    The multiplier of a ball falls as its radius grows. The radius whose multiplier is alpha is found by secants within
+    a bracket.
+    """
+
+    is_penalised = True
+
+    def __init__(self, walk: Walk, gauge: Gauge, *, tol: float, scale: float) -> None:
+        super().__init__(walk, tol=tol, scale=scale)
+        self.gauge = gauge
+        self.floor = self._problem.samples.least_value()
+        walk.settings["tol"] = _INNER * tol * scale
+
+    @property
+    def _problem(self) -> Problem:
+        assert isinstance(self.walk.problem, Problem)
+        return self.walk.problem
+
+    def _solve(self, target: float) -> Solved:
+        best = self._certified(target)
+        limit, bracket, last = self.tol * self.scale, Bracket(0.0, math.inf), (0.0, math.inf)
+        radius = self.gauge.norm(self.walk.w) or 1.0
+        for _ in range(_MOST_SOLVES):
+            if best.certified_gap <= limit:
+                break
+            self.walk.w = self._inside(radius)
+            over_ball = super()._solve(radius)
+            found = self._certified(target)
+            if found.certified_gap < best.certified_gap:
+                best = found
+            way = radius - last[0]
+            slope = (last[1] - over_ball.alpha) / way if way != 0.0 and math.isfinite(last[1]) else 0.0
+            last = radius, over_ball.alpha
+            most, least = _MOST_GROWTH * radius, _LEAST_GROWTH * radius
+            bracket, radius = bracket.after(radius, target - over_ball.alpha, slope, least, most)
+            if bracket.is_closed() and bracket.high - bracket.low <= 1e-15 * bracket.high:
+                break
+        self.walk.w = np.zeros(self.n_features)
+        self.walk.w[best.features] = best.w
+        return best
+
+    def _inside(self, radius: float) -> np.ndarray:
+        """Return the present point, scaled into the ball where it is outside."""
+        norm = self.gauge.norm(self.walk.w)
+        w: np.ndarray = self.walk.w * (radius / norm) if norm > radius else self.walk.w
+        return w
+
+    def _certified(self, alpha: float) -> Solved:
+        """Return the present point with the bound of its excess.
+
+        An optimum has a norm of at most (F(w) - floor) / alpha + ||w||: rounding is bounded over a ball that holds it.
+        """
+        w, norm = self.walk.w, self.gauge.norm(self.walk.w)
+        value = self._problem.objective(w)
+        radius = abs(value - self.floor) / alpha + norm
+        at = self._problem.over(self.gauge.ball(min(max(radius, 1e-300), _FARTHEST))).evaluate(w)
+        largest, along = multiplier(self.unit, at.gradient), -float(at.gradient @ w)
+        of_objective = at.objective - at.gap - at.rounding - at.lower_bound
+        is_false = at.objective < self.floor - of_objective
+        gap = math.inf if is_false else penalised_gap(alpha, at.objective, along, norm, largest, self.floor)
+        rounding = at.rounding + of_objective if radius <= _FARTHEST else math.inf
+        solved = self._solved(norm, at._replace(gap=max(gap, 0.0), rounding=rounding), at.gradient)
+        return solved._replace(alpha=alpha)
