@@ -25,6 +25,8 @@ _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Ar
 _SMALL = 4000  # number of samples of the first subsample
 _WIDENING = 8  # factor by which the subsample grows
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
+_ROUGH = 5.0  # the same constant for the work that goes into the curvature of a model that is not exact: a sixth
+_FEW_ROWS = 1500  # number of samples whose curvature takes no longer than the calls
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
 
@@ -117,8 +119,8 @@ class CorrectiveState(State):
         if self.problem.is_quadratic:
             return np.inf
         k = max(20, len(self.atoms))
-        as_cheap = _PASS * self.part.n_samples / k if self.model.is_exact else 0.0  # about as expensive as a pass
-        return max(self.rows_per_atom * k, as_cheap)
+        as_cheap = (_PASS if self.model.is_exact else _ROUGH) * self.part.n_samples / k  # as a pass, or a part of it
+        return max(self.rows_per_atom * k, as_cheap, _FEW_ROWS)
 
     @property
     def is_estimate(self) -> bool:
@@ -207,9 +209,9 @@ class Corrective(FullPassSolver):
         """Minimise the Taylor model over the hull of the atoms, and make a pass at its minimiser."""
         before, atoms, x = state.look, state.atoms, state.x
         slopes = atoms.inner_products(before.gradient)  # <r, v_k>
-        H = state.curvature()  # <v_k, H v_l>
+        H, was_estimate = state.curvature(), state.is_estimate  # <v_k, H v_l>
         z = state.model.minimise(
-            atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=state.is_estimate, deadline=state.deadline
+            atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=was_estimate, deadline=state.deadline
         )
         direction = z - x
         slope = min(0.0, float(slopes @ direction))  # close to the optimum it is rounding, but the gap is not
@@ -227,7 +229,7 @@ class Corrective(FullPassSolver):
                 state.is_still = False
                 break
             gamma *= _cut(slope, float(atoms.inner_products(look.gradient) @ direction))
-        if state.uses_all and state.look.gap > _CONTRACTION * before.gap:
+        if state.uses_all and was_estimate and state.look.gap > _CONTRACTION * before.gap:
             state.rows_per_atom *= 4
 
     def refresh(self, problem: BaseProblem, state: CorrectiveState) -> None:

@@ -23,6 +23,7 @@ _MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is thi
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
 _EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
 _ROUNDING = 1e-14  # gap relative to the largest slope below which it is rounding
+_SUMS = 0.1  # and relative to the largest curvature, as a share of that
 _MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
 _MOST_ROUNDS = 30
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
@@ -189,13 +190,15 @@ class HullModel:
         left to pairwise steps alone. Everything ends at ``deadline`` (in the time of ``time.perf_counter``).
         """
         first_gap = self._gap(g, x)
-        exact = max(_EXACT * first_gap, _ROUNDING * float(np.abs(g).max(initial=0.0)))
+        largest = float(np.abs(g).max(initial=0.0)) + _SUMS * float(H.diagonal().max(initial=0.0))  # H z cancels g
+        exact = max(_EXACT * first_gap, _ROUNDING * largest)
         goal = max(tol * first_gap, exact)
         if self.is_symmetric and self.has_origin:
             finest = exact if self.problem.is_quadratic else goal
             z = minimise_in_ball(x, g, H, finest, deadline)
-            if self._gap(g + symmetric_product(H, z - x), z) > finest:  # the slopes do not fit to a singular H
-                z = minimise_in_ball(x, g, _with_ridge(H), finest, deadline)
+            if self._gap(g + symmetric_product(H, z - x), z) <= finest:
+                return z
+            z = minimise_in_ball(x, g, _with_ridge(H), finest, deadline)  # the slopes do not fit to a singular H
         elif is_estimate:  # from few samples: then pairwise steps are enough
             z = x.copy()
         else:
