@@ -65,6 +65,9 @@ class TaylorModel(Protocol):
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x."""
 
+    def holds(self, x: np.ndarray) -> bool:
+        """Return whether the weights ``x`` of a point beyond the minimiser of a model are allowed; False: unknown."""
+
     def successor(self, n_passes: int, gaps: list[float]) -> TaylorModel | None:
         """Return the model to continue with after so many passes and the ``gaps`` of steps; None: this one."""
 
@@ -196,7 +199,8 @@ class HullModel:
         if self.is_symmetric and self.has_origin:
             finest = exact if self.problem.is_quadratic else goal
             z = minimise_in_ball(x, g, H, finest, deadline)
-            if self._gap(g + symmetric_product(H, z - x), z) <= finest:
+            slopes = g + symmetric_product(H, z - x)
+            if self._gap(slopes, z) <= finest and inner(g + slopes, z - x) <= 0.0:  # it is no worse than x
                 return z
             z = minimise_in_ball(x, g, _with_ridge(H), finest, deadline)  # the slopes do not fit to a singular H
         elif is_estimate:  # from few samples: then pairwise steps are enough
@@ -230,6 +234,10 @@ class HullModel:
             work += minimise_on_face(slopes, H, z, self.has_origin, most_work - work) + 6 * x.size * x.size
             slopes = g + symmetric_product(H, z - x)
         return z
+
+    def holds(self, x: np.ndarray) -> bool:
+        """Return whether w is in the set: for sets that are l1 balls of their atoms."""
+        return self.is_symmetric and self.has_origin and float(np.abs(x).sum()) <= 1.0
 
     def successor(self, n_passes: int, gaps: list[float]) -> FeatureModel | None:
         """Return a model on all features if the passes cost more than its curvature, or if they do not lead far.
