@@ -26,6 +26,8 @@ _ROUNDING = 1e-14  # gap relative to the largest slope below which it is roundin
 _SUMS = 0.1  # and relative to the largest curvature, as a share of that
 _MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
 _MOST_ROUNDS = 30
+_MANY = 150  # number of atoms from which on pairwise steps are made before the exact solver over l1 balls
+_FALLBACK = 0.3  # gap relative to the first gap that is enough if that solver fails
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
 ROWS_PER_ATOM = 30  # samples per atom for the first estimate of the curvature
 _FEW_PASSES = 6  # cost of the curvature on all features, in passes, up to which it is used from the start
@@ -197,12 +199,8 @@ class HullModel:
         exact = max(_EXACT * first_gap, _ROUNDING * largest)
         goal = max(tol * first_gap, exact)
         if self.is_symmetric and self.has_origin:
-            finest = exact if self.problem.is_quadratic else goal
-            z = minimise_in_ball(x, g, H, finest, deadline)
-            slopes = g + symmetric_product(H, z - x)
-            if self._gap(slopes, z) <= finest and inner(g + slopes, z - x) <= 0.0:  # it is no worse than x
-                return z
-            z = minimise_in_ball(x, g, _with_ridge(H), finest, deadline)  # the slopes do not fit to a singular H
+            z = self._minimise_in_ball(x, g, H, exact if self.problem.is_quadratic else goal, deadline)
+            goal = max(goal, _FALLBACK * first_gap)
         elif is_estimate:  # from few samples: then pairwise steps are enough
             z = x.copy()
         else:
@@ -214,6 +212,24 @@ class HullModel:
                 if is_done or time.perf_counter() >= deadline:
                     break
         return z
+
+    def _minimise_in_ball(
+        self, x: np.ndarray, g: np.ndarray, H: np.ndarray, goal: float, deadline: float
+    ) -> np.ndarray:
+        """Return the minimiser of the model over an l1 ball, up to a gap of ``goal`` or what an H with a ridge allows.
+
+        If atoms are many, pairwise steps find most of the support in less time than the exact solver would.
+        """
+        start, slopes = x, g
+        if x.size > _MANY:
+            start, slopes = x.copy(), g.copy()
+            if pairwise_steps(slopes, H, start, True, True, goal, 2 * x.size):
+                return start
+        z = minimise_in_ball(start, slopes, H, goal, deadline)
+        slopes = g + symmetric_product(H, z - x)
+        if self._gap(slopes, z) <= goal and inner(g + slopes, z - x) <= 0.0:  # it is no worse than x
+            return z
+        return minimise_in_ball(x, g, _with_ridge(H), goal, deadline)  # H is almost singular
 
     def _minimise_on_faces(
         self, x: np.ndarray, g: np.ndarray, H: np.ndarray, exact: float, deadline: float
