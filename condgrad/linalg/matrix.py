@@ -19,6 +19,7 @@ from condgrad.linalg.vectors import DenseVector
 FAR = 8.0  # ratio |mean| / standard deviation of a column, above which digits are lost and the column is centred
 _SAMPLED = 1000  # rows from which the means are estimated: the number subtracted need not be the exact mean
 _ENTRIES = 1_000_000  # entries of dense data that are processed together
+_ENTRIES_OF_ROWS = 200_000  # the same for columns that are gathered from rows, so that the copies stay in the cache
 _FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
 _SMALL_PASS = 2_000_000  # multiply-adds (a few milliseconds), below which compiling for half a second does not pay
 _CONVERTED = 250_000  # entries of dense data that are converted at a time, so that they stay in the cache
@@ -302,15 +303,14 @@ class Matrix:
     ) -> np.ndarray:
         """Return :meth:`gram` of dense data, a block of rows at a time: the chosen columns are copied, maybe many."""
         H = np.zeros((features.size, features.size))
-        is_unit = bool((values == 1.0).all())
-        height = max(1, _ENTRIES // max(1, features.size))
+        height = max(1, (_ENTRIES_OF_ROWS if self.rows_are_native else _ENTRIES) // max(1, features.size))
+        is_unit, has_few_rows = bool((values == 1.0).all()), d.size < features.size
         for start in range(0, d.size, height):
             part = slice(start, min(start + height, d.size))
             X = self._dense_part(part, features) if rows is None else self._dense_sample(rows[part], features)
             X = X if self.shift is None else X - self.shift[features]
-            X = X if is_unit else X * values
-            H += weighted_gram(X, d[part], first)
-        return H
+            H += weighted_gram(X * values if has_few_rows and not is_unit else X, d[part], first)
+        return H if has_few_rows or is_unit else H * np.outer(values, values)
 
     def _dense_part(self, part: slice, features: np.ndarray) -> np.ndarray:
         """Return some rows of the chosen columns, copied in the order in which they lie in memory if not all."""

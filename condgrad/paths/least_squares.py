@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from condgrad.compiled import kernel
+from condgrad.linalg.gram_model import duality_gap
 from condgrad.linalg.rounding import FORMULA, UNIT, gamma
 from condgrad.paths.columns import Features, extend_gram
 
@@ -191,23 +192,6 @@ class LeastSquares:
         of_dual = y * R * share * (of_largest / largest if largest > 0.0 else 0.0)
         of_sums = over_samples * (4.0 * self.squared_y + 4.0 * R * R + 2.0 * target * sums.norm) * max(1.0, share)
         return of_dual + of_sums + R * delta + delta * delta
-
-
-@kernel
-def duality_gap(squared_y, fit, along, penalty, alpha, largest):
-    """Return P(x) - D(theta) for P(x) = ||R||^2/2 + alpha ||x||_1 and the best multiple theta of R that is feasible.
-
-    ``fit`` is <y, Xx>, ``along`` <R, Xx>, ``penalty`` alpha ||x||_1 and ``largest`` the largest |<z_j, R>|, or a bound
-    of it. D(theta) = (||y||^2 - ||y - theta||^2)/2 over theta with |<z_j, theta>| <= alpha.
-    """
-    squared_r = max(squared_y - fit - along, 0.0)
-    y_r = squared_y - fit
-    if squared_r == 0.0:
-        return penalty
-    share = y_r / squared_r
-    if largest * abs(share) > alpha:
-        share = np.sign(share) * alpha / largest
-    return 0.5 * squared_r + penalty - share * (y_r - 0.5 * share * squared_r)
 
 
 @kernel
