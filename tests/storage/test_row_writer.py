@@ -85,7 +85,7 @@ def test_targets_are_small_where_that_is_exact(tmp_path):
 
 def test_every_order_is_equally_likely(tmp_path):
     """Three samples in two pieces and chunks: all six orders occur, each about equally often."""
-    counts, n_runs = collections.Counter(), 240
+    counts, n_runs = collections.Counter(), 120
     for seed in range(n_runs):
         batches = [(np.eye(3), np.arange(3.0))]
         rows = cg.rows.convert(batches, tmp_path / "rows", chunk_bytes=45, random_state=seed, overwrite=True)
@@ -181,7 +181,7 @@ def interrupted_at_once(writer, source):
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
-@pytest.mark.parametrize("n_files", [1, 5, 9, 33, 60])
+@pytest.mark.parametrize("n_files", [*(pytest.param(k, marks=pytest.mark.campaign) for k in (1, 5, 60)), 9, 33])
 def test_an_interrupted_conversion_continues(n_files, shuffle, path, tmp_path, monkeypatch):
     monkeypatch.setattr("condgrad.storage.sources.text.BATCH_BYTES", 1000)
     options = {"chunk_bytes": 2500, "shuffle": shuffle}
