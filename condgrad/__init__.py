@@ -50,6 +50,7 @@ _NAMES_OF_MODULES = {
 }
 # Modules of the API, and where they lie.
 _MODULES = {
+    "columns": "storage.columns",
     "constraints": "constraints",
     "estimators": "estimators",
     "losses": "losses",

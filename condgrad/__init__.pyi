@@ -41,6 +41,7 @@ from condgrad.run.trace import Trace as Trace
 from condgrad.solvers import step_sizes as step_sizes
 from condgrad.solvers.stochastic import atom_counts as sample_sizes
 from condgrad.solvers.stochastic import renewal_rules as rules
+from condgrad.storage import columns as columns
 from condgrad.storage import rows as rows
 
 __version__: str
@@ -70,6 +71,7 @@ __all__ = [
     "SoftmaxProblem",
     "Status",
     "Trace",
+    "columns",
     "constraints",
     "estimators",
     "lasso_path",

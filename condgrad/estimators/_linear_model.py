@@ -376,7 +376,9 @@ class ConstrainedLinearModel(BaseEstimator):
         check_is_fitted(self)
         X = of_dask(X, None, None, None) if is_dask(X) else X
         if isinstance(X, OutsideRows):
-            validate_data(self, scipy.sparse.csr_matrix((1, X.shape[1])), accept_sparse="csr", reset=False)
+            if X.shape[1] != self.n_features_in_:
+                name, wanted = type(self).__name__, self.n_features_in_
+                raise ValueError(f"X has {X.shape[1]} features, but {name} is expecting {wanted} features.")
             return X.dot_each(self._coefficients()).T + self.intercept_
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         coef = self.coef_ if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)

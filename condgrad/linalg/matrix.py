@@ -16,9 +16,10 @@ from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Sli
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
-_FAR = 8.0  # ratio |mean| / standard deviation of a column, above which digits are lost and the column is centred
+FAR = 8.0  # ratio |mean| / standard deviation of a column, above which digits are lost and the column is centred
 _SAMPLED = 1000  # rows from which the means are estimated: the number subtracted need not be the exact mean
 _ENTRIES = 1_000_000  # entries of dense data that are processed together
+_ENTRIES_OF_ROWS = 200_000  # the same for columns that are gathered from rows, so that the copies stay in the cache
 _FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
 _SMALL_PASS = 2_000_000  # multiply-adds (a few milliseconds), below which compiling for half a second does not pay
 _CONVERTED = 250_000  # entries of dense data that are converted at a time, so that they stay in the cache
@@ -302,15 +303,14 @@ class Matrix:
     ) -> np.ndarray:
         """Return :meth:`gram` of dense data, a block of rows at a time: the chosen columns are copied, maybe many."""
         H = np.zeros((features.size, features.size))
-        is_unit = bool((values == 1.0).all())
-        height = max(1, _ENTRIES // max(1, features.size))
+        height = max(1, (_ENTRIES_OF_ROWS if self.rows_are_native else _ENTRIES) // max(1, features.size))
+        is_unit, has_few_rows = bool((values == 1.0).all()), d.size < features.size
         for start in range(0, d.size, height):
             part = slice(start, min(start + height, d.size))
             X = self._dense_part(part, features) if rows is None else self._dense_sample(rows[part], features)
             X = X if self.shift is None else X - self.shift[features]
-            X = X if is_unit else X * values
-            H += weighted_gram(X, d[part], first)
-        return H
+            H += weighted_gram(X * values if has_few_rows and not is_unit else X, d[part], first)
+        return H if has_few_rows or is_unit else H * np.outer(values, values)
 
     def _dense_part(self, part: slice, features: np.ndarray) -> np.ndarray:
         """Return some rows of the chosen columns, copied in the order in which they lie in memory if not all."""
@@ -419,14 +419,14 @@ def _large_means(X: Any, weight: np.ndarray, is_sparse: bool) -> np.ndarray | No
         mean = sampled @ part
         part -= mean
         spread = np.sqrt(sampled @ (part * part))
-        shift[columns] = np.where(np.abs(mean) > _FAR * spread, mean, 0.0)
+        shift[columns] = np.where(np.abs(mean) > FAR * spread, mean, 0.0)
     return shift if shift.any() else None
 
 
 def centring(mean: np.ndarray, mean_square: np.ndarray) -> np.ndarray | None:
     """Return the means of the columns whose mean is far from zero, and 0 for the others; None if all are 0."""
     variance = mean_square - mean**2  # so imprecise where the mean is far away that it counts as small
-    shift = np.where(mean**2 > _FAR**2 * np.maximum(variance, 0.0), mean, 0.0)
+    shift = np.where(mean**2 > FAR**2 * np.maximum(variance, 0.0), mean, 0.0)
     return shift if shift.any() else None
 
 

@@ -9,7 +9,7 @@ intercept takes up. A budget that counts feature j with weight_j is the plain bu
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +20,29 @@ from condgrad.linalg.slices import Slices, SparseSlices
 from condgrad.linalg.vectors import DenseVector
 
 _CONSTANT = 1e-12  # share of its size below which the deviation of a feature from its mean is rounding
+
+
+class Features(Protocol):
+    """What a path knows about all of its features, wherever their columns lie."""
+
+    @property
+    def weight(self) -> np.ndarray:
+        """The weights of the samples."""
+
+    @property
+    def mean(self) -> np.ndarray:
+        """mean_j of every feature."""
+
+    @property
+    def scale(self) -> np.ndarray:
+        """scale_j of every feature."""
+
+    @property
+    def norm(self) -> np.ndarray:
+        """||z_j|| of every feature."""
+
+    def chosen(self, features: np.ndarray) -> tuple[Columns, np.ndarray]:
+        """Return columns in memory, and the places of the chosen features among them."""
 
 
 @compiled
@@ -52,6 +75,10 @@ class Columns(NamedTuple):
         """Return how many entries feature j stores."""
         return self.slices.n_stored(j)
 
+    def chosen(self, features):
+        """Return columns in memory, and the places of the chosen features among them."""
+        return self, features
+
 
 def make_columns(matrix: Matrix, weight: np.ndarray, has_intercept: bool, standardize: bool) -> Columns:
     """Return the features of ``matrix``: two passes over the data, on all cores."""
@@ -75,9 +102,11 @@ def columns_of(
     return columns
 
 
-def offsets_of(columns: Columns) -> np.ndarray | None:
+def offsets_of(columns: Features) -> np.ndarray | None:
     """Return where the stored entries of each feature begin, or None where every feature stores all entries."""
-    return columns.slices.indptr if isinstance(columns.slices, SparseSlices) else None
+    if isinstance(columns, Columns) and isinstance(columns.slices, SparseSlices):
+        return columns.slices.indptr
+    return None
 
 
 @kernel

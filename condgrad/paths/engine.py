@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from condgrad.linalg.interrupts import Interrupts
+from condgrad.paths.columns import Columns
 from condgrad.paths.gram_solver import GramSolver
 from condgrad.paths.least_squares import Goal, Quadratic, Residual, Sums
-from condgrad.paths.oracle import LazyOracle, Scan
+from condgrad.paths.oracle import LazyOracle, Oracle, Scan
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.working_set import WorkingSet
 
@@ -82,6 +84,12 @@ class Accuracy(NamedTuple):
         return Accuracy(0.1 * self.finest, 0.1 * self.finest)
 
 
+def oracle_in_memory(working: WorkingSet) -> Oracle:
+    """Return the oracle of columns that are in memory."""
+    objective = working.objective
+    return LazyOracle(cast("Columns", objective.columns), objective.n_stored, working.residual.R)
+
+
 class ExactEngine:
     """Solves points one after the other, each from where the last one ended.
 
@@ -90,6 +98,8 @@ class ExactEngine:
     objective : Quadratic
     interrupts : Interrupts, optional
         Where Ctrl-C is heard: then :class:`~condgrad.paths.points.InterruptedPathError` is raised.
+    make_oracle : callable
+        Makes the oracle that stands at the residual of a working set.
 
     Attributes
     ----------
@@ -104,14 +114,14 @@ class ExactEngine:
         self,
         objective: Quadratic,
         interrupts: Interrupts | None = None,
+        make_oracle: Callable[[WorkingSet], Oracle] = oracle_in_memory,
     ) -> None:
         self.objective, self.interrupts = objective, interrupts
         self.working = WorkingSet(objective)
         self.solver: WorkingSetSolver = GramSolver(self.working)
-        residual = self.working.residual
-        self.oracle = LazyOracle(objective.columns, objective.n_stored, residual.R)
+        self.oracle = make_oracle(self.working)
         self._at_zero = self.working.sums.value
-        self.largest = self.oracle.scan(residual.a, self.working.sums.mu, -1.0, np.inf).largest  # of every column
+        self.largest = self.oracle.begin(self.working.residual.a, self.working.sums.mu)
         self.bound = self.largest  # no correlation with the residual exceeds it, as far as was asked
         self.level = _FIRST * self.largest  # the largest correlation of an atom
         self.nearby, self.nearby_level = Scan(self.largest, np.empty(0, np.int64), np.empty(0)), 0.0

@@ -19,7 +19,9 @@ from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
-from condgrad.paths.columns import Columns, make_columns
+from condgrad.paths.columns import Features, make_columns
+from condgrad.paths.disk_columns import DiskColumns, Question
+from condgrad.paths.disk_oracle import DiskOracle, Span
 from condgrad.paths.engine import ExactEngine, PathPoint
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.leaps import Leaps
@@ -31,6 +33,8 @@ from condgrad.problems.samples import Samples
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
+from condgrad.storage import columns as columns_on_disk
+from condgrad.storage.stored_columns import StoredColumns
 
 _ENGINES = ("exact", "randomized")
 _MOST_EPOCHS = 10_000  # most epochs of the randomized engine for one radius
@@ -40,7 +44,7 @@ _WALK_TOL = 1e-4  # relative gap at the end of that search, or tol where it is s
 
 
 def lasso_path(
-    X: Data,
+    X: Data | StoredColumns,
     y: ArrayLike,
     *,
     n_radii: int | None = 100,
@@ -70,8 +74,10 @@ def lasso_path(
 
     Parameters
     ----------
-    X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        Columns are read one by one: Fortran order and CSC are fastest, CSR is copied to CSC once.
+    X : array, sparse matrix, data frame or columns on disk, of shape (n_samples, n_features)
+        Columns are read one by one: Fortran order and CSC are fastest, CSR is copied to CSC once. Columns on disk
+        (:func:`condgrad.columns.open`) are read where they lie, and only those that can matter; so is a memory map in
+        Fortran order that is larger than half of the memory.
     y : array of shape (n_samples,)
     n_radii : int or None
         None: as few radii, from 0 on, as it takes for *every* radius in between to be certified: there w is on the line
@@ -132,6 +138,10 @@ def lasso_path(
     """
     settings = _checked(n_radii, eps, tol, radii, alphas, l2, engine, fit_intercept, standardize)
     check_callback(callback)
+    X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
+    if isinstance(X, StoredColumns) and engine != "exact":
+        raise ValueError("engine='randomized' needs X in memory; use engine='exact' for columns on disk.")
+    begun = X.n_reads if isinstance(X, StoredColumns) else 0.0
     data = _Regression(X, y, sample_weight, settings)
     with Interrupts() as interrupts, show(callback, verbose) as report:
         if engine == "exact":
@@ -139,7 +149,8 @@ def lasso_path(
         else:
             path = _randomized_path(data, settings, engine, random_state)
         walk = _walk(path, data, settings, interrupts)
-        return collect(path, walk, report if callback is not None or verbose else None)
+        found, coefs, info = collect(path, walk, report if callback is not None or verbose else None)
+    return found, coefs, info._replace(n_reads=X.n_reads - begun) if isinstance(X, StoredColumns) else info
 
 
 class _Settings(NamedTuple):
@@ -164,30 +175,44 @@ class _Settings(NamedTuple):
 class _Regression:
     """X, y and weights, checked, and the features as the path sees them."""
 
-    def __init__(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None, settings: _Settings) -> None:
-        self.X = convert.as_data(X)
-        self.matrix = Matrix(self.X)
-        self.n_samples, self.n_features = self.matrix.shape
+    def __init__(
+        self, X: Data | StoredColumns, y: ArrayLike, sample_weight: ArrayLike | None, settings: _Settings
+    ) -> None:
+        self.X: Any = X if isinstance(X, StoredColumns) else convert.as_data(X)
+        shape: tuple[int, int] = self.X.shape
+        self.n_samples, self.n_features = shape
         self.y = convert.as_targets(y, self.n_samples)
         self.weight = convert.as_weights(sample_weight, self.n_samples)
-        if settings.fit_intercept:  # which takes up what is subtracted: large means shall cost no digits
-            self.matrix = self.matrix.centred(self.weight)
         self.has_intercept, self.l2 = settings.fit_intercept, settings.l2
         self.y_mean = float(self.weight @ self.y) if settings.fit_intercept else 0.0
         self.target = self.y - self.y_mean
         self.scale = Samples(as_loss(Squared()), self.y, self.weight).mean_size(self.y_mean)  # type: ignore[call-arg]
-        self.columns: Columns = make_columns(self.matrix, self.weight, settings.fit_intercept, settings.standardize)
+        self.columns: Features
+        self.span: Span | None = None  # of columns on disk: what one engine has learnt, the next one knows
+        if isinstance(X, StoredColumns):
+            question = Question(self.weight, self.target, self.has_intercept, settings.standardize)
+            self.columns = columns = DiskColumns(X, question)
+            self.span = Span(columns, self.target)
+            self.along_shift, n_stored = columns.along_shift, self.n_samples * self.n_features
+        else:
+            matrix = Matrix(self.X)
+            if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
+                matrix = matrix.centred(self.weight)
+            self.columns = make_columns(matrix, self.weight, self.has_intercept, settings.standardize)
+            self.along_shift, n_stored = matrix.along_shift, matrix.n_stored
         self.quadratic = LeastSquares(
-            self.columns, self.matrix.n_stored, self.target, has_intercept=settings.fit_intercept, l2=settings.l2
+            self.columns, n_stored, self.target, has_intercept=settings.fit_intercept, l2=settings.l2
         )
 
     def intercept(self, features: np.ndarray, w: np.ndarray) -> float:
         """Return the intercept that belongs to the coefficients w of some features, all as given."""
-        return self.y_mean - float(self.columns.mean[features] @ w) - self.matrix.along_shift(w, features)
+        return self.y_mean - float(self.columns.mean[features] @ w) - self.along_shift(w, features)
 
     def engine(self, interrupts: Interrupts) -> ExactEngine:
         """Return an exact engine that stands at w = 0."""
-        return ExactEngine(self.quadratic, interrupts=interrupts)
+        if (span := self.span) is not None:
+            return ExactEngine(self.quadratic, interrupts, lambda working: DiskOracle(working, span, interrupts))
+        return ExactEngine(self.quadratic, interrupts)
 
 
 class _ExactPath:

@@ -17,8 +17,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from condgrad.compiled import kernel
+from condgrad.linalg.gram_model import duality_gap
 from condgrad.linalg.rounding import FORMULA, UNIT, gamma
-from condgrad.paths.columns import Columns, extend_gram
+from condgrad.paths.columns import Features, extend_gram
 
 _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the radius
 _SUMS = 8  # operations beside the products of a sum: centring, scaling, adding up threads
@@ -61,7 +62,7 @@ class Quadratic(Protocol):
     linear term and on whether there is an intercept.
     """
 
-    columns: Columns  # the features; their inner products, means and norms are those of the observation weights
+    columns: Features  # their inner products, means and norms are those of the observation weights
     n_stored: int
     l2: float
     squared_y: float  # twice the objective at zero
@@ -100,7 +101,7 @@ class LeastSquares:
 
     Parameters
     ----------
-    columns : Columns
+    columns : Features
     n_stored : int
         Stored entries of all columns.
     y : array
@@ -111,7 +112,7 @@ class LeastSquares:
     """
 
     def __init__(
-        self, columns: Columns, n_stored: int, y: np.ndarray, *, has_intercept: bool = False, l2: float = 0.0
+        self, columns: Features, n_stored: int, y: np.ndarray, *, has_intercept: bool = False, l2: float = 0.0
     ) -> None:
         self.columns, self.n_stored, self.y, self.has_intercept, self.l2 = columns, n_stored, y, has_intercept, l2
         self.squared_y = float((columns.weight * y) @ y)
@@ -147,7 +148,8 @@ class LeastSquares:
 
     def extend_gram(self, features: np.ndarray, first: int, G: np.ndarray, c: np.ndarray) -> None:
         """Fill in the rows of the Gram matrix G, l2 included, and of c = <z_j, y> from features[first] on."""
-        extend_gram(self.columns, features, first, self.l2, c, self.y, G, self._buffer)
+        columns, places = self.columns.chosen(features)
+        extend_gram(columns, places, first, self.l2, c, self.y, G, self._buffer)
 
     def between(self, left: Residual, right: Residual, t: float, x: np.ndarray) -> Sums:
         """Return the sums at the coefficients x between two points; the residual is on the line between theirs.
@@ -190,23 +192,6 @@ class LeastSquares:
         of_dual = y * R * share * (of_largest / largest if largest > 0.0 else 0.0)
         of_sums = over_samples * (4.0 * self.squared_y + 4.0 * R * R + 2.0 * target * sums.norm) * max(1.0, share)
         return of_dual + of_sums + R * delta + delta * delta
-
-
-@kernel
-def duality_gap(squared_y, fit, along, penalty, alpha, largest):
-    """Return P(x) - D(theta) for P(x) = ||R||^2/2 + alpha ||x||_1 and the best multiple theta of R that is feasible.
-
-    ``fit`` is <y, Xx>, ``along`` <R, Xx>, ``penalty`` alpha ||x||_1 and ``largest`` the largest |<z_j, R>|, or a bound
-    of it. D(theta) = (||y||^2 - ||y - theta||^2)/2 over theta with |<z_j, theta>| <= alpha.
-    """
-    squared_r = max(squared_y - fit - along, 0.0)
-    y_r = squared_y - fit
-    if squared_r == 0.0:
-        return penalty
-    share = y_r / squared_r
-    if largest * abs(share) > alpha:
-        share = np.sign(share) * alpha / largest
-    return 0.5 * squared_r + penalty - share * (y_r - 0.5 * share * squared_r)
 
 
 @kernel

@@ -16,6 +16,7 @@ where <R, R'> is negative, beta is taken as 0.
 
 from __future__ import annotations
 
+import abc
 import functools
 import math
 from typing import NamedTuple
@@ -24,8 +25,8 @@ import numpy as np
 
 from condgrad.compiled import bits_of, compiled, float_of, kernel
 from condgrad.linalg import threads
-from condgrad.linalg.rounding import gamma
-from condgrad.paths.columns import Columns, offsets_of
+from condgrad.linalg.rounding import UNIT, gamma
+from condgrad.paths.columns import Columns, Features, offsets_of
 
 _BLOCK = 128  # number of bounds compared at a time: counting those above the threshold vectorises
 _WORTH_THREADS = 600_000  # least multiply-adds of a scan that is shared by several threads
@@ -117,8 +118,19 @@ class LazyBounds(NamedTuple):
         """Take up features that were left out, whose correlations are known."""
         self.key[features] = (sizes - self.D[self.length_class[features]] * self.reach[features]) / self.numbers[_B]
 
+    def lower(self, upper):
+        """Take up other upper bounds of the correlations of all features, where these are smaller."""
+        away = self.D[self.length_class] * self.reach
+        rounding = 4.0 * UNIT * (upper + away)  # of the key, and of the bound that is made of it again
+        np.fmin(self.key, (upper + rounding - away) / self.numbers[_B], out=self.key)  # a bound that is nan is none
 
-def lazy_bounds(columns: Columns, R: np.ndarray) -> LazyBounds:
+    def list_above(self, threshold):
+        """Return the features whose bound exceeds ``threshold``."""
+        parts = self.reach, self.length_class, self.key, self.numbers[_B], self.D, threshold, self.found
+        return self.found[: above(*parts, 0, self.key.shape[0])].astype(np.int64)
+
+
+def lazy_bounds(columns: Features, R: np.ndarray) -> LazyBounds:
     """Return bounds that start at the residual R, when no correlation is known."""
     n_features = columns.norm.shape[0]
     length_class, most = _length_classes(columns)
@@ -132,16 +144,11 @@ def lazy_bounds(columns: Columns, R: np.ndarray) -> LazyBounds:
     return LazyBounds(key, np.zeros(most.size), length_class, most, reach, R.copy(), rounding, found, sizes, numbers)
 
 
-class LazyOracle:
-    """The bounds, and scans on all cores; it starts at ``R``, when no correlation is known."""
+class Oracle(abc.ABC):
+    """The bounds, and scans of the columns that they do not rule out; they start at ``R``, with nothing known."""
 
-    def __init__(self, columns: Columns, n_stored: int, R: np.ndarray) -> None:
-        self.columns, self.bounds = columns, lazy_bounds(columns, R)
-        n_features = columns.norm.shape[0]
-        self.apart = threads.cut(n_features, n_stored, offsets_of(columns))
-        self.alone = np.array([0, n_features])
-        self.work = n_stored / n_features  # of a column, on average
-        self.last_scanned = n_features
+    def __init__(self, columns: Features, R: np.ndarray) -> None:
+        self.weight, self.bounds = columns.weight, lazy_bounds(columns, R)
 
     @property
     def n_scanned(self) -> int:
@@ -154,7 +161,32 @@ class LazyOracle:
 
     def move(self, R: np.ndarray) -> None:
         """Go to the residual R, centred where an intercept is fitted."""
-        move(self.bounds, self.columns.weight, R)
+        move(self.bounds, self.weight, R)
+
+    @abc.abstractmethod
+    def begin(self, a: np.ndarray, mu: float) -> float:
+        """Learn every correlation at the start; return the largest."""
+
+    @abc.abstractmethod
+    def scan(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
+        """Compute every correlation whose bound exceeds ``threshold``; return those above ``level``."""
+
+
+class LazyOracle(Oracle):
+    """The oracle of columns in memory, which scans them on all cores."""
+
+    def __init__(self, columns: Columns, n_stored: int, R: np.ndarray) -> None:
+        super().__init__(columns, R)
+        self.columns = columns
+        n_features = columns.norm.shape[0]
+        self.apart = threads.cut(n_features, n_stored, offsets_of(columns))
+        self.alone = np.array([0, n_features])
+        self.work = n_stored / n_features  # of a column, on average
+        self.last_scanned = n_features
+
+    def begin(self, a: np.ndarray, mu: float) -> float:
+        """Compute every correlation at the start; return the largest."""
+        return self.scan(a, mu, -1.0, np.inf).largest
 
     def scan(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
         """Compute every correlation whose bound exceeds ``threshold``; return those above ``level``."""
@@ -181,7 +213,7 @@ def scan(
     bounds.record(max(part[0] for part in parts), count, sum(part[2] for part in parts))
 
 
-def _length_classes(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+def _length_classes(columns: Features) -> tuple[np.ndarray, np.ndarray]:
     """Return the class of every column, and how many entries those of a class have at most; the last one has all."""
     n_samples, n_features = columns.weight.size, columns.norm.size
     offsets = offsets_of(columns)
@@ -253,7 +285,7 @@ def scan_range(columns, a, mu, bounds, threshold, level, start, stop):
     """
     B, D, length_class, reach = bounds.numbers[_B], bounds.D, bounds.length_class, bounds.reach
     key, found, sizes = bounds.key, bounds.found, bounds.sizes
-    n_found = _above(reach, length_class, key, B, D, threshold, found, start, stop)
+    n_found = above(reach, length_class, key, B, D, threshold, found, start, stop)
     for k in range(start, start + n_found):
         sizes[k] = columns.size(columns.correlation(found[k], a, mu))
     largest, n_above = 0.0, 0
@@ -269,7 +301,7 @@ def scan_range(columns, a, mu, bounds, threshold, level, start, stop):
 
 
 @kernel
-def _above(reach, length_class, key, B, D, threshold, found, start, stop):
+def above(reach, length_class, key, B, D, threshold, found, start, stop):
     """List the columns whose bound exceeds the threshold; return how many they are."""
     n_found = np.uint64(start)
     block, last = np.uint64(start), np.uint64(stop)

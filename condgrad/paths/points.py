@@ -55,6 +55,8 @@ class PathInfo(NamedTuple):
         The same in units of all columns of X.
     n_looks : int
         Oracle calls that proved the best of all columns.
+    n_reads : float
+        How often X was read from disk, single columns by their share; 0 if X is in memory.
     """
 
     radius: np.ndarray
@@ -70,6 +72,7 @@ class PathInfo(NamedTuple):
     columns_seen: int
     passes: float
     n_looks: int
+    n_reads: float = 0.0
 
     def __repr__(self) -> str:
         worst = self.relative_gap.max(initial=0.0)

@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
+from condgrad.linalg.gram_model import factor, forget_support, recentre, solve_model
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
 from condgrad.paths.columns import columns_of
 from condgrad.paths.engine import PathPoint
 from condgrad.paths.gauges import Gauge, gauge_of
-from condgrad.paths.gram_model import factor, forget_support, solve_model
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import lazy_bounds
 from condgrad.paths.points import raise_if_interrupted
@@ -29,7 +29,6 @@ from condgrad.paths.smooth_point import (
     gap_at,
     part_of_point,
     point_at_zero,
-    recentre,
     was_fresh,
 )
 from condgrad.paths.smooth_search import ATOMS, FRESH_MODEL, LAST, SOLVED, START, ZERO, SmoothSearch, model_tolerance

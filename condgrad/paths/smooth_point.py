@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.compiled import kernel
+from condgrad.linalg.gram_model import GramModel, empty_model, part_of
 from condgrad.paths.columns import Columns
-from condgrad.paths.gram_model import GramModel, empty_model, part_of
 from condgrad.problems.samples import Samples, Totals
 
 _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the radius
@@ -199,28 +199,3 @@ def compare(x, z, correlation, n_atoms):
         farther += abs(z[k]) - abs(x[k])
         has_moved |= z[k] != x[k]
     return slope, farther if has_moved else np.inf
-
-
-@kernel
-def recentre(model, x, correlation):
-    """Put the model at x, where these are the correlations: c = correlation + G x. The support follows."""
-    n_atoms = np.uint64(model.n_atoms())
-    for k in range(n_atoms):
-        model.c[k] = correlation[k]
-        model.correlation[k] = correlation[k]
-    for q in range(n_atoms):
-        model.x[q] = x[q]
-        if x[q] != 0.0:
-            value = x[q]
-            for k in range(n_atoms):
-                model.c[k] += value * model.G[q, k]
-    q = 0
-    while q < model.n_support():
-        if x[model.support[q]] == 0.0:
-            model.leave(q)
-        else:
-            q += 1
-    for k in range(model.n_atoms()):
-        if x[k] != 0.0 and not model.is_in[k] and not model.enter(k):
-            model.x[k] = 0.0
-    model.correlate()

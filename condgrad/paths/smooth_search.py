@@ -1,9 +1,9 @@
 """SmoothSearch: the steps by which a point of a smooth loss is minimised over the working set.
 
 The Taylor model at x is F(x) + g'(z - x) + (z - x)'G(z - x)/2, with the curvature G = Z' diag(h) Z of the atoms (less
-the part of an intercept). :func:`~condgrad.paths.gram_model.solve_model` finds its minimiser exactly. The gradient g is
-that of x, always; the curvatures h may be those of an earlier point, and are asked for again where a step did not make
-the gap much smaller.
+the part of an intercept). :func:`~condgrad.linalg.gram_model.solve_model` finds its minimiser exactly. The gradient g
+is that of x, always; the curvatures h may be those of an earlier point, and are asked for again where a step did not
+make the gap much smaller.
 """
 
 from __future__ import annotations

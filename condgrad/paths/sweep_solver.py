@@ -60,7 +60,7 @@ class SweepSolver:
     def _arrange(self, label: np.ndarray) -> None:
         """Put the atoms in the order of their clusters, in one place; ``label`` has those of the first atoms."""
         working, quadratic = self.working, self.quadratic
-        order, self.clusters = find_clusters(quadratic.columns, working.features, quadratic.l2, label)
+        order, self.clusters = find_clusters(*quadratic.columns.chosen(working.features), quadratic.l2, label)
         working.arrange(order)
         self.before = self.before[order]
         self.correlation = np.zeros(order.size)

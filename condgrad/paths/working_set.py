@@ -43,9 +43,8 @@ class WorkingSet:
     def atoms(self) -> Atoms:
         """The columns of the features, side by side in memory once the features have been arranged."""
         if self._atoms is None:
-            columns = self.objective.columns
-            packed = pack(columns, self.features) if self._is_packed else (columns, self.features)
-            self._atoms = Atoms(*packed)
+            chosen = self.objective.columns.chosen(self.features)
+            self._atoms = Atoms(*(pack(*chosen) if self._is_packed else chosen))
         return self._atoms
 
     @property
@@ -89,7 +88,7 @@ class WorkingSet:
         """Return the correlations of other features with the residual."""
         out = np.empty(features.size)
         zeros = np.zeros(features.size)
-        Atoms(self.objective.columns, features).correlate(self.residual.a, self.sums.mu, zeros, 0.0, out)
+        Atoms(*self.objective.columns.chosen(features)).correlate(self.residual.a, self.sums.mu, zeros, 0.0, out)
         return out
 
 

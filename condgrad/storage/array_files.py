@@ -28,7 +28,7 @@ class StoppedError(Exception):
 def write_array(folder: Path, name: str, array: np.ndarray) -> FileEntry:
     """Write an array under a temporary name, flush it to the disk, and rename it; return its entry."""
     array = np.ascontiguousarray(array)
-    head = _head(array.dtype, array.shape)
+    head = make_head(array.dtype, array.shape)
     body = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
     crc = zlib.crc32(body, zlib.crc32(head))
     pieces = (body[start : start + _PIECE] for start in range(0, len(body), _PIECE))
@@ -40,6 +40,18 @@ def read_array(folder: Path, entry: FileEntry) -> np.ndarray:
     """Return a whole array, its checksum verified."""
     file = ArrayFile.of(folder, entry)
     return file.read(Buffer(), 0, file.shape[0], check=True)
+
+
+def read_head(path: Path) -> tuple[bytes, tuple[int, ...], bool, np.dtype]:
+    """Return the header of an .npy file of the user, and what it says: shape, whether in Fortran order, dtype."""
+    with open(path, "rb") as file:
+        try:
+            shape, is_fortran, dtype = read_header(file)
+        except ValueError as error:
+            raise ValueError(f"{str(path)!r} is not an .npy file ({error}).") from None
+        length = file.tell()
+        file.seek(0)
+        return file.read(length), shape, is_fortran, dtype
 
 
 class Buffer:
@@ -79,23 +91,16 @@ class ArrayFile:
     @classmethod
     def of(cls, folder: Path, entry: FileEntry) -> ArrayFile:
         """Return the file that a manifest names."""
-        return cls(folder / entry.name, entry, _head(np.dtype(entry.dtype), entry.shape))
+        return cls(folder / entry.name, entry, make_head(np.dtype(entry.dtype), entry.shape))
 
     @classmethod
     def of_user(cls, path: Path) -> ArrayFile:
         """Return an .npy file that was written by NumPy."""
-        with open(path, "rb") as file:
-            try:
-                shape, is_fortran, dtype = read_header(file)
-            except ValueError as error:
-                raise ValueError(f"{str(path)!r} is not an .npy file ({error}).") from None
-            length = file.tell()
-            file.seek(0)
-            head = file.read(length)
+        head, shape, is_fortran, dtype = read_head(path)
         if is_fortran or dtype.hasobject:
             what = "is stored by columns" if is_fortran else "holds Python objects"
             raise ValueError(f"{str(path)!r} {what}; convert it with condgrad.rows.convert.")
-        n_bytes = length + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+        n_bytes = len(head) + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
         return cls(path, FileEntry(path.name, dtype.str, shape, n_bytes, NO_CHECKSUM), head)
 
     def part(self, rows: slice) -> ArrayFile:
@@ -160,7 +165,7 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     return read(file)
 
 
-def _head(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+def make_head(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
     """Return the header of an .npy file."""
     text = io.BytesIO()
     descr = np.lib.format.dtype_to_descr(dtype)

@@ -27,8 +27,8 @@ class Journal:
         The pieces of a conversion that shuffles, in the order of the source; the chunks of the result.
     place, n_skipped : tuple of int or None, int
         Where the first sample lies that is in no piece: so many samples after this place of the source.
-    is_read : bool
-        Whether all samples of the source are in a piece, or a chunk.
+    is_read, is_mixed : bool
+        Whether all samples of the source are in a piece, or a chunk; whether those of all pieces are in a chunk.
     form : Form or None
     """
 
@@ -38,6 +38,7 @@ class Journal:
     place: Place | None = None
     n_skipped: int = 0
     is_read: bool = False
+    is_mixed: bool = False
     form: Form | None = None
 
     def write(self, folder: Path) -> None:

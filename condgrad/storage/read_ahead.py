@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import concurrent.futures
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from condgrad.storage.array_files import Buffer
 
 N_READERS = 2  # a disk serves two requests faster than one; more readers would take time from the kernels
-N_BUFFERS = 3  # one is worked on, two are being filled
 
+Item = TypeVar("Item")
 T = TypeVar("T")
 
 
-Read: TypeAlias = Callable[[int, Buffer, Callable[[], bool]], T]  # (item, buffer, stopped) -> what was read
+Read: TypeAlias = Callable[[Item, Buffer, Callable[[], bool]], T]  # (item, buffer, stopped) -> what was read
 
 
-def read_ahead(items: list[int], read: Read[T]) -> Iterator[T]:
+def read_ahead(items: Sequence[Item], read: Read[Item, T], n_readers: int = N_READERS) -> Iterator[T]:
     """Yield ``read(item, buffer, stopped)`` for all items in order; a yielded value is valid until the next one.
+
+    One buffer is worked on while each of the readers fills another one.
 
     A read raises :class:`~condgrad.storage.array_files.StoppedError` soon after ``stopped()`` becomes true. The readers
     end with the iteration, also if it is left early or if a read fails: no thread stays behind.
@@ -28,8 +30,8 @@ def read_ahead(items: list[int], read: Read[T]) -> Iterator[T]:
         yield read(items[0], Buffer(), bool)
         return
     stop = threading.Event()
-    buffers = [Buffer() for _ in range(min(N_BUFFERS, len(items)))]
-    readers = concurrent.futures.ThreadPoolExecutor(N_READERS, "condgrad-reader")
+    buffers = [Buffer() for _ in range(min(n_readers + 1, len(items)))]
+    readers = concurrent.futures.ThreadPoolExecutor(n_readers, "condgrad-reader")
 
     def begin(k: int) -> concurrent.futures.Future[T]:
         buffer = buffers[k % len(buffers)]

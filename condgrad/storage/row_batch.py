@@ -76,9 +76,9 @@ class RowBatch:
         return rows * self.n_bytes_of_row + entries
 
     def part(self, rows: slice) -> RowBatch:
-        """Return some of the samples."""
+        """Return some of the samples, without a copy of their entries."""
         arrays = {role: part[rows] for role, part in self.of_samples.items()}
-        return RowBatch(arrays, None if self.X is None else self.X[rows])
+        return RowBatch(arrays, None if self.X is None else _cut(self.X, rows))
 
     def shuffled(self, random: np.random.Generator) -> RowBatch:
         """Return the samples in random order."""
@@ -100,6 +100,14 @@ def _stacked(matrices: Sequence[Any]) -> Any:
     indptr = [matrix.indptr[1:].astype(np.int64) + end for matrix, end in zip(matrices, ends)]
     data, indices = (np.concatenate([getattr(matrix, name) for matrix in matrices]) for name in SPARSE[:2])
     return _csr(data, indices, np.concatenate([[0], *indptr]))
+
+
+def _cut(X: Any, rows: slice) -> Any:
+    """Return some rows of a CSR matrix, which share its memory."""
+    start, stop, _ = rows.indices(X.shape[0])
+    first, last = X.indptr[start], X.indptr[stop]
+    parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
+    return scipy.sparse.csr_matrix(parts, shape=(stop - start, X.shape[1]))
 
 
 def _csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Any:

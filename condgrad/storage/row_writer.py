@@ -85,7 +85,7 @@ def write_rows(folder: Path, source: Source, settings: Settings, report: Report)
 
 
 def remove_files(folder: Path, kept: Set[str] = frozenset()) -> None:
-    """Remove the files that conversions write, except ``kept``: the manifest first, then the data is not valid."""
+    """Remove the files that conversions write, except ``kept``; the manifest goes first, it makes the folder valid."""
     (folder / manifests.NAME).unlink(missing_ok=True)
     for path in own_files(folder):
         if path.name not in kept:
@@ -185,6 +185,8 @@ class RowWriter:
 
     def mix(self) -> None:
         """Write chunks, each of which has random samples of all pieces, and remove the pieces."""
+        if self.journal.is_mixed:
+            return
         pieces, chunks = self.journal.pieces, self.journal.chunks
         n_bytes = sum(entry.n_bytes for piece in pieces for entry in piece.files.values())
         n_chunks = max(1, round(n_bytes / self.settings.chunk_bytes))
@@ -202,6 +204,10 @@ class RowWriter:
             self._write(f"chunk-{c:05}", RowBatch.joined(parts).shuffled(self._random(2, c)), chunks)
             done = int(n_samples[: c + 1].sum())
             self.report(ConversionProgress("shuffling", done, done / int(n_samples.sum())))
+        self.journal.pieces, self.journal.is_mixed = [], True
+        self.journal.write(self.folder)
+        for path in self.folder.glob("piece-*.npy"):
+            path.unlink()
 
     def _random(self, *places: int) -> np.random.Generator:
         """Return the random numbers of one piece or chunk: they do not depend on where a conversion began."""
@@ -221,8 +227,6 @@ class RowWriter:
             facts["fields"] = form.fields
         shape = sum(chunk.size for chunk in chunks), form.n_features
         manifest = Manifest("rows", form.kind, shape, tuple(chunks), shared, facts)
-        for path in self.folder.glob("piece-*.npy"):
-            path.unlink()
         sync_folder(self.folder)
         with self._full_disk_explained():
             write_whole(self.folder / manifests.NAME, [manifest.to_json().encode()])

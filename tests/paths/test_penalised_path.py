@@ -272,7 +272,10 @@ def test_a_wrong_lower_bound_certifies_nothing():
             "alphas are penalties of an l1 norm, so constraint must be an l1 ball, a weighted or a ",
         ),
         ({"constraint": "simplex"}, "alphas are penalties of an l1 norm"),
-        ({"solver": "corrective"}, "alphas need data in memory and solver='auto'; got solver='corrective'."),
+        (
+            {"solver": "corrective"},
+            "alphas need data in memory and solver='auto'; got solver='corrective'. Give radii ",
+        ),
         ({"loss": "welsch"}, "alphas need a convex loss that is bounded from below; Welsch is not. Give radii instead"),
         ({"constraint": lambda r: constraints.L1Ball(2.0 * r)}, "alphas need a function that makes the ball of radius"),
     ],

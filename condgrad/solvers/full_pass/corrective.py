@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from typing import Any
 
@@ -24,12 +25,17 @@ from condgrad.solvers.full_pass.taylor_model import ROWS_PER_ATOM, HullModel, mo
 
 _SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "first_objective", "rows_per_atom")  # saved besides n_rows
 _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Armijo's rule
+_ROUNDING = 1e-13  # share of F that rounding may add to it
 _SMALL = 4000  # number of samples of the first subsample
 _WIDENING = 8  # factor by which the subsample grows
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
+_ROUGH = 5.0  # the same constant for the work that goes into the curvature of a model that is not exact: a sixth
+_FEW_ROWS = 1500  # number of samples whose curvature takes no longer than the calls
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap there relative to that of all samples
 _GUIDED = 0.5  # a step on a part must reduce the gap by this factor
+_TAIL = 0.7  # share of the slope of a loss that falls like exp(-gamma), above which a step may be longer
+_LONGER, _LONGEST = 1.5, 4.0  # length of the first longer step, which still leads closer in other directions; the most
 _CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
 
 
@@ -43,6 +49,7 @@ class CorrectiveState(State):
         self.lmo_calls = 0
         self.is_still = False
         self.rows_per_atom = ROWS_PER_ATOM
+        self.stretch = 1.0  # length of the next step, in units of the way to the minimiser of its model
         self._seconds_per_product = 0.0  # measured at the last curvature; 0: not known yet
         self.is_guided = True  # whether steps may use the largest part in memory: until such a step fails
         is_one_model = problem.is_quadratic and self.model.is_exact  # then its minimiser is the solution
@@ -142,8 +149,8 @@ class CorrectiveState(State):
         if self.problem.is_quadratic:
             return np.inf
         k = max(20, len(self.atoms))
-        as_cheap = _PASS * self.part.n_samples / k if self.model.is_exact else 0.0  # about as expensive as a pass
-        return max(self.rows_per_atom * k, as_cheap)
+        as_cheap = (_PASS if self.model.is_exact else _ROUGH) * self.part.n_samples / k  # as a pass, or a part of it
+        return max(self.rows_per_atom * k, as_cheap, _FEW_ROWS)
 
     @property
     def is_estimate(self) -> bool:
@@ -170,6 +177,7 @@ class CorrectiveState(State):
             "offset": self.look.evaluation.offset,
             "uses_guide": self.guide is not None and self.part is self.guide,
             "is_guided": self.is_guided,
+            "stretch": self.stretch,
         }, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -180,6 +188,7 @@ class CorrectiveState(State):
         for name in _SAVED:
             setattr(self, name, numbers[name])
         self.n_passes, self.gaps = int(numbers.get("n_passes", 0)), list(arrays.get("gaps", ()))
+        self.stretch = float(numbers.get("stretch", 1.0))
         stack = AtomStack if "atoms.index" in arrays else VertexStack
         self.atoms, self.x, self.known = stack.from_arrays(arrays), arrays["x"], arrays.get("curvature")
         self._w = self.atoms.combination(self.x, self.problem.n_features)
@@ -204,14 +213,15 @@ class Corrective(FullPassSolver):
     r"""Frank-Wolfe on Taylor models: one pass over the data, then a correction of all weights at once.
 
     A pass at w gives F, its gradient r and its curvature H on the atoms of w and on several new vertices. Between
-    passes the Taylor model <r, v - w> + (v - w)'H(v - w)/2 is minimised over the hull of these atoms by pairwise steps
-    that read no data, to a gap well below the present one. If vertices have several entries, H is the curvature on
-    features instead, and the model is minimised over the set itself by calls of its oracle, or by a quadratic program
-    if the set has few linear rows. The next pass is made at
-    the minimiser of the model; the step is accepted if F decreased enough, otherwise shortened. The first passes use
-    few samples, until w is as good as these samples allow. H is estimated from samples drawn by their curvature, from
-    more of them if the gap shrinks too slowly. For a quadratic loss H is exact, and each entry is computed once. Gaps
-    of 1e-9 take 4 to 15 full passes.
+    passes the Taylor model <r, v - w> + (v - w)'H(v - w)/2 is minimised over the hull of these atoms without reading
+    data, to a gap well below the present one: over l1 balls by an exact solver, over other hulls by pairwise steps. If
+    vertices have several entries, H is the curvature on features instead, and the model is minimised over the set
+    itself by calls of its oracle, or by a quadratic program if the set has few linear rows. The next pass is made at
+    the minimiser of the model; the step is accepted if F decreased enough, otherwise shortened. It is made longer where
+    F falls like an exponential, as for classes that can be separated. The first passes use few samples, until w is as
+    good as these samples allow. H is estimated from samples drawn by their curvature, from more of them if the gap
+    shrinks too slowly. For a quadratic loss H is exact, and each entry is computed once. Gaps of 1e-9 take 4 to 15 full
+    passes.
 
     It works for any loss with second derivatives (negative curvature of a non-convex loss is replaced by zero) and any
     set with vertices. It reads the data only through ``problem.look(w)``, of the problem or of a subsample.
@@ -241,9 +251,9 @@ class Corrective(FullPassSolver):
             return
         before, atoms, x = state.look, state.atoms, state.x
         slopes = atoms.inner_products(before.gradient)  # <r, v_k>
-        H = state.curvature()  # <v_k, H v_l>
+        H, was_estimate = state.curvature(), state.is_estimate  # <v_k, H v_l>
         z = state.model.minimise(
-            atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=state.is_estimate, deadline=state.deadline
+            atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=was_estimate, deadline=state.deadline
         )
         direction = z - x
         slope = min(0.0, float(slopes @ direction))  # close to the optimum it is rounding, but the gap is not
@@ -252,17 +262,26 @@ class Corrective(FullPassSolver):
             state.arrive(atoms, z, state.look_at(atoms, z))
             state.is_still = False
             return
-        rounding = 1e-13 * abs(before.objective)
-        gamma, state.is_still = 1.0, time.perf_counter() < state.deadline
+        self._go(state, direction, slope)
+        if state.uses_all and was_estimate and state.look.gap > _CONTRACTION * before.gap:
+            state.rows_per_atom *= 4
+
+    def _go(self, state: CorrectiveState, direction: np.ndarray, slope: float) -> None:
+        """Go along the direction from x, where F has this slope, to the first point tried where F decreased enough."""
+        before, atoms, x = state.look, state.atoms, state.x
+        rounding = _ROUNDING * abs(before.objective)
+        can_be_longer = state.stretch > 1.0 and state.model.holds(x + state.stretch * direction)
+        gamma, state.is_still = state.stretch if can_be_longer else 1.0, time.perf_counter() < state.deadline
+        state.stretch = 1.0
         while direction.any() and gamma > 1e-10 and time.perf_counter() < state.deadline:
             look = state.look_at(atoms, x + gamma * direction)
+            slope_there = float(atoms.inner_products(look.gradient) @ direction)
             if look.objective <= before.objective + _SUFFICIENT * gamma * slope + rounding:
                 state.arrive(atoms, x + gamma * direction, look)
+                state.stretch = _next_stretch(gamma, slope, slope_there) if look.gap < before.gap else 1.0
                 state.is_still = False
                 break
-            gamma *= _cut(slope, float(atoms.inner_products(look.gradient) @ direction))
-        if state.uses_all and state.look.gap > _CONTRACTION * before.gap:
-            state.rows_per_atom *= 4
+            gamma = _shortened(gamma, before.objective - look.objective, slope, slope_there)
 
     def _step_on_part(self, state: CorrectiveState, part: BaseProblem) -> None:
         """Minimise F_S(z) + <grad F(w) - grad F_S(w), z> over the set, and make a pass over all samples at z.
@@ -304,8 +323,21 @@ def _rows_used(numbers: dict[str, Any], n_samples: int) -> int:
     return n_rows
 
 
-def _cut(slope: float, slope_beyond: float) -> float:
-    """Return the factor that shortens a step: about the root of the secant through the slopes at both ends."""
-    if slope_beyond <= 0.0:
-        return 0.5
-    return min(0.5, max(0.1, slope / (slope - slope_beyond)))
+def _next_stretch(gamma: float, slope: float, slope_there: float) -> float:
+    """Return the length of the next step, in units of the way to the minimiser of its model.
+
+    Where classes can be separated, the losses fall like exp(-gamma) along the step, and Newton steps divide the gap by
+    e. A quadratic has no slope left at its minimiser.
+    """
+    is_tail = gamma >= 1.0 and slope_there <= _TAIL * math.exp(-gamma) * slope < 0.0
+    return min(_LONGEST, 2.0 * gamma if gamma > 1.0 else _LONGER) if is_tail else 1.0
+
+
+def _shortened(gamma: float, gain: float, slope: float, slope_there: float) -> float:
+    """Return a shorter step: about the minimiser of the cubic with these slopes at both ends, and this gain."""
+    if slope_there <= 0.0:
+        return 0.5 * gamma
+    bend = slope + slope_there + 3.0 * gain / gamma
+    root = math.sqrt(bend * bend - slope * slope_there)
+    ahead = 1.0 - (slope_there + root - bend) / (slope_there - slope + 2.0 * root)
+    return gamma * min(0.7, max(0.1, ahead))

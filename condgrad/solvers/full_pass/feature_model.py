@@ -112,6 +112,10 @@ class FeatureModel:
         assert inside is not None  # __init__ has checked it
         return inside
 
+    def holds(self, x: np.ndarray) -> bool:
+        """Return False: no step leads beyond the minimiser of a model."""
+        return False
+
     def successor(self, n_passes: int, gaps: list[float]) -> None:
         """Return None: the model suits any number of passes."""
 

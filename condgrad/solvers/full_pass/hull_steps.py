@@ -1,10 +1,35 @@
-"""Pairwise steps for a quadratic on the hull of some vertices."""
+"""A quadratic on the hull of some vertices: exactly over an l1 ball, by pairwise steps over any hull."""
 
 from __future__ import annotations
+
+import time
 
 import numpy as np
 
 from condgrad.compiled import kernel
+from condgrad.linalg.gram_model import SOLVED, model_at, solve_model
+
+_MOST_CHANGES = 20  # changes of the support for each atom after which the exact solver gives up, besides 1000
+_WORK = 2e8  # multiply-adds of the exact solver between two checks of the deadline
+
+
+def minimise_in_ball(x: np.ndarray, g: np.ndarray, H: np.ndarray, goal: float, deadline: float) -> np.ndarray:
+    """Return a minimiser of <g, z - x> + (z - x)'H(z - x)/2 over sum |z| <= 1, with a gap at most ``goal``.
+
+    The support changes by one atom at a time, and a factor of H there gives the minimiser on it: O(k^2) for k atoms. If
+    atoms depend on each other, the support is a part of them that does not. It stops where it is at ``deadline``, or
+    after many changes.
+    """
+    model, left = model_at(x, g, H), 1000 + _MOST_CHANGES * x.size
+    while left > 0 and time.perf_counter() < deadline:
+        n_changes = min(left, 1 + int(_WORK / max(1, x.size * x.size)))
+        status, *_ = solve_model(model, 0.0, False, 1.0, goal, n_changes)
+        if status == SOLVED:
+            break
+        left -= n_changes
+    z = model.x
+    total = np.abs(z).sum()
+    return z if total <= 1.0 else z / total
 
 
 @kernel

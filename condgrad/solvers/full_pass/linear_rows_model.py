@@ -51,6 +51,10 @@ class LinearRowsModel:
         """Return whether the atoms are all features, in their order."""
         return isinstance(atoms, AtomStack) and np.array_equal(atoms.index, np.arange(self.n_features))
 
+    def holds(self, x: np.ndarray) -> bool:
+        """Return False: no step leads beyond the minimiser of a model."""
+        return False
+
     def successor(self, n_passes: int, gaps: list[float]) -> None:
         """Return None: no other model is needed."""
 

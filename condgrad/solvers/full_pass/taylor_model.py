@@ -16,15 +16,18 @@ from condgrad.problems.active_set import AtomStack, Stack, VertexStack, stack
 from condgrad.problems.base import BaseProblem
 from condgrad.solvers.full_pass.face import minimise_on_face
 from condgrad.solvers.full_pass.feature_model import FeatureModel, has_few_features
-from condgrad.solvers.full_pass.hull_steps import pairwise_steps
+from condgrad.solvers.full_pass.hull_steps import minimise_in_ball, pairwise_steps
 from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
 
 _MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is this much worse than the mean of the atoms
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
 _EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
 _ROUNDING = 1e-14  # gap relative to the largest slope below which it is rounding
+_SUMS = 0.1  # and relative to the largest curvature, as a share of that
 _MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
 _MOST_ROUNDS = 30
+_MANY = 150  # number of atoms from which on pairwise steps are made before the exact solver over l1 balls
+_FALLBACK = 0.3  # gap relative to the first gap that is enough if that solver fails
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
 ROWS_PER_ATOM = 30  # samples per atom for the first estimate of the curvature
 _FEW_PASSES = 6  # cost of the curvature on all features, in passes, up to which it is used from the start
@@ -63,6 +66,9 @@ class TaylorModel(Protocol):
         deadline: float = np.inf,
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x."""
+
+    def holds(self, x: np.ndarray) -> bool:
+        """Return whether the weights ``x`` of a point beyond the minimiser of a model are allowed; False: unknown."""
 
     def successor(self, n_passes: int, gaps: list[float]) -> TaylorModel | None:
         """Return the model to continue with after so many passes and the ``gaps`` of steps; None: this one."""
@@ -184,32 +190,70 @@ class HullModel:
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x.
 
-        Pairwise steps cost O(k) each for k atoms. Their result depends on the rounding of the data, within ``tol``,
-        because each line search makes the slopes of two atoms equal. So they only find the face of the minimiser, and a
-        Cholesky factor of H gives the minimiser on it, up to rounding, unless that would take too long. A small ridge
-        is added to H, so that the minimiser is unique if atoms depend on each other. If H ``is_estimate``, from few
-        samples, pairwise steps are enough. Everything ends at ``deadline`` (in the time of ``time.perf_counter``).
+        Over the l1 ball of a symmetric set the minimiser is found exactly (:mod:`condgrad.linalg.gram_model`). Over
+        other hulls it is found by pairwise steps and on faces. What is missing, if that did not lead to ``tol``, is
+        left to pairwise steps alone. Everything ends at ``deadline`` (in the time of ``time.perf_counter``).
         """
-        z, slopes, work = x.copy(), g.copy(), 0
-        first_gap = last_gap = self._gap(g, x)
-        goal = tol * first_gap
-        if not is_estimate:
-            H = H + np.diag(_RIDGE * np.diag(H))
-            exact = max(_EXACT * first_gap, _ROUNDING * float(np.abs(g).max()))
-            most_work = _MOST_WORK * x.size
-            for _ in range(_MOST_ROUNDS):
-                if last_gap <= exact or work > most_work or time.perf_counter() >= deadline:
-                    break
-                pairwise_steps(slopes, H, z, self.is_symmetric, self.has_origin, exact, 2 * x.size)
-                work += minimise_on_face(slopes, H, z, self.has_origin, most_work - work) + 6 * x.size * x.size
-                slopes = g + symmetric_product(H, z - x)
-                last_gap = self._gap(slopes, z)
-        if last_gap > goal:
+        first_gap = self._gap(g, x)
+        largest = float(np.abs(g).max(initial=0.0)) + _SUMS * float(H.diagonal().max(initial=0.0))  # H z cancels g
+        exact = max(_EXACT * first_gap, _ROUNDING * largest)
+        goal = max(tol * first_gap, exact)
+        if self.is_symmetric and self.has_origin:
+            z = self._minimise_in_ball(x, g, H, exact if self.problem.is_quadratic else goal, deadline)
+            goal = max(goal, _FALLBACK * first_gap)
+        elif is_estimate:  # from few samples: then pairwise steps are enough
+            z = x.copy()
+        else:
+            z = self._minimise_on_faces(x, g, H, exact, deadline)
+        slopes = g + symmetric_product(H, z - x)
+        if self._gap(slopes, z) > goal:
             for _ in range(_MOST_STEPS // _STEPS):
                 is_done = pairwise_steps(slopes, H, z, self.is_symmetric, self.has_origin, goal, _STEPS)
                 if is_done or time.perf_counter() >= deadline:
                     break
         return z
+
+    def _minimise_in_ball(
+        self, x: np.ndarray, g: np.ndarray, H: np.ndarray, goal: float, deadline: float
+    ) -> np.ndarray:
+        """Return the minimiser of the model over an l1 ball, up to a gap of ``goal`` or what an H with a ridge allows.
+
+        If atoms are many, pairwise steps find most of the support in less time than the exact solver would.
+        """
+        start, slopes = x, g
+        if x.size > _MANY:
+            start, slopes = x.copy(), g.copy()
+            if pairwise_steps(slopes, H, start, True, True, goal, 2 * x.size):
+                return start
+        z = minimise_in_ball(start, slopes, H, goal, deadline)
+        slopes = g + symmetric_product(H, z - x)
+        if self._gap(slopes, z) <= goal and inner(g + slopes, z - x) <= 0.0:  # it is no worse than x
+            return z
+        return minimise_in_ball(x, g, _with_ridge(H), goal, deadline)  # H is almost singular
+
+    def _minimise_on_faces(
+        self, x: np.ndarray, g: np.ndarray, H: np.ndarray, exact: float, deadline: float
+    ) -> np.ndarray:
+        """Return the minimiser of the model, up to the gap ``exact``, unless that takes too long.
+
+        Pairwise steps cost O(k) each for k atoms. Their result depends on the rounding of the data, because each line
+        search makes the slopes of two atoms equal. So they only find the face of the minimiser, and a Cholesky factor
+        of H gives the minimiser on it, up to rounding. A small ridge is added to H, so that the minimiser is unique if
+        atoms depend on each other.
+        """
+        z, slopes, work, most_work = x.copy(), g.copy(), 0, _MOST_WORK * x.size
+        H = _with_ridge(H)
+        for _ in range(_MOST_ROUNDS):
+            if self._gap(slopes, z) <= exact or work > most_work or time.perf_counter() >= deadline:
+                break
+            pairwise_steps(slopes, H, z, self.is_symmetric, self.has_origin, exact, 2 * x.size)
+            work += minimise_on_face(slopes, H, z, self.has_origin, most_work - work) + 6 * x.size * x.size
+            slopes = g + symmetric_product(H, z - x)
+        return z
+
+    def holds(self, x: np.ndarray) -> bool:
+        """Return whether w is in the set: for sets that are l1 balls of their atoms."""
+        return self.is_symmetric and self.has_origin and float(np.abs(x).sum()) <= 1.0
 
     def successor(self, n_passes: int, gaps: list[float]) -> FeatureModel | None:
         """Return a model on all features if the passes cost more than its curvature, or if they do not lead far.
@@ -234,6 +278,11 @@ class HullModel:
         """Return <g, x> minus the smallest <g, z> over the hull."""
         best = -np.abs(g).max() if self.is_symmetric else g.min()
         return inner(g, x) - float(min(best, 0.0) if self.has_origin else best)
+
+
+def _with_ridge(H: np.ndarray) -> np.ndarray:
+    """Return H with a small ridge, so that no atom depends on the others."""
+    return H + np.diag(_RIDGE * np.diag(H))
 
 
 def _one_per_feature(parts: list[tuple[float, Vertex]]) -> list[tuple[float, Vertex]]:

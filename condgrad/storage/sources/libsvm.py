@@ -12,9 +12,11 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.storage.sources.base import Batch, Place, Source
-from condgrad.storage.sources.text import TextFile
+from condgrad.storage.sources.libsvm_scan import scan_libsvm
+from condgrad.storage.sources.text import Block, TextFile
 
 _LARGEST = 100_000_000  # largest index if n_features is not given: a larger one is more likely an error than a feature
+_LONG = 2**26  # bytes of text from which on compiling a parser takes less time than it saves
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LINE = re.compile(rf"{_NUMBER}(?:\s+\d+:{_NUMBER})*")
 
@@ -30,11 +32,21 @@ class LibsvmFile(Source):
     def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
         """Yield the samples of some lines."""
         for block in self._file.blocks(place):
-            if any(line.split(b"#", 1)[0].strip() for line in block.text.splitlines()):
-                X, y = parse_libsvm(block.text, self.name, self._n_features or _LARGEST, block.line)
+            X, y = self._samples(block)
+            if y.size:
                 width = self._n_features or int(X.indices.max(initial=0)) + 1
                 X = scipy.sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(y.size, width))
                 yield Batch(X, y, None, block.place)
+
+    def _samples(self, block: Block) -> tuple[Any, np.ndarray]:
+        """Return the samples of a block, or none if it has only comments."""
+        n_features = self._n_features or _LARGEST
+        plain = scan_libsvm(block.text, n_features) if block.offset + len(block.text) > _LONG else None
+        if plain is not None:
+            return plain
+        if not any(line.split(b"#", 1)[0].strip() for line in block.text.splitlines()):
+            return scipy.sparse.csr_matrix((0, n_features)), np.empty(0)
+        return parse_libsvm(block.text, self.name, n_features, block.line)
 
     def share(self, place: Place) -> float | None:
         """Return which share of the bytes lies before a place."""

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.compiled import compiled, kernel, where
-from condgrad.paths.least_squares import duality_gap
 
 _DEPENDENT = 1e-9  # share of an atom's squared norm below which its pivot counts as zero: it depends on the support
 _ENTERS = 1e-11  # least share by which the correlation of an atom that enters exceeds alpha
+_MANY = 48  # atoms in a support from which on LAPACK factors their Gram matrix faster than they enter one by one
 
 SOLVED, GAVE_UP = 0, 1
 
@@ -169,6 +169,20 @@ def part_of(model: GramModel, kept: np.ndarray, room: int) -> GramModel:
     return out
 
 
+def model_at(x: np.ndarray, g: np.ndarray, H: np.ndarray) -> GramModel:
+    """Return the model <g, z - x> + (z - x)'H(z - x)/2 over all atoms, at z = x; it does not change H and x."""
+    k = x.size
+    model = GramModel(
+        H, np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64), np.zeros(k, np.bool_), np.empty((k, k)),
+        np.array((k, 0)),
+    )  # fmt: skip
+    support = np.flatnonzero(x)
+    if support.size > _MANY:
+        factor(model, support)
+    recentre(model, x, -g)
+    return model
+
+
 @kernel
 def correlate(model):
     """Compute the correlations of all atoms anew."""
@@ -203,6 +217,31 @@ def _enter_each(model, support):
     for q in range(support.shape[0]):
         if not model.enter(support[q]):
             model.x[support[q]] = 0.0
+
+
+@kernel
+def recentre(model, x, correlation):
+    """Put the model at x, where these are the correlations: c = correlation + G x. The support follows."""
+    n_atoms = np.uint64(model.n_atoms())
+    for k in range(n_atoms):
+        model.c[k] = correlation[k]
+        model.correlation[k] = correlation[k]
+    for q in range(n_atoms):
+        model.x[q] = x[q]
+        if x[q] != 0.0:
+            value = x[q]
+            for k in range(n_atoms):
+                model.c[k] += value * model.G[q, k]
+    q = 0
+    while q < model.n_support():
+        if x[model.support[q]] == 0.0:
+            model.leave(q)
+        else:
+            q += 1
+    for k in range(model.n_atoms()):
+        if x[k] != 0.0 and not model.is_in[k] and not model.enter(k):
+            model.x[k] = 0.0
+    model.correlate()
 
 
 @kernel
@@ -334,3 +373,20 @@ def _exchange(model, entering):
     if not model.enter(entering):
         model.x[entering] = 0.0  # it depends on the rest too: go on without it
     model.correlate()
+
+
+@kernel
+def duality_gap(squared_y, fit, along, penalty, alpha, largest):
+    """Return P(x) - D(theta) for P(x) = ||R||^2/2 + alpha ||x||_1 and the best multiple theta of R that is feasible.
+
+    ``fit`` is <y, Xx>, ``along`` <R, Xx>, ``penalty`` alpha ||x||_1 and ``largest`` the largest |<z_j, R>|, or a bound
+    of it. D(theta) = (||y||^2 - ||y - theta||^2)/2 over theta with |<z_j, theta>| <= alpha.
+    """
+    squared_r = max(squared_y - fit - along, 0.0)
+    y_r = squared_y - fit
+    if squared_r == 0.0:
+        return penalty
+    share = y_r / squared_r
+    if largest * abs(share) > alpha:
+        share = np.sign(share) * alpha / largest
+    return 0.5 * squared_r + penalty - share * (y_r - 0.5 * share * squared_r)
