@@ -32,7 +32,7 @@ _FEW_ROWS = 1500  # number of samples whose curvature takes no longer than the c
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _TAIL = 0.7  # share of the slope of a loss that falls like exp(-gamma), above which a step may be longer
 _LONGER, _LONGEST = 1.5, 4.0  # length of the first longer step, which still leads closer in other directions; the most
-_CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
+_CONTRACTION = 0.2  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
 
 
 class CorrectiveState(State):
