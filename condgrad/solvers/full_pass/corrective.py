@@ -36,7 +36,7 @@ _MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap ther
 _GUIDED = 0.5  # a step on a part must reduce the gap by this factor
 _TAIL = 0.7  # share of the slope of a loss that falls like exp(-gamma), above which a step may be longer
 _LONGER, _LONGEST = 1.5, 4.0  # length of the first longer step, which still leads closer in other directions; the most
-_CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
+_CONTRACTION = 0.2  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
 
 
 class CorrectiveState(State):

@@ -27,6 +27,7 @@ _SUMS = 0.1  # and relative to the largest curvature, as a share of that
 _MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
 _MOST_ROUNDS = 30
 _MANY = 150  # number of atoms from which on pairwise steps are made before the exact solver over l1 balls
+_IN_BALL = 0.02  # gap relative to the first gap to which models over l1 balls are minimised at least
 _FALLBACK = 0.3  # gap relative to the first gap that is enough if that solver fails
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
 ROWS_PER_ATOM = 30  # samples per atom for the first estimate of the curvature
@@ -199,7 +200,8 @@ class HullModel:
         exact = max(_EXACT * first_gap, _ROUNDING * largest)
         goal = max(tol * first_gap, exact)
         if self.is_symmetric and self.has_origin:
-            z = self._minimise_in_ball(x, g, H, exact if self.problem.is_quadratic else goal, deadline)
+            finest = exact if self.problem.is_quadratic else max(min(tol, _IN_BALL) * first_gap, exact)
+            z = self._minimise_in_ball(x, g, H, finest, is_estimate, deadline)
             goal = max(goal, _FALLBACK * first_gap)
         elif is_estimate:  # from few samples: then pairwise steps are enough
             z = x.copy()
@@ -214,14 +216,15 @@ class HullModel:
         return z
 
     def _minimise_in_ball(
-        self, x: np.ndarray, g: np.ndarray, H: np.ndarray, goal: float, deadline: float
+        self, x: np.ndarray, g: np.ndarray, H: np.ndarray, goal: float, is_estimate: bool, deadline: float
     ) -> np.ndarray:
         """Return the minimiser of the model over an l1 ball, up to a gap of ``goal`` or what an H with a ridge allows.
 
-        If atoms are many, pairwise steps find most of the support in less time than the exact solver would.
+        If H ``is_estimate`` or atoms are many, pairwise steps come first: they are often enough, and they find most of
+        the support in less time than the exact solver would.
         """
         start, slopes = x, g
-        if x.size > _MANY:
+        if x.size > _MANY or is_estimate:
             start, slopes = x.copy(), g.copy()
             if pairwise_steps(slopes, H, start, True, True, goal, 2 * x.size):
                 return start
