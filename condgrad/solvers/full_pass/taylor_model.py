@@ -22,6 +22,7 @@ from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
 _MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is this much worse than the mean of the atoms
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
 _EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
+_INSIDE = 1e-6  # distance to the boundary of a ball, over its radius: closer points may be outside, by rounding
 _ROUNDING = 1e-14  # gap relative to the largest slope below which it is rounding
 _SUMS = 0.1  # and relative to the largest curvature, as a share of that
 _MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
@@ -255,8 +256,8 @@ class HullModel:
         return z
 
     def holds(self, x: np.ndarray) -> bool:
-        """Return whether w is in the set: for sets that are l1 balls of their atoms."""
-        return self.is_symmetric and self.has_origin and float(np.abs(x).sum()) <= 1.0
+        """Return whether w is inside the set, by more than rounding: for sets that are l1 balls of their atoms."""
+        return self.is_symmetric and self.has_origin and float(np.abs(x).sum()) <= 1.0 - _INSIDE
 
     def successor(self, n_passes: int, gaps: list[float]) -> FeatureModel | None:
         """Return a model on all features if the passes cost more than its curvature, or if they do not lead far.
