@@ -39,6 +39,9 @@ exit codes: 0 all converged, 1 a limit came first somewhere, 2 bad input, 130 in
 """
 
 
+_SAMPLE_BYTES = 2**28  # size of the sample in memory on which the radius is chosen for data on disk
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     options.add_data(parser)
@@ -65,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.paths.grids import check_grid
     from condgrad.paths.validation import BEST, ONE_STANDARD_ERROR, select
+    from condgrad.storage.stored_rows import StoredRows
 
     loss, (make_set, has_radius) = options.loss_of(args.loss), options.set_maker(args.set)
     if not has_radius:
@@ -72,18 +76,25 @@ def run(args: argparse.Namespace) -> int:
     radii = parse_numbers(args.radii, "--radii")
     check_grid(args.n_radii, args.eps)
     solver = options.solver_of(args.solver)
-    data = read_data(args, labels=loss.classes is not None)
+    data = read_data(args, labels=loss.classes is not None, takes_folders=True)
     y, classes = encode_targets(data.y, loss)
     X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
+    whole = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept)
+    tried, weight = whole, None
+    note(args, str(data))
+    if isinstance(X, StoredRows):  # the radius is chosen on a sample in memory
+        matrix, places = X.sample_within(_SAMPLE_BYTES)
+        weight = None if X.weight is None else X.weight[places]
+        X, y = matrix.X, y[places]
+        tried = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept, sample_weight=weight)
+        note(args, f"{y.size} of them, in memory, to choose the radius")
     if not 2 <= args.folds <= y.size:
         raise ValueError(f"--folds must lie between 2 and the {y.size} samples; got {args.folds}.")
-    whole = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept)
-    note(args, str(data))
-    radii = radius_grid(whole, make_set, args.n_radii, args.eps) if radii is None else np.sort(radii)
+    radii = radius_grid(tried, make_set, args.n_radii, args.eps) if radii is None else np.sort(radii)
     limits = {"relative_tol": args.relative_tol or None, "max_steps": args.max_steps, "max_time": args.max_time}
     given = {name: value for name, value in limits.items() if value is not None}
     settings = {"max_epochs": args.max_epochs, "random_state": args.seed, **given}
-    folds, status = _solve_folds(args, X, y, loss, make_set, radii, solver, settings)
+    folds, status = _solve_folds(args, X, y, weight, loss, make_set, radii, solver, settings)
     if not folds:
         note(args, "interrupted before the end of the first fold: nothing was written.")
         return 130
@@ -154,6 +165,7 @@ def _solve_folds(
     args: argparse.Namespace,
     X: Checked,
     y: np.ndarray,
+    weight: np.ndarray | None,
     loss: Loss,
     make_set: Callable[[float], ConstraintSet],
     radii: np.ndarray,
@@ -177,14 +189,15 @@ def _solve_folds(
     with Interrupts() as interrupts, progress_of(args, args.folds * radii.size) as report:
         for fold in range(args.folds):
             out = fold_of == fold
-            problem = Problem(X[~out], y[~out], loss, make_set(1.0), intercept=args.intercept)
+            own, held_out = (None if weight is None else weight[part] for part in (~out, out))
+            problem = Problem(X[~out], y[~out], loss, make_set(1.0), intercept=args.intercept, sample_weight=own)
             tol = args.tol / (problem.loss_scale() or 1.0)  # the option is a gap in units of the objective
             walk = solutions(problem, make_set, solver, radii.tolist(), tol=tol, **settings)
             scores: list[tuple[float, float, int]] = []
             try:
                 for found in walk:
                     status = found.status if status is Status.CONVERGED else status
-                    scores.append(_scores_of(found, loss, X[out], y[out]))
+                    scores.append(_scores_of(found, loss, X[out], y[out], held_out))
                     if len(scores) == radii.size:
                         folds.append(scores)
                     if interrupts.heard():
@@ -196,14 +209,17 @@ def _solve_folds(
     return folds, status
 
 
-def _scores_of(found: Found, loss: Loss, X: Checked, y: np.ndarray) -> tuple[float, float, int]:
+def _scores_of(
+    found: Found, loss: Loss, X: Checked, y: np.ndarray, weight: np.ndarray | None
+) -> tuple[float, float, int]:
     """Return the mean loss and the share of errors on some samples, and the number of nonzeros."""
     import numpy as np
 
     from condgrad.run.trace import count_nonzero
 
     p = X @ found.w + found.intercept
-    return float(np.mean(loss.value(p, y))), float(np.mean((p > 0.0) != (y == 1.0))), count_nonzero(found.w)
+    mean_loss, error_rate = (np.average(each, weights=weight) for each in (loss.value(p, y), (p > 0.0) != (y == 1.0)))
+    return float(mean_loss), float(error_rate), count_nonzero(found.w)
 
 
 def _report(

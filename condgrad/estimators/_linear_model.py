@@ -207,9 +207,7 @@ class ConstrainedLinearModel(BaseEstimator):
         self, rows: OutsideRows, y: np.ndarray, weight: np.ndarray | None, chosen: Sequence[str]
     ) -> float:
         """Fit a copy of this estimator to a sample in memory, take over what it has chosen, and return its radius."""
-        of_all = rows.sample(1.0 / rows.n_chunks / max(1, rows.shape[0]))[0]  # one row of each chunk: their size
-        n_rows = _SAMPLE_BYTES / max(1.0, of_all.n_bytes / of_all.shape[0])
-        matrix, at = rows.sample(min(1.0, n_rows / rows.shape[0]))
+        matrix, at = rows.sample_within(_SAMPLE_BYTES)
         chooser = clone(self).fit(matrix.X, y[at], None if weight is None else weight[at])
         for name in chosen:
             setattr(self, name, getattr(chooser, name))

@@ -52,6 +52,11 @@ class OutsideRows(abc.ABC):
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W, in one read: an array of shape (k, n_samples)."""
 
+    def sample_within(self, n_bytes: float) -> tuple[Matrix, np.ndarray]:
+        """Return as many rows as fit into ``n_bytes`` of memory, the first ones of every chunk, and their places."""
+        few = self.sample(self.n_chunks / self.shape[0])[0]  # about one row of each chunk, which tells their size
+        return self.sample(min(1.0, n_bytes / max(1, few.n_bytes) * few.shape[0] / self.shape[0]))
+
     def head(self, n_rows: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
         """Return about ``n_rows`` samples in memory, the first ones of every chunk: X, y and the weights.
 
