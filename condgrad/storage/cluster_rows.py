@@ -110,7 +110,7 @@ class ClusterRows(OutsideRows):
     def add_up(self, task_at: Callable[[slice], tuple[Any, ...]]) -> Any:
         """Run a task on all partitions and return the sum of the results.
 
-        ``task_at(place)`` returns (task, *args), and a worker runs ``task(partition, first, *args)``. The sums are made
+        ``task_at(place)`` returns ``(task, *args)``, and a worker runs ``task(partition, first, *args)``. The sums are made
         by the workers, in pairs of neighbours: (((0 + 1) + (2 + 3)) + ...).
         """
         found = []
