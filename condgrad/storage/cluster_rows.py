@@ -110,8 +110,8 @@ class ClusterRows(OutsideRows):
     def add_up(self, task_at: Callable[[slice], tuple[Any, ...]]) -> Any:
         """Run a task on all partitions and return the sum of the results.
 
-        ``task_at(place)`` returns ``(task, *args)``, and a worker runs ``task(partition, first, *args)``. The sums are made
-        by the workers, in pairs of neighbours: (((0 + 1) + (2 + 3)) + ...).
+        ``task_at(place)`` returns ``(task, *args)``, and a worker runs ``task(partition, first, *args)``. The sums are
+        made by the workers, in pairs of neighbours: (((0 + 1) + (2 + 3)) + ...).
         """
         found = []
         for part, first, stop in zip(self.partitions, self.firsts[:-1].tolist(), self.firsts[1:].tolist(), strict=True):
