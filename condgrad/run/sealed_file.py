@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.storage.whole_files import sync_folder, write_whole
+
 _SEAL = 64  # number of bytes of a SHA-256 in hexadecimal digits
 
 
@@ -67,23 +69,5 @@ def unpack(path: str | os.PathLike[str], *kinds: tuple[str, int]) -> tuple[dict[
 def write_file(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
     """Write bytes to ``path`` atomically: if writing is interrupted, the old file stays unchanged."""
     path = Path(path)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # other systems cannot open a folder
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    write_whole(path, [content], mark=f".{os.getpid()}")
+    sync_folder(path.parent)

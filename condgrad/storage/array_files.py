@@ -132,7 +132,7 @@ class ArrayFile:
                     if stopped():
                         raise StoppedError
                     piece = into[begin : begin + _PIECE]
-                    self._fill(file, piece)
+                    fill(file, piece, self)
                     crc = zlib.crc32(piece, crc) if check else crc
         except OSError as error:
             if error.strerror is None:  # one of our own sentences
@@ -146,14 +146,6 @@ class ArrayFile:
         if size != self.entry.n_bytes:
             raise OSError(f"{self} has {size:,} bytes instead of {self.entry.n_bytes:,}; {REMEDY}")
 
-    def _fill(self, file: io.FileIO, into: memoryview) -> None:
-        done = 0
-        while done < len(into):
-            count = file.readinto(into[done:])
-            if not count:
-                raise OSError(f"{self} ended while it was read; {REMEDY}")
-            done += count
-
     def __str__(self) -> str:
         return repr(str(self.path))
 
@@ -163,6 +155,16 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     return read(file)
+
+
+def fill(file: io.FileIO, into: memoryview, name: object) -> None:
+    """Fill ``into`` with the next bytes of a file; ``name`` is for the sentence about a file that ends too early."""
+    done = 0
+    while done < len(into):
+        count = file.readinto(into[done:])
+        if not count:
+            raise OSError(f"{name} ended while it was read; {REMEDY}")
+        done += count
 
 
 def make_head(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:

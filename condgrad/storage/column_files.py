@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from condgrad.storage.array_files import NO_CHECKSUM, REMEDY, StoppedError, make_head, read_head
+from condgrad.storage.array_files import NO_CHECKSUM, REMEDY, StoppedError, fill, make_head, read_head
 from condgrad.storage.manifest import FileEntry
 
 _PIECE = 2**24  # bytes that one call reads at most; between two pieces a reader hears that it should stop
@@ -144,7 +144,7 @@ class ColumnFile:
         for begin in range(0, len(into), _PIECE):
             if stopped():
                 raise StoppedError
-            self._fill(file, into[begin : begin + _PIECE])
+            fill(file, into[begin : begin + _PIECE], self)
 
     def read_columns(self, file: io.FileIO, into: memoryview, columns: np.ndarray, stopped: Callable[[], bool]) -> None:
         """Fill ``into`` with chosen columns, in ascending order: one read for each run of adjacent ones."""
@@ -153,14 +153,6 @@ class ColumnFile:
         for first, begin, end in zip(firsts, starts[:-1], starts[1:], strict=True):
             part = into[begin * self.column_bytes : end * self.column_bytes]
             self.read_range(file, part, first, stopped)
-
-    def _fill(self, file: io.FileIO, into: memoryview) -> None:
-        done = 0
-        while done < len(into):
-            count = file.readinto(into[done:])
-            if not count:
-                raise OSError(f"{self} ended while it was read; {REMEDY}")
-            done += count
 
     def compare(self, body: memoryview) -> None:
         """Raise unless the checksum of all columns, as they were read, is that of the manifest."""

@@ -9,9 +9,12 @@ from pathlib import Path
 UNFINISHED = ".part"  # suffix of temporary names
 
 
-def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """Write the pieces of a file; if that is interrupted, an older file of this name stays unchanged."""
-    beside = path.with_name(path.name + UNFINISHED)
+def write_whole(path: Path, pieces: Iterable[bytes | memoryview], mark: str = "") -> None:
+    """Write the pieces of a file; if that is interrupted, an older file of this name stays unchanged.
+
+    ``mark`` is part of the temporary name: processes that write the same file at once need different ones.
+    """
+    beside = path.with_name(path.name + mark + UNFINISHED)
     try:
         with open(beside, "wb") as file:
             for piece in pieces:
