@@ -27,7 +27,7 @@ _SUMS = 0.1  # and relative to the largest curvature, as a share of that
 _MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
 _MOST_ROUNDS = 30
 _MANY = 150  # number of atoms from which on pairwise steps are made before the exact solver over l1 balls
-_IN_BALL = 0.02  # gap relative to the first gap to which models over l1 balls are minimised at least
+_IN_BALL = 0.02  # gap relative to the first gap to which models over l1 balls are minimised, if H is no estimate
 _FIRST_STEPS = 3  # number of these steps per atom
 _FALLBACK = 0.3  # gap relative to the first gap that is enough if that solver fails
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
@@ -201,8 +201,8 @@ class HullModel:
         exact = max(_EXACT * first_gap, _ROUNDING * largest)
         goal = max(tol * first_gap, exact)
         if self.is_symmetric and self.has_origin:
-            fine = exact if self.problem.is_quadratic else max(min(tol, _IN_BALL) * first_gap, exact)
             rough = exact if self.problem.is_quadratic else goal
+            fine = rough if is_estimate else max(min(rough, _IN_BALL * first_gap), exact)
             z = self._minimise_in_ball(x, g, H, (fine, rough), is_estimate=is_estimate, deadline=deadline)
             goal = max(goal, _FALLBACK * first_gap)
         elif is_estimate:  # from few samples: then pairwise steps are enough
