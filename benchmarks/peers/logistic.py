@@ -231,7 +231,7 @@ def solvers(X, y, strength, radius):
             return snapml.LogisticRegression(regularizer=strength * n, tol=tol, **settings).fit(X, y).coef_.ravel()
 
         methods["snapml"] = fit_snapml
-    if importlib.util.find_spec("glum"):
+    if importlib.util.find_spec("glum") and X.shape[1] <= 10_000:  # it stores a matrix of all pairs of features
         import glum
 
         def fit_glum(tol):

@@ -29,14 +29,12 @@ _ROUNDING = 1e-13  # share of F that rounding may add to it
 _SMALL = 4000  # number of samples of the first subsample
 _WIDENING = 8  # factor by which the subsample grows
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
-_ROUGH = 5.0  # the same constant for the work that goes into the curvature of a model that is not exact: a sixth
-_FEW_ROWS = 1500  # number of samples whose curvature takes no longer than the calls
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap there relative to that of all samples
 _GUIDED = 0.5  # a step on a part must reduce the gap by this factor
 _TAIL = 0.7  # share of the slope of a loss that falls like exp(-gamma), above which a step may be longer
 _LONGER, _LONGEST = 1.5, 4.0  # length of the first longer step, which still leads closer in other directions; the most
-_CONTRACTION = 0.2  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
+_CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
 
 
 class CorrectiveState(State):
@@ -149,8 +147,8 @@ class CorrectiveState(State):
         if self.problem.is_quadratic:
             return np.inf
         k = max(20, len(self.atoms))
-        as_cheap = (_PASS if self.model.is_exact else _ROUGH) * self.part.n_samples / k  # as a pass, or a part of it
-        return max(self.rows_per_atom * k, as_cheap, _FEW_ROWS)
+        as_cheap = _PASS * self.part.n_samples / k if self.model.is_exact else 0.0  # about as expensive as a pass
+        return max(self.rows_per_atom * k, as_cheap)
 
     @property
     def is_estimate(self) -> bool:
@@ -263,8 +261,10 @@ class Corrective(FullPassSolver):
             state.is_still = False
             return
         self._go(state, direction, slope)
-        if state.uses_all and was_estimate and state.look.gap > _CONTRACTION * before.gap:
-            state.rows_per_atom *= 4
+        if was_estimate:
+            state.stretch = 1.0  # an estimate says too little about what lies beyond the minimiser
+            if state.uses_all and state.look.gap > _CONTRACTION * before.gap:
+                state.rows_per_atom *= 4
 
     def _go(self, state: CorrectiveState, direction: np.ndarray, slope: float) -> None:
         """Go along the direction from x, where F has this slope, to the first point tried where F decreased enough."""

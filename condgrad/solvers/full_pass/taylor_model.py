@@ -28,7 +28,8 @@ _SUMS = 0.1  # and relative to the largest curvature, as a share of that
 _MOST_STEPS, _STEPS = 50_000, 1000  # number of pairwise steps in a hull, in all and between two checks of the deadline
 _MOST_ROUNDS = 30
 _MANY = 150  # number of atoms from which on pairwise steps are made before the exact solver over l1 balls
-_IN_BALL = 0.02  # gap relative to the first gap to which models over l1 balls are minimised at least
+_IN_BALL = 0.02  # gap relative to the first gap to which models over l1 balls are minimised, if H is no estimate
+_FIRST_STEPS = 3  # number of these steps per atom
 _FALLBACK = 0.3  # gap relative to the first gap that is enough if that solver fails
 _MOST_WORK = 20_000  # multiplications per atom, that is about 7,000 steps
 ROWS_PER_ATOM = 30  # samples per atom for the first estimate of the curvature
@@ -201,8 +202,9 @@ class HullModel:
         exact = max(_EXACT * first_gap, _ROUNDING * largest)
         goal = max(tol * first_gap, exact)
         if self.is_symmetric and self.has_origin:
-            finest = exact if self.problem.is_quadratic else max(min(tol, _IN_BALL) * first_gap, exact)
-            z = self._minimise_in_ball(x, g, H, finest, is_estimate, deadline)
+            rough = exact if self.problem.is_quadratic else goal
+            fine = rough if is_estimate else max(min(rough, _IN_BALL * first_gap), exact)
+            z = self._minimise_in_ball(x, g, H, (fine, rough), is_estimate=is_estimate, deadline=deadline)
             goal = max(goal, _FALLBACK * first_gap)
         elif is_estimate:  # from few samples: then pairwise steps are enough
             z = x.copy()
@@ -217,18 +219,28 @@ class HullModel:
         return z
 
     def _minimise_in_ball(
-        self, x: np.ndarray, g: np.ndarray, H: np.ndarray, goal: float, is_estimate: bool, deadline: float
+        self,
+        x: np.ndarray,
+        g: np.ndarray,
+        H: np.ndarray,
+        goals: tuple[float, float],
+        *,
+        is_estimate: bool,
+        deadline: float,
     ) -> np.ndarray:
-        """Return the minimiser of the model over an l1 ball, up to a gap of ``goal`` or what an H with a ridge allows.
+        """Return the minimiser of the model over an l1 ball, up to a gap in ``goals`` or what an H with a ridge allows.
 
-        If H ``is_estimate`` or atoms are many, pairwise steps come first: they are often enough, and they find most of
-        the support in less time than the exact solver would.
+        The goals are a fine and a rough one. If H ``is_estimate`` or atoms are many, pairwise steps come first: they
+        often reach the fine goal, and else they find most of the support in less time than the exact solver would. The
+        rough goal is for the exact solver with many atoms.
         """
-        start, slopes = x, g
-        if x.size > _MANY or is_estimate:
+        fine, rough = goals
+        start, slopes, has_many = x, g, x.size > _MANY
+        if has_many or is_estimate:
             start, slopes = x.copy(), g.copy()
-            if pairwise_steps(slopes, H, start, True, True, goal, 2 * x.size):
+            if pairwise_steps(slopes, H, start, True, True, fine, _FIRST_STEPS * x.size):
                 return start
+        goal = rough if has_many else fine
         z = minimise_in_ball(start, slopes, H, goal, deadline)
         slopes = g + symmetric_product(H, z - x)
         if self._gap(slopes, z) <= goal and inner(g + slopes, z - x) <= 0.0:  # it is no worse than x
