@@ -113,15 +113,14 @@ def test_an_epoch_is_one_read(disk, name):
     solver = cg.solvers.by_name(name)(batch_size=20)
     result = cg.minimize(disk, solver, max_epochs=6, tol=0.0, evaluate_every=6, random_state=0)
     assert len(result.trace) == 2  # the start and the end
-    gradients = type(solver).gradients_per_sample
-    assert result.n_reads == 6 / gradients + 2 and result.n_epochs == pytest.approx(6)
+    assert result.n_reads == pytest.approx(6 + 2) and result.n_epochs == 6
     assert not readers()
 
 
 def test_records_are_rare_by_default(disk):
     result = cg.minimize(disk, sfw(), max_epochs=10, tol=0.0, random_state=0)
     np.testing.assert_array_equal(result.trace.epoch, [0, 1, 2, 4, 8, 10])
-    assert result.n_reads == 10 + 6
+    assert result.n_reads == pytest.approx(10 + 6)
 
 
 def test_each_epoch_takes_every_chunk_once_in_random_order(disk):
@@ -220,9 +219,9 @@ def test_ctrl_c_returns_the_best_certified_iterate(disk, monkeypatch, tmp_path):
 def test_a_warm_start_and_the_refresh_read_all_rows_once_more(disk, monkeypatch):
     monkeypatch.setattr("condgrad.solvers.stochastic._schedule._REFRESH_EPOCHS", 2)
     plain = cg.minimize(disk, sfw(), max_epochs=3, tol=0.0, evaluate_every=9, random_state=0)
-    assert plain.n_reads == 3 + 2 + 1
+    assert plain.n_reads == pytest.approx(3 + 2 + 1)
     warm = cg.minimize(disk, sfw(warm=True), max_epochs=1, tol=0.0, evaluate_every=9, random_state=0)
-    assert warm.n_reads == 1 + 2 + 2  # derivatives at the start, and X' alpha
+    assert warm.n_reads == pytest.approx(1 + 2 + 2)  # derivatives at the start, and X' alpha
 
 
 def test_sets_with_oracles_in_python_work_too(dense, stored):
