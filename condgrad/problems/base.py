@@ -34,6 +34,7 @@ class Feature(enum.Enum):
     POINT = "F along lines"
     VERTICES = "iterates that are arrays and combinations of vertices"
     SAMPLES = "single samples"
+    CHUNKS = "samples that are losses of one prediction, at least chunk by chunk"
     PREDICTIONS = "single samples that are losses of one prediction"
     SECOND_DERIVATIVES = "second derivatives of single samples"
     COLUMNS = "single columns of X"
@@ -67,6 +68,7 @@ class BaseProblem(abc.ABC):
     remedies: Mapping[Feature, str] = {}
     has_intercept = False  # whether a free intercept is minimised together with w
     is_quadratic = False  # whether the curvature of F is the same everywhere
+    chunk_sizes: np.ndarray | None = None  # samples of each chunk that steps bring to memory; None: all are there
     _last: tuple[Any, Look] | None = None  # the last w of _look_once, and its look
 
     @property
@@ -147,7 +149,7 @@ class BaseProblem(abc.ABC):
         if not 0.0 <= L < np.inf:
             raise ValueError(
                 f"a short step needs a Lipschitz constant of the gradient, which this {type(self).__name__} does not "
-                f"know (now it is {L:g}); use Backtracking() or ExactLineSearch()."
+                f"know (now it is {L:g}); use OpenLoop(), or for full passes Backtracking()."
             )
         return L
 

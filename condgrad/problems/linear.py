@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Iterator
 from typing import Self, cast
 
 import numpy as np
@@ -42,6 +43,11 @@ from condgrad.problems.taylor_points import Expansions, Workspace
 from condgrad.storage.cluster_rows import ClusterRows
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
+
+# What steps over single samples or columns need.
+_ONE_BY_ONE = frozenset(
+    {Feature.SAMPLES, Feature.CHUNKS, Feature.PREDICTIONS, Feature.SECOND_DERIVATIVES, Feature.COLUMNS}
+)
 
 
 class Problem(BaseProblem):
@@ -126,13 +132,20 @@ class Problem(BaseProblem):
 
     def _set_rows(self, rows: Rows) -> None:
         self.rows, self.n_samples = rows, rows.n_samples
-        one_by_one = {Feature.SAMPLES, Feature.PREDICTIONS, Feature.SECOND_DERIVATIVES, Feature.COLUMNS}
-        self.offers = rows.offers - (one_by_one if self.l2 > 0.0 else set())
-        why = "steps over single samples do not support an l2 penalty; l2=0 leaves it out"
-        if not rows.is_in_memory:
-            why = "its rows are not in memory, where single ones would be at hand"
-        self.remedies = dict.fromkeys(one_by_one, why)
+        self.offers = rows.offers - (_ONE_BY_ONE if self.l2 > 0.0 else set())
+        self.remedies = self._remedies()
         self._intercept_bounds: tuple[float, float] | None = None  # cache of _intercept_range
+
+    def _remedies(self) -> dict[Feature, str]:
+        """Return what the user can do about features that are not offered, or why they are missing."""
+        no_penalty = "steps over single samples do not support an l2 penalty; l2=0 leaves it out"
+        if self.rows.is_in_memory:
+            return dict.fromkeys(_ONE_BY_ONE, no_penalty)
+        remedies = dict.fromkeys(_ONE_BY_ONE, "its rows are not in memory, where single ones would be at hand")
+        if self.rows.chunk_sizes is not None:
+            no_intercept = "steps over chunks of rows do not support an intercept; intercept=False leaves it out"
+            remedies[Feature.CHUNKS] = no_penalty if self.l2 > 0.0 else no_intercept
+        return remedies
 
     @property
     def samples(self) -> Samples:
@@ -417,6 +430,8 @@ class Problem(BaseProblem):
 
     def smoothness(self) -> float:
         """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X), to full precision."""
+        if not self.rows.is_in_memory:
+            return super().smoothness()
         from scipy.sparse.linalg import LinearOperator, eigsh
 
         matrix, weight, d = self.matrix, self.samples.weight, self.n_features
@@ -474,6 +489,10 @@ class Problem(BaseProblem):
 
     def importance(self) -> np.ndarray:
         """Return weight_i ||x_i||_2, the importance of each sample for sampling."""
+        if not self.rows.is_in_memory:
+            raise ValueError(
+                "sampling='importance' needs the norms of all rows, and these rows are not in memory; use 'batch'."
+            )
         norms: np.ndarray = self.matrix.row_norms() * self.samples.weight
         return norms
 
@@ -488,12 +507,12 @@ class Problem(BaseProblem):
 
     @property
     def entries_per_sample(self) -> float:
-        """The mean number of entries of a row of X."""
-        return self.matrix.n_stored / self.n_samples
+        """The mean number of entries of a row of X; for rows on disk, about."""
+        return self.cost_of_pass / 2.0 / self.n_samples
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """Return X w, in one pass."""
-        return self.matrix.dot(w)
+        return self.rows.dot(w)
 
     def derivatives(self, w: np.ndarray, b: float) -> np.ndarray:
         """Return the derivatives weight_i f'(x_i'w + b, y_i) of all samples, in one pass."""
@@ -501,7 +520,7 @@ class Problem(BaseProblem):
 
     def transpose_dot(self, alpha: np.ndarray) -> np.ndarray:
         """Return X' alpha, in one pass."""
-        return self.matrix.transpose_dot(alpha)
+        return self.rows.transpose_dot(alpha)
 
     @property
     def columns(self) -> Slices:
@@ -519,6 +538,20 @@ class Problem(BaseProblem):
     def finite_sum(self, b: np.ndarray) -> FiniteSum:
         """Return the problem one sample at a time, with the intercept ``b[0]``."""
         return FiniteSum(self._for_steps(self.matrix.rows), self.samples, self.constraint, b)
+
+    @property
+    def chunk_sizes(self) -> np.ndarray | None:  # type: ignore[override]
+        """The number of samples of each chunk that steps bring to memory; None if all samples are there."""
+        return self.rows.chunk_sizes
+
+    def visit(self, order: np.ndarray, b: np.ndarray) -> Iterator[tuple[slice, FiniteSum]]:
+        """Yield the chunks in this order: their places among all samples, and the part of F that is theirs.
+
+        Each is in memory until the next one. Samples are numbered from the first one of the chunk on; their weights are
+        those in the whole sum.
+        """
+        for chunk in self.rows.visit(order):
+            yield chunk.place, FiniteSum(self._for_steps(chunk.matrix.rows), chunk.samples, self.constraint, b)
 
     def taylor_points(self, space: Workspace, form: str, renews_all: bool) -> Expansions:
         """Return the Taylor points of TUFW, stored as three numbers per sample for every rule, and its H."""

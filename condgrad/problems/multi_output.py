@@ -62,7 +62,7 @@ class MultiOutputProblem(OutputsProblem):
     (np.int64(1), True)
     """
 
-    remedies: ClassVar = {Feature.SAMPLES: _APART, Feature.PREDICTIONS: _APART, Feature.COLUMNS: _APART}
+    remedies: ClassVar = dict.fromkeys((Feature.SAMPLES, Feature.CHUNKS, Feature.PREDICTIONS, Feature.COLUMNS), _APART)
 
     def __init__(
         self,

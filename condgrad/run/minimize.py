@@ -75,7 +75,8 @@ def minimize(
         Stop after this many seconds.
     evaluate_every : float, optional
         The number of epochs between two records. By default records become less frequent: every epoch at first, then
-        each time the number of epochs has grown by a tenth, so that recording costs little of a long run. Convergence
+        each time the number of epochs has grown by a tenth, so that recording costs little of a long run; for steps
+        over chunks on disk, each time it has doubled, because a record reads all chunks once more. Convergence
         is also detected between records: solvers have their own value of the gap, exact or an estimate, and a fresh
         pass certifies it.
     callback : callable, optional
@@ -121,11 +122,12 @@ def minimize(
         began, n_reads = time.perf_counter(), problem.n_reads  # passes over the data at the start count
         run = _Run(problem, solver, _begin(solver, problem, w0, random_state), limits, checkpoint, began, n_reads)
         try:
-            status = run.to_the_end(report, interrupts)
+            return run.result(run.to_the_end(report, interrupts), description)
         except PassInterruptedError:
             interrupts.heard()
             return run.interrupted_result(description)
-        return run.result(status, description)
+        finally:
+            run.state.release()
 
 
 class _Limits:
@@ -150,9 +152,9 @@ class _Limits:
             what = "a positive number of epochs"
             self.evaluate_every = convert.as_number(evaluate_every, "evaluate_every", low=1e-12, what=what)
 
-    def next_record(self, epoch: float) -> float:
-        """Return the epoch of the next record after a record at ``epoch``."""
-        return epoch + (max(1.0, 0.1 * epoch) if self.evaluate_every is None else self.evaluate_every)
+    def next_record(self, epoch: float, growth: float) -> float:
+        """Return the epoch of the next record after a record at ``epoch``; by default epochs grow by this part."""
+        return epoch + (max(1.0, growth * epoch) if self.evaluate_every is None else self.evaluate_every)
 
 
 class _Run:
@@ -276,7 +278,7 @@ class _Run:
             w=w,
         )
         self.trace.append(progress)
-        self.next_record = self.limits.next_record(self.epoch)
+        self.next_record = self.limits.next_record(self.epoch, self.state.record_growth)
         return progress
 
     def _keep(self, evaluation: Evaluation) -> None:

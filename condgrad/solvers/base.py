@@ -21,6 +21,8 @@ class State:
         None  # an iterate drawn at random from all iterates, for solvers whose theorem is about it
     )
 
+    record_growth = 0.1  # by which part the number of epochs grows, by default, from one record to the next
+
     @property
     def w(self) -> Iterate:
         """The iterate."""
@@ -47,6 +49,9 @@ class State:
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot."""
         raise NotImplementedError
+
+    def release(self) -> None:
+        """Give back threads and memory that only steps need; called at the end of a run, which may be continued."""
 
 
 class Requiring(Protocol):

@@ -159,8 +159,13 @@ class StoredRows(OutsideRows):
         entry = self.manifest.shared.get("columns")
         return None if entry is None else read_array(self.folder, entry)
 
-    def chunks(self, share: float = 1.0) -> Iterator[RowChunk]:
-        """Yield the chunks in order, read ahead; with ``share`` below one, only the first rows of each.
+    @property
+    def chunk_sizes(self) -> np.ndarray:
+        """The number of samples of each chunk."""
+        return np.array(self._sizes)
+
+    def chunks(self, share: float = 1.0, order: np.ndarray | None = None) -> Iterator[RowChunk]:
+        """Yield the chunks in their own or a given order, read ahead; if ``share`` < 1, only the first rows of each.
 
         A yielded chunk is valid until the next one: its memory is used again.
         """
@@ -168,7 +173,7 @@ class StoredRows(OutsideRows):
         def read(k: int, buffer: Buffer, stopped: Callable[[], bool]) -> RowChunk:
             return self.chunk(k, buffer, max(1, round(share * self._sizes[k])), stopped)
 
-        yield from read_ahead(list(range(self.n_chunks)), read)
+        yield from read_ahead(list(range(self.n_chunks)) if order is None else order.tolist(), read)
 
     def chunk(self, k: int, buffer: Buffer, n_rows: int | None = None, stopped: Callable[[], bool] = bool) -> RowChunk:
         """Return chunk k, or its first ``n_rows`` samples; files are checked when they are first read as a whole."""

@@ -212,8 +212,8 @@ def test_ctrl_c_within_a_pass_returns_the_best_iterate(clicks, monkeypatch, at_r
     rows = clicks[2]
     chunks = StoredRows.chunks
 
-    def interrupt(self, share=1.0):
-        for chunk in chunks(self, share):
+    def interrupt(self, share=1.0, order=None):
+        for chunk in chunks(self, share, order):
             if share == 1.0 and self.n_reads > at_read - 1 and chunk.first > 0:
                 signal.raise_signal(signal.SIGINT)
             yield chunk
@@ -240,8 +240,8 @@ def test_a_damaged_chunk_is_an_error_that_names_it(clicks):
 
 
 def test_stochastic_solvers_say_why_not(clicks):
-    with pytest.raises(TypeError, match=r"SFW requires .*its rows are not in memory.* 'corrective'"):
-        cg.minimize(logistic(clicks[2]), "sfw")
+    with pytest.raises(TypeError, match=r"SVRF requires .*its rows are not in memory.* 'corrective'"):
+        cg.minimize(logistic(clicks[2]), "svrf")
 
 
 def test_missing_targets_are_one_sentence(stored):

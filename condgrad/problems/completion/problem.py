@@ -78,9 +78,10 @@ class CompletionProblem(BaseProblem):
 
     constraint: NuclearBall
     l2 = 0.0  # the factor of the penalty that segments read: there is none here
-    remedies: ClassVar = {
-        Feature.PREDICTIONS: "steps over batches of entries do not support biases; biases=False leaves them out"
-    }
+    remedies: ClassVar = dict.fromkeys(
+        (Feature.CHUNKS, Feature.PREDICTIONS),
+        "steps over batches of entries do not support biases; biases=False leaves them out",
+    )
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class CompletionProblem(BaseProblem):
             check_biases(self.loss, y[weight > 0.0])
         self.offers = frozenset({Feature.LOOK, Feature.POINT, Feature.FACTORS})
         if not self.has_biases:
-            self.offers |= {Feature.PREDICTIONS}
+            self.offers |= {Feature.CHUNKS, Feature.PREDICTIONS}
         self.entries = Entries(rows, columns, self.shape)
         order = self.entries.sorting
         self.samples = Samples(self.loss, y[order], weight[order])

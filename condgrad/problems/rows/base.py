@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import functools
+from collections.abc import Iterator
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
+from condgrad.linalg.matrix import ByRows
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import Feature
 from condgrad.problems.rows.findings import Joined, Measures, Pass
@@ -88,6 +91,20 @@ class Measure:
         return block.measure()
 
 
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+    """Consecutive samples in memory; ``first`` is the place of the first one among all samples."""
+
+    first: int
+    matrix: ByRows
+    samples: Samples
+
+    @property
+    def place(self) -> slice:
+        """Where these samples lie among all."""
+        return slice(self.first, self.first + self.matrix.shape[0])
+
+
 class Rows(abc.ABC):
     """The samples of a linear problem: X in blocks, stored anywhere, targets and weights in memory.
 
@@ -109,6 +126,7 @@ class Rows(abc.ABC):
     samples: Samples
     offers: frozenset[Feature]
     is_in_memory = True
+    chunk_sizes: np.ndarray | None = None  # the number of samples of each chunk that ``visit`` brings to memory
 
     @property
     def n_reads(self) -> float:
@@ -123,6 +141,18 @@ class Rows(abc.ABC):
     @abc.abstractmethod
     def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
         """Run a task on every block, in one pass over X, and return the sum of the results, in the blocks' order."""
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        """Return X w, in one pass."""
+        return self.sweep(Predict(), w).array
+
+    def transpose_dot(self, a: np.ndarray) -> np.ndarray:
+        """Return X'a, in one pass."""
+        return self.sweep(Combine(a), np.zeros(self.n_features))
+
+    def visit(self, order: np.ndarray) -> Iterator[Chunk]:
+        """Bring the chunks to memory one after the other, in the given order; each is valid until the next one."""
+        raise NotImplementedError(f"{type(self).__name__} has no chunks that can be brought to memory.")
 
     @abc.abstractmethod
     def head(self, n_rows: int) -> Rows | None:

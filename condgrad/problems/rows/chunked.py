@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
 import functools
 from collections.abc import Iterable
 from typing import Any, TypeAlias
@@ -11,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.linalg.matrix import ByRows, Matrix
+from condgrad.linalg.matrix import Matrix
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.rows.base import Additive, Combine, Expand, Found, Rows, Task
+from condgrad.problems.rows.base import Additive, Chunk, Combine, Expand, Found, Rows, Task
 from condgrad.problems.rows.findings import InterceptSlope, Joined, Kept, Pass
 from condgrad.problems.rows.memory import MemoryRows, sweep_by_rows
 from condgrad.problems.samples import Samples, sample_at_rate
@@ -25,17 +24,9 @@ _MOST_KEPT, _SHARE_KEPT = 2**27, 1 / 64  # limits of the rows that a pass keeps 
 _LEAST = 2**24  # bytes that subsample and kept rows may take in any case
 
 
-@dataclasses.dataclass(frozen=True)
-class Chunk:
-    """Consecutive samples in memory; ``first`` is the place of the first one among all samples."""
-
-    first: int
-    matrix: ByRows
-    samples: Samples
-
-    def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
-        """Run a task on the blocks of the chunk, on all cores."""
-        return sweep_by_rows(self.matrix, self.samples, task, w)
+def _sweep(chunk: Chunk, task: Task[Found], w: np.ndarray) -> Found:
+    """Run a task on the blocks of a chunk, on all cores."""
+    return sweep_by_rows(chunk.matrix, chunk.samples, task, w)
 
 
 class ExpandAndKeep:
@@ -52,7 +43,7 @@ class ExpandAndKeep:
 
     def __call__(self, chunk: Chunk, w: np.ndarray) -> Pass:
         """Return the contribution of a chunk."""
-        found = chunk.sweep(Expand(self.look.b, self.look.p), w)
+        found = _sweep(chunk, Expand(self.look.b, self.look.p), w)
         if not (np.isfinite(found.totals.value) and np.isfinite(found.r).all()):
             last = chunk.first + chunk.matrix.shape[0] - 1
             raise ValueError(
@@ -63,7 +54,7 @@ class ExpandAndKeep:
         d, slope = np.maximum(found.d.array, 0.0), None
         rows, c = sample_at_rate(d, self.rate)
         if self.look.is_guess:
-            slope = InterceptSlope(chunk.sweep(Combine(d), w), float(d.sum()))
+            slope = InterceptSlope(_sweep(chunk, Combine(d), w), float(d.sum()))
         return Pass(found.totals, found.r, Kept((chunk.matrix.chosen(rows),), (c,)), slope)
 
 
@@ -79,10 +70,26 @@ class Sweep:
 
     def __call__(self, chunk: Chunk, w: np.ndarray) -> Additive:
         """Return the result for the chunk."""
-        return chunk.sweep(self.task, w)
+        return _sweep(chunk, self.task, w)
 
 
-ChunkTask: TypeAlias = ExpandAndKeep | Sweep  # pure functions of a chunk and of w; their results can be added
+class CombineAll:
+    """The task of computing X'a, for one number a_i for each of all samples."""
+
+    def __init__(self, a: np.ndarray) -> None:
+        self.a = a
+
+    def at(self, place: slice) -> CombineAll:
+        """Return the task for the chunk of these samples, with their numbers alone."""
+        return CombineAll(self.a[place])
+
+    def __call__(self, chunk: Chunk, w: np.ndarray) -> np.ndarray:
+        """Return the sum over a chunk."""
+        return _sweep(chunk, Combine(self.a), w)
+
+
+# Pure functions of a chunk and of w; their results can be added.
+ChunkTask: TypeAlias = ExpandAndKeep | CombineAll | Sweep
 
 
 class ChunkedRows(Rows):
@@ -122,6 +129,8 @@ class ChunkedRows(Rows):
         on_chunk: ChunkTask = Sweep(task)
         if isinstance(task, Expand):
             on_chunk = ExpandAndKeep(task, self._rate_at(w, task.b))
+        elif isinstance(task, Combine):
+            on_chunk = CombineAll(task.a)
         total: Any = None
         for found in self.over_chunks(on_chunk, w):
             total = found if total is None else total + found

@@ -9,7 +9,8 @@ import numpy as np
 
 from condgrad.linalg.matrix import Matrix
 from condgrad.losses import Loss
-from condgrad.problems.rows.chunked import Chunk, ChunkedRows, ChunkTask
+from condgrad.problems.rows.base import Chunk
+from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask
 from condgrad.problems.samples import Samples
 from condgrad.storage.cluster_rows import ClusterRows, Partition
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from condgrad.linalg.matrix import ByRows, Matrix, centring
-from condgrad.problems.rows.chunked import Chunk, ChunkedRows, ChunkTask
+from condgrad.problems.base import Feature
+from condgrad.problems.rows.base import Chunk
+from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask
 from condgrad.problems.rows.findings import Measures
 from condgrad.problems.samples import Samples
 from condgrad.storage.stored_rows import StoredRows
@@ -23,6 +25,9 @@ class DiskRows(ChunkedRows):
         self.stored, self.samples = stored, samples
         self.n_samples, self.n_features = stored.shape
         self.n_bytes = stored.n_bytes
+        self.chunk_sizes = stored.chunk_sizes
+        if not has_intercept:  # the best intercept is known after a pass only, and steps would use an old one
+            self.offers = ChunkedRows.offers | {Feature.CHUNKS}
         known = stored.columns if has_intercept and stored.kind == "dense" else None
         self.shift = None if known is None else centring(known[0] / self.n_samples, known[1] / self.n_samples)
 
@@ -33,11 +38,15 @@ class DiskRows(ChunkedRows):
 
     def over_chunks(self, task: ChunkTask, w: np.ndarray) -> Iterator[Any]:
         """Yield the results of a task on all chunks; the next chunks are read meanwhile."""
+        for chunk in self.visit(np.arange(self.stored.n_chunks)):
+            yield task.at(chunk.place)(chunk, w)
+
+    def visit(self, order: np.ndarray) -> Iterator[Chunk]:
+        """Yield the chunks in the given order, each valid until the next one; the next chunks are read meanwhile."""
         loss, y, weight = self.samples
-        for chunk in self.stored.chunks():
-            place = chunk.place
-            samples = Samples(loss, y[place], weight[place])
-            yield task.at(place)(Chunk(chunk.first, self._centred(chunk.matrix), samples), w)
+        for chunk in self.stored.chunks(order=order):
+            samples = Samples(loss, y[chunk.place], weight[chunk.place])
+            yield Chunk(chunk.first, self._centred(chunk.matrix), samples)
 
     def _centred(self, matrix: ByRows) -> ByRows:
         return Matrix(matrix.X, self.shift) if self.shift is not None and isinstance(matrix, Matrix) else matrix

@@ -41,6 +41,7 @@ class MemoryRows(Rows):
     offers = BaseProblem.offers | {
         Feature.CURVATURE,
         Feature.SAMPLES,
+        Feature.CHUNKS,
         Feature.PREDICTIONS,
         Feature.SECOND_DERIVATIVES,
         Feature.COLUMNS,
@@ -56,6 +57,14 @@ class MemoryRows(Rows):
         if not self.matrix.rows_are_native:
             return task(ColumnBlock(self.matrix, self.samples), w)
         return sweep_by_rows(self.matrix, self.samples, task, w)
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        """Return X w."""
+        return self.matrix.dot(w)
+
+    def transpose_dot(self, a: np.ndarray) -> np.ndarray:
+        """Return X'a."""
+        return self.matrix.transpose_dot(a)
 
     def head(self, n_rows: int) -> MemoryRows | None:
         """Return a subsample of ``n_rows`` samples or somewhat more, evenly spread."""

@@ -94,11 +94,20 @@ class StepState(State):
         """Return the largest length of the block of steps that starts with iteration ``t``."""
         return int(max(1, min(most, self.schedule.block, self.kept.due - t)))
 
+    def sizes_at_hand(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the sizes of the next batches, for which there are samples in memory: all of the given ones."""
+        return sizes
+
+    def at_hand(self) -> tuple[Any, Any]:
+        """Return the problem in the form for kernels, and the arrays that the steps on its samples change."""
+        return self.space.view, self.arrays
+
     def make_steps(self, t: int, sizes: np.ndarray, batches: Batches) -> int:
         """Make iterations t, t + 1, ..., one for each batch, until the solver is done; return their number."""
         run = run_block if self.space.is_compiled else interpreted
+        view, arrays = self.at_hand()
         start = time.perf_counter()
-        count: int = run(self.in_kernel, self.space.view, self.arrays, batches, t)
+        count: int = run(self.in_kernel, view, arrays, batches, t)
         self.schedule.time_block(time.perf_counter() - start, sizes)
         self.kept.t = t + count
         return count

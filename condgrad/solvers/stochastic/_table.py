@@ -19,6 +19,10 @@ from condgrad.solvers.stochastic.sampling import check_method
 class TableSolver(StepSolver):
     """A solver whose arrays have ``w``, ``alpha`` and ``r``; ``table_solver`` adds the methods it does not define."""
 
+    def on_samples(self, arrays, place):
+        """Return the arrays with the entries of alpha of the samples of ``place``."""
+        return arrays._replace(alpha=Table(arrays.alpha.values[place]))
+
     def resynchronise(self, space, arrays):
         """Set r to X' alpha."""
         arrays.r.set_to(space.transpose_dot(arrays.alpha.values), arrays.w.to_array())

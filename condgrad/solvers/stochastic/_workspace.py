@@ -42,9 +42,12 @@ class Workspace:
         self.b, self.view = self._view()
 
     def _view(self) -> tuple[np.ndarray, Any]:
-        """Return the intercept, which steps read and evaluations update, and the problem in the form for kernels."""
+        """Return the intercept, which steps read and evaluations update, and the problem in the form for kernels.
+
+        The second is None for samples that come to memory in chunks: each chunk has its own.
+        """
         b = np.array([self.problem.best_offset(self.first)])
-        return b, self.problem.finite_sum(b)
+        return b, self.problem.finite_sum(b) if self.problem.chunk_sizes is None else None
 
     def iterate(self, *, shrinks: bool = True) -> Vector:
         """Return the start as a vector w that shrinks in O(1) unless ``shrinks`` is False."""

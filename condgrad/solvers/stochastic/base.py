@@ -12,6 +12,7 @@ from condgrad.problems.base import Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear import Problem
 from condgrad.solvers.step_sizes import EstimateRule
+from condgrad.solvers.stochastic._chunks import ChunkedState
 from condgrad.solvers.stochastic._state import StepState, unchecked
 from condgrad.solvers.stochastic._workspace import Workspace
 from condgrad.solvers.stochastic.sampling import Sampler, check_method, resolve_batch_size
@@ -84,6 +85,14 @@ class StepSolver:
     def full_pass(self, space: Workspace, arrays: Any, t: int) -> None:
         """Make the full pass that is due before iteration ``t``."""
 
+    def on_samples(self, arrays: Any, place: slice) -> Any:
+        """Return the arrays for steps on the samples of ``place``, which are then numbered from its start on.
+
+        These are all arrays unless some have one entry per sample; a solver with such arrays that requires
+        ``Feature.CHUNKS`` alone returns slices of them.
+        """
+        return arrays
+
     def resynchronise(self, space: Workspace, arrays: Any) -> None:
         """Recompute running sums."""
         arrays.r.synchronise(arrays.w.to_array())
@@ -100,7 +109,8 @@ class StepSolver:
         space = Workspace(problem, w0, self.first_batch_size(problem.n_samples), self.batches_grow)
         importance = problem.importance() if self.sampling == "importance" else None
         sampler = Sampler(space.n, self.sampling, rng, importance)
-        return StepState(self.in_kernel(space), space, self.start(space), sampler, rng)
+        state = StepState if problem.chunk_sizes is None else ChunkedState
+        return state(self.in_kernel(space), space, self.start(space), sampler, rng)
 
     def in_kernel(self, space: Workspace) -> Any:
         """Return this solver with numbers for its settings: a kernel accepts neither strings nor Python rules."""
@@ -113,7 +123,7 @@ class StepSolver:
             self.full_pass(space, state.arrays, t)
             state.gradient_evaluations += space.n
         most = state.block_length(t, min(max_steps, self.steps_before_pass(space, t)))
-        sizes = self.batch_sizes(space, t, most)
+        sizes = state.sizes_at_hand(self.batch_sizes(space, t, most))
         spent = self.spent(state, sizes)
         sizes = sizes[: schedule.affordable(spent, max_epochs)]
         count = state.make_steps(t, sizes, state.sampler.draw(sizes, self.needs_uniform))

@@ -55,7 +55,7 @@ class Momentum(NamedTuple):
     step_size: EstimateRule = Harmonic()
     sampling: str = "batch"
 
-    requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
+    requires = frozenset({Feature.LOOK, Feature.CHUNKS})
 
     def start(self, space):
         """Return w0 with r_0 = 0."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from condgrad.compiled import compiled
 from condgrad.linalg.convert import as_number
 from condgrad.linalg.vectors import Vector
+from condgrad.problems.base import Feature
 from condgrad.problems.finite_sum import Estimate, Trail
 from condgrad.solvers.step_sizes import EstimateRule, OneSampleStep
 from condgrad.solvers.stochastic.base import StepSolver, step_solver
@@ -58,6 +59,7 @@ class OneSample(NamedTuple):
     sampling: str = "batch"
     n_steps: int = 0
 
+    requires = frozenset({Feature.LOOK, Feature.CHUNKS, Feature.VERTICES})
     needs_uniform = True
 
     def prepare(self):

@@ -58,7 +58,7 @@ class SAGA(NamedTuple):
     sampling: str = "batch"
     warm: bool = False
 
-    requires = frozenset({Feature.LOOK, Feature.PREDICTIONS})
+    requires = frozenset({Feature.LOOK, Feature.CHUNKS})
 
     def start(self, space):
         """Return w0 with alpha_0 = 0 and r_0 = 0, or the exact derivatives at w0."""

@@ -98,11 +98,16 @@ class Sampler:
     """
 
     def __init__(self, n: int, method: str, rng: np.random.Generator, importance: np.ndarray | None = None) -> None:
-        self.n, self.method, self.rng = n, method, rng
+        self.method, self.rng = method, rng
         self._uniforms = rng.spawn(1)[0]  # a separate stream: neither stream depends on how steps are cut into blocks
-        self.order = np.arange(n if method in ("batch", "epoch") else 0, dtype=np.int64)
-        self.position = np.zeros(1, dtype=np.int64)  # within the epoch
         self.chances: Any = Uniform(n) if importance is None else alias_table(importance)
+        self.confine_to(n)
+
+    def confine_to(self, n: int) -> None:
+        """Draw from n samples, numbered from 0 on, from now on; their chances are still those among all samples."""
+        self.n = n
+        self.order = np.arange(n if self.method in ("batch", "epoch") else 0, dtype=np.int64)
+        self.position = np.zeros(1, dtype=np.int64)  # within the epoch
 
     def whole(self, sizes: np.ndarray) -> np.ndarray:
         """Return the sizes as the next draw will round them, without drawing."""
