@@ -13,7 +13,6 @@ import numpy as np
 from condgrad.compiled import bits_of, compiled, kernel
 from condgrad.linalg.slices import Slices
 
-_FEW = 0.1  # share of entries up to which it is faster to copy them than to use all
 _BLOCK = 256  # entries compared at a time: counting those better than the best so far vectorises, finding one does not
 
 
@@ -190,12 +189,6 @@ def symmetric_product(H: np.ndarray, v: np.ndarray) -> np.ndarray:
         for j in range(v.shape[0]):
             out[j] += H[k, j] * v[k]
     return out
-
-
-def nonzeros_of(w: np.ndarray) -> np.ndarray | slice:
-    """Return the places of the entries of w that are not zero; all places if these are many."""
-    count = int(np.count_nonzero(w))
-    return np.flatnonzero(w) if count < _FEW * w.size else slice(None)
 
 
 @kernel

@@ -10,7 +10,7 @@ from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.factored import RankOne
 from condgrad.linalg.rounding import UNIT, Bounds, gamma
-from condgrad.linalg.vectors import inner, nonzeros_of
+from condgrad.linalg.vectors import inner
 
 
 class Evaluation(NamedTuple):
@@ -67,7 +67,6 @@ def certify(
 def vertex_rounding(constraint: ConstraintSet, r: np.ndarray, w: np.ndarray, s: Vertex) -> float:
     """Return a bound of the rounding error of the gap <r, w - s> for s = LMO(r), in its sums and in the oracle."""
     indices, values = s.support()
-    own = nonzeros_of(w)
-    sizes = inner(np.abs(r[own]), np.abs(w[own])), inner(np.abs(r if indices is None else r[indices]), np.abs(values))
+    sizes = inner(np.abs(r), np.abs(w)), inner(np.abs(r if indices is None else r[indices]), np.abs(values))
     sums = gamma(int(np.count_nonzero(w)) + 4) * sizes[0] + gamma(values.size + 4) * sizes[1]
     return float(sums) + float(constraint.oracle_rounding(r, s))

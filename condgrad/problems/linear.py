@@ -21,7 +21,7 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
 from condgrad.linalg.settings import as_flag
 from condgrad.linalg.slices import Slices
-from condgrad.linalg.vectors import inner, nonzeros_of
+from condgrad.linalg.vectors import inner
 from condgrad.losses import Loss
 from condgrad.problems import taylor_points
 from condgrad.problems.active_set import Stack, as_stack
@@ -301,9 +301,8 @@ class Problem(BaseProblem):
         The best intercept is at most ``away`` from b. The bounds cost a few sums over samples and features; the norms
         of the columns are computed once.
         """
-        own = nonzeros_of(w)
-        n_terms, norm = int(np.count_nonzero(w[own])), float(np.abs(w[own]).sum())
-        delta = prediction_error(sizes, n_terms, float(np.abs(w[own]) @ self.column_sizes[own]))
+        n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
+        delta = prediction_error(sizes, n_terms, float(np.abs(w) @ self.column_sizes))
         size = norm * self.rows.measures.largest_entry  # upper bound of a prediction
         largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
         return bounds(
@@ -325,9 +324,9 @@ class Problem(BaseProblem):
         indices, values = s.support()
         if indices is None:
             return float(self.column_sizes @ np.abs(w - values))
-        sizes, own = self.column_sizes, nonzeros_of(w)
+        sizes = self.column_sizes
         other = np.abs(w[indices] - values) - np.abs(w[indices])
-        return float(sizes[own] @ np.abs(w[own]) + sizes[indices] @ other)
+        return float(sizes @ np.abs(w) + sizes[indices] @ other)
 
     @functools.cached_property
     def column_sizes(self) -> np.ndarray:
