@@ -170,17 +170,16 @@ def sweep_by_rows(matrix: ByRows, samples: Samples, task: Task[Found], w: np.nda
     pays = matrix.n_stored > 4 * n_features
     work = matrix.n_stored + _WORK_PER_SAMPLE * n_samples if pays else 0
     borders = threads.cut(n_samples, work, matrix.row_offsets)
-    numbers = {start: k for k, start in enumerate(borders.tolist())}
-    found = threads.run(lambda start, stop: task(RowBlock(matrix, samples, start, stop, numbers[start]), w), borders)
+    found = threads.run(lambda start, stop: task(RowBlock(matrix, samples, start, stop, borders), w), borders)
     return functools.reduce(lambda total, part: total + part, found)
 
 
 class RowBlock:
-    """The samples start, ..., stop - 1 of a matrix with contiguous rows, the block ``number`` of its blocks."""
+    """The samples start, ..., stop - 1 of a matrix with contiguous rows; ``borders`` are the starts of all blocks."""
 
-    def __init__(self, matrix: ByRows, samples: Samples, start: int, stop: int, number: int) -> None:
+    def __init__(self, matrix: ByRows, samples: Samples, start: int, stop: int, borders: np.ndarray) -> None:
         self.matrix, self.samples = matrix, samples
-        self.start, self.stop, self.number = start, stop, number
+        self.start, self.stop, self.borders = start, stop, borders
 
     def predict(self, w: np.ndarray) -> np.ndarray:
         """Return x_i'w for each sample of the block."""
@@ -194,9 +193,13 @@ class RowBlock:
         X, samples, start = self.matrix.rows, self.samples, self.start
         size = self.stop - start
         totals, d = np.zeros(len(Totals._fields)), np.empty(size)
-        r = np.zeros(self.matrix.shape[1]) if sums is None else sums.of_block(self.number)
+        r = (
+            np.zeros(self.matrix.shape[1])
+            if sums is None
+            else sums.of_block(int(self.borders.searchsorted(self.start)))
+        )
         if p is None and self.matrix.n_bytes > _LARGE and w.any():
-            _expand_rows(X, samples, start, self._rows_of_a_piece(), w, b, totals, DenseVector(r), d)
+            _expand_rows(X, samples, start, self._rows_of_a_piece(), w, np.empty(size), b, totals, DenseVector(r), d)
         else:
             alpha, own = np.empty(size), self.predict(w) if p is None else p[start : self.stop]
             expand_block(samples, start, own, b, alpha, d, totals)
@@ -245,11 +248,11 @@ class ColumnBlock:
 
 
 @kernel
-def _expand_rows(X, samples, first, height, w, b, totals, r, d):
-    """Add totals and gradient of the samples first, ..., first + len(d) - 1, ``height`` rows at a time."""
-    p, alpha = np.empty(height), np.empty(height)
-    for top in range(0, d.shape[0], height):
-        end = min(top + height, d.shape[0])
-        X.dot_slices(first + top, w, p[: end - top])
-        expand_block(samples, first + top, p[: end - top], b, alpha, d[top:end], totals)
+def _expand_rows(X, samples, first, height, w, p, b, totals, r, d):
+    """Add totals and gradient of the samples first, ..., first + len(p) - 1, ``height`` rows at a time."""
+    alpha = np.empty(height)
+    for top in range(0, p.shape[0], height):
+        end = min(top + height, p.shape[0])
+        X.dot_slices(first + top, w, p[top:end])
+        expand_block(samples, first + top, p[top:end], b, alpha, d[top:end], totals)
         X.add_slices(first + top, alpha[: end - top], r)
