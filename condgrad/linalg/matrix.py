@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -12,7 +12,15 @@ import scipy.sparse
 from condgrad.compiled import kernel
 from condgrad.linalg import products, threads
 from condgrad.linalg.gram import add_outer_products, mirror, rows_of, weighted_gram
-from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseSlices
+from condgrad.linalg.slices import (
+    CentredColumns,
+    CentredRows,
+    DenseSlices,
+    OneByOne,
+    SliceRanges,
+    Slices,
+    SparseSlices,
+)
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
@@ -45,8 +53,14 @@ class ByRows(Protocol):
         """Where the entries of each row begin; None if all rows have the same number of entries."""
 
     @property
-    def rows(self) -> Slices:
-        """The rows of X."""
+    def rows(self) -> Slices | SliceRanges:
+        """The rows of X, for kernels."""
+
+    def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
+        """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
+
+    def add_range(self, start: int, c: np.ndarray, out: np.ndarray) -> None:
+        """Add the rows from ``start`` on, each times its entry of ``c``, to ``out``, in this thread."""
 
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W: an array of shape (k, n)."""
@@ -135,6 +149,14 @@ class Matrix:
         if self.shift is None:
             return 0.0
         return float((self.shift if features is None else self.shift[features]) @ w)
+
+    def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
+        """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
+        _dot_slices(self.rows, start, w, out)
+
+    def add_range(self, start: int, c: np.ndarray, out: np.ndarray) -> None:
+        """Add the rows from ``start`` on, each times its entry of ``c``, to ``out``, in this thread."""
+        _add_slices(self.rows, start, c, DenseVector(out))
 
     # Full passes use the view that the user gave, even if the other one has been built: another view rounds
     # differently, and two runs on one problem should agree to the last bit.
@@ -457,7 +479,7 @@ def _dot_all(slices: Slices, n: int, n_stored: int, v: np.ndarray) -> np.ndarray
     out = np.empty(n)
 
     def dot_own(start: int, stop: int) -> None:
-        dot_range(slices, v, start, out[start:stop])
+        _dot_slices(slices, start, v, out[start:stop])
 
     threads.run(dot_own, threads.cut(n, n_stored, _offsets(slices)))
     return out
@@ -470,27 +492,14 @@ def _add_all(slices: Slices, shape: tuple[int, int], n_stored: int, c: np.ndarra
 
     def add_own(start: int, stop: int) -> np.ndarray:
         out = np.zeros(length)
-        add_range(slices, c[start:stop], start, DenseVector(out))
+        _add_slices(slices, start, c[start:stop], DenseVector(out))
         return out
 
     return functools.reduce(np.add, threads.run(add_own, borders))
 
 
-@kernel
-def dot_range(slices, v, first, out):
-    """Set ``out`` to the products of v with the slices ``first``, ``first`` + 1, ...."""
-    start = np.uint64(first)
-    for k in range(np.uint64(out.shape[0])):
-        out[k] = slices.dot_slice(start + k, v)
-
-
-@kernel
-def add_range(slices, c, first, out):
-    """Add the slices from ``first`` on, each times its entry of c, to the vector ``out``."""
-    start = np.uint64(first)
-    for k in range(np.uint64(c.shape[0])):
-        if c[k] != 0.0:
-            slices.add_slice(start + k, c[k], out)
+_dot_slices: Callable[..., None] = kernel(OneByOne.dot_slices)
+_add_slices: Callable[..., None] = kernel(OneByOne.add_slices)
 
 
 @kernel

@@ -7,18 +7,18 @@ two or four bytes: 39 fields take 39 to 156 bytes a row, where CSR takes 312 or 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from condgrad.compiled import compiled
+from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
-from condgrad.linalg.matrix import Matrix, add_range, dot_range
-from condgrad.linalg.slices import Slices
+from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.vectors import DenseVector
 
 WIDTHS = (1, 2, 4)  # bytes of a code
+_ROWS = 1024  # rows that a pass goes through field by field: so few that their codes stay in the nearest cache
 
 
 @compiled
@@ -32,25 +32,50 @@ class OneHotSlices(NamedTuple):
     first2: np.ndarray
     first4: np.ndarray
 
-    def dot_slice(self, k, v):
-        """Return ``<row k, v>`` for an array ``v``, accumulated in float64."""
-        total = 0.0
-        for q in range(self.codes1.shape[1]):
-            total += v[self.first1[q] + np.uint64(self.codes1[k, q])]
-        for q in range(self.codes2.shape[1]):
-            total += v[self.first2[q] + np.uint64(self.codes2[k, q])]
-        for q in range(self.codes4.shape[1]):
-            total += v[self.first4[q] + np.uint64(self.codes4[k, q])]
-        return total
+    # A pass goes through some rows field by field. The frequent categories of one field stay in the nearest cache, and
+    # consecutive sums are those of different rows (of different features, for categories that differ), so that none
+    # waits for the one before. For each row and for each feature the order of the terms is that of row after row.
 
-    def add_slice(self, k, c, out):
-        """Add ``c`` times row ``k`` to the vector ``out``."""
-        for q in range(self.codes1.shape[1]):
-            out.add_at(self.first1[q] + np.uint64(self.codes1[k, q]), c)
-        for q in range(self.codes2.shape[1]):
-            out.add_at(self.first2[q] + np.uint64(self.codes2[k, q]), c)
-        for q in range(self.codes4.shape[1]):
-            out.add_at(self.first4[q] + np.uint64(self.codes4[k, q]), c)
+    def dot_slices(self, first, v, out):
+        """Set ``out`` to the products of ``v`` with the rows ``first``, ``first`` + 1, ...."""
+        for top in range(0, out.shape[0], _ROWS):
+            end = min(top + _ROWS, out.shape[0])
+            for k in range(np.uint64(top), np.uint64(end)):
+                out[k] = 0.0
+            _gather(self.codes1, self.first1, first, v, out, top, end)
+            _gather(self.codes2, self.first2, first, v, out, top, end)
+            _gather(self.codes4, self.first4, first, v, out, top, end)
+
+    def add_slices(self, first, c, out):
+        """Add the rows from ``first`` on, each times its entry of ``c``, to the vector ``out``."""
+        for top in range(0, c.shape[0], _ROWS):
+            end = min(top + _ROWS, c.shape[0])
+            _scatter(self.codes1, self.first1, first, c, out, top, end)
+            _scatter(self.codes2, self.first2, first, c, out, top, end)
+            _scatter(self.codes4, self.first4, first, c, out, top, end)
+
+
+@kernel
+def _gather(codes, firsts, first, v, out, top, end):
+    """Add to out[k], for top <= k < end, the entries of v at the features of row first + k."""
+    start = np.uint64(first)
+    for q in range(np.uint64(codes.shape[1])):
+        zero = firsts[q]
+        for k in range(np.uint64(top), np.uint64(end)):
+            out[k] += v[zero + np.uint64(codes[start + k, q])]
+
+
+@kernel
+def _scatter(codes, firsts, first, c, out, top, end):
+    """Add c[k], for top <= k < end, to the entries of ``out`` at the features of row first + k."""
+    start = np.uint64(first)
+    for q in range(np.uint64(codes.shape[1])):
+        zero = firsts[q]
+        for k in range(np.uint64(top), np.uint64(end)):
+            out.add_at(zero + np.uint64(codes[start + k, q]), c[k])
+
+
+_dot_rows, _add_rows = kernel(OneHotSlices.dot_slices), kernel(OneHotSlices.add_slices)
 
 
 class OneHotMatrix:
@@ -74,9 +99,17 @@ class OneHotMatrix:
         return sum(part.nbytes for part in self.codes)
 
     @functools.cached_property
-    def rows(self) -> Slices:
-        """The rows of X."""
-        return cast("Slices", OneHotSlices(*self.codes, *self.firsts))
+    def rows(self) -> OneHotSlices:
+        """The rows of X, for kernels."""
+        return OneHotSlices(*self.codes, *self.firsts)
+
+    def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
+        """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
+        _dot_rows(self.rows, start, w, out)
+
+    def add_range(self, start: int, c: np.ndarray, out: np.ndarray) -> None:
+        """Add the rows from ``start`` on, each times its entry of ``c``, to ``out``, in this thread."""
+        _add_rows(self.rows, start, c, DenseVector(out))
 
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W: an array of shape (k, n)."""
@@ -84,7 +117,7 @@ class OneHotMatrix:
 
         def dot_own(start: int, stop: int) -> None:
             for w, p in zip(W, out, strict=True):
-                dot_range(self.rows, w, start, p[start:stop])
+                self.dot_range(start, w, p[start:stop])
 
         threads.run(dot_own, threads.cut(self.shape[0], self.n_stored * W.shape[0]))
         return out
@@ -102,7 +135,7 @@ class OneHotMatrix:
 
     def add_squares_of_rows(self, start: int, stop: int, weight: np.ndarray, out: np.ndarray) -> None:
         """Add ``sum_i weight_i x_ij^2`` over the rows from ``start`` to ``stop`` to ``out``; ones are their squares."""
-        add_range(self.rows, weight[start:stop], start, DenseVector(out))
+        self.add_range(start, weight[start:stop], out)
 
     def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
         """Return the largest entry of X: fields have their own features."""

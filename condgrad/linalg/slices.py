@@ -18,8 +18,18 @@ class Sink(Protocol):
         """Add ``delta`` to entry ``j``."""
 
 
+class SliceRanges(Protocol):
+    """The methods of a pass: they use consecutive slices, in the order in which their storage is read fastest."""
+
+    def dot_slices(self, first: int, v: np.ndarray, out: np.ndarray) -> None:
+        """Set ``out`` to the products of ``v`` with the slices ``first``, ``first`` + 1, ...."""
+
+    def add_slices(self, first: int, c: np.ndarray, out: Sink) -> None:
+        """Add the slices from ``first`` on, each times its entry of ``c``, to the vector ``out``."""
+
+
 class Slices(Protocol):
-    """The methods of every kind of slices."""
+    """The methods of every kind of slices that can be used one at a time."""
 
     def dot_slice(self, k: int, v: np.ndarray) -> float:
         """Return ``<slice k, v>`` for an array ``v``, accumulated in float64."""
@@ -34,7 +44,32 @@ class Slices(Protocol):
         """Return entry ``j`` of slice ``k``."""
 
 
-class DenseMethods:
+class OneByOne:
+    """The methods of a pass for slices that are used one after the other."""
+
+    def dot_slice(self, k, v):
+        """Return ``<slice k, v>`` for an array ``v``, accumulated in float64."""
+        raise NotImplementedError
+
+    def add_slice(self, k, c, out):
+        """Add ``c`` times slice ``k`` to the vector ``out``."""
+        raise NotImplementedError
+
+    def dot_slices(self, first, v, out):
+        """Set ``out`` to the products of ``v`` with the slices ``first``, ``first`` + 1, ...."""
+        start = np.uint64(first)
+        for k in range(np.uint64(out.shape[0])):
+            out[k] = self.dot_slice(start + k, v)
+
+    def add_slices(self, first, c, out):
+        """Add the slices from ``first`` on, each times its entry of ``c``, to the vector ``out``."""
+        start = np.uint64(first)
+        for k in range(np.uint64(c.shape[0])):
+            if c[k] != 0.0:
+                self.add_slice(start + k, c[k], out)
+
+
+class DenseMethods(OneByOne):
     """Methods that dense slices share, written with ``entry(k, j)``: the classes below only define ``entry``."""
 
     values: np.ndarray
@@ -134,7 +169,12 @@ class CentredColumns(NamedTuple):
         return self.values[k, j] - self.shift[k]
 
 
-@compiled
+def sparse_slices(cls: type) -> type:
+    """Make a NamedTuple class with ``dot_slice`` and ``add_slice`` a class of slices that passes can use."""
+    return compiled(fill_in(cls, OneByOne))
+
+
+@sparse_slices
 class SparseSlices(NamedTuple):
     """The rows of a CSR matrix, or the columns of a CSC matrix; ``indices`` are unsigned and sorted."""
 

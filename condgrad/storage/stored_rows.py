@@ -7,7 +7,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
@@ -171,9 +171,13 @@ class StoredRows(OutsideRows):
         """
 
         def read(k: int, buffer: Buffer, stopped: Callable[[], bool]) -> RowChunk:
-            return self.chunk(k, buffer, max(1, round(share * self._sizes[k])), stopped)
+            return self.chunk(k, buffer, self._size_of_head(k, share), stopped)
 
         yield from read_ahead(list(range(self.n_chunks)) if order is None else order.tolist(), read)
+
+    def _size_of_head(self, k: int, share: float) -> int:
+        """Return the number of first rows of chunk k that are this share of it."""
+        return min(self._sizes[k], max(1, round(share * self._sizes[k])))
 
     def chunk(self, k: int, buffer: Buffer, n_rows: int | None = None, stopped: Callable[[], bool] = bool) -> RowChunk:
         """Return chunk k, or its first ``n_rows`` samples; files are checked when they are first read as a whole."""
@@ -219,11 +223,15 @@ class StoredRows(OutsideRows):
 
     def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
         """Return this share of the rows in memory, the first ones of every chunk, and their places among all."""
-        blocks, places = [], []
-        for chunk in self.chunks(share):
-            blocks.append(chunk.matrix.chosen(slice(None)))
-            places.append(np.arange(chunk.place.start, chunk.place.stop))
-        return stacked(blocks), np.concatenate(places)
+        heads = [np.arange(self._size_of_head(k, share)) for k in range(self.n_chunks)]
+        places = np.concatenate([first + head for first, head in zip(self._firsts[:-1], heads, strict=True)])
+        if self.kind == "dense":  # one array for all heads: no second copy of them is ever in memory
+            X, end = np.empty((places.size, self.shape[1]), self._files[0]["X"].dtype), 0
+            for chunk in self.chunks(share):
+                begin, end = end, end + chunk.matrix.shape[0]
+                X[begin:end] = cast("Matrix", chunk.matrix).X
+            return Matrix(X), places
+        return stacked([chunk.matrix.chosen(slice(None)) for chunk in self.chunks(share)]), places
 
     @functools.cached_property
     def categories(self) -> dict[str, list[str]]:

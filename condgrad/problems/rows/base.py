@@ -13,7 +13,7 @@ import numpy as np
 from condgrad.linalg.matrix import ByRows
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import Feature
-from condgrad.problems.rows.findings import Joined, Measures, Pass
+from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
 from condgrad.problems.samples import Samples
 
 Found = TypeVar("Found", bound="Additive", covariant=True)
@@ -32,10 +32,11 @@ class Block(Protocol):
     def predict(self, w: np.ndarray) -> np.ndarray:
         """Return x_i'w for each sample of the block."""
 
-    def expand(self, w: np.ndarray, b: float, p: np.ndarray | None) -> Pass:
+    def expand(self, w: np.ndarray, b: float, p: np.ndarray | None, sums: GradientSums | None) -> Pass:
         """Return the contribution of these samples to F and its gradient at w with the intercept b.
 
-        If ``p`` is not None, it holds the predictions of all samples, and X is not multiplied by w again.
+        If ``p`` is not None, it holds the predictions of all samples, and X is not multiplied by w again. If ``sums``
+        is not None, the gradient is added there.
         """
 
     def combine(self, a: np.ndarray) -> np.ndarray:
@@ -63,13 +64,15 @@ class Predict:
 class Expand:
     """The task of a look: value, gradient and curvatures of F at w, for the intercept ``b``."""
 
-    def __init__(self, b: float = 0.0, p: np.ndarray | None = None, is_guess: bool = False) -> None:
-        self.b, self.p = b, p
+    def __init__(
+        self, b: float = 0.0, p: np.ndarray | None = None, is_guess: bool = False, sums: GradientSums | None = None
+    ) -> None:
+        self.b, self.p, self.sums = b, p, sums
         self.is_guess = is_guess  # whether b is not the best intercept: then rows elsewhere return the slope by b, too
 
     def __call__(self, block: Block, w: np.ndarray) -> Pass:
         """Return the contribution of a block."""
-        return block.expand(w, self.b, self.p)
+        return block.expand(w, self.b, self.p, self.sums)
 
 
 class Combine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import functools
 from collections.abc import Iterable
 from typing import Any, TypeAlias
@@ -13,8 +14,8 @@ from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.rows.base import Additive, Chunk, Combine, Expand, Found, Rows, Task
-from condgrad.problems.rows.findings import InterceptSlope, Joined, Kept, Pass
+from condgrad.problems.rows.base import Additive, Chunk, Combine, Expand, Found, Predict, Rows, Task
+from condgrad.problems.rows.findings import GradientSums, InterceptSlope, Joined, Kept, Pass, is_finite
 from condgrad.problems.rows.memory import MemoryRows, sweep_by_rows
 from condgrad.problems.samples import Samples, sample_at_rate
 
@@ -30,28 +31,40 @@ def _sweep(chunk: Chunk, task: Task[Found], w: np.ndarray) -> Found:
 
 
 class ExpandAndKeep:
-    """The task of a look at chunks: value and gradient, and rows drawn by their curvature at the given rate."""
+    """The task of a look at chunks: value and gradient, and rows drawn by their curvature at the given rate.
+
+    With ``look.sums`` the gradients of all chunks are added there, and ``finish`` brings them into the result.
+    """
 
     def __init__(self, look: Expand, rate: float) -> None:
         self.look, self.rate = look, rate
 
     def at(self, place: slice) -> ExpandAndKeep:
         """Return the task for the chunk of these samples, with their predictions alone."""
-        if self.look.p is None:
+        look = self.look
+        if look.p is None:
             return self
-        return ExpandAndKeep(Expand(self.look.b, self.look.p[place], self.look.is_guess), self.rate)
+        return ExpandAndKeep(Expand(look.b, look.p[place], look.is_guess, look.sums), self.rate)
+
+    def finish(self, found: Pass) -> Pass:
+        """Return the result of all chunks."""
+        sums = self.look.sums
+        return found if sums is None else dataclasses.replace(found, r=sums.total())
 
     def __call__(self, chunk: Chunk, w: np.ndarray) -> Pass:
         """Return the contribution of a chunk."""
-        found = _sweep(chunk, Expand(self.look.b, self.look.p), w)
-        if not (np.isfinite(found.totals.value) and np.isfinite(found.r).all()):
+        sums = self.look.sums
+        found = _sweep(chunk, self.look, w)
+        if not (np.isfinite(found.totals.value) and (is_finite(found.r) if sums is None else sums.are_finite())):
             last = chunk.first + chunk.matrix.shape[0] - 1
             raise ValueError(
                 f"X has entries that are not finite, or too large, in samples {chunk.first:,} to {last:,}; "
                 "remove or impute them and convert the data again."
             )
         assert isinstance(found.d, Joined)
-        d, slope = np.maximum(found.d.array, 0.0), None
+        d, slope = found.d.array, None
+        if not chunk.samples.loss.is_convex:
+            d = np.maximum(d, 0.0)
         rows, c = sample_at_rate(d, self.rate)
         if self.look.is_guess:
             slope = InterceptSlope(_sweep(chunk, Combine(d), w), float(d.sum()))
@@ -68,6 +81,10 @@ class Sweep:
         """Return the task for the chunk of these samples."""
         return self
 
+    def finish(self, found: Additive) -> Additive:
+        """Return the result of all chunks: their sum."""
+        return found
+
     def __call__(self, chunk: Chunk, w: np.ndarray) -> Additive:
         """Return the result for the chunk."""
         return _sweep(chunk, self.task, w)
@@ -82,6 +99,10 @@ class CombineAll:
     def at(self, place: slice) -> CombineAll:
         """Return the task for the chunk of these samples, with their numbers alone."""
         return CombineAll(self.a[place])
+
+    def finish(self, found: np.ndarray) -> np.ndarray:
+        """Return the result of all chunks: their sum."""
+        return found
 
     def __call__(self, chunk: Chunk, w: np.ndarray) -> np.ndarray:
         """Return the sum over a chunk."""
@@ -108,6 +129,7 @@ class ChunkedRows(Rows):
 
     offers = BaseProblem.offers | {Feature.CURVATURE}
     is_in_memory = False
+    shares_sums: bool  # whether all chunks are worked on in this process, one after the other
     n_bytes: int
     shift: np.ndarray | None
 
@@ -128,23 +150,23 @@ class ChunkedRows(Rows):
         """Run a task on every block of every chunk and add the results in their order."""
         on_chunk: ChunkTask = Sweep(task)
         if isinstance(task, Expand):
-            on_chunk = ExpandAndKeep(task, self._rate_at(w, task.b))
+            sums = GradientSums(self.n_features) if self.shares_sums else None
+            on_chunk = ExpandAndKeep(Expand(task.b, task.p, task.is_guess, sums), self._rate_at(w, task.b))
         elif isinstance(task, Combine):
             on_chunk = CombineAll(task.a)
         total: Any = None
         for found in self.over_chunks(on_chunk, w):
             total = found if total is None else total + found
             Interrupts.end_pass()
-        return total  # type: ignore[no-any-return]
+        return on_chunk.finish(total)  # type: ignore[return-value]
 
     def _rate_at(self, w: np.ndarray, b: float) -> float:
         """Return the rate at which a pass at w draws rows by their curvature."""
         guide = self._guide
         if guide is None:
             return 0.0
-        found = guide.sweep(Expand(b), w)
-        assert isinstance(found.d, Joined)
-        total = float(np.maximum(found.d.array, 0.0).sum())
+        d = guide.samples.expand(guide.sweep(Predict(), w).array, b).d
+        total = float(np.maximum(d, 0.0).sum())
         budget = max(_LEAST, min(_MOST_KEPT, _SHARE_KEPT * self.n_bytes))
         return budget / self._bytes_in_memory / total if total > 0.0 else 0.0
 

@@ -33,6 +33,7 @@ class PartitionedRows(ChunkedRows):
     """The rows of the partitions of a cluster; a pass sends w as a sparse vector, and receives one sum."""
 
     shift = None
+    shares_sums = False
 
     def __init__(self, rows: ClusterRows, samples: Samples) -> None:
         self.samples = samples

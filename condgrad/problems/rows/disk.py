@@ -21,6 +21,8 @@ from condgrad.storage.stored_rows import StoredRows
 class DiskRows(ChunkedRows):
     """The rows of a folder of chunks."""
 
+    shares_sums = True
+
     def __init__(self, stored: StoredRows, samples: Samples, has_intercept: bool) -> None:
         self.stored, self.samples = stored, samples
         self.n_samples, self.n_features = stored.shape

@@ -61,12 +61,45 @@ class InterceptSlope:
         return InterceptSlope(self.u + other.u, self.total + other.total)
 
 
+class GradientSums:
+    """The sums of a gradient over chunks: block k of every chunk adds to array k, in the order of the chunks.
+
+    A pass then has one array for each thread. An array for each chunk would take more time than the chunk itself where
+    there are millions of features.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+        self._arrays: dict[int, np.ndarray] = {}
+
+    def of_block(self, number: int) -> np.ndarray:
+        """Return the array to which block ``number`` of a chunk adds its terms."""
+        if number not in self._arrays:
+            self._arrays[number] = np.zeros(self.n_features)
+        return self._arrays[number]
+
+    def are_finite(self) -> bool:
+        """Return whether no entry is infinite or nan."""
+        return all(map(is_finite, self._arrays.values()))
+
+    def total(self) -> np.ndarray:
+        """Return the gradient; the sums cannot be used after this."""
+        first, *others = (self._arrays[number] for number in sorted(self._arrays))
+        return functools.reduce(np.ndarray.__iadd__, others, first)
+
+
+def is_finite(r: np.ndarray) -> bool:
+    """Return whether no entry is infinite or nan; mostly their sum can answer, and it needs no second array."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(r.sum()) or np.isfinite(r).all())
+
+
 @dataclasses.dataclass(frozen=True)
 class Pass:
     """The results of a pass at w: sums over the samples, the gradient ``r``, and the curvatures of the samples.
 
     The curvatures are one number ``d_i`` for each sample in memory, or rows that were drawn by them. ``slope`` is there
-    if the intercept of the pass was a guess.
+    if the intercept of the pass was a guess. The gradient of a block that adds to :class:`GradientSums` is zero here.
     """
 
     totals: Totals

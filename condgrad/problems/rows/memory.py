@@ -12,13 +12,13 @@ from condgrad.compiled import kernel
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import threads
 from condgrad.linalg.gram import weighted_gram
-from condgrad.linalg.matrix import ByRows, Matrix, add_range, dot_range
+from condgrad.linalg.matrix import ByRows, Matrix
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import DenseVector
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.rows.base import Found, Rows, Task
-from condgrad.problems.rows.findings import Joined, Measures, Pass
+from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
 from condgrad.problems.samples import Samples, Totals, expand_block, sample_by_curvature
 
 Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # rows (None: all), and the predictions of these rows
@@ -179,41 +179,46 @@ def sweep_by_rows(matrix: ByRows, samples: Samples, task: Task[Found], w: np.nda
     pays = matrix.n_stored > 4 * n_features
     work = matrix.n_stored + _WORK_PER_SAMPLE * n_samples if pays else 0
     borders = threads.cut(n_samples, work, matrix.row_offsets)
-    found = threads.run(lambda start, stop: task(RowBlock(matrix, samples, start, stop), w), borders)
+    found = threads.run(lambda start, stop: task(RowBlock(matrix, samples, start, stop, borders), w), borders)
     return functools.reduce(lambda total, part: total + part, found)
 
 
 class RowBlock:
-    """The samples start, ..., stop - 1 of a matrix with contiguous rows."""
+    """The samples start, ..., stop - 1 of a matrix with contiguous rows; ``borders`` are the starts of all blocks."""
 
-    def __init__(self, matrix: ByRows, samples: Samples, start: int, stop: int) -> None:
+    def __init__(self, matrix: ByRows, samples: Samples, start: int, stop: int, borders: np.ndarray) -> None:
         self.matrix, self.samples = matrix, samples
-        self.start, self.stop = start, stop
+        self.start, self.stop, self.borders = start, stop, borders
 
     def predict(self, w: np.ndarray) -> np.ndarray:
         """Return x_i'w for each sample of the block."""
         p = np.zeros(self.stop - self.start)
         if w.any():
-            dot_range(self.matrix.rows, w, self.start, p)
+            self.matrix.dot_range(self.start, w, p)
         return p
 
-    def expand(self, w: np.ndarray, b: float, p: np.ndarray | None) -> Pass:
+    def expand(self, w: np.ndarray, b: float, p: np.ndarray | None, sums: GradientSums | None) -> Pass:
         """Return the contribution of these samples, reading their rows once where X is large."""
         X, samples, start = self.matrix.rows, self.samples, self.start
         size = self.stop - start
-        totals, r, d = np.zeros(len(Totals._fields)), np.zeros(self.matrix.shape[1]), np.empty(size)
+        totals, d = np.zeros(len(Totals._fields)), np.empty(size)
+        r = (
+            np.zeros(self.matrix.shape[1])
+            if sums is None
+            else sums.of_block(int(self.borders.searchsorted(self.start)))
+        )
         if p is None and self.matrix.n_bytes > _LARGE and w.any():
             _expand_rows(X, samples, start, self._rows_of_a_piece(), w, np.empty(size), b, totals, DenseVector(r), d)
         else:
             alpha, own = np.empty(size), self.predict(w) if p is None else p[start : self.stop]
             expand_block(samples, start, own, b, alpha, d, totals)
-            add_range(X, alpha, start, DenseVector(r))
-        return Pass(Totals(*totals.tolist()), r, Joined((d,)))
+            self.matrix.add_range(start, alpha, r)
+        return Pass(Totals(*totals.tolist()), r if sums is None else np.zeros(()), Joined((d,)))
 
     def combine(self, a: np.ndarray) -> np.ndarray:
         """Return sum_i a_i x_i over the samples of the block."""
         total = np.zeros(self.matrix.shape[1])
-        add_range(self.matrix.rows, a[self.start : self.stop], self.start, DenseVector(total))
+        self.matrix.add_range(self.start, a[self.start : self.stop], total)
         return total
 
     def _rows_of_a_piece(self) -> int:
@@ -237,8 +242,8 @@ class ColumnBlock:
         """Return X w."""
         return self.matrix.dot(w)
 
-    def expand(self, w: np.ndarray, b: float, p: np.ndarray | None) -> Pass:
-        """Return sums, gradient and curvatures, in two passes over the columns."""
+    def expand(self, w: np.ndarray, b: float, p: np.ndarray | None, sums: GradientSums | None) -> Pass:
+        """Return sums, gradient and curvatures, in two passes over the columns; there is no other block to add to."""
         totals, alpha, d = self.samples.expand(self.predict(w) if p is None else p, b)
         return Pass(totals, self.matrix.transpose_dot(alpha), Joined((d,)))
 
@@ -257,6 +262,6 @@ def _expand_rows(X, samples, first, height, w, p, b, totals, r, d):
     alpha = np.empty(height)
     for top in range(0, p.shape[0], height):
         end = min(top + height, p.shape[0])
-        dot_range(X, w, first + top, p[top:end])
+        X.dot_slices(first + top, w, p[top:end])
         expand_block(samples, first + top, p[top:end], b, alpha, d[top:end], totals)
-        add_range(X, alpha[: end - top], first + top, r)
+        X.add_slices(first + top, alpha[: end - top], r)
