@@ -34,7 +34,7 @@ class Feature(enum.Enum):
     POINT = "F along lines"
     VERTICES = "iterates that are arrays and combinations of vertices"
     SAMPLES = "single samples"
-    CHUNKS = "samples that are losses of one prediction, at least chunk by chunk"
+    CHUNKS = "single samples that are losses of one prediction, at least chunk by chunk"
     PREDICTIONS = "single samples that are losses of one prediction"
     SECOND_DERIVATIVES = "second derivatives of single samples"
     COLUMNS = "single columns of X"
