@@ -32,6 +32,28 @@ class OneHotSlices(NamedTuple):
     first2: np.ndarray
     first4: np.ndarray
 
+    # One row, for steps over single samples.
+
+    def dot_slice(self, k, v):
+        """Return ``<row k, v>`` for an array ``v``, accumulated in float64."""
+        total = 0.0
+        for q in range(self.codes1.shape[1]):
+            total += v[self.first1[q] + np.uint64(self.codes1[k, q])]
+        for q in range(self.codes2.shape[1]):
+            total += v[self.first2[q] + np.uint64(self.codes2[k, q])]
+        for q in range(self.codes4.shape[1]):
+            total += v[self.first4[q] + np.uint64(self.codes4[k, q])]
+        return total
+
+    def add_slice(self, k, c, out):
+        """Add ``c`` times row ``k`` to the vector ``out``."""
+        for q in range(self.codes1.shape[1]):
+            out.add_at(self.first1[q] + np.uint64(self.codes1[k, q]), c)
+        for q in range(self.codes2.shape[1]):
+            out.add_at(self.first2[q] + np.uint64(self.codes2[k, q]), c)
+        for q in range(self.codes4.shape[1]):
+            out.add_at(self.first4[q] + np.uint64(self.codes4[k, q]), c)
+
     # A pass goes through some rows field by field. The frequent categories of one field stay in the nearest cache, and
     # consecutive sums are those of different rows (of different features, for categories that differ), so that none
     # waits for the one before. For each row and for each feature the order of the terms is that of row after row.

@@ -551,7 +551,8 @@ class Problem(BaseProblem):
         those in the whole sum.
         """
         for chunk in self.rows.visit(order):
-            yield chunk.place, FiniteSum(self._for_steps(chunk.matrix.rows), chunk.samples, self.constraint, b)
+            rows = self._for_steps(cast("Slices", chunk.matrix.rows))
+            yield chunk.place, FiniteSum(rows, chunk.samples, self.constraint, b)
 
     def taylor_points(self, space: Workspace, form: str, renews_all: bool) -> Expansions:
         """Return the Taylor points of TUFW, stored as three numbers per sample for every rule, and its H."""
