@@ -88,6 +88,8 @@ def _read_folder(args: argparse.Namespace, path: Path, model: Model | MultiModel
     rows = StoredRows.of_folder(path)
     if rows.y is None and model is None:
         raise ValueError(f"{str(path)!r} was converted without targets; convert it again with them.")
+    if model is not None:
+        rows.check_names(model.feature_names)
     names = None if rows.feature_names is None else tuple(rows.feature_names)
     return Data(rows, rows.y, names, path.name)
 

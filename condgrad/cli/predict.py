@@ -17,6 +17,7 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from condgrad.cli import _options as options
@@ -56,10 +57,9 @@ def run(args: argparse.Namespace) -> int:
     """Predict, write, report."""
     args.out = None if args.out == "-" else args.out
     check_outputs(args.out, force=args.force)
-    from condgrad.cli._data import encode_targets, read_data
+    from condgrad.cli._data import read_data
     from condgrad.models.completion import CompletionModel
     from condgrad.models.files import load_model
-    from condgrad.models.multi import MultiModel
     from condgrad.run.sealed_file import write_file
     from condgrad.storage.stored_rows import StoredRows
 
@@ -78,14 +78,20 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     write_file(args.out, text.encode())
-    numbers: dict[str, object] = {"n_samples": data.X.shape[0], "out": args.out}
-    if isinstance(model, MultiModel):
-        if data.y is not None and model.classes is not None:
-            numbers["error_rate"] = float((model.predict(data.X) != data.y).mean())
-    elif data.y is not None:
-        numbers |= score(model, data.X, encode_targets(data.y, model.loss, model.classes)[0])
-    _report(args, numbers)
+    _report(args, {"n_samples": data.X.shape[0], "out": args.out} | _scores_of(model, data.X, data.y))
     return 0
+
+
+def _scores_of(model: Model | MultiModel, X: Checked | StoredRows, y: np.ndarray | None) -> dict[str, object]:
+    """Return how well the model predicts the targets, if there are any."""
+    from condgrad.cli._data import encode_targets
+    from condgrad.models.multi import MultiModel
+
+    if y is None:
+        return {}
+    if isinstance(model, MultiModel):
+        return {} if model.classes is None else {"error_rate": float((model.predict(X) != y).mean())}
+    return dict(score(model, X, encode_targets(y, model.loss, model.classes)[0]))
 
 
 def _columns_of(model: Model | MultiModel, X: Checked) -> dict[str, list[object]]:
@@ -103,10 +109,14 @@ def _predict_rows(args: argparse.Namespace, model: Model | MultiModel, rows: Sto
     if args.out is None:
         _write_predictions(model, rows, sys.stdout)
         return 0
-    with open(f"{args.out}.part", "w", encoding="utf-8") as out:
-        _write_predictions(model, rows, out)
-    os.replace(f"{args.out}.part", args.out)
-    _report(args, {"n_samples": rows.shape[0], "out": args.out})
+    beside = Path(f"{args.out}.part")
+    try:
+        with open(beside, "w", encoding="utf-8") as out:
+            _write_predictions(model, rows, out)
+        os.replace(beside, args.out)
+    finally:
+        beside.unlink(missing_ok=True)
+    _report(args, {"n_samples": rows.shape[0], "out": args.out} | _scores_of(model, rows, rows.y))
     return 0
 
 
@@ -158,7 +168,7 @@ def _report(args: argparse.Namespace, numbers: dict[str, object]) -> None:
     show(args, rows, numbers)
 
 
-def score(model: Model | MultiModel, X: Checked, y: np.ndarray) -> dict[str, float]:
+def score(model: Model | MultiModel, X: Checked | StoredRows, y: np.ndarray) -> dict[str, float]:
     """Return the mean loss, and the share of errors of a classifier or else the root mean squared error."""
     import numpy as np
 

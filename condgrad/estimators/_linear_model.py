@@ -377,6 +377,7 @@ class ConstrainedLinearModel(BaseEstimator):
             if X.shape[1] != self.n_features_in_:
                 name, wanted = type(self).__name__, self.n_features_in_
                 raise ValueError(f"X has {X.shape[1]} features, but {name} is expecting {wanted} features.")
+            X.check_names(getattr(self, "feature_names_in_", None))
             return X.dot_each(self._coefficients()).T + self.intercept_
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         coef = self.coef_ if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)

@@ -155,7 +155,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         X, y, weight = self._validated(X, y, sample_weight)
         check_classification_targets(y)
         X, y, weight = weighted_only(X, y, weight)
-        index = self._number_classes(y)
+        index = self._number_classes(y, weight)
         targets = self._targets(index)
         n_rows = self.classes_.size if self._is_joint else len(targets)
         starts = self._starts(len(targets), (n_rows, X.shape[1]))
@@ -223,9 +223,12 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    def _number_classes(self, y: np.ndarray) -> np.ndarray:
-        """Set ``classes_`` and return the number of the class of each sample."""
+    def _number_classes(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+        """Set ``classes_`` and return the number of the class of each sample; a class without weight is no class."""
         classes, index = np.unique(y, return_inverse=True)
+        if weight is not None and not weight.all():
+            classes = np.unique(y[weight > 0.0])
+            index = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         if classes.size < 2:
             raise ValueError(
                 f"a classifier needs samples of at least two classes; y has only one class, {classes[0]!r}."

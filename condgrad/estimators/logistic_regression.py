@@ -181,7 +181,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         X, y, weight = self._validated(X, y, sample_weight)
         check_classification_targets(y)
         if isinstance(X, OutsideRows):
-            index = self._number_classes(y)
+            index = self._number_classes(y, weight)
             radius = self._choose_on_sample(X, y, weight, ("radii_", "score_path_"))
             self._solve_all(X, self._targets(index), self._with_class_weight(index, weight), radius=radius)
             self.radius_ = radius

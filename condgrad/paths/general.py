@@ -24,6 +24,7 @@ from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.problems.linear import Problem
 from condgrad.run.progress import check_callback, show
 from condgrad.run.trace import Progress
+from condgrad.storage.outside_rows import refuse_outside
 
 _REMEDY = "give a function of the radius, lambda radius: condgrad.constraints.{name}(...)"
 
@@ -128,6 +129,7 @@ def radius_path(
     if isinstance(solver, str) and solver != "auto":
         solvers.by_name(solver)  # tells at once where there is none
     loss = losses.by_name(loss) if isinstance(loss, str) else loss
+    refuse_outside(X, "radius_path")
     problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, intercept=has_intercept)
     unit = problem.constraint
     if not contains_zero(unit) and (given is None or not given.all()):

@@ -34,6 +34,7 @@ from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
 from condgrad.storage import columns as columns_on_disk
+from condgrad.storage.outside_rows import refuse_outside
 from condgrad.storage.stored_columns import StoredColumns
 
 _ENGINES = ("exact", "randomized")
@@ -139,6 +140,7 @@ def lasso_path(
     settings = _checked(n_radii, eps, tol, radii, alphas, l2, engine, fit_intercept, standardize)
     check_callback(callback)
     X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
+    refuse_outside(X, "lasso_path")
     if isinstance(X, StoredColumns) and engine != "exact":
         raise ValueError("engine='randomized' needs X in memory; use engine='exact' for columns on disk.")
     begun = X.n_reads if isinstance(X, StoredColumns) else 0.0

@@ -40,7 +40,7 @@ from condgrad.problems.rows.memory import MemoryRows, Predictions
 from condgrad.problems.samples import Samples
 from condgrad.problems.segment import PointLike
 from condgrad.problems.taylor_points import Expansions, Workspace
-from condgrad.storage.cluster_rows import ClusterRows
+from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
 
@@ -100,10 +100,12 @@ class Problem(BaseProblem):
             raise TypeError(f"Problem requires {'a loss' if loss is None else 'a constraint'}.")
         loss, has_intercept = as_loss(loss), as_flag(intercept, "intercept")
         rows: Rows
+        if is_dask(X):
+            X, y, sample_weight = of_dask(X, y, sample_weight, None), None, None
         if isinstance(X, StoredRows):
             rows = DiskRows(X, _samples_of(X, y, loss, sample_weight), has_intercept)
         elif isinstance(X, ClusterRows):
-            rows = PartitionedRows(X, _samples_of(X, y, loss, sample_weight))
+            rows = PartitionedRows(X, _samples_of(X, y, loss, sample_weight), has_intercept)
         else:
             matrix = Matrix(convert.as_data(cast("Data", X)))
             samples = _samples(loss, y, sample_weight, matrix.shape[0])
@@ -134,7 +136,6 @@ class Problem(BaseProblem):
         self.rows, self.n_samples = rows, rows.n_samples
         self.offers = rows.offers - (_ONE_BY_ONE if self.l2 > 0.0 else set())
         self.remedies = self._remedies()
-        self._intercept_bounds: tuple[float, float] | None = None  # cache of _intercept_range
 
     def _remedies(self) -> dict[Feature, str]:
         """Return what the user can do about features that are not offered, or why they are missing."""
@@ -248,6 +249,7 @@ class Problem(BaseProblem):
         delta, balance = self._newton_step(found), found.totals.balance
         if delta == 0.0:
             return abs(balance) * away
+        away += abs(delta)  # the tangent is at b + delta
         assert found.slope is not None
         of_taylor = 0.5 * float(self.loss.curvature_smoothness()) * delta**2 * (reach + away)
         of_sums = 2.0 * gamma(self.n_samples + 8) * abs(delta) * float(np.sqrt(found.totals.curvature)) * (reach + away)
@@ -283,10 +285,13 @@ class Problem(BaseProblem):
         self, w: np.ndarray, p: np.ndarray | None, b: float, found: Pass, r: np.ndarray, s: Vertex
     ) -> Evaluation:
         reach = self._reach_at(w, s)
-        away = self._intercept_error(p, b, reach) if self.has_intercept else 0.0
+        away = self._intercept_error(b) if self.has_intercept else 0.0
         sizes, gap = found.totals.sizes, gap_at(r, w, s)
         if self.has_intercept and p is None:  # an intercept that was guessed: its error is no rounding error
-            gap, sizes = max(gap, 0.0) + self._cost_of_guess(found, reach, away), sizes._replace(balance=0.0)
+            gap, sizes = (
+                max(gap, 0.0) + self._cost_of_guess(found, reach + self._distance(w, s), away),
+                sizes._replace(balance=0.0),
+            )
         rounding = self._rounding_at(w, b, found, sizes, reach, away)
         rounding = rounding.with_oracle(vertex_rounding(self.constraint, r, w, s))
         value, intercept = found.totals.value, self.intercept_at(w, b)
@@ -327,9 +332,9 @@ class Problem(BaseProblem):
             slope_error=found.totals.slope_error(self.loss, delta, largest),
         )
 
-    def _intercept_error(self, p: np.ndarray | None, b: float, reach: float) -> float:
-        """Return how far from b the best intercept of a point of the set can be."""
-        low, high = self._intercept_range(p, b, reach)
+    def _intercept_error(self, b: float) -> float:
+        """Return how far from b the best intercept of a minimiser over the set can be."""
+        low, high = self._intercept_range
         return max(abs(high - b), abs(b - low))
 
     def _distance(self, w: np.ndarray, s: Vertex) -> float:
@@ -352,26 +357,27 @@ class Problem(BaseProblem):
         """A bound of the change of the predictions over the set, in the norm of :mod:`condgrad.linalg.rounding`."""
         return float(self.constraint.reach(self.column_sizes))
 
-    def _intercept_range(self, p: np.ndarray | None, b: float, reach: float) -> tuple[float, float]:
-        """Return bounds of the best intercepts of all points of the set, computed once.
+    @functools.cached_property
+    def _intercept_range(self) -> tuple[float, float]:
+        """Bounds of the best intercepts of the minimisers over the set, from the predictions 0.
 
-        They come from the predictions p at some point, within ``reach`` of all others, and its best intercept b;
-        without p, from the predictions 0.
+        They depend on the problem alone, so that runs that begin at different points have the same certificates. At a
+        minimiser the loss is at most that of w = 0, if the set contains it; else at most that of the set's start, whose
+        predictions are bounded by the largest entry of X, plus its penalty.
         """
-        if self._intercept_bounds is None:
-            if p is None:
-                p = np.zeros(self.n_samples)
-                b = self.samples.best_intercept(p, 0.0)
-                s = self.constraint.start(self.n_features)
-                reach = self.reach + self._distance(np.zeros(self.n_features), s)
-            self._intercept_bounds = self.samples.intercept_range(p, b, reach)
-        return self._intercept_bounds
+        p, zero = np.zeros(self.n_samples), np.zeros(self.n_features)
+        b = self.samples.best_intercept(p, 0.0)
+        if self.constraint.violation(zero) <= 0.0:
+            return self.samples.intercept_range(p, b, self.reach)
+        s = self.constraint.start(self.n_features)
+        w = s.to_dense(self.n_features)
+        level = self.samples.largest_value(float(np.abs(w).sum()) * self.rows.measures.largest_entry) + self.penalty(w)
+        return self.samples.intercept_range(p, b, self.reach + self._distance(zero, s), level)
 
     def _copy_without(self, *measured: str) -> Problem:
-        """Return a copy that shares the data, without the cached bounds of intercepts and the named cached values."""
+        """Return a copy that shares the data, without the cached range of intercepts and the named cached values."""
         other = copy.copy(self)
-        other._intercept_bounds = None
-        for name in measured:
+        for name in ("_intercept_range", *measured):
             other.__dict__.pop(name, None)
         return other
 

@@ -140,13 +140,22 @@ class Samples(NamedTuple):
 
         return Expansion(functools.reduce(Totals.__add__, threads.run(expand_range, _borders(p))), alpha, d)
 
-    def intercept_range(self, p: np.ndarray, b: float, reach: float) -> tuple[float, float]:
+    def intercept_range(self, p: np.ndarray, b: float, reach: float, level: float | None = None) -> tuple[float, float]:
         """Return bounds of the best intercepts over all points of a set, from tangents of a convex loss.
 
-        ``b`` is the best intercept at p, and ``reach`` bounds the norm of the changes of p that the set allows. The
-        tangent plane at p + b + step lies below F: so F can be as small as at p + b only up to some distance from b.
+        ``b`` is the best intercept at p, and ``reach`` bounds the norm of the changes from p to points of the set. The
+        tangent plane at p + b + step lies below F: so F can be at most ``level`` only up to some distance from b. The
+        default is the value at p + b, if p belongs to a point of the set.
         """
-        return b - _farthest(self, p, b, reach, -1.0), b + _farthest(self, p, b, reach, 1.0)
+        level = _tangent(self, p, b)[0] if level is None else level
+        return b - _farthest(self, p, b, reach, level, -1.0), b + _farthest(self, p, b, reach, level, 1.0)
+
+    def largest_value(self, size: float) -> float:
+        """Return an upper bound of f for predictions of at most this size, for a convex loss: its ends are largest."""
+        ends = np.maximum(
+            self.loss.value(np.full(self.y.size, size), self.y), self.loss.value(np.full(self.y.size, -size), self.y)
+        )
+        return float(self.weight @ ends)
 
     def mean_size(self, p: np.ndarray | float) -> float:
         """Return the weighted mean of |f(p_i, y_i)|."""
@@ -221,13 +230,12 @@ def sample_at_rate(d: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     return rows[:size], c[:size]
 
 
-def _farthest(samples: Samples, p: np.ndarray, b: float, reach: float, sign: float) -> float:
-    here = _tangent(samples, p, b)[0]
+def _farthest(samples: Samples, p: np.ndarray, b: float, reach: float, level: float, sign: float) -> float:
     step, best = (reach if reach > 0.0 else 1.0), math.inf
     for _ in range(_MOST_DOUBLINGS):
         there, slope, push = _tangent(samples, p, b + sign * step)
         if sign * push > 0.0:
-            far = step + max(0.0, math.sqrt(slope) * reach + here - there) / (sign * push)
+            far = step + max(0.0, math.sqrt(slope) * reach + level - there) / (sign * push)
             if far >= best:
                 break
             best = far

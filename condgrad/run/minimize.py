@@ -120,7 +120,11 @@ def minimize(
         checkpoint = Checkpoint(checkpoint)
     with Interrupts() as interrupts, show(callback, verbose, limits) as report:
         began, n_reads = time.perf_counter(), problem.n_reads  # passes over the data at the start count
-        run = _Run(problem, solver, _begin(solver, problem, w0, random_state), limits, checkpoint, began, n_reads)
+        try:
+            state = solver.init(problem, w0, random_state)
+            run = _Run(problem, solver, state, limits, checkpoint, began, n_reads)
+        except PassInterruptedError:
+            raise KeyboardInterrupt from None  # there is no iterate yet
         try:
             return run.result(run.to_the_end(report, interrupts), description)
         except PassInterruptedError:
@@ -186,6 +190,7 @@ class _Run:
         self.last_evaluation: Evaluation | None = None
         self.rounding = 0.0  # rounding bound of the last certificate
         self.was_still = False
+        self.before_step: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None
         saved = None if checkpoint is None else checkpoint.open(problem, repr(solver))
         if saved is not None:
             self._restore(*saved)
@@ -302,8 +307,8 @@ class _Run:
 
         If no pass has been finished, its objective and its gap are not known.
         """
-        if self.checkpoint is not None:
-            self._save()
+        if self.checkpoint is not None and self.before_step is not None:
+            self._save(self.before_step)
         evaluation = self.best_evaluation
         if evaluation is None:
             self.best_w = self.state.w.copy()
@@ -335,6 +340,8 @@ class _Run:
         )
 
     def _step(self) -> None:
+        if self.checkpoint is not None and self.problem.bytes_of_pass > 0:
+            self.before_step = self.state.snapshot()  # a step that Ctrl-C ends within a pass is made again
         self.was_still = self.state.is_still
         steps = self.limits.max_steps - self.t
         epochs = min(self.next_record, self.first_epoch + self.limits.max_epochs) - self.epoch
@@ -342,9 +349,9 @@ class _Run:
             self.t += self.solver.advance(self.problem, self.state, self.t, steps, epochs)
         self.seconds += watch.seconds
 
-    def _save(self) -> None:
+    def _save(self, snapshot: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None) -> None:
         assert self.checkpoint is not None
-        numbers, arrays = self.state.snapshot()
+        numbers, arrays = self.state.snapshot() if snapshot is None else snapshot
         own = {name: getattr(self, name) for name in _SAVED}
         table = {f"trace.{name}": column for name, column in self.trace.to_dict().items()}
         iterates = to_arrays(self.best_w, "best_w") | to_arrays(self.promising_w, "promising_w")
@@ -370,14 +377,6 @@ class _Run:
         if time.perf_counter() - self.began >= self.limits.max_time:
             return Status.MAX_TIME
         return None
-
-
-def _begin(solver: Solver, problem: BaseProblem, w0: Iterate | None, random_state: RandomState) -> State:
-    """Return the state of a solver at its start."""
-    try:
-        return solver.init(problem, w0, random_state)
-    except PassInterruptedError:
-        raise KeyboardInterrupt from None  # there is no iterate yet
 
 
 def _resolve(solver: object, problem: BaseProblem, limits: _Limits) -> tuple[Solver, str]:

@@ -124,6 +124,11 @@ class ClusterRows(OutsideRows):
         self._passes.append(1)
         return total
 
+    @functools.cached_property
+    def moments(self) -> np.ndarray:
+        """Sum and sum of squares of the entries of each column of dense rows: an array of shape (2, n_features)."""
+        return np.sum(self._gather([self._submit(_moments, part) for part in self.partitions]), axis=0)
+
     def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
         """Return this share of the rows in memory, the first ones of every partition, and their places among all."""
         counts = np.maximum(1, (share * self.sizes).astype(int))
@@ -222,6 +227,8 @@ def _client(client: Any) -> Any:
 
 def _of_folder(client: Any, stored: StoredRows, y: Any, weight: Any) -> list[Any]:
     """Return the chunks of a folder as futures: workers read them where they lie."""
+    if not Path(stored.folder).is_dir():
+        raise ValueError(f"workers read folders of chunks; convert {str(stored.folder)!r} with condgrad.rows.convert.")
     borders = np.cumsum([chunk.size for chunk in stored.manifest.chunks])[:-1]
     own_y, own_weight = (
         [None] * stored.n_chunks if values is None else np.split(np.asarray(values, dtype=float), borders)
@@ -252,7 +259,7 @@ def _aligned(values: Any, X: Any, n_blocks: int) -> list[Any]:
     """Return targets or weights in the blocks of X."""
     if values is None:
         return [None] * n_blocks
-    if isinstance(values, Sequence) and not isinstance(X, Sequence):
+    if not isinstance(X, Sequence) and not is_dask(values):
         values = np.asarray(values)
     if isinstance(values, np.ndarray):
         import dask.array
@@ -299,6 +306,11 @@ def _outline(part: Partition) -> tuple[int, int, int, str]:
 
 def _numbers_of(part: Partition) -> tuple[np.ndarray | None, np.ndarray | None]:
     return part.y, part.weight
+
+
+def _moments(part: Partition) -> np.ndarray:
+    X = part.X
+    return np.array([X.sum(axis=0, dtype=np.float64), np.einsum("ij,ij->j", X, X, dtype=np.float64)])
 
 
 def _head(part: Partition, count: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,10 +53,22 @@ class OutsideRows(abc.ABC):
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W, in one read: an array of shape (k, n_samples)."""
 
+    def check_names(self, names: Sequence[str] | None) -> None:
+        """Raise ValueError if the features have other names, or another order, than those of a model."""
+        own = self.feature_names
+        if names is None or own is None or list(map(str, names)) == own:
+            return
+        where = next((j for j, pair in enumerate(zip(names, own, strict=False)) if pair[0] != pair[1]), len(own))
+        expected, found = (repr(str(part[where])) if where < len(part) else "nothing" for part in (names, own))
+        raise ValueError(
+            f"the features must be those of the model, in the same order: feature {where} is {found} instead of "
+            f"{expected}. Convert the data with the columns of the training data (like=...)."
+        )
+
     def sample_within(self, n_bytes: float) -> tuple[Matrix, np.ndarray]:
         """Return as many rows as fit into ``n_bytes`` of memory, the first ones of every chunk, and their places."""
         few = self.sample(self.n_chunks / self.shape[0])[0]  # about one row of each chunk, which tells their size
-        return self.sample(min(1.0, n_bytes / max(1, few.n_bytes) * few.shape[0] / self.shape[0]))
+        return self.sample(min(1.0, n_bytes / max(8 * few.shape[0], few.n_bytes) * few.shape[0] / self.shape[0]))
 
     def head(self, n_rows: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
         """Return about ``n_rows`` samples in memory, the first ones of every chunk: X, y and the weights.
@@ -65,3 +78,12 @@ class OutsideRows(abc.ABC):
         matrix, at = self.sample(min(1.0, n_rows / self.shape[0]))
         y, weight = (None if values is None else values[at] for values in (self.y, self.weight))
         return matrix.X, y, weight
+
+
+def refuse_outside(X: object, who: str) -> None:
+    """Raise TypeError if X is not in memory."""
+    if isinstance(X, OutsideRows):
+        raise TypeError(
+            f"{who} needs X in memory; got {X!r}. Fit single radii with condgrad.minimize or an estimator, or use a "
+            "sample: X, y, weight = rows.head(n_rows)."
+        )

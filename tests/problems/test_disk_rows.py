@@ -285,3 +285,92 @@ def test_joint_problems_refuse_rows(clicks):
     with pytest.raises(ValueError, match="multi_class='ovr'"):
         cg.ConstrainedLogisticRegression(radius=1.0, multi_class="multinomial").fit(rows)
     assert cg.ConstrainedLogisticRegression(radius=1.0).fit(rows).coef_.shape == (3, 20)
+
+
+@pytest.mark.parametrize("loss", [cg.losses.Huber(), cg.losses.Pinball(0.5), cg.losses.Logistic(), cg.losses.Squared()])
+def test_certificates_over_sets_without_zero(stored, loss):
+    """The range of intercepts must not assume that the predictions 0 are allowed."""
+    X = np.r_[np.full(51, 1000.0), np.zeros(49)][:, None]
+    y = np.zeros(100) if loss.classes is None else np.where(np.arange(100) % 3 == 0, 1.0, -1.0)
+    args = {"loss": loss, "constraint": cg.constraints.Box(1.0, 1.0 + 1e-9), "intercept": True}
+    optimum = cg.Problem(X, y, **args).objective([1.0])
+    problem = cg.Problem(stored(X, y), **args)
+    for b in (-1.0, 0.0, -1000.0):
+        assert problem.look_with(np.ones(1), b).evaluation.lower_bound <= optimum + 1e-9 * abs(optimum)
+
+
+def test_certificates_with_a_penalty_from_a_warm_start(stored):
+    """With l2 the loss of the optimum may be larger than that of the start."""
+    X = np.r_[np.full(51, 1000.0), np.zeros(49)][:, None]
+    args = {"loss": cg.losses.Huber(), "constraint": cg.constraints.Box(0.0, 1.0), "intercept": True, "l2": 1e4}
+    optimum = cg.minimize(cg.Problem(X, X[:, 0], **args), tol=1e-9).objective
+    problem = cg.Problem(stored(X, X[:, 0]), **args)
+    problem.look(np.ones(1))
+    for b in (2.0, -700.0, 900.0):
+        assert problem.look_with(np.array([0.051]), b).evaluation.lower_bound <= optimum + 1e-6
+
+
+def test_a_guided_step_that_raises_F_is_not_repeated(clicks, monkeypatch):
+    """Its gap may be smaller all the same; then Taylor models take over instead of the same step for ever."""
+    rows = clicks[2]
+    plain = TiltedProblem.__init__
+
+    def misleading(self, part, tilt):
+        plain(self, part, -tilt)
+
+    monkeypatch.setattr(TiltedProblem, "__init__", misleading)
+    result = cg.minimize(logistic(rows), tol=1e-7, max_steps=60)
+    assert result.status.name == "CONVERGED"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_ctrl_c_within_a_pass_saves_the_step_before(clicks, monkeypatch, tmp_path):
+    rows, path = clicks[2], tmp_path / "run.ckpt"
+    problem = logistic(rows, intercept=True)
+    whole = cg.minimize(problem, w0=np.full(20, 0.01), tol=1e-7)
+    chunks, first = StoredRows.chunks, rows.n_reads
+
+    def interrupt(self, share=1.0, order=None):
+        for chunk in chunks(self, share, order):
+            if share == 1.0 and self.n_reads > first + 2 and chunk.first > 0:
+                signal.raise_signal(signal.SIGINT)
+            yield chunk
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StoredRows, "chunks", interrupt)
+        result = cg.minimize(problem, w0=np.full(20, 0.01), tol=1e-7, checkpoint=path)
+    assert result.status.name == "INTERRUPTED"
+    again = cg.minimize(problem, tol=1e-7, checkpoint=path)
+    assert (again.n_steps, again.gap) == (whole.n_steps, whole.gap)
+    assert np.array_equal(again.w, whole.w)
+    assert again.n_epochs == pytest.approx(whole.n_epochs)
+
+
+def test_features_in_another_order_are_refused(tmp_path):
+    pandas = pytest.importorskip("pandas", reason="needs names of features")
+    rng = np.random.default_rng(7)
+    frame = pandas.DataFrame(rng.standard_normal((60, 2)), columns=["a", "b"])
+    y = np.where(frame["a"] > 0.0, 1.0, -1.0)
+    model = cg.ConstrainedLogisticRegression(radius=1.0).fit(cg.rows.convert((frame, y), tmp_path / "one"))
+    with pytest.raises(ValueError, match="feature 0 is 'b' instead of 'a'"):
+        model.predict(cg.rows.convert((frame[["b", "a"]], y), tmp_path / "two"))
+
+
+def test_rows_without_entries(stored):
+    rows = stored(scipy.sparse.csr_matrix((200, 5)), np.arange(200.0))
+    problem = cg.Problem(rows, loss=cg.losses.Squared(), constraint=cg.constraints.L1Ball(1.0))
+    assert cg.minimize(problem).gap == 0.0
+
+
+def test_a_class_without_weight_is_no_class(stored):
+    rng = np.random.default_rng(8)
+    X, y = rng.standard_normal((300, 3)), np.arange(300.0) % 3
+    weight = np.where(y == 2.0, 0.0, 1.0)
+    assert cg.ConstrainedLogisticRegression().fit(stored(X, y, weight)).classes_.tolist() == [0.0, 1.0]
+
+
+def test_paths_need_memory(clicks):
+    _, y, rows = clicks
+    for path in (cg.radius_path, cg.lasso_path):
+        with pytest.raises(TypeError, match=r"Fit single radii with .* or use a sample"):
+            path(rows, y)

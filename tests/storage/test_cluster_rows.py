@@ -65,7 +65,7 @@ def rows_of(client, X, y, n_parts=5, weight=None):
 
 
 def test_cluster_rows_fulfil_the_contract(threads):
-    check_rows(lambda X, samples, _: PartitionedRows(rows_of(threads, X, None, 3), samples))
+    check_rows(lambda X, samples, intercept: PartitionedRows(rows_of(threads, X, None, 3), samples, intercept))
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -162,6 +162,15 @@ def test_a_lost_scheduler_is_an_error_and_the_checkpoint_goes_on(threads, tmp_pa
         cg.minimize(problem, tol=1e-7, checkpoint=cg.Checkpoint(path, every=0.0), callback=stop)
     again = cg.minimize(logistic(rows_of(threads, X, y)), tol=1e-7, checkpoint=path)
     assert np.array_equal(again.w, whole.w)
+
+
+def test_large_means_cost_no_digits(threads):
+    X, y = data(1000)
+    X[:, 1] += 1e8
+    args = {"loss": cg.losses.Squared(), "constraint": cg.constraints.L1Ball(0.3), "intercept": True}
+    result = cg.minimize(cg.Problem(rows_of(threads, X, y), **args), tol=1e-7)
+    assert result.status.name == "CONVERGED"
+    assert result.rounding < 1e-8
 
 
 def test_a_bad_partition_is_an_error_and_no_number(threads):

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
-from condgrad.storage.array_files import ArrayFile
+from condgrad.storage import array_files
 from condgrad.storage.read_ahead import N_READERS, read_ahead
 
 N, D = 4000, 20
@@ -85,14 +85,14 @@ def open_files():
 def test_a_slow_disk_changes_no_number(folder_of, monkeypatch, stalls):
     folder = folder_of("dense")
     known = minimize(folder)
-    fill, n_fills = ArrayFile._fill, iter(range(10**6))
+    fill, n_fills = array_files.fill, iter(range(10**6))
 
-    def fill_late(self, file, into):
+    def fill_late(file, into, name):
         if stalls == "always" or next(n_fills) == 7:
             time.sleep(0.005 if stalls == "always" else 0.2)
-        fill(self, file, into)
+        fill(file, into, name)
 
-    monkeypatch.setattr(ArrayFile, "_fill", fill_late)
+    monkeypatch.setattr(array_files, "fill", fill_late)
     with nothing_left():
         late = minimize(folder)
     assert np.array_equal(late.w, known.w)
@@ -137,8 +137,8 @@ def test_kernels_run_while_a_reader_waits_for_the_disk(folder_of, monkeypatch):
             assert worked[1].wait(60.0)
         return chunk_of(k, buffer, *settings)
 
-    def chunks(*settings):
-        for k, chunk in enumerate(chunks_of(*settings)):
+    def chunks(*settings, **order):
+        for k, chunk in enumerate(chunks_of(*settings, **order)):
             yield chunk
             worked[k].set()
 
@@ -204,16 +204,16 @@ def test_damage_is_one_sentence_that_names_the_file(folder_of, damage, kind, rol
 def test_damage_during_a_fit_is_found_by_the_next_pass(folder_of, monkeypatch, damage, solve):
     """The file is whole in the first pass, in which it is compared with its checksum, and is damaged after it."""
     folder = folder_of("dense")
-    fill, is_done = ArrayFile._fill, []
+    fill, is_done = array_files.fill, []
 
-    def fill_and_damage(self, file, into):
-        fill(self, file, into)
+    def fill_and_damage(file, into, read):
+        fill(file, into, read)
         last = file_of(folder, "X", len(list(folder.glob("*.X.npy"))) - 1)
-        if self.path == last and len(into) == self.n_bytes and not is_done:
+        if read.path == last and len(into) == read.n_bytes and not is_done:
             is_done.append(True)
             damage(folder, "X")
 
-    monkeypatch.setattr(ArrayFile, "_fill", fill_and_damage)
+    monkeypatch.setattr(array_files, "fill", fill_and_damage)
     with nothing_left(), pytest.raises(OSError, match=r"00001\.X.*(backup|convert the data again)"):
         solve(folder)
     assert is_done
@@ -263,7 +263,7 @@ def write_rows(path, block, y, times):
     np.save(f"{path}-y.npy", np.tile(y, times))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads how much memory a process has")
 def test_a_fit_in_a_tenth_of_the_memory_of_the_data(tmp_path):
     rng = np.random.default_rng(1)

@@ -174,7 +174,7 @@ class ChunkedRows(Rows):
     def _bytes_in_memory(self) -> float:
         """The number of bytes of a row in memory, where codes of categories take more than on disk."""
         guide = self._guide
-        return 1.0 if guide is None else guide.matrix.n_bytes / guide.n_samples
+        return 1.0 if guide is None else max(1.0, guide.matrix.n_bytes / guide.n_samples)
 
     @functools.cached_property
     def _guide(self) -> MemoryRows | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.matrix import Matrix, centring
 from condgrad.losses import Loss
 from condgrad.problems.rows.base import Chunk
 from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask
@@ -32,11 +32,13 @@ class SparseVector(NamedTuple):
 class PartitionedRows(ChunkedRows):
     """The rows of the partitions of a cluster; a pass sends w as a sparse vector, and receives one sum."""
 
-    shift = None
     shares_sums = False
 
-    def __init__(self, rows: ClusterRows, samples: Samples) -> None:
-        self.samples = samples
+    def __init__(self, rows: ClusterRows, samples: Samples, has_intercept: bool) -> None:
+        self.samples, self._has_intercept = samples, has_intercept
+        self.shift: np.ndarray | None = None
+        if has_intercept and rows.kind == "dense":
+            self.shift = centring(*(rows.moments / rows.shape[0]))
         self.n_samples, self.n_features = rows.shape
         self.n_bytes = rows.n_bytes
         weight = samples.weight
@@ -55,23 +57,33 @@ class PartitionedRows(ChunkedRows):
         """Return the sum of the results of all partitions, as the only result."""
         index = np.flatnonzero(w)
         sparse = SparseVector(index, w[index], w.size)
-        return [self.rows.add_up(lambda place: (_run, task.at(place), self.samples.loss, self._equal, sparse))]
+        settings = (self.samples.loss, self._equal, self.shift, sparse)
+        return [self.rows.add_up(lambda place: (_run, task.at(place), *settings))]
 
     def _heads(self, share: float) -> tuple[Matrix, np.ndarray]:
-        return self.rows.sample(share)
+        matrix, places = self.rows.sample(share)
+        return Matrix(matrix.X, self.shift), places
 
     def with_targets(self, y: np.ndarray) -> PartitionedRows:
         """Return the same rows with other targets."""
-        return PartitionedRows(self.rows, self.samples._replace(y=y))
+        return PartitionedRows(self.rows, self.samples._replace(y=y), self._has_intercept)
 
     def definition(self) -> tuple[object, ...]:
         """Return checksums of all partitions, loss, targets and weights."""
         return (*self.rows.definition(), self.samples)
 
 
-def _run(part: Partition, first: int, task: ChunkTask, loss: Loss, equal: float | None, w: SparseVector) -> Any:
+def _run(
+    part: Partition,
+    first: int,
+    task: ChunkTask,
+    loss: Loss,
+    equal: float | None,
+    shift: np.ndarray | None,
+    w: SparseVector,
+) -> Any:
     """Run a task on a partition, at its worker."""
     assert part.y is not None
     weight = part.weight if equal is None else np.full(part.y.size, equal)
     assert weight is not None
-    return task(Chunk(first, Matrix(part.X), Samples(loss, part.y, weight)), w.to_dense())
+    return task(Chunk(first, Matrix(part.X, shift), Samples(loss, part.y, weight)), w.to_dense())

@@ -301,8 +301,9 @@ class Corrective(FullPassSolver):
         state.lmo_calls += inner.lmo_calls
         atoms, x = state.model.start(inner.w)
         look = state.look_at(atoms, x)
-        state.is_guided = look.gap <= _GUIDED * before.gap
-        if look.objective <= before.objective + 1e-13 * abs(before.objective):
+        is_lower = look.objective <= before.objective + _ROUNDING * abs(before.objective)
+        state.is_guided = is_lower and look.gap <= _GUIDED * before.gap
+        if is_lower:
             state.arrive(atoms, x, look)
 
     def refresh(self, problem: BaseProblem, state: CorrectiveState) -> None:
