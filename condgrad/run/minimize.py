@@ -340,14 +340,17 @@ class _Run:
         )
 
     def _step(self) -> None:
-        if self.checkpoint is not None and self.problem.bytes_of_pass > 0:
-            self.before_step = self.state.snapshot()  # a step that Ctrl-C ends within a pass is made again
+        makes_passes = isinstance(self.solver, solvers.FullPassSolver) and self.problem.bytes_of_pass > 0
+        if self.checkpoint is not None and makes_passes:  # a step that Ctrl-C ends within a pass is made again
+            numbers, arrays = self.state.snapshot()
+            self.before_step = numbers, {name: array.copy() for name, array in arrays.items()}
         self.was_still = self.state.is_still
         steps = self.limits.max_steps - self.t
         epochs = min(self.next_record, self.first_epoch + self.limits.max_epochs) - self.epoch
         with Stopwatch() as watch:
             self.t += self.solver.advance(self.problem, self.state, self.t, steps, epochs)
         self.seconds += watch.seconds
+        self.before_step = None
 
     def _save(self, snapshot: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None) -> None:
         assert self.checkpoint is not None
