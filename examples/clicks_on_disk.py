@@ -75,8 +75,15 @@ print(f"accuracy {np.mean(model.predict(rows) == rows.y):.3f}")
 # %%
 # Forty million samples
 # ---------------------
-# ``python benchmarks/scale/disk.py full`` makes the data of this page in full size, and removes them afterwards. From a
-# shell, with data of your own:
+# ``python benchmarks/scale/disk.py full --kind one-hot`` makes data like these in full size: 40 million samples of 39
+# fields with a million categories, 2.9 GB of codes, and an l1 ball of radius 60. On a machine with 16 cores
+#
+# - a gap of 1e-4, relative to the first one, took 4 reads of the data and 21 seconds;
+# - a gap of 1e-6 took 6 reads and 31 seconds, in 2.4 GB of memory;
+# - one epoch of scikit-learn's ``SGDClassifier.partial_fit`` over the same chunks, without a certificate, 73 seconds.
+#
+# Five times more samples took three times longer: more samples do not mean more reads. From a shell, with data of your
+# own:
 #
 # .. code-block:: bash
 #
