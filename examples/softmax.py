@@ -11,10 +11,10 @@ number of passes over them; a pass of tufw also takes the Hessians, and is deare
 from typing import NamedTuple
 
 import numpy as np
-from condgrad.terms import compiled_terms
 from sklearn.datasets import load_digits
 
 import condgrad as cg
+from condgrad.terms import compiled_terms
 
 N_CLASSES, RADIUS, PASSES = 3, 12.0, 30  # the classes are paper, grey and ink
 

@@ -14,8 +14,8 @@ new process fits the model once. A line shows
 * the largest memory of the process, the certified gap relative to the first one, and the growth of the seconds from
   the size before, divided by the growth of the data: 1 is linear.
 
-Beside it scikit-learn's SGDClassifier makes one epoch by ``partial_fit`` over the same chunks. It has no certificate, and
-a penalty and an intercept instead of the ball, so its loss F is only a rough comparison.
+Beside it scikit-learn's SGDClassifier makes one epoch by ``partial_fit`` over the same chunks. It has no certificate,
+and a penalty and an intercept instead of the ball, so its loss F is only a rough comparison.
 """
 
 from __future__ import annotations

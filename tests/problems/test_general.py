@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import pytest
-from condgrad.terms import compiled_terms
 from covering import every_choice
 
 import condgrad as cg
 from condgrad import constraints, losses, rules, step_sizes
 from condgrad.problems.segment import towards
 from condgrad.solvers import TUFW
+from condgrad.terms import compiled_terms
 from condgrad.testing import check_terms
 
 N, D = 30, 5

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 import references
-from condgrad.step_sizes import Backtracking, OpenLoop, ShortStep
 from covering import every_pair, product_by_pairs
 from tables import BY_RADIUS, FORMS, VERTICES
 from tables import TWO_LOSSES as LOSSES
@@ -15,6 +14,7 @@ from tables import TWO_LOSSES as LOSSES
 import condgrad as cg
 from condgrad.problems.segment import towards
 from condgrad.solvers import AwayStep, BlendedPairwise, FrankWolfe, Pairwise
+from condgrad.step_sizes import Backtracking, OpenLoop, ShortStep
 
 LINEAR = {
     "away": AwayStep,

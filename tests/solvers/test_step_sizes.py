@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
-from condgrad.step_sizes import Backtracking, ExactLineSearch, OpenLoop, ShortStep, StepSize
 from covering import every_pair
 from tables import FORMS, LOSSES
 
@@ -16,6 +15,7 @@ from condgrad.linalg.convert import as_number
 from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.segment import away_from, between, towards
 from condgrad.solvers import AwayStep, FrankWolfe, Pairwise
+from condgrad.step_sizes import Backtracking, ExactLineSearch, OpenLoop, ShortStep, StepSize
 
 
 def point_of(loss, form, intercept=False, weighted=False, seed=0, n=15, d=4):
