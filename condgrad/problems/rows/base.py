@@ -201,3 +201,9 @@ class Rows(abc.ABC):
     def measures(self) -> Measures:
         """The sizes of the columns, measured once."""
         return self.sweep(Measure(), np.zeros(self.n_features))
+
+    @functools.cached_property
+    def column_sizes(self) -> np.ndarray:
+        """The norms sqrt(sum_i weight_i x_ij^2) of the columns."""
+        sizes: np.ndarray = np.sqrt(self.measures.squares)
+        return sizes
