@@ -294,7 +294,7 @@ class Corrective(FullPassSolver):
         inner = CorrectiveState(tilted, state.w)
         inner.deadline = state.deadline
         for t in range(_MOST_INNER):
-            if inner.look.gap <= _ACCURACY * before.gap or inner.is_still:
+            if inner.look.gap <= _ACCURACY * before.gap or inner.is_still or time.perf_counter() >= state.deadline:
                 break
             self.step(tilted, inner, t)
         state.gradient_evaluations += inner.gradient_evaluations
