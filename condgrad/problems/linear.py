@@ -18,15 +18,15 @@ from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.settings import as_flag
 from condgrad.losses._protocol import as_loss
 from condgrad.problems.base import Feature
+from condgrad.problems.gradient import OutsideGradient, whole
 from condgrad.problems.linear_certificates import Certificates
 from condgrad.problems.linear_look import LinearLook
 from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.look import Look
 from condgrad.problems.over_rows import OverRows
 from condgrad.problems.penalty import Penalty
-from condgrad.problems.rows.base import Expand, Rows
+from condgrad.problems.rows.base import AnyPass, Expand, Rows
 from condgrad.problems.rows.choice import make_rows
-from condgrad.problems.rows.findings import Pass
 from condgrad.problems.segment import PointLike
 from condgrad.storage.outside_rows import OutsideRows
 
@@ -140,7 +140,7 @@ class Problem(OverRows):
     def gradient(self, w: IterateLike) -> np.ndarray:
         """Return the gradient of F at w."""
         w = convert.as_point(w, self.n_features, "w")
-        return self.with_penalty(self._pass_at(w)[1].r, w)
+        return whole(self._certificates.gradient(w, self._pass_at(w)[1], is_guess=False))
 
     def penalty(self, w: np.ndarray) -> float:
         """Return l2 ||w||_2^2 / 2."""
@@ -173,12 +173,13 @@ class Problem(OverRows):
         if self.rows.is_in_memory or not self.has_intercept:
             return self.look(w)
         w = convert.as_point(w, self.n_features, "w")
-        return self._look_after(w, offset, self.rows.sweep(Expand(offset, is_guess=True), w), is_guess=True)
+        return self._look_after(w, offset, self.rows.expand(Expand(offset, is_guess=True), w), is_guess=True)
 
-    def _look_after(self, w: np.ndarray, b: float, found: Pass, *, is_guess: bool = False) -> LinearLook:
-        r = self._certificates.gradient(w, found, is_guess)
+    def _look_after(self, w: np.ndarray, b: float, found: AnyPass, *, is_guess: bool = False) -> LinearLook:
+        gradient = self._certificates.gradient(w, found, is_guess)
+        r = gradient.leading(self.constraint, w) if isinstance(gradient, OutsideGradient) else gradient
         evaluation = self._certificates.at(w, b, found, r, self.lmo(r), is_guess)
-        return LinearLook(self, evaluation, found, w)
+        return LinearLook(self, evaluation._replace(r=gradient), found, w, r)
 
     def guess_offset(self, w: np.ndarray, near: Look) -> float:
         """Return an intercept for :meth:`look_with`: the best one of a subsample, or by Newton's formula."""
@@ -188,13 +189,13 @@ class Problem(OverRows):
             return near.problem.best_offset(w)
         return self.rows.guess_intercept(near.found, near.evaluation.offset, w - near.w)
 
-    def _pass_at(self, w: np.ndarray) -> tuple[float, Pass]:
+    def _pass_at(self, w: np.ndarray) -> tuple[float, AnyPass]:
         """Return the intercept and the results of a pass at w.
 
         The derivatives need the best intercept, so with an intercept the predictions are computed first.
         """
         p, b = self._predict(w) if self.has_intercept else (None, 0.0)
-        return b, self.rows.sweep(Expand(b, p), w)
+        return b, self.rows.expand(Expand(b, p), w)
 
     @property
     def reach(self) -> float:
