@@ -122,7 +122,7 @@ class Certificates:
         minimiser the loss is at most that of w = 0, if the set contains it; else at most that of the set's start, whose
         predictions are bounded by the largest entry of X, plus its penalty.
         """
-        p, zero = np.zeros(self.rows.n_samples), np.zeros(self.rows.n_features)
+        p, zero = self.rows.zeros(), np.zeros(self.rows.n_features)
         b = self.samples.best_intercept(p, 0.0)
         if self.constraint.violation(zero) <= 0.0:
             return self.samples.intercept_range(p, b, self.reach)

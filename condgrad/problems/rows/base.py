@@ -156,6 +156,21 @@ class Rows(abc.ABC):
         """Return X w, in one pass."""
         return self.sweep(Predict(), w).array
 
+    def predictions(self, w: np.ndarray) -> Any:
+        """Return X w where it is used next: in memory, or on the device of the rows."""
+        return self.dot(w)
+
+    def zeros(self) -> Any:
+        """Return the predictions of w = 0, where predictions of these rows are."""
+        return np.zeros(self.n_samples)
+
+    def check_targets(self, has_intercept: bool) -> None:
+        """Raise ValueError if the loss is not defined for the targets, or no intercept is best for them."""
+        loss, y, weight = self.samples
+        loss.check_targets(y)
+        if has_intercept:
+            loss.check_intercept(y[weight > 0.0])
+
     def transpose_dot(self, a: np.ndarray) -> np.ndarray:
         """Return X'a, in one pass."""
         return self.sweep(Combine(a), np.zeros(self.n_features))
