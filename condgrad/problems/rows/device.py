@@ -14,7 +14,7 @@ from condgrad.linalg.device.matrices import DenseOnDevice, DeviceMatrix
 from condgrad.linalg.matrix import centring
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.rows.base import Combine, Expand, Found, Measure, Predict, Rows, Task
+from condgrad.problems.rows.base import AnyPass, Combine, Expand, Found, Measure, Predict, Rows, Task
 from condgrad.problems.rows.device_samples import DeviceSamples, totals_of
 from condgrad.problems.rows.findings import Joined, Measures, Pass
 
@@ -89,12 +89,12 @@ class DeviceRows(Rows):
         samples = self.samples.thinned(every)
         return None if samples is None else DeviceRows(self.matrix.thinned(every), samples)
 
-    def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
+    def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
 
         If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature.
         """
-        assert isinstance(found.d, Joined)
+        assert isinstance(found, Pass) and isinstance(found.d, Joined)
         c: DeviceArray = found.d.array
         rows = None
         if not self.samples.loss.is_convex:
