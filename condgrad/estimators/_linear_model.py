@@ -177,7 +177,7 @@ class ConstrainedLinearModel(BaseEstimator):
         """Return X, y and the weights (None: all equal) as arrays; rows outside of memory stay there."""
         self._check_settings()
         if is_dask(X):
-            X, y, sample_weight = of_dask(X, y, sample_weight, None), None, None
+            X, y, sample_weight = of_dask(X, y, sample_weight, None, None), None, None
         if isinstance(X, OutsideRows):
             return self._validated_rows(X, y, sample_weight, **settings)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **settings)
@@ -372,7 +372,7 @@ class ConstrainedLinearModel(BaseEstimator):
     def _scores(self, X: Data | OutsideRows) -> np.ndarray:
         """Return X coef' + intercept, of shape (n_samples, n_problems)."""
         check_is_fitted(self)
-        X = of_dask(X, None, None, None) if is_dask(X) else X
+        X = of_dask(X, None, None, None, None) if is_dask(X) else X
         if isinstance(X, OutsideRows):
             if X.shape[1] != self.n_features_in_:
                 name, wanted = type(self).__name__, self.n_features_in_

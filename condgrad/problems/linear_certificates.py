@@ -8,7 +8,7 @@ import numpy as np
 
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.vertices import Vertex
-from condgrad.linalg.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
+from condgrad.linalg.rounding import Bounds, Sizes, bounds, gamma
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
 from condgrad.problems.penalty import Penalty
 from condgrad.problems.rows.base import Rows
@@ -86,9 +86,9 @@ class Certificates:
         of the columns are computed once.
         """
         n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
-        delta = prediction_error(sizes, n_terms, float(np.abs(w) @ self.rows.column_sizes))
-        size = norm * self.rows.measures.largest_entry  # upper bound of a prediction
-        largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
+        size = norm * self.rows.measures.largest_entry + abs(b)  # upper bound of a prediction
+        spread = float(np.abs(w) @ self.rows.column_sizes)
+        delta, largest = self.samples.prediction_errors(sizes, n_terms, spread, size)
         return bounds(
             sizes,
             n_samples=self.rows.n_samples,

@@ -37,6 +37,11 @@ class OutsideRows(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def offset(self) -> np.ndarray | None:
+        """The offsets of the samples, which are added to their predictions, or None."""
+
+    @property
+    @abc.abstractmethod
     def feature_names(self) -> list[str] | None:
         """The names of the features, if the source had names."""
 

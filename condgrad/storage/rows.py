@@ -147,20 +147,21 @@ def open(path: str | os.PathLike[str], y: Any = None, weight: Any = None, *, chu
     return StoredRows.of_file(path, given, _as_bytes(chunk_bytes))
 
 
-def from_dask(X: Any, y: Any = None, weight: Any = None, *, client: Any = None) -> ClusterRows:
+def from_dask(X: Any, y: Any = None, weight: Any = None, offset: Any = None, *, client: Any = None) -> ClusterRows:
     """Return samples that stay with the workers of a Dask cluster.
 
     Every worker keeps its partitions in memory. A pass sends the nonzero entries of w to the workers and receives sums,
     which are added in a fixed order. Partitions that are lost with a worker are made again by others; a pass for which
-    that fails raises an error. This process keeps 16 bytes for each sample: its target and its weight.
+    that fails raises an error. This process keeps 16 bytes for each sample, its target and its weight, and 8 more for
+    its offset.
 
     Parameters
     ----------
     X : Dask array or data frame, list of delayed objects, or StoredRows
         The rows of partitions: one partition of 0.25 to 1 GB for each thread of a worker is best. Chunks of rows on
         disk are read by the workers, which must see the same folder.
-    y, weight : Dask array, series or array with the partitions of X, optional
-        Targets and weights; by default those of rows on disk.
+    y, weight, offset : Dask array, series or array with the partitions of X, optional
+        Targets, weights and offsets; by default those of rows on disk.
     client : dask.distributed.Client, optional
         The cluster; by default the current one.
 
@@ -169,7 +170,7 @@ def from_dask(X: Any, y: Any = None, weight: Any = None, *, client: Any = None) 
     ClusterRows
         To be passed in place of X to :class:`condgrad.Problem` and to the estimators.
     """
-    return of_dask(X, y, weight, client)
+    return of_dask(X, y, weight, offset, client)
 
 
 def _encoder_of(like: StoredRows | str | os.PathLike[str] | None) -> Encoder | None:

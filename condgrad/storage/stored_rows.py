@@ -20,7 +20,7 @@ from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.read_ahead import read_ahead
 from condgrad.storage.sources.categories import Encoder
 
-OF_SAMPLES = ("y", "weight")  # roles of files with one number per sample; they stay in memory
+OF_SAMPLES = ("y", "weight", "offset")  # roles of files with one number per sample; they stay in memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,6 +144,11 @@ class StoredRows(OutsideRows):
     def weight(self) -> np.ndarray | None:
         """The weights of the samples as they were given, or None."""
         return self._of_samples("weight")
+
+    @functools.cached_property
+    def offset(self) -> np.ndarray | None:
+        """The offsets of the samples, or None."""
+        return self._of_samples("offset")
 
     def _of_samples(self, role: str) -> np.ndarray | None:
         if role not in self._files[0]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from condgrad.linalg.matrix import Matrix, centring
 from condgrad.losses import Loss
+from condgrad.problems.offset import Offset, as_offset
 from condgrad.problems.rows.base import Chunk
 from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask
 from condgrad.problems.samples import Samples
@@ -43,9 +44,12 @@ class PartitionedRows(ChunkedRows):
         self.n_bytes = rows.n_bytes
         weight = samples.weight
         self._equal = float(weight[0]) if (weight == weight[0]).all() else None  # the weight of all, if they are equal
-        # Targets and weights that the workers do not have go to them once.
+        # Targets, weights and offsets that the workers do not have go to them once.
+        offset = samples.offset.values if isinstance(samples.offset, Offset) else None
         self.rows = rows.with_samples(
-            None if samples.y is rows.y else samples.y, None if self._equal is not None else weight
+            None if samples.y is rows.y else samples.y,
+            None if self._equal is not None else weight,
+            None if offset is rows.offset else offset,
         )
 
     @property
@@ -86,4 +90,5 @@ def _run(
     assert part.y is not None
     weight = part.weight if equal is None else np.full(part.y.size, equal)
     assert weight is not None
-    return task(Chunk(first, Matrix(part.X, shift), Samples(loss, part.y, weight)), w.to_dense())
+    samples = Samples(loss, part.y, weight, as_offset(part.offset, part.y.size))
+    return task(Chunk(first, Matrix(part.X, shift), samples), w.to_dense())
