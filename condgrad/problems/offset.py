@@ -34,6 +34,10 @@ class NoOffset(NamedTuple):
         """Return nothing, so that hashes are those of versions without offsets."""
         return ()
 
+    def to_array(self) -> np.ndarray | None:
+        """Return None."""
+        return None
+
     def largest_size(self) -> float:
         """Return 0."""
         return 0.0
@@ -61,6 +65,10 @@ class Offset(NamedTuple):
     def definition(self) -> tuple[object, ...]:
         """Return what identifies the offsets."""
         return (self.values,)
+
+    def to_array(self) -> np.ndarray | None:
+        """Return the numbers."""
+        return self.values
 
     def largest_size(self) -> float:
         """Return an upper bound of their sizes."""

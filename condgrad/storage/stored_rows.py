@@ -51,8 +51,8 @@ class RowChunk:
 class StoredRows(OutsideRows):
     """The samples of a folder that :func:`condgrad.rows.convert` wrote, or of an .npy file of rows.
 
-    Pass it to :class:`condgrad.Problem`, to the estimators or to ``predict`` in place of X. Only ``y`` and ``weight``
-    are kept in memory.
+    Pass it to :class:`condgrad.Problem`, to the estimators or to ``predict`` in place of X. Only ``y``, ``weight`` and
+    ``offset`` are kept in memory.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class StoredRows(OutsideRows):
         given: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self.folder, self.manifest, self._files = folder, manifest, files
-        self._given = dict(given or {})  # y and weights that are in no file
+        self._given = dict(given or {})  # numbers of the samples that are in no file
         self.shape = manifest.shape
         self.kind = manifest.kind
         sizes = [chunk.size for chunk in manifest.chunks]

@@ -9,7 +9,7 @@ import numpy as np
 
 from condgrad.linalg.matrix import Matrix, centring
 from condgrad.losses import Loss
-from condgrad.problems.offset import Offset, as_offset
+from condgrad.problems.offset import as_offset
 from condgrad.problems.rows.base import Chunk
 from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask
 from condgrad.problems.samples import Samples
@@ -45,7 +45,7 @@ class PartitionedRows(ChunkedRows):
         weight = samples.weight
         self._equal = float(weight[0]) if (weight == weight[0]).all() else None  # the weight of all, if they are equal
         # Targets, weights and offsets that the workers do not have go to them once.
-        offset = samples.offset.values if isinstance(samples.offset, Offset) else None
+        offset = samples.offset.to_array()
         self.rows = rows.with_samples(
             None if samples.y is rows.y else samples.y,
             None if self._equal is not None else weight,
