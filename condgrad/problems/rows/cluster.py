@@ -11,6 +11,7 @@ import numpy as np
 from condgrad.linalg.matrix import Matrix, centring
 from condgrad.losses import Loss
 from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.offset import as_offset
 from condgrad.problems.rows.base import AnyPass, Chunk, Expand, Measure
 from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask, Sweep
 from condgrad.problems.rows.findings import Measures
@@ -59,9 +60,12 @@ class PartitionedRows(ChunkedRows):
         self.n_bytes = rows.n_bytes
         weight = samples.weight
         self._equal = float(weight[0]) if (weight == weight[0]).all() else None  # the weight of all, if they are equal
-        # Targets, weights and shifts that the workers do not have go to them once.
+        # Targets, weights, offsets and shifts that the workers do not have go to them once.
+        offset = samples.offset.to_array()
         self.rows = rows.with_samples(
-            None if samples.y is rows.y else samples.y, None if self._equal is not None else weight
+            None if samples.y is rows.y else samples.y,
+            None if self._equal is not None else weight,
+            None if offset is rows.offset else offset,
         ).shifted(self.shift)
 
     @property
@@ -128,7 +132,8 @@ def _run(part: Partition, first: int, task: ChunkTask, loss: Loss, equal: float 
     assert part.y is not None
     weight = part.weight if equal is None else np.full(part.y.size, equal)
     assert weight is not None
-    return task(Chunk(first, Matrix(part.X, part.shift), Samples(loss, part.y, weight)), w.to_dense())
+    samples = Samples(loss, part.y, weight, as_offset(part.offset, part.y.size))
+    return task(Chunk(first, Matrix(part.X, part.shift), samples), w.to_dense())
 
 
 def _keep(part: Partition, *args: Any) -> PartOfPass:
