@@ -112,6 +112,7 @@ class Problem(OverRows):
 
     def _set_rows(self, rows: Rows) -> None:
         self.rows, self.n_samples = rows, rows.n_samples
+        self.first_part, self.part_growth = rows.first_part, rows.part_growth
         self.offers = rows.offers - (_ONE_BY_ONE if self.l2 > 0.0 else set())
         self.remedies = self._remedies()
 

@@ -26,8 +26,7 @@ from condgrad.solvers.full_pass.taylor_model import ROWS_PER_ATOM, HullModel, mo
 _SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "first_objective", "rows_per_atom")  # saved besides n_rows
 _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Armijo's rule
 _ROUNDING = 1e-13  # share of F that rounding may add to it
-_SMALL = 4000  # number of samples of the first subsample
-_WIDENING = 8  # factor by which the subsample grows
+_SMALL, _WIDENING = 4000, 8  # samples of the first subsample and factor of the next, in files of older versions
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap there relative to that of all samples
@@ -51,7 +50,7 @@ class CorrectiveState(State):
         self._seconds_per_product = 0.0  # measured at the last curvature; 0: not known yet
         self.is_guided = True  # whether steps may use the largest part in memory: until such a step fails
         is_one_model = problem.is_quadratic and self.model.is_exact  # then its minimiser is the solution
-        self.subsample(_SMALL if w0 is None and not is_one_model else problem.n_samples)
+        self.subsample(problem.first_part if w0 is None and not is_one_model else problem.n_samples)
         atoms, x = self.model.start(w0)
         self.count_pass()
         self.arrive(atoms, x, self.part.look(atoms.combination(x, problem.n_features)))
@@ -68,7 +67,8 @@ class CorrectiveState(State):
 
     def widen(self) -> None:
         """Make passes over more samples; for data that are not in memory, the largest part comes before all."""
-        part, n_rows = self.problem.part(_WIDENING * self.n_rows), _WIDENING * self.n_rows
+        n_rows = self.problem.part_growth * self.n_rows
+        part = self.problem.part(n_rows)
         if part is self.problem and self.guide is not None and self.part is not self.guide:
             part = self.guide
         self._use(part, n_rows)
