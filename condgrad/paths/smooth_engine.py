@@ -33,7 +33,7 @@ from condgrad.paths.smooth_point import (
 )
 from condgrad.paths.smooth_search import ATOMS, FRESH_MODEL, LAST, SOLVED, START, ZERO, SmoothSearch, model_tolerance
 from condgrad.problems.linear import Problem
-from condgrad.problems.samples import sample_by_curvature
+from condgrad.problems.samples import prediction_errors, sample_by_curvature
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _INNER = 0.6  # share of the tolerance that the working set's own gap may use up
@@ -278,7 +278,7 @@ class SmoothEngine:
         away = self._away(radius) if self.problem.has_intercept else 0.0
         norm_of_w = norm if self.gauge.weights is None else float(np.abs(x) @ self.columns.scale[features])
         size, samples = norm_of_w * self.largest_entry + abs(facts.b), self.problem.samples  # of a prediction, at most
-        delta, one = samples.prediction_errors(sizes, n_terms, norm * self.largest_column, size)
+        delta, one = prediction_errors(samples.offset, sizes, n_terms, norm * self.largest_column, size)
         found = bounds(
             sizes,
             n_samples=self.problem.n_samples,

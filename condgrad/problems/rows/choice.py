@@ -1,16 +1,30 @@
-"""Which rows the data of a user become: in memory, on disk, or with the workers of a cluster."""
+"""Which rows the data of a user become: in memory, on disk, on a device, or with the workers of a cluster."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.device.arrays import (
+    check_room,
+    chunks_on_device,
+    device_by_name,
+    is_on_device,
+    matrix_on_device,
+    vector_on_device,
+    weights_on_device,
+)
+from condgrad.linalg.device.base import Device
 from condgrad.linalg.matrix import Matrix
 from condgrad.losses import Loss
 from condgrad.problems.offset import as_offset
 from condgrad.problems.rows.base import Rows
 from condgrad.problems.rows.cluster import PartitionedRows
+from condgrad.problems.rows.device import DeviceRows
+from condgrad.problems.rows.device_samples import DeviceSamples
 from condgrad.problems.rows.disk import DiskRows
 from condgrad.problems.rows.memory import MemoryRows
 from condgrad.problems.samples import Samples
@@ -26,8 +40,11 @@ def make_rows(
     sample_weight: ArrayLike | None,
     offset: ArrayLike | None,
     has_intercept: bool,
+    device: str | None = None,
 ) -> Rows:
     """Return the rows of X with their targets, weights and offsets, checked, and centred for an intercept."""
+    if device is not None or is_on_device(X):
+        return rows_on_device(X, y, loss, sample_weight, offset, has_intercept, device_by_name(device or "cuda"))
     if is_dask(X):
         X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
     if isinstance(X, OutsideRows):
@@ -47,6 +64,33 @@ def _outside(X: OutsideRows, samples: Samples, has_intercept: bool) -> Rows:
         return PartitionedRows(X, samples, has_intercept)
     assert isinstance(X, StoredRows)
     return DiskRows(X, samples, has_intercept)
+
+
+def rows_on_device(
+    X: Any,
+    y: ArrayLike | None,
+    loss: Loss,
+    weight: ArrayLike | None,
+    offset: ArrayLike | None,
+    has_intercept: bool,
+    device: Device,
+) -> DeviceRows:
+    """Return the rows of X on a device, with their targets and weights, checked."""
+    if offset is not None or (isinstance(X, OutsideRows) and X.offset is not None):
+        raise ValueError("offsets are added to predictions in memory only; leave device out.")
+    if isinstance(X, StoredRows):
+        check_room(device, X.n_bytes)
+        matrix = chunks_on_device(device, (chunk.matrix for chunk in X.chunks()), *X.shape)
+        y, weight = X.y if y is None else y, X.weight if weight is None else weight
+    elif isinstance(X, ClusterRows) or is_dask(X):
+        raise TypeError("rows of a Dask cluster are on the devices of its workers, if any; leave device out.")
+    else:
+        matrix = matrix_on_device(device, X)
+    if y is None:
+        raise TypeError("y is missing: Problem requires one target per sample.")
+    targets = vector_on_device(device, y, "y", matrix.shape[0])
+    weights = weights_on_device(device, weight, matrix.shape[0])
+    return DeviceRows(matrix, DeviceSamples.of(device, loss, targets, weights), has_intercept)
 
 
 def _samples(
