@@ -273,6 +273,8 @@ class Corrective(FullPassSolver):
         can_be_longer = state.stretch > 1.0 and state.model.holds(x + state.stretch * direction)
         gamma, state.is_still = state.stretch if can_be_longer else 1.0, time.perf_counter() < state.deadline
         state.stretch = 1.0
+        if not direction.any():
+            self._guess_again(state)
         while direction.any() and gamma > 1e-10 and time.perf_counter() < state.deadline:
             look = state.look_at(atoms, x + gamma * direction)
             slope_there = float(look.slopes(atoms) @ direction)
@@ -282,6 +284,19 @@ class Corrective(FullPassSolver):
                 state.is_still = False
                 break
             gamma = _shortened(gamma, before.objective - look.objective, slope, slope_there)
+
+    def _guess_again(self, state: CorrectiveState) -> None:
+        """Make a pass at the same w with a better intercept, if the last pass had a guess of it.
+
+        A vertex can be the solution from the first pass on. Then only the error of the guess is left in the gap.
+        """
+        before = state.look
+        if state.part.guess_offset(state.w, before) == before.evaluation.offset:
+            return
+        look = state.look_at(state.atoms, state.x)
+        if look.gap <= 0.5 * before.gap:
+            state.arrive(state.atoms, state.x, look)
+            state.is_still = False
 
     def _step_on_part(self, state: CorrectiveState, part: BaseProblem) -> None:
         """Minimise F_S(z) + <grad F(w) - grad F_S(w), z> over the set, and make a pass over all samples at z.
