@@ -25,11 +25,12 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from condgrad.linalg.convert import as_targets
+from condgrad.linalg.matrix import Matrix
 from condgrad.storage import manifest as manifests
 from condgrad.storage.array_files import write_array
 from condgrad.storage.column_files import ColumnFile
 from condgrad.storage.manifest import Chunk, FileEntry, Manifest
-from condgrad.storage.stored_columns import StoredColumns, check_columns
+from condgrad.storage.stored_columns import StoredColumns, extremes_of
 from condgrad.storage.whole_files import sync_folder, write_whole
 
 __all__ = ["StoredColumns", "convert", "open"]
@@ -53,11 +54,10 @@ def open(source: str | os.PathLike[str] | np.memmap, y: ArrayLike | None = None)
         The targets, kept as ``columns.y``; a folder may have its own.
     """
     if isinstance(source, np.memmap):
-        file = ColumnFile.of_memmap(source)
-        columns = StoredColumns(file.path, [file])
+        columns = StoredColumns.of_file(ColumnFile.of_memmap(source))
     else:
         path = Path(source)
-        columns = StoredColumns(path, [ColumnFile.of_npy(path)]) if path.is_file() else StoredColumns.of_folder(path)
+        columns = StoredColumns.of_file(ColumnFile.of_npy(path)) if path.is_file() else StoredColumns.of_folder(path)
     if 0 in columns.shape:
         raise ValueError(f"{str(columns.path)!r} must have samples and features; it has the shape {columns.shape}.")
     if y is not None:
@@ -124,6 +124,6 @@ def _write_chunks(X: np.ndarray, folder: Path) -> Iterator[FileEntry]:
     width = max(1, _BAND // (column_bytes * height)) * height
     for begin in range(0, X.shape[1], width):
         band = np.array(X[:, begin : begin + width].T, dtype=dtype, order="C")
-        check_columns(band, begin, "the source")
+        extremes_of(Matrix(band.T), begin, "the source")
         for first in range(0, band.shape[0], height):
             yield write_array(folder, f"columns-{begin + first:09d}.npy", band[first : first + height])

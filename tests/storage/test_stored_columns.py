@@ -11,9 +11,9 @@ import scipy.sparse
 import condgrad as cg
 from condgrad.paths import disk_columns
 from condgrad.paths.disk_columns import DiskColumns, Question
-from condgrad.paths.disk_oracle import DiskOracle, Span
+from condgrad.paths.disk_oracle import Choice, DiskOracle, Span
 from condgrad.paths.gram_solver import GramSolver
-from condgrad.storage import stored_columns
+from condgrad.storage import kept_columns, stored_columns
 
 
 def regression(n, d, seed, dtype=np.float64):
@@ -85,7 +85,7 @@ def test_blocks_hold_every_column_once_and_few_columns_cost_few_bytes(kind, tmp_
     columns = stored(X, tmp_path, kind)
     seen = []
     for block in columns.blocks():
-        np.testing.assert_array_equal(block.values[block.places].T, X[:, block.columns])
+        np.testing.assert_array_equal(block.matrix.chosen_columns(block.places), X[:, block.columns])
         seen.extend(block.columns.tolist())
     assert seen == list(range(230))
     assert columns.bytes_read == X.nbytes
@@ -263,7 +263,7 @@ def test_few_reads_serve_a_whole_path_and_the_first_one_serves_the_next_path_too
 
 def test_large_working_sets_and_little_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(GramSolver, "_is_outgrown", lambda self, tol: True)  # sweeps from the start
-    monkeypatch.setattr(disk_columns, "_KEPT", 0)  # so that columns have to make room for others
+    monkeypatch.setattr(kept_columns, "_KEPT", 0)  # so that columns have to make room for others
     X, y = regression(120, 400, seed=8)
     settings = {"alphas": np.abs(X.T @ y).max() / 120 * np.geomspace(0.9, 0.01, 6), "tol": 1e-6}
     info = cg.lasso_path(X, y, **settings)[2]
@@ -308,7 +308,7 @@ def test_what_cannot_work_on_disk_says_so(tmp_path):
     with pytest.raises(ValueError, match="needs X in memory"):
         cg.lasso_path(columns, y, engine="randomized")
     with pytest.raises(ValueError, match=r"pass them to condgrad\.lasso_path"):
-        cg.radius_path(columns, np.sign(y))
+        cg.Problem(columns, y, cg.losses.Squared(), cg.constraints.L1Ball(1.0))
     assert columns.n_reads == 0.0
 
 
@@ -341,9 +341,10 @@ def test_a_span_bounds_every_correlation(size, has_intercept, tmp_path):
             R = R - has_intercept * R.mean()
             upper, exact = span.upper(R), np.abs(Z.T @ (weight * R))
             assert (upper * (1.0 + 1e-12) >= exact).all()
-        span.renew(R, atoms)
-        for block in columns.stored.blocks():
-            span.take(block.columns, block.values)
+        new = np.concatenate([R[None], columns.vectors(atoms)])
+        span.renew(Choice(np.arange(1), new, np.append(-1, atoms)))
+        for block, _ in columns.blocks():
+            span.take(block.columns, block.matrix)
         within = y - size * Z[:, atoms] @ rng.standard_normal(5)
         exact = np.abs(Z.T @ (weight * within))
         assert (span.upper(within) * (1.0 + 1e-12) >= exact).all()
