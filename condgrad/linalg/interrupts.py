@@ -1,15 +1,21 @@
-"""Ctrl-C as a flag: the loop stops between two blocks of steps, where its state is consistent."""
+"""Ctrl-C as a flag: the loop stops between two blocks of steps, where its state is consistent; deadlines of passes."""
 
 from __future__ import annotations
 
+import contextvars
+import math
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 
+# When long passes of the present run are given up, in the time of time.perf_counter; each thread has its own value.
+_deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
+
 
 class PassInterruptedError(Exception):
-    """Ctrl-C came during a long pass over the data, which was given up."""
+    """A long pass over the data was given up: Ctrl-C came, or the time was over."""
 
 
 class Interrupts:
@@ -19,6 +25,9 @@ class Interrupts:
     path belongs, whichever of them reads it first. Runs in other threads read the same flag. If nobody reads the flag
     after Ctrl-C (it came in the last step of a run), the signal is sent again at the end of the outermost context, to
     the previous handler: in a plain program that raises KeyboardInterrupt.
+
+    A run also sets here when its long passes end because its time is over (``end_passes_at``). Each context has its own
+    deadline, which ends with it: runs inside of runs, or in other threads, have limits of their own.
     """
 
     _outermost: Interrupts | None = None  # the outermost context, which installed the signal handler
@@ -28,6 +37,7 @@ class Interrupts:
         self._previous: Callable[[int, FrameType | None], object] | int | None = None
 
     def __enter__(self) -> Interrupts:
+        self._before = _deadline.set(math.inf)
         # Python runs handlers only in the main thread, and can restore only handlers that were installed from Python.
         if Interrupts._outermost is None and _is_main_thread() and signal.getsignal(signal.SIGINT) is not None:
             self._previous = signal.signal(signal.SIGINT, self._request)
@@ -35,6 +45,7 @@ class Interrupts:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        _deadline.reset(self._before)
         if Interrupts._outermost is not self:
             return
         Interrupts._outermost = None
@@ -52,11 +63,15 @@ class Interrupts:
         holder._is_acted_on = holder._is_acted_on or _is_main_thread()
         return True
 
+    def end_passes_at(self, deadline: float) -> None:
+        """Let long passes end at this time, in the time of time.perf_counter, as they do after Ctrl-C."""
+        _deadline.set(deadline)
+
     @staticmethod
     def end_pass() -> None:
-        """Raise PassInterruptedError if Ctrl-C was pressed; long passes call this now and then."""
+        """Raise PassInterruptedError if Ctrl-C was pressed or the time is over; long passes call this now and then."""
         holder = Interrupts._outermost
-        if holder is not None and holder._is_requested:
+        if (holder is not None and holder._is_requested) or time.perf_counter() >= _deadline.get():
             raise PassInterruptedError
 
     def _request(self, number: int, frame: FrameType | None) -> None:

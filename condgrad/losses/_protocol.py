@@ -100,6 +100,15 @@ def loss(cls: type) -> type:
     return cls
 
 
+def as_loss(loss: object) -> Loss:
+    """Return ``loss``, or raise if it is not a loss object that kernels can use."""
+    if isinstance(loss, type):
+        raise TypeError(f"loss must be an object, not a class; use {loss.__name__}(...).")
+    if not isinstance(loss, Loss):
+        raise TypeError(f"loss must be a loss of condgrad.losses or a class marked @loss; got {loss!r}.")
+    return loss
+
+
 def check_classes(y: np.ndarray, classes: tuple[float, float], name: str) -> None:
     """Raise unless every target is one of the two classes."""
     found = np.unique(y)

@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike
 
 from condgrad.linalg.convert import as_targets, as_weights
 from condgrad.linalg.interrupts import Interrupts
+from condgrad.losses._protocol import as_loss
 from condgrad.paths.disk_columns import DiskColumns, Question
 from condgrad.paths.gauges import Gauge, gauge_of
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.linear import Problem, as_loss
+from condgrad.problems.linear import Problem
 from condgrad.problems.rows.base import Found, Rows, Task
 from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
 from condgrad.problems.rows.memory import MemoryRows

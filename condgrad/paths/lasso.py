@@ -19,6 +19,7 @@ from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
+from condgrad.losses._protocol import as_loss
 from condgrad.paths.columns import Features, make_columns
 from condgrad.paths.disk_columns import DiskColumns, Question
 from condgrad.paths.disk_oracle import DiskOracle, FeaturesAhead, Span
@@ -29,7 +30,7 @@ from condgrad.paths.least_squares import Goal, LeastSquares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import PathInfo, Solved, collect, follow
 from condgrad.paths.working_set import WorkingSet
-from condgrad.problems.linear import Problem, as_loss
+from condgrad.problems.linear import Problem
 from condgrad.problems.samples import Samples
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status

@@ -11,6 +11,7 @@ from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.factored import RankOne
 from condgrad.linalg.rounding import UNIT, Bounds, gamma
 from condgrad.linalg.vectors import inner
+from condgrad.problems.gradient import OutsideGradient, whole
 
 
 class Evaluation(NamedTuple):
@@ -23,13 +24,18 @@ class Evaluation(NamedTuple):
     """
 
     objective: float
-    gradient: np.ndarray
+    r: np.ndarray | OutsideGradient
     gap: float
     vertex: Vertex | RankOne
     intercept: Any  # a number, or the biases of a CompletionProblem
     rounding: float = np.inf
     lower_bound: float = -np.inf
     offset: float = 0.0  # the intercept of the centred columns, which steps work with
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """The gradient of F at w; one that stays with the workers of a cluster comes here when it is asked for."""
+        return whole(self.r)
 
     @property
     def is_certified(self) -> bool:

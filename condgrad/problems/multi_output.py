@@ -13,10 +13,10 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.rounding import UNIT, Bounds, bounds, gamma, prediction_error
+from condgrad.losses._protocol import as_loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import Feature
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
-from condgrad.problems.linear import as_loss
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.problems.outputs_look import OutputsLook
 from condgrad.problems.samples import Expansion, Samples

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -147,8 +147,12 @@ class Samples(NamedTuple):
         tangent plane at p + b + step lies below F: so F can be at most ``level`` only up to some distance from b. The
         default is the value at p + b, if p belongs to a point of the set.
         """
-        level = _tangent(self, p, b)[0] if level is None else level
-        return b - _farthest(self, p, b, reach, level, -1.0), b + _farthest(self, p, b, reach, level, 1.0)
+        return bounds_of_intercepts(self, p, b, reach, level)
+
+    def tangent(self, p: np.ndarray, b: float) -> tuple[float, float, float]:
+        """Return value, squared norm of the derivatives, and their sum."""
+        value, slope, balance = _tangent(self, p, b)
+        return value, slope, balance
 
     def largest_value(self, size: float) -> float:
         """Return an upper bound of f for predictions of at most this size, for a convex loss: its ends are largest."""
@@ -157,13 +161,13 @@ class Samples(NamedTuple):
         )
         return float(self.weight @ ends)
 
-    def mean_size(self, p: np.ndarray | float) -> float:
-        """Return the weighted mean of |f(p_i, y_i)|."""
-        return float(self.weight @ np.abs(self.loss.value(np.asarray(p), self.y)))
+    def mean_size(self, p: np.ndarray | float, b: float = 0.0) -> float:
+        """Return the weighted mean of |f(p_i + b, y_i)|."""
+        return float(self.weight @ np.abs(self.loss.value(np.asarray(p) + b, self.y)))
 
-    def loss_scale(self, p: np.ndarray) -> float:
-        """Return the mean absolute loss for the predictions p of w = 0, with a positive lower limit."""
-        return max(self.mean_size(p), _SMALLEST_SCALE * self.mean_size(0.0))
+    def loss_scale(self, p: np.ndarray, b: float = 0.0) -> float:
+        """Return the mean absolute loss for the predictions p + b of w = 0, with a positive lower limit."""
+        return scale_of_losses(self.mean_size(p, b), self.mean_size(0.0))
 
     def least_value(self) -> float:
         """Return a lower bound of f over all predictions, rounding included."""
@@ -230,10 +234,30 @@ def sample_at_rate(d: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     return rows[:size], c[:size]
 
 
-def _farthest(samples: Samples, p: np.ndarray, b: float, reach: float, level: float, sign: float) -> float:
+class WithTangents(Protocol):
+    """The losses of all samples, in memory or elsewhere, as far as bounds of intercepts use them."""
+
+    def tangent(self, p: Any, b: float) -> tuple[float, float, float]:
+        """Return value, squared norm of the derivatives, and their sum at the predictions p + b."""
+
+
+def bounds_of_intercepts(
+    samples: WithTangents, p: Any, b: float, reach: float, level: float | None
+) -> tuple[float, float]:
+    """Return what :meth:`Samples.intercept_range` describes."""
+    level = samples.tangent(p, b)[0] if level is None else level
+    return b - _farthest(samples, p, b, reach, level, -1.0), b + _farthest(samples, p, b, reach, level, 1.0)
+
+
+def scale_of_losses(size: float, size_at_zero: float) -> float:
+    """Return the mean absolute loss, with a lower limit relative to that of predicting 0."""
+    return max(size, _SMALLEST_SCALE * size_at_zero)
+
+
+def _farthest(samples: WithTangents, p: Any, b: float, reach: float, level: float, sign: float) -> float:
     step, best = (reach if reach > 0.0 else 1.0), math.inf
     for _ in range(_MOST_DOUBLINGS):
-        there, slope, push = _tangent(samples, p, b + sign * step)
+        there, slope, push = samples.tangent(p, b + sign * step)
         if sign * push > 0.0:
             far = step + max(0.0, math.sqrt(slope) * reach + level - there) / (sign * push)
             if far >= best:

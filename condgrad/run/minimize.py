@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import warnings
@@ -72,7 +73,9 @@ def minimize(
         max(tol, relative_tol * first gap): ``tol`` is in units of the objective, ``relative_tol`` is relative to the
         gap at the start.
     max_time : float, optional
-        Stop after this many seconds.
+        Stop after this many seconds. A pass over rows on disk or on a cluster is given up within about one chunk, and
+        the best iterate that was certified so far is returned; only the pass that certifies the first iterate is
+        always finished.
     evaluate_every : float, optional
         The number of epochs between two records. By default records become less frequent: every epoch at first, then
         each time the number of epochs has grown by a tenth, so that recording costs little of a long run; for steps
@@ -122,13 +125,12 @@ def minimize(
         began, n_reads = time.perf_counter(), problem.n_reads  # passes over the data at the start count
         try:
             state = solver.init(problem, w0, random_state)
-            run = _Run(problem, solver, state, limits, checkpoint, began, n_reads)
+            run = _Run(problem, solver, state, limits, checkpoint, began, n_reads, interrupts, w0 is not None)
         except PassInterruptedError:
             raise KeyboardInterrupt from None  # there is no iterate yet
         try:
-            return run.result(run.to_the_end(report, interrupts), description)
+            return run.result(run.to_the_end(report), description)
         except PassInterruptedError:
-            interrupts.heard()
             return run.interrupted_result(description)
         finally:
             run.state.release()
@@ -173,9 +175,11 @@ class _Run:
         checkpoint: Checkpoint | None,
         began: float,
         n_reads: float,
+        interrupts: Interrupts,
+        start_is_given: bool,
     ) -> None:
         self.problem, self.solver, self.state, self.limits = problem, solver, state, limits
-        self.checkpoint = checkpoint
+        self.checkpoint, self.interrupts, self.start_is_given = checkpoint, interrupts, start_is_given
         self.trace = Trace()
         self.t = 0
         self.began, self.reads_before = began, n_reads
@@ -191,6 +195,7 @@ class _Run:
         self.rounding = 0.0  # rounding bound of the last certificate
         self.was_still = False
         self.before_step: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None
+        self.is_stepping = False  # whether the state is in the middle of a step
         saved = None if checkpoint is None else checkpoint.open(problem, repr(solver))
         if saved is not None:
             self._restore(*saved)
@@ -199,10 +204,10 @@ class _Run:
     def epoch(self) -> float:
         return self.state.gradient_evaluations / self.problem.n_samples
 
-    def to_the_end(self, report: Callable[[Progress], bool], interrupts: Interrupts) -> Status:
+    def to_the_end(self, report: Callable[[Progress], bool]) -> Status:
         """Make steps until there is a reason to stop, and return the reason."""
-        if self.trace:
-            wants_to_stop = False
+        if self.trace:  # a run that resumes; the pass of its last record may have been given up
+            wants_to_stop = self.epoch >= self.next_record and self.record(report)
         elif self.limits.relative_tol > 0.0:  # needs the gap at the start, even if it costs a pass
             wants_to_stop = report(self._record_with(self._full_evaluation()))
         else:
@@ -212,13 +217,13 @@ class _Run:
             # The solver has its gap up to rounding, or an estimate. A certificate is worth a pass if it would end the
             # run: if the gap is below the target minus the last rounding bound, or below the rounding bound itself.
             if self.state.gap_estimate <= max(target - self.rounding, self.rounding):
-                self.solver.refresh(self.problem, self.state)
+                self._refresh()
                 wants_to_stop = self.record(report) or wants_to_stop
             if (status := self._certified_end(target)) is not None:
                 return status
             if wants_to_stop:
                 return Status.STOPPED
-            if interrupts.heard():
+            if self.interrupts.heard():
                 return Status.INTERRUPTED
             if (status := self._limit_reached()) is not None:
                 return status
@@ -289,6 +294,8 @@ class _Run:
     def _keep(self, evaluation: Evaluation) -> None:
         self.best_gap, self.best_w = evaluation.gap, self.state.w.copy()
         self.best_evaluation = evaluation if evaluation.is_certified else None
+        if self.t > 0 or self.start_is_given:  # there is something to return
+            self.interrupts.end_passes_at(self.state.deadline)
 
     def result(self, status: Status, solver: str) -> Result:
         """Return the best iterate with a certificate from one fresh pass."""
@@ -303,19 +310,30 @@ class _Run:
         return self._result_with(evaluation, status, solver)
 
     def interrupted_result(self, solver: str) -> Result:
-        """Return the best iterate so far, without another pass, after Ctrl-C during a long pass.
+        """Return the best iterate so far if a long pass was given up.
 
-        If no pass has been finished, its objective and its gap are not known.
+        If the time was over and that iterate has no certificate yet, one pass is made for it. After Ctrl-C none is
+        made, and if no pass has been finished before, objective and gap are not known.
         """
-        if self.checkpoint is not None and self.before_step is not None:
+        if self.checkpoint is not None and (self.before_step is not None or not self.is_stepping):
             self._save(self.before_step)
+        if self.best_evaluation is None and not self.interrupts.heard():
+            self._certify_best()
+        status = Status.INTERRUPTED if self.interrupts.heard() else Status.MAX_TIME
         evaluation = self.best_evaluation
         if evaluation is None:
             self.best_w = self.state.w.copy()
             unknown = np.full(self.problem.n_coordinates, np.nan)
             start = self.problem.constraint.start(self.problem.n_coordinates)
             evaluation = Evaluation(np.nan, unknown, np.inf, start, 0.0)
-        return self._result_with(evaluation, Status.INTERRUPTED, solver)
+        return self._result_with(evaluation, status, solver)
+
+    def _certify_best(self) -> None:
+        """Make a pass at the best iterate, whose numbers were updated from step to step, unless Ctrl-C ends it."""
+        self.interrupts.end_passes_at(np.inf)
+        with contextlib.suppress(PassInterruptedError):
+            self.best_evaluation = self.problem.evaluate(self.best_w)
+            self.lower_bound = max(self.lower_bound, self.best_evaluation.lower_bound)
 
     def _result_with(self, evaluation: Evaluation, status: Status, solver: str) -> Result:
         return Result(
@@ -334,23 +352,29 @@ class _Run:
             random_iterate=self.state.random_iterate,
             trace=self.trace,
             state=self.state,
-            gradient=evaluation.gradient,
+            r=evaluation.r,
             constraint=self.problem.constraint,
             n_reads=self.problem.n_reads - self.reads_before,
         )
 
+    def _refresh(self) -> None:
+        self.is_stepping = True
+        self.solver.refresh(self.problem, self.state)
+        self.is_stepping = False
+
     def _step(self) -> None:
         makes_passes = isinstance(self.solver, solvers.FullPassSolver) and self.problem.bytes_of_pass > 0
-        if self.checkpoint is not None and makes_passes:  # a step that Ctrl-C ends within a pass is made again
+        if self.checkpoint is not None and makes_passes:  # a step that ends within a pass is made again
             numbers, arrays = self.state.snapshot()
             self.before_step = numbers, {name: array.copy() for name, array in arrays.items()}
         self.was_still = self.state.is_still
         steps = self.limits.max_steps - self.t
         epochs = min(self.next_record, self.first_epoch + self.limits.max_epochs) - self.epoch
+        self.is_stepping = True
         with Stopwatch() as watch:
             self.t += self.solver.advance(self.problem, self.state, self.t, steps, epochs)
         self.seconds += watch.seconds
-        self.before_step = None
+        self.before_step, self.is_stepping = None, False
 
     def _save(self, snapshot: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None) -> None:
         assert self.checkpoint is not None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from condgrad.storage.stored_rows import StoredRows
 
 _RETRIES = 3  # how often a task is tried again on another worker before the pass fails
 _NO_WORKERS = 60.0  # seconds without any worker after which a pass fails
+_BRANCHES = 8  # results that one task adds up
 _PATIENCE = 0.5  # seconds between two looks at Ctrl-C while a pass runs
 
 
@@ -36,6 +38,7 @@ class Partition(NamedTuple):
     X: Any
     y: np.ndarray | None
     weight: np.ndarray | None
+    shift: np.ndarray | None = None  # what is subtracted from each column
 
 
 class ClusterRows(OutsideRows):
@@ -107,27 +110,50 @@ class ClusterRows(OutsideRows):
         vars(other)["_of_samples"] = (self.y if y is None else y, self.weight if weight is None else weight)
         return other
 
-    def add_up(self, task_at: Callable[[slice], tuple[Any, ...]]) -> Any:
-        """Run a task on all partitions and return the sum of the results.
+    def run(self, task_at: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
+        """Run a task on all partitions, in one pass, and return the futures of the results, which stay where they are.
 
-        ``task_at(place)`` returns ``(task, *args)``, and a worker runs ``task(partition, first, *args)``. The sums are
-        made by the workers, in pairs of neighbours: (((0 + 1) + (2 + 3)) + ...).
+        ``task_at(place)`` returns ``(task, *args)``, and a worker runs ``task(partition, first, *args)``.
         """
         found = []
         for part, first, stop in zip(self.partitions, self.firsts[:-1].tolist(), self.firsts[1:].tolist(), strict=True):
             task, *args = task_at(slice(first, stop))
             found.append(self._submit(task, part, first, *args))
-        while len(found) > 1:
-            pairs = [found[k : k + 2] for k in range(0, len(found), 2)]
-            found = [self._submit(_add, *p) if len(p) == 2 else p[0] for p in pairs]
-        total = self._gather(found)[0]
         self._passes.append(1)
-        return total
+        return found
+
+    def total(self, found: list[Any]) -> Any:
+        """Return the sum of results that are with the workers.
+
+        The sums are made by the workers, of eight neighbours at a time, from left to right: the order depends on
+        nothing but the number of the results.
+        """
+        while len(found) > 1:
+            groups = [found[k : k + _BRANCHES] for k in range(0, len(found), _BRANCHES)]
+            found = [self._submit(_sum, *group) if len(group) > 1 else group[0] for group in groups]
+        return self._gather(found)[0]
+
+    def add_up(self, task_at: Callable[[slice], tuple[Any, ...]]) -> Any:
+        """Run a task on all partitions, in one pass, and return the sum of the results."""
+        return self.total(self.run(task_at))
+
+    def ask(self, found: list[Any], question: Callable[..., Any], *args: Any) -> Any:
+        """Return the sum of ``question(result, *args)`` over results that are with the workers."""
+        return self.total([self._submit(question, each, *args) for each in found])
 
     @functools.cached_property
     def moments(self) -> np.ndarray:
         """Sum and sum of squares of the entries of each column of dense rows: an array of shape (2, n_features)."""
-        return np.sum(self._gather([self._submit(_moments, part) for part in self.partitions]), axis=0)
+        total: np.ndarray = self.ask(self.partitions, _moments)
+        return total
+
+    def shifted(self, shift: np.ndarray | None) -> ClusterRows:
+        """Return the same rows with a number that is subtracted from each column; it goes to the workers once."""
+        if shift is None:
+            return self
+        other = copy.copy(self)
+        other.partitions = [self._submit(_with_shift, part, shift) for part in self.partitions]
+        return other
 
     def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
         """Return this share of the rows in memory, the first ones of every partition, and their places among all."""
@@ -296,7 +322,11 @@ def _chunk_of_folder(folder: str, k: int, y: np.ndarray | None, weight: np.ndarr
 
 
 def _with_samples(part: Partition, y: np.ndarray | None, weight: np.ndarray | None) -> Partition:
-    return Partition(part.X, part.y if y is None else y, part.weight if weight is None else weight)
+    return part._replace(y=part.y if y is None else y, weight=part.weight if weight is None else weight)
+
+
+def _with_shift(part: Partition, shift: np.ndarray) -> Partition:
+    return part._replace(shift=shift)
 
 
 def _outline(part: Partition) -> tuple[int, int, int, str]:
@@ -328,5 +358,5 @@ def _fingerprint(part: Partition) -> str:
     return fingerprint_of((X.data, X.indices, X.indptr) if scipy.sparse.issparse(X) else (X,))
 
 
-def _add(one: Any, other: Any) -> Any:
-    return one + other
+def _sum(*results: Any) -> Any:
+    return functools.reduce(operator.add, results)

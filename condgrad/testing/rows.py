@@ -14,7 +14,6 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.problems.active_set import AtomStack
 from condgrad.problems.linear import Problem
 from condgrad.problems.rows.base import Rows
-from condgrad.problems.rows.memory import MemoryRows
 from condgrad.problems.samples import Samples
 from condgrad.run.minimize import minimize
 
@@ -105,8 +104,8 @@ def _check_looks(make: MakeRows, X: Checked, samples: Samples, name: str, rng: n
 def _check_parts(rows: Rows, n_samples: int) -> None:
     n_rows = n_samples // 10
     part = rows.head(n_rows)
-    _require(isinstance(part, MemoryRows), "a subsample is not in memory.")
-    assert isinstance(part, MemoryRows)
+    _require(part is not None and part.is_in_memory, "a subsample is not in memory, or not where passes are as cheap.")
+    assert part is not None
     _require(n_rows // 2 <= part.n_samples <= 2 * n_rows + 20, f"head({n_rows}) has {part.n_samples} samples.")
     _require(abs(part.samples.weight.sum() - 1.0) <= 1e-9, "the weights of a subsample do not sum to one.")
     _require(rows.head(10 * n_samples) is rows, "head of more samples than there are must be the rows themselves.")

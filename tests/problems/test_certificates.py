@@ -272,7 +272,7 @@ def test_the_best_intercepts_of_all_points_lie_in_the_range(loss):
     y = rng.choice([-1.0, 1.0], 40)
     problem = cg.Problem(X, y, loss, cg.constraints.L1Ball(4.0), intercept=True)
     problem.evaluate(np.zeros(3))
-    low, high = problem._intercept_range
+    low, high = problem._certificates.intercept_range
     for _ in range(50):
         w = rng.standard_normal(3)
         w *= 4.0 * rng.random() / np.abs(w).sum()

@@ -20,6 +20,7 @@ from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
 from condgrad.linalg.settings import as_flag
 from condgrad.linalg.support import support_of
+from condgrad.losses._protocol import as_loss
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.completion.biases import Biases, best_biases, check_biases
 from condgrad.problems.completion.dense_fit import DenseFit, is_narrow
@@ -28,7 +29,6 @@ from condgrad.problems.completion.oracle import Answer
 from condgrad.problems.completion.point import CompletionPoint
 from condgrad.problems.completion.steps import EntrySum, FactoredVector
 from condgrad.problems.evaluation import Evaluation, certify
-from condgrad.problems.linear import as_loss
 from condgrad.problems.look import Look
 from condgrad.problems.samples import Samples
 

@@ -112,7 +112,7 @@ class CorrectiveState(State):
             atoms, x = following.start(self._w)
         kept = self.model.kept(atoms, x)
         self.atoms, n_kept = atoms.select(kept), int(np.count_nonzero(kept))
-        self.model.add_candidates(self.atoms, x[kept], look.gradient, look.gap)
+        self.model.add_candidates(self.atoms, x[kept], look.leading, look.gap)
         # A quadratic F has one Hessian, computed a few columns at a time. Otherwise the curvature is reused as long as
         # the gap shrinks fast and no atom is new.
         serves_on = len(self.atoms) == n_kept and look.gap <= _FAST * self.last_gap
@@ -248,7 +248,7 @@ class Corrective(FullPassSolver):
             self._step_on_part(state, state.guide)
             return
         before, atoms, x = state.look, state.atoms, state.x
-        slopes = atoms.inner_products(before.gradient)  # <r, v_k>
+        slopes = before.slopes(atoms)  # <r, v_k>
         H, was_estimate = state.curvature(), state.is_estimate  # <v_k, H v_l>
         z = state.model.minimise(
             atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=was_estimate, deadline=state.deadline
@@ -275,7 +275,7 @@ class Corrective(FullPassSolver):
         state.stretch = 1.0
         while direction.any() and gamma > 1e-10 and time.perf_counter() < state.deadline:
             look = state.look_at(atoms, x + gamma * direction)
-            slope_there = float(atoms.inner_products(look.gradient) @ direction)
+            slope_there = float(look.slopes(atoms) @ direction)
             if look.objective <= before.objective + _SUFFICIENT * gamma * slope + rounding:
                 state.arrive(atoms, x + gamma * direction, look)
                 state.stretch = _next_stretch(gamma, slope, slope_there) if look.gap < before.gap else 1.0
@@ -289,12 +289,12 @@ class Corrective(FullPassSolver):
         A pass over all samples is far more expensive than many over the samples S in memory. If a step does not lead
         far, S is not like the rest, and Taylor models take over.
         """
-        before = state.look
-        tilted = TiltedProblem(part, before.gradient - part.gradient(state.w))
+        before, own = state.look, part.gradient(state.w)
+        tilted = TiltedProblem(part, before.gradient_near(own) - own)
         inner = CorrectiveState(tilted, state.w)
         inner.deadline = state.deadline
         for t in range(_MOST_INNER):
-            if inner.look.gap <= _ACCURACY * before.gap or inner.is_still:
+            if inner.look.gap <= _ACCURACY * before.gap or inner.is_still or time.perf_counter() >= state.deadline:
                 break
             self.step(tilted, inner, t)
         state.gradient_evaluations += inner.gradient_evaluations
