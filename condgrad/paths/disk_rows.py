@@ -19,7 +19,7 @@ from condgrad.paths.gauges import Gauge, gauge_of
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
-from condgrad.problems.rows.base import Found, Rows, Task
+from condgrad.problems.rows.base import AnyPass, Found, Rows, Task
 from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
 from condgrad.problems.rows.memory import MemoryRows
 from condgrad.problems.samples import Samples
@@ -81,7 +81,7 @@ class ColumnRows(Rows):
         """Return all samples: a subsample would be a read of all columns."""
         return self
 
-    def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
+    def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return the curvature on atoms with one entry, from their columns."""
         if not isinstance(atoms, AtomStack):
             raise TypeError("columns on disk need sets whose vertices have a single entry; use data in memory.")

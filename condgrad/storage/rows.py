@@ -6,10 +6,7 @@ returns its samples, to be passed in place of X.
 
 from __future__ import annotations
 
-import math
 import os
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,17 +15,15 @@ import numpy as np
 
 from condgrad.linalg.convert import as_vector
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
-from condgrad.storage import manifest as manifests
 from condgrad.storage.cluster_rows import ClusterRows, of_dask
-from condgrad.storage.row_writer import ConversionProgress, Report, Settings, own_files, remove_files, write_rows
+from condgrad.storage.conversions import as_dtype, prepare, reporter
+from condgrad.storage.row_writer import ConversionProgress, Report, Settings, write_rows
 from condgrad.storage.sources.categories import Encoder
 from condgrad.storage.sources.choice import Options, source_of
 from condgrad.storage.sources.npy_file import load_npy
 from condgrad.storage.stored_rows import StoredRows
 
 __all__ = ["ClusterRows", "ConversionProgress", "StoredRows", "convert", "from_dask", "open"]
-
-_DTYPES = ("float32", "float64")
 
 
 def convert(
@@ -106,11 +101,11 @@ def convert(
     ((20, 3), 30.0)
     """
     folder = Path(folder)
-    settings = Settings(_as_bytes(chunk_bytes), _seed(shuffle, random_state), _as_dtype(dtype))
-    report = _reporter(callback, as_flag(verbose, "verbose"))
+    settings = Settings(_as_bytes(chunk_bytes), _seed(shuffle, random_state), as_dtype(dtype))
+    report = reporter(callback, as_flag(verbose, "verbose"))
     options = Options(target, weight, categories, header, n_features, _encoder_of(like))
     samples = source_of(source, options)
-    _prepare(folder, as_flag(overwrite, "overwrite"))
+    prepare(folder, as_flag(overwrite, "overwrite"))
     write_rows(folder, samples, settings, report)
     return StoredRows.of_folder(folder)
 
@@ -182,22 +177,6 @@ def _encoder_of(like: StoredRows | str | os.PathLike[str] | None) -> Encoder | N
     return encoder
 
 
-def _prepare(folder: Path, overwrite: bool) -> None:
-    """Make the folder, or make sure that nothing in it is lost."""
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{str(folder)!r} is a file; give the name of a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
-    if (folder / manifests.NAME).exists():
-        if not overwrite:
-            raise FileExistsError(f"{str(folder)!r} has data already; use overwrite=True to replace them.")
-        remove_files(folder)
-    strange = sorted({path.name for path in folder.iterdir()} - {path.name for path in own_files(folder)})
-    if strange:
-        raise FileExistsError(
-            f"{str(folder)!r} has files that are no converted data, such as {strange[0]!r}; give a new folder."
-        )
-
-
 def _seed(shuffle: bool, random_state: RandomState) -> int | None:
     """Return the seed of the random order, None if the order is kept."""
     return int(as_generator(random_state).integers(2**62)) if as_flag(shuffle, "shuffle") else None
@@ -207,31 +186,3 @@ def _as_bytes(chunk_bytes: object) -> int:
     if not isinstance(chunk_bytes, int | np.integer) or isinstance(chunk_bytes, bool) or chunk_bytes < 1:
         raise ValueError(f"chunk_bytes must be a positive integer; got {chunk_bytes!r}.")
     return int(chunk_bytes)
-
-
-def _as_dtype(dtype: Any) -> np.dtype | None:
-    if dtype is None:
-        return None
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = None
-    if found is None or found.name not in _DTYPES:
-        raise ValueError(f"dtype must be 'float32', 'float64' or None; got {dtype!r}.")
-    return found
-
-
-def _reporter(callback: Report | None, verbose: bool) -> Report:
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable with one argument, a ConversionProgress; got {callback!r}.")
-    last = -math.inf
-
-    def report(progress: ConversionProgress) -> None:
-        nonlocal last
-        if callback is not None:
-            callback(progress)
-        if verbose and time.monotonic() - last > 1.0:
-            last = time.monotonic()
-            print(progress, file=sys.stderr, flush=True)
-
-    return report

@@ -16,8 +16,8 @@ def small_pieces(monkeypatch):
     """Small data show what large data do: several files, ranges and single columns, several readers."""
     monkeypatch.setattr(stored_columns, "_RANGE", 4_000)
     monkeypatch.setattr(stored_columns, "_SCATTERED", 2_000)
-    monkeypatch.setattr("condgrad.storage.columns._CHUNK", 20_000)
-    monkeypatch.setattr("condgrad.storage.columns._BAND", 50_000)
+    monkeypatch.setattr("condgrad.storage.column_writer._CHUNK", 20_000)
+    monkeypatch.setattr("condgrad.storage.column_writer._BAND", 50_000)
 
 
 def samples(loss, n=60, d=250):
