@@ -16,7 +16,7 @@ array([[1. , 2.5],
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -79,6 +79,7 @@ def convert(
     *,
     y: ArrayLike | None = None,
     target: Any = None,
+    categories: Sequence[str] | str | None = None,
     header: str | None = None,
     n_features: int | None = None,
     dtype: Any = None,
@@ -102,7 +103,7 @@ def convert(
         It is created, or it is empty, or it has an unfinished conversion.
     y : array of shape (n_samples,), optional
         The targets; by default those of the source, if it has any.
-    target, header, n_features
+    target, categories, header, n_features
         As those of :func:`condgrad.rows.convert`.
     dtype : {"float32", "float64"}, optional
         The dtype of X: by default float32 stays float32, and all else is float64.
@@ -113,7 +114,7 @@ def convert(
     verbose : bool
         Whether progress is printed to standard error.
     """
-    options = Options(target=target, header=header, n_features=n_features)
+    options = Options(target=target, categories=categories, header=header, n_features=n_features)
     report, number_type = reporter(callback, as_flag(verbose, "verbose")), as_dtype(dtype)
     bands = _bands_of(source, options, number_type)
     samples = source_of(source, options) if bands is None else None

@@ -15,6 +15,8 @@ import numpy as np
 
 from condgrad.linalg.convert import as_vector
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
+from condgrad.storage.array_files import Buffer
+from condgrad.storage.arrow_rows import SUFFIXES, arrow_columns
 from condgrad.storage.cluster_rows import ClusterRows, of_dask
 from condgrad.storage.conversions import as_dtype, prepare, reporter
 from condgrad.storage.row_writer import ConversionProgress, Report, Settings, write_rows
@@ -54,15 +56,15 @@ def convert(
     Parameters
     ----------
     source : path, X, (X, y), (X, y, weight), or an iterable of these
-        A path has the suffix .csv or .tsv (also compressed), .parquet, .npy, .npz (X and y, or a file of
-        ``scipy.sparse.save_npz`` and y), .zarr; any other suffix is LIBSVM text. X is an array, a sparse matrix, a data
-        frame, an array of zarr or Dask. An iterable, such as a generator or a list, gives batches: it is the way for
-        any other source.
+        A path has the suffix .csv or .tsv (also compressed), .parquet, .arrow, .feather, .npy, .npz (X and y, or a file
+        of ``scipy.sparse.save_npz`` and y), .zarr; any other suffix is LIBSVM text. X is an array, a sparse matrix, a
+        data frame, an array of zarr or Dask. An iterable, such as a generator or a list, gives batches: it is the way
+        for any other source.
     folder : path
         It is created, or it is empty, or it has an unfinished conversion.
     target : str or False, optional
-        The target column of CSV and Parquet: by default the last one, unless it is a feature of ``like``; False for
-        none. For .npy and .zarr an .npy file with y, or an array.
+        The target column of CSV, Parquet and Arrow: by default the last one, unless it is a feature of ``like``; False
+        for none. For .npy and .zarr an .npy file with y, or an array.
     weight : str, optional
         The column of CSV and Parquet with weights of samples, for .npy and .zarr an .npy file, or an array.
     categories : list of str or "all", optional
@@ -111,35 +113,56 @@ def convert(
 
 
 def open(path: str | os.PathLike[str], y: Any = None, weight: Any = None, *, chunk_bytes: int = 2**27) -> StoredRows:
-    """Return the samples of a folder that :func:`convert` has written, or of an .npy file, to be passed in place of X.
+    """Return the samples of a folder that :func:`convert` has written, or of a file, to be passed in place of X.
 
-    An .npy file with rows of float32 or float64 in C order is read where it lies: its order is kept, there are no
-    checksums, and the statistics of the columns are not known in advance.
+    An .npy file with rows of float32 or float64 in C order, and an Arrow file (.arrow, .feather) of numbers that is not
+    compressed, are read where they lie: their order is kept, there are no checksums, and the statistics of the columns
+    are not known in advance.
 
     Parameters
     ----------
     path : path
-        A folder, or an .npy file.
-    y, weight : array or path of an .npy file, optional
-        Targets and weights of the samples of an .npy file; a folder has its own.
+        A folder, or an .npy or Arrow file. All columns of an Arrow file are features, except those with targets and
+        weights.
+    y, weight : array, path of an .npy file or name of a column, optional
+        Targets and weights of the samples of a file; a folder has its own. Names are those of columns of an Arrow file.
     chunk_bytes : int
-        How many bytes of an .npy file are read at a time.
+        How many bytes of a file are read at a time.
     """
     path = Path(path)
-    if path.suffix != ".npy" or path.is_dir():
+    if path.suffix not in (".npy", *SUFFIXES) or path.is_dir():
         for name, part in (("y", y), ("weight", weight)):
             if part is not None:
-                raise ValueError(f"{name} is for .npy files; a folder of converted data has its own.")
+                raise ValueError(f"{name} is for .npy and Arrow files; a folder of converted data has its own.")
         return StoredRows.of_folder(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
-    rows = StoredRows.of_file(path, {}, _as_bytes(chunk_bytes))
-    given = {
-        name: as_vector(load_npy(Path(part)) if isinstance(part, str | os.PathLike) else part, name, rows.shape[0])
-        for name, part in (("y", y), ("weight", weight))
+    if path.suffix in SUFFIXES:
+        return _open_arrow(path, {"y": y, "weight": weight}, _as_bytes(chunk_bytes))
+    n_samples = StoredRows.of_file(path, {}, _as_bytes(chunk_bytes)).shape[0]
+    return StoredRows.of_file(path, _vectors({"y": y, "weight": weight}, n_samples), _as_bytes(chunk_bytes))
+
+
+def _open_arrow(path: Path, given: dict[str, Any], chunk_bytes: int) -> StoredRows:
+    """Return the rows of an Arrow file, some of whose columns are targets and weights."""
+    table = arrow_columns(path)
+    own = {role: part for role, part in given.items() if isinstance(part, str) and part in table.names}
+    features = [name for name in table.names if name not in own.values()]
+    if not features:
+        raise ValueError(f"{str(path)!r} has no features beside the targets and the weights.")
+    whole = {role: table.only([name]).whole() for role, name in own.items()}
+    vectors = {role: file.read(Buffer(), 0, file.shape[0])[:, 0] for role, file in whole.items()}
+    n_samples = sum(part.n_rows for part in table.batches)
+    return StoredRows.of_arrow(table.only(features), _vectors(given | vectors, n_samples), chunk_bytes)
+
+
+def _vectors(given: dict[str, Any], n_samples: int) -> dict[str, np.ndarray]:
+    """Return the numbers of all samples that are given as arrays, or as paths of .npy files."""
+    return {
+        name: as_vector(load_npy(Path(part)) if isinstance(part, str | os.PathLike) else part, name, n_samples)
+        for name, part in given.items()
         if part is not None
     }
-    return StoredRows.of_file(path, given, _as_bytes(chunk_bytes))
 
 
 def from_dask(X: Any, y: Any = None, weight: Any = None, *, client: Any = None) -> ClusterRows:

@@ -116,6 +116,16 @@ class StoredColumns:
         """Whether only some entries are stored."""
         return isinstance(self._chunks[0], SparseChunk)
 
+    @property
+    def format(self) -> str:
+        """What kind of columns these are, in words."""
+        return f"{'sparse' if self.is_sparse else 'dense'} columns on disk"
+
+    @property
+    def n_chunks(self) -> int:
+        """The number of files, or of groups of files, in which the columns lie."""
+        return len(self._chunks)
+
     @functools.cached_property
     def column_bytes(self) -> np.ndarray:
         """The number of bytes of each column."""
