@@ -49,6 +49,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--weight", metavar="COLUMN", help="column with weights of samples; for .npy and .zarr an .npy file"
     )
+    data.add_argument(
+        "--offset", metavar="COLUMN", help="column with offsets of samples, which are added to their predictions; for "
+        ".npy and .zarr an .npy file"
+    )  # fmt: skip
     data.add_argument("--categories", metavar="COLUMN,...", help="columns of CSV or Parquet that are categories, or "
                       "all (default: columns of words)")  # fmt: skip
     data.add_argument("--header", choices=("auto", "yes", "no"), help="whether the first line of CSV names the columns "
@@ -96,20 +100,22 @@ def _convert(args: argparse.Namespace, callback: Any) -> StoredRows:
 
     return rows.convert(
         args.source, args.folder, target=False if args.no_target else args.target, weight=args.weight,
-        categories=_categories(args), header=args.header, n_features=args.n_features, like=args.like,
-        chunk_bytes=args.chunk_bytes or 2**27, shuffle=not args.no_shuffle, dtype=args.dtype, overwrite=args.force,
-        random_state=args.seed or 0, callback=callback,
+        offset=args.offset, categories=_categories(args), header=args.header, n_features=args.n_features,
+        like=args.like, chunk_bytes=args.chunk_bytes or 2**27, shuffle=not args.no_shuffle, dtype=args.dtype,
+        overwrite=args.force, random_state=args.seed or 0, callback=callback,
     )  # fmt: skip
 
 
 def _convert_to_columns(args: argparse.Namespace, callback: Any) -> StoredColumns:
     from condgrad.storage import columns
 
-    of_rows = {"--weight": args.weight, "--like": args.like, "--chunk-bytes": args.chunk_bytes,
-               "--no-shuffle": args.no_shuffle or None, "--seed": args.seed}  # fmt: skip
+    of_rows = {"--weight": args.weight, "--offset": args.offset, "--like": args.like, "--seed": args.seed,
+               "--chunk-bytes": args.chunk_bytes, "--no-shuffle": args.no_shuffle or None}  # fmt: skip
     for option, value in of_rows.items():
         if value is not None:
-            raise ValueError(f"{option} is for rows; columns keep the order of the samples and have no weights.")
+            raise ValueError(
+                f"{option} is for rows; columns keep the order of the samples and have neither weights nor offsets."
+            )
     return columns.convert(
         args.source, args.folder, target=False if args.no_target else args.target, categories=_categories(args),
         header=args.header, n_features=args.n_features, dtype=args.dtype, overwrite=args.force, callback=callback,

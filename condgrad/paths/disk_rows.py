@@ -19,6 +19,7 @@ from condgrad.paths.gauges import Gauge, gauge_of
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
+from condgrad.problems.offset import as_offset
 from condgrad.problems.rows.base import AnyPass, Found, Rows, Task
 from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
 from condgrad.problems.rows.memory import MemoryRows
@@ -146,7 +147,8 @@ def problem_on_disk(
     constraint: object,
     *,
     sample_weight: ArrayLike | None,
-    has_intercept: bool,
+    offset: ArrayLike | None,
+    intercept: bool,
 ) -> Problem:
     """Return the problem of a path on columns on disk; raise one sentence if the path needs them in memory."""
     gauge, n_samples = gauge_of(constraint), stored.shape[0]
@@ -155,9 +157,10 @@ def problem_on_disk(
             "columns on disk need an l1 ball, a weighted or a non-negative one; got "
             f"{type(constraint).__name__}. Use data in memory for other sets."
         )
-    samples = Samples(as_loss(loss), as_targets(y, n_samples), as_weights(sample_weight, n_samples))
-    rows = ColumnRows(stored, samples, has_intercept, gauge)
-    problem = Problem.of_rows(rows, constraint, intercept=has_intercept)
+    weight, known = as_weights(sample_weight, n_samples), as_offset(offset, n_samples)
+    samples = Samples(as_loss(loss), as_targets(y, n_samples), weight, known)
+    rows = ColumnRows(stored, samples, intercept, gauge)
+    problem = Problem.of_rows(rows, constraint, intercept=intercept)
     if not problem.is_convex:
         raise ValueError(f"columns on disk need a convex loss; {type(loss).__name__} is not. Use data in memory.")
     return problem

@@ -15,6 +15,7 @@ from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
+from condgrad.paths import batched
 from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import as_grid, check_grid, shares
@@ -48,6 +49,7 @@ def radius_path(
     max_epochs: float = 10_000,
     fit_intercept: bool = False,
     sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     random_state: RandomState = None,
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
@@ -89,7 +91,8 @@ def radius_path(
     max_epochs : float
         Of one point.
     fit_intercept : bool
-    sample_weight : array of shape (n_samples,), optional
+    sample_weight, offset : array of shape (n_samples,), optional
+        Weights of the samples, and known numbers that are added to their predictions.
     random_state : int, numpy Generator or None
     callback : callable, optional
         Called with a :class:`~condgrad.Progress` after every point; a true return value ends the path.
@@ -138,14 +141,15 @@ def radius_path(
     X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
     refuse_outside(X, "radius_path")
     begun, rows = 0.0, None
+    of_samples: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "intercept": has_intercept}
     if isinstance(X, StoredColumns):
         if not (isinstance(solver, str) and solver == "auto"):
             raise ValueError(f"columns on disk need solver='auto'; got {solver!r}. Use data in memory for others.")
         begun = X.n_reads
-        problem = problem_on_disk(X, y, loss, make(1.0), sample_weight=sample_weight, has_intercept=has_intercept)
+        problem = problem_on_disk(X, y, loss, make(1.0), **of_samples)
         rows = cast("ColumnRows", problem.rows)
     else:
-        problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, intercept=has_intercept)
+        problem = Problem(X, y, loss, make(1.0), **of_samples)
     unit = problem.constraint
     if not contains_zero(unit) and (given is None or not given.all()):
         name = type(unit).__name__
@@ -160,7 +164,9 @@ def radius_path(
     settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": as_generator(random_state)}
     with Interrupts() as interrupts, show(callback, verbose) as report:
         path: SmoothPath | MinimizedPath
-        if is_served:
+        if batched.serves(problem, make, solver):
+            path = batched.BatchedPath(problem, make, tol=tol, interrupts=interrupts, **settings)
+        elif is_served:
             settings |= {"is_penalised": penalties is not None, "data": rows and DiskData(rows, interrupts)}
             path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, **settings)
         else:

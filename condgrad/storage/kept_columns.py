@@ -95,7 +95,7 @@ class _DenseMemory(_Memory):
     def append(self, block: ColumnBlock) -> None:
         """Append the columns of a block."""
         begin, self._size = self._size, self._size + block.columns.size
-        self._values[begin : self._size] = block.matrix.chosen_columns(block.places).T
+        np.take(block.matrix.X.T, block.places, axis=0, out=self._values[begin : self._size], mode="clip")
         self.matrix = Matrix(self._values[: self._size].T)
 
 

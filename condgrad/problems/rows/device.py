@@ -14,7 +14,7 @@ from condgrad.linalg.device.matrices import DenseOnDevice, DeviceMatrix
 from condgrad.linalg.matrix import centring
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.rows.base import Combine, Expand, Found, Measure, Predict, Rows, Task
+from condgrad.problems.rows.base import AnyPass, Combine, Expand, Found, Measure, Predict, Rows, Task
 from condgrad.problems.rows.device_samples import DeviceSamples, totals_of
 from condgrad.problems.rows.findings import Joined, Measures, Pass
 
@@ -89,11 +89,12 @@ class DeviceRows(Rows):
         samples = self.samples.thinned(every)
         return None if samples is None else DeviceRows(self.matrix.thinned(every), samples)
 
-    def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
+    def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
 
         If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature.
         """
+        assert isinstance(found, Pass)
         assert isinstance(found.d, Joined)
         c: DeviceArray = found.d.array
         rows = None
@@ -129,13 +130,7 @@ class DeviceRows(Rows):
 
     def definition(self) -> tuple[object, ...]:
         """Return shape, a digest of the data, loss, targets and weights."""
-        return (
-            self.matrix.shape,
-            digest(self.device, self.matrix.arrays),
-            self.samples.loss,
-            self.samples.y,
-            self.samples.weight,
-        )
+        return (self.matrix.shape, digest(self.device, self.matrix.arrays), *self.samples.definition())
 
     @property
     def cost_of_pass(self) -> float:
