@@ -33,6 +33,11 @@ class OutsideGradient(abc.ABC):
     _seen: tuple[np.ndarray, np.ndarray] | None = None  # features and entries of the last call of ``leading``
     _rest = 0.0  # bound of the other entries
 
+    @property
+    @abc.abstractmethod
+    def is_known(self) -> bool:
+        """Whether all entries are known here."""
+
     @abc.abstractmethod
     def at(self, features: np.ndarray) -> np.ndarray:
         """Return the entries of these features."""
@@ -56,7 +61,7 @@ class OutsideGradient(abc.ABC):
         whole gradient.
         """
         features = np.flatnonzero(w)
-        if not _needs_largest(constraint, self.size):
+        if self.is_known or not _needs_largest(constraint, self.size):
             return self.whole()
         if features.size == 0:
             features = self.proposals(_FIRST)

@@ -13,7 +13,6 @@ from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rou
 from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.penalty import Penalty
 from condgrad.problems.rows.base import AnyPass, Rows
-from condgrad.problems.samples import prediction_errors
 
 
 class Certificates:
@@ -84,10 +83,11 @@ class Certificates:
         The best intercept is at most ``away`` from b. The bounds cost a few sums over samples and features; the norms
         of the columns are computed once.
         """
-        n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
-        size = norm * self.rows.measures.largest_entry + abs(b)  # upper bound of a prediction
-        spread = float(np.abs(w) @ self.rows.column_sizes)
-        delta, largest = prediction_errors(self.samples.offset, sizes, n_terms, spread, size)
+        used = np.flatnonzero(w != 0.0)
+        weights = np.abs(w[used])
+        size = float(weights.sum()) * self.rows.measures.largest_entry + abs(b)  # upper bound of a prediction
+        spread = float(weights @ self.rows.column_sizes[used])
+        delta, largest = self.samples.prediction_errors(sizes, used.size, spread, size)
         return bounds(
             sizes,
             n_samples=self.rows.n_samples,
@@ -107,8 +107,8 @@ class Certificates:
         sizes, (indices, values) = self.rows.column_sizes, s.support()
         if indices is None:
             return float(sizes @ np.abs(w - values))
-        other = np.abs(w[indices] - values) - np.abs(w[indices])
-        return float(sizes @ np.abs(w) + sizes[indices] @ other)
+        used, other = np.flatnonzero(w != 0.0), np.abs(w[indices] - values) - np.abs(w[indices])
+        return float(sizes[used] @ np.abs(w[used]) + sizes[indices] @ other)
 
     @functools.cached_property
     def reach(self) -> float:

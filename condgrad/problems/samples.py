@@ -83,16 +83,6 @@ class Totals(NamedTuple):
         return unit * (found.slope + inputs) + 2.0 * min(math.sqrt(self.curvature) * largest, L * delta)
 
 
-def prediction_errors(offset: Offsets, sizes: Sizes, n_terms: int, spread: float, size: float) -> tuple[float, float]:
-    """Return bounds of the errors of the predictions, in the norm and in each entry.
-
-    A prediction sums up at most ``n_terms`` products, whose sizes have at most the norm ``spread``; x_i'w and the
-    intercept together have at most ``size``. An offset is one more rounded sum.
-    """
-    in_norm = prediction_error(sizes, n_terms, spread) + offset.rounding(sizes.prediction)
-    return in_norm, gamma(n_terms + 4) * size + 2.0 * UNIT * size + offset.rounding(size)
-
-
 class Expansion(NamedTuple):
     """f at p to second order: the sums, the derivatives ``alpha`` and the curvatures ``d`` of all samples."""
 
@@ -195,6 +185,14 @@ class Samples(NamedTuple):
         p = self.offset.added_to(EVERY, np.zeros(self.y.size))
         return float(self.weight @ np.abs(self.loss.derivative(p, self.y)))
 
+    def prediction_errors(self, sizes: Sizes, n_terms: int, spread: float, size: float) -> tuple[float, float]:
+        """Return bounds of the errors of the predictions, in the norm and in each entry.
+
+        A prediction sums up at most ``n_terms`` products, whose sizes have at most the norm ``spread``; x_i'w and the
+        intercept together have at most ``size``. An offset is one more rounded sum.
+        """
+        return errors_of_predictions(self.offset, sizes, n_terms, spread, size)
+
     def chosen(self, places: Any) -> Samples:
         """Return the samples at these places, with their weights in the whole sum."""
         return Samples(self.loss, self.y[places], self.weight[places], self.offset.chosen(places))
@@ -264,6 +262,14 @@ def sample_at_rate(d: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     rows, c = np.empty(d.size, dtype=np.int64), np.empty(d.size)
     size = _sample_by_curvature(d, rate, rows, c) if rate > 0.0 else 0
     return rows[:size], c[:size]
+
+
+def errors_of_predictions(
+    offset: Offsets, sizes: Sizes, n_terms: int, spread: float, size: float
+) -> tuple[float, float]:
+    """Return what :meth:`Samples.prediction_errors` describes; of the offsets only their size counts."""
+    in_norm = prediction_error(sizes, n_terms, spread) + offset.rounding(sizes.prediction)
+    return in_norm, gamma(n_terms + 4) * size + 2.0 * UNIT * size + offset.rounding(size)
 
 
 class WithTangents(Protocol):

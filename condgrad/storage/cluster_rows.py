@@ -38,7 +38,7 @@ class Partition(NamedTuple):
     X: Any
     y: np.ndarray | None
     weight: np.ndarray | None
-    offset: np.ndarray | None
+    offset: np.ndarray | None = None
     shift: np.ndarray | None = None  # what is subtracted from each column
 
 
@@ -328,7 +328,8 @@ def _chunk_of_folder(folder: str, k: int, *numbers: np.ndarray | None) -> Partit
 
 
 def _with_samples(part: Partition, *numbers: np.ndarray | None) -> Partition:
-    y, weight, offset = (old if each is None else each for each, old in zip(numbers, _numbers_of(part), strict=True))
+    known = zip(numbers, _numbers_of(part), strict=True)
+    y, weight, offset = (old if each is None else each for each, old in known)
     return part._replace(y=y, weight=weight, offset=offset)
 
 

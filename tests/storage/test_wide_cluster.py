@@ -97,7 +97,7 @@ def test_the_leading_entries_give_the_vertex_of_the_whole_gradient(name):
         slopes, sizes = rng.standard_normal((n_parts, d)), rng.integers(1, 1000, n_parts).tolist()
         w = np.where(rng.random(d) < 0.1, rng.standard_normal(d), 0.0)
         step, penalty = float(rng.choice([0.0, 0.3])), 0.1 * w if case % 2 else None
-        gradient = parts_with(vectors, slopes, sizes)(w, True).gradient(step, penalty)
+        gradient = parts_with(vectors, slopes, sizes)(np.flatnonzero(w), True).gradient(step, penalty)
         whole = gradient.whole()
         expected = functools.reduce(operator.add, vectors) + step * functools.reduce(operator.add, slopes)
         assert whole == pytest.approx(expected + (0.0 if penalty is None else penalty), abs=1e-12)
@@ -113,7 +113,7 @@ def test_the_leading_entries_give_the_vertex_of_the_whole_gradient(name):
 def test_too_many_candidates_bring_the_whole_gradient(monkeypatch):
     monkeypatch.setattr("condgrad.problems.rows.parts._FEWEST", 10)
     vectors = np.ones((2, 400))
-    gradient = parts_with(vectors, vectors, [5, 5])(np.eye(400)[0], False).gradient(0.0)
+    gradient = parts_with(vectors, vectors, [5, 5])(np.arange(1), False).gradient(0.0)
     assert gradient.candidates(0.5) is None
     assert np.array_equal(gradient.leading(cg.constraints.L1Ball(1.0), np.eye(400)[0]), np.full(400, 2.0))
 

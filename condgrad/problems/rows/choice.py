@@ -44,7 +44,8 @@ def make_rows(
 ) -> Rows:
     """Return the rows of X with their targets, weights and offsets, checked, and centred for an intercept."""
     if device is not None or is_on_device(X):
-        return rows_on_device(X, y, loss, sample_weight, offset, has_intercept, device_by_name(device or "cuda"))
+        there = device_by_name(device or "cuda")
+        return rows_on_device(X, y, loss, sample_weight, has_intercept, there, offset)
     if is_dask(X):
         X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
     if isinstance(X, OutsideRows):
@@ -59,38 +60,38 @@ def make_rows(
     return MemoryRows(matrix, samples)
 
 
-def _outside(X: OutsideRows, samples: Samples, has_intercept: bool) -> Rows:
-    if isinstance(X, ClusterRows):
-        return PartitionedRows(X, samples, has_intercept)
-    assert isinstance(X, StoredRows)
-    return DiskRows(X, samples, has_intercept)
-
-
 def rows_on_device(
     X: Any,
     y: ArrayLike | None,
     loss: Loss,
     weight: ArrayLike | None,
-    offset: ArrayLike | None,
     has_intercept: bool,
     device: Device,
+    offset: ArrayLike | None = None,
 ) -> DeviceRows:
-    """Return the rows of X on a device, with their targets and weights, checked."""
-    if offset is not None or (isinstance(X, OutsideRows) and X.offset is not None):
-        raise ValueError("offsets are added to predictions in memory only; leave device out.")
+    """Return the rows of X on a device, with their targets, weights and offsets, checked."""
     if isinstance(X, StoredRows):
         check_room(device, X.n_bytes)
         matrix = chunks_on_device(device, (chunk.matrix for chunk in X.chunks()), *X.shape)
         y, weight = X.y if y is None else y, X.weight if weight is None else weight
+        offset = X.offset if offset is None else offset
     elif isinstance(X, ClusterRows) or is_dask(X):
         raise TypeError("rows of a Dask cluster are on the devices of its workers, if any; leave device out.")
     else:
         matrix = matrix_on_device(device, X)
     if y is None:
         raise TypeError("y is missing: Problem requires one target per sample.")
-    targets = vector_on_device(device, y, "y", matrix.shape[0])
-    weights = weights_on_device(device, weight, matrix.shape[0])
-    return DeviceRows(matrix, DeviceSamples.of(device, loss, targets, weights), has_intercept)
+    n_samples = matrix.shape[0]
+    targets, weights = vector_on_device(device, y, "y", n_samples), weights_on_device(device, weight, n_samples)
+    known = None if offset is None else vector_on_device(device, offset, "offset", n_samples)
+    return DeviceRows(matrix, DeviceSamples.of(device, loss, targets, weights, known), has_intercept)
+
+
+def _outside(X: OutsideRows, samples: Samples, has_intercept: bool) -> Rows:
+    if isinstance(X, ClusterRows):
+        return PartitionedRows(X, samples, has_intercept)
+    assert isinstance(X, StoredRows)
+    return DiskRows(X, samples, has_intercept)
 
 
 def _samples(

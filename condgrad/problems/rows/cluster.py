@@ -43,9 +43,10 @@ class SparseVector(NamedTuple):
 
 
 class PartitionedRows(ChunkedRows):
-    """The rows of the partitions of a cluster; a pass sends w as a sparse vector, and receives one sum.
+    """The rows of the partitions of a cluster; a pass sends w as a sparse vector.
 
-    With many features the gradient stays with the workers (:mod:`condgrad.problems.rows.parts`).
+    What it finds stays with the workers (:mod:`condgrad.problems.rows.parts`): sums come here and, unless it has many
+    features, the gradient.
     """
 
     shares_sums = False
@@ -83,18 +84,16 @@ class PartitionedRows(ChunkedRows):
         return [self.rows.add_up(lambda place: (_run, task.at(place), *settings))]
 
     def expand(self, task: Expand, w: np.ndarray) -> AnyPass:
-        """Make the pass of a look at w; with many features its results stay with the workers."""
-        if not self._is_wide:
-            return super().expand(task, w)
+        """Make the pass of a look at w."""
         on_chunk, settings = self._expanding(task, w), (self.samples.loss, self._equal, SparseVector.of(w))
         parts = self.rows.run(lambda place: (_keep, on_chunk.at(place), *settings))
         ask = functools.partial(self.rows.ask, parts)
-        return OutsidePass(ask, self.n_samples, self.n_features, w, task.is_guess)
+        features = np.flatnonzero(w) if self._is_wide else None
+        return OutsidePass(ask, self.n_samples, self.n_features, features, task.is_guess)
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return the curvature on atoms, estimated from the rows that the pass has kept."""
-        if not isinstance(found, OutsidePass):
-            return super().curvature(found, atoms, n_rows, n_known, has_intercept)
+        assert isinstance(found, OutsidePass)
         if not isinstance(atoms, AtomStack):
             return self._curvature_from(found.ask(kept_rows), atoms, has_intercept)
         sums: CurvatureSums = found.ask(curvature_sums, atoms)
@@ -102,8 +101,7 @@ class PartitionedRows(ChunkedRows):
 
     def guess_intercept(self, found: AnyPass, b: float, step: np.ndarray) -> float:
         """Return the best intercept after a step of w from the point of ``found``, by Newton's formula."""
-        if not isinstance(found, OutsidePass):
-            return super().guess_intercept(found, b, step)
+        assert isinstance(found, OutsidePass)
         change, total = found.slope_along(step)
         return b if total <= 0.0 else b - (found.totals.balance + change) / total
 

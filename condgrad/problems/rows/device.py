@@ -94,7 +94,8 @@ class DeviceRows(Rows):
 
         If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature.
         """
-        assert isinstance(found, Pass) and isinstance(found.d, Joined)
+        assert isinstance(found, Pass)
+        assert isinstance(found.d, Joined)
         c: DeviceArray = found.d.array
         rows = None
         if not self.samples.loss.is_convex:
@@ -129,13 +130,7 @@ class DeviceRows(Rows):
 
     def definition(self) -> tuple[object, ...]:
         """Return shape, a digest of the data, loss, targets and weights."""
-        return (
-            self.matrix.shape,
-            digest(self.device, self.matrix.arrays),
-            self.samples.loss,
-            self.samples.y,
-            self.samples.weight,
-        )
+        return (self.matrix.shape, digest(self.device, self.matrix.arrays), *self.samples.definition())
 
     @property
     def cost_of_pass(self) -> float:

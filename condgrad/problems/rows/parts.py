@@ -76,6 +76,10 @@ class PartOfPass(NamedTuple):
         u, total = (None, 0.0) if found.slope is None else (Compact.of(found.slope.u), found.slope.total)
         return cls(n_samples, found.totals, Compact.of(found.r), found.d, u, total)
 
+    def entries(self) -> Entries:
+        """Return all entries of the vectors."""
+        return Entries(self.r.to_array(), None if self.u is None else self.u.to_array())
+
     def along(self, step: float) -> Compact:
         """Return r + step u: the gradient after a step of the intercept, to first order."""
         if self.u is None or step == 0.0:
@@ -199,6 +203,8 @@ class Ask(Protocol):
 class OutsidePass:
     """A pass whose results are with the workers; see :class:`~condgrad.problems.rows.findings.Pass`.
 
+    ``features`` are those whose entries of the gradient come with the first answer, in ascending order; None: all.
+
     Attributes
     ----------
     totals : Totals
@@ -206,12 +212,25 @@ class OutsidePass:
         The derivative of the balance by the intercept, if the intercept of the pass was a guess.
     """
 
-    def __init__(self, ask: Ask, n_samples: int, n_features: int, w: np.ndarray, is_guess: bool) -> None:
+    def __init__(self, ask: Ask, n_samples: int, n_features: int, features: np.ndarray | None, is_guess: bool) -> None:
         self.ask, self.n_samples, self.n_features = ask, n_samples, n_features
-        self._features = np.flatnonzero(w)  # where the entries of the sums are known, in ascending order
-        found: Outline = ask(outline, self._features)
+        # where the entries of the sums are known
+        self._features = np.arange(n_features) if features is None else features
+        found: Outline = ask(outline, features)
         self.totals, self._entries = found.totals, found.entries
         self.slope_total = found.total if is_guess else None
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether all entries of the gradient are known here."""
+        return self._features.size == self.n_features
+
+    def vectors(self, step: float) -> np.ndarray:
+        """Return r + step u."""
+        if self.knows_all:
+            return self._entries.along(step)
+        found: Vectors = self.ask(vectors, step != 0.0)
+        return found.along(step)
 
     def at(self, features: np.ndarray) -> Entries:
         """Return the entries of the sums on some features, by a question to the workers if they are not known."""
@@ -247,6 +266,11 @@ class GradientOfParts(OutsideGradient):
     def __init__(self, found: OutsidePass, step: float, penalty: np.ndarray | None) -> None:
         self.found, self.step, self.penalty, self.size = found, step, penalty, found.n_features
 
+    @property
+    def is_known(self) -> bool:
+        """Whether all entries are known here."""
+        return self.found.knows_all
+
     def at(self, features: np.ndarray) -> np.ndarray:
         """Return the entries of these features."""
         r = self.found.at(features).along(self.step)
@@ -254,7 +278,7 @@ class GradientOfParts(OutsideGradient):
 
     def whole(self) -> np.ndarray:
         """Return all entries."""
-        r: np.ndarray = self.found.ask(vectors, self.step != 0.0).along(self.step)
+        r = self.found.vectors(self.step)
         return r if self.penalty is None else r + self.penalty
 
     def proposals(self, count: int) -> np.ndarray:
@@ -278,9 +302,10 @@ class GradientOfParts(OutsideGradient):
 # Questions to a part --------------------------------------------------------------------------------------------------
 
 
-def outline(part: PartOfPass, features: np.ndarray) -> Outline:
-    """Return the sums of a part, and its entries on some features."""
-    return Outline(part.totals, part.total, entries_at(part, features))
+def outline(part: PartOfPass, features: np.ndarray | None) -> Outline:
+    """Return the sums of a part, and its entries on some features (None: on all)."""
+    entries = part.entries() if features is None else entries_at(part, features)
+    return Outline(part.totals, part.total, entries)
 
 
 def entries_at(part: PartOfPass, features: np.ndarray) -> Entries:
