@@ -9,7 +9,7 @@ import numpy as np
 from condgrad.constraints.vertices import Vertex
 from condgrad.problems.active_set import Stack, as_stack
 from condgrad.problems.evaluation import Evaluation
-from condgrad.problems.look import Look
+from condgrad.problems.look import Bends, Look
 from condgrad.problems.rows.base import Rows
 from condgrad.problems.rows.findings import Pass
 
@@ -31,6 +31,18 @@ class LinearLook(Look):
     def __init__(self, problem: Looked, evaluation: Evaluation, found: Pass, w: np.ndarray) -> None:
         super().__init__(evaluation)
         self.problem, self.found, self.w = problem, found, w.copy()
+
+    @property
+    def bends(self) -> Bends | None:
+        """The second derivatives by the features that were asked for; those of the minimum over a free intercept."""
+        found = self.found
+        if found.bends is None:
+            return None
+        features, H = found.bends.features, found.bends.H
+        if found.slope is not None and found.slope.total > 0.0:  # the minimum over b takes the Schur complement
+            mixed = found.slope.u[features]
+            H = H - np.outer(mixed, mixed) / found.slope.total
+        return Bends(features, H + np.diag(np.full(features.size, self.problem.l2)))
 
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
