@@ -24,45 +24,43 @@ def weighted_gram(X: np.ndarray, d: np.ndarray, first: int) -> np.ndarray:
 
 @kernel
 def add_outer_products(rows, support, place, values, first, d, H, start, stop):
-    """Add the lower triangles of d_k a_i a_i' for the rows i at the places k = start, ..., stop - 1 of ``support``.
+    """Add d_k a_i a_i' for the rows i at the places k = start, ..., stop - 1 of ``support``.
 
-    Row a_i has the features whose ``place`` is not negative, times their ``values``. Products of two features placed
-    before ``first`` are left out.
+    Row a_i has the features whose ``place`` is not negative, times their ``values``. Every product of two features is
+    added once, on either side of the diagonal. Products of two features placed before ``first`` are left out.
     """
-    where = np.empty(H.shape[0], np.uint64)
-    value = np.empty(H.shape[0])
+    where = np.empty(H.shape[0] + 1, np.uint64)  # the last entry is for features that are not chosen
+    value = np.empty(H.shape[0] + 1)
     for k in range(start, stop):
         i = support.row(k)
         count = np.uint64(0)
         if first > 0:
             for m in range(rows.indptr[i], rows.indptr[i + 1]):
-                at = place[rows.indices[m]]
-                if 0 <= at < first:
-                    where[count] = at
-                    value[count] = rows.data[m] * values[at]
-                    count += np.uint64(1)
+                at = place[rows.indices[m]]  # without a branch, which would often be mispredicted
+                where[count] = at
+                value[count] = rows.data[m] * values[max(at, 0)]
+                count += np.uint64(0 <= at < first)
         n_known = count
         for m in range(rows.indptr[i], rows.indptr[i + 1]):
             at = place[rows.indices[m]]
-            if at >= first:
-                where[count] = at
-                value[count] = rows.data[m] * values[at]
-                count += np.uint64(1)
+            where[count] = at
+            value[count] = rows.data[m] * values[max(at, 0)]
+            count += np.uint64(at >= first)
         for a in range(n_known, count):
-            scaled = d[k] * value[a]
+            scaled, row = d[k] * value[a], where[a]
             for b in range(a + np.uint64(1)):
-                low, high = min(where[a], where[b]), max(where[a], where[b])
-                H[high, low] += scaled * value[b]
+                H[row, where[b]] += scaled * value[b]
 
 
 @kernel
 def mirror(H, first):
-    """Copy the lower triangle of H, from row ``first`` on, to the upper one, in blocks that fit into the cache."""
+    """Make H symmetric, from row ``first`` on: add up its two triangles, in blocks that fit into the cache."""
     k = H.shape[0]
     for top in range(first, k, _BLOCK):
         for left in range(0, top + _BLOCK, _BLOCK):
             for a in range(top, min(top + _BLOCK, k)):
                 for b in range(left, min(left + _BLOCK, a)):
+                    H[a, b] += H[b, a]
                     H[b, a] = H[a, b]
 
 

@@ -279,6 +279,8 @@ class Matrix:
 
         Entries [:first, :first] are not computed: the caller has them already.
         """
+        if features.size == 0:
+            return np.zeros((0, 0))
         if not self.is_sparse:
             return self._dense_gram(features, values, d, rows, first)
         place = np.full(self.shape[1], -1, dtype=np.int32)

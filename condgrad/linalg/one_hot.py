@@ -183,13 +183,14 @@ class OneHotMatrix:
         threads.run(dot_own, threads.cut(self.shape[0], self.n_stored * W.shape[0]))
         return out
 
+    def features(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Return the features of the chosen rows: one number for each field."""
+        parts = zip(self.codes, self.firsts, strict=True)
+        return np.concatenate([part[rows].astype(np.int64) + first.astype(np.int64) for part, first in parts], axis=1)
+
     def chosen(self, rows: slice | np.ndarray) -> Matrix:
         """Return the chosen rows as a sparse matrix in memory, with the entries of a row in order of features."""
-        parts = [
-            part[rows].astype(np.int64) + first.astype(np.int64)
-            for part, first in zip(self.codes, self.firsts, strict=True)
-        ]
-        indices = np.sort(np.concatenate(parts, axis=1), axis=1)
+        indices = np.sort(self.features(rows), axis=1)
         n, width = indices.shape
         ones, ends = np.ones(n * width, np.float32), np.arange(0, n * width + 1, width)
         return Matrix(scipy.sparse.csr_matrix((ones, indices.ravel(), ends), shape=(n, self.shape[1])))

@@ -15,6 +15,7 @@ from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
+from condgrad.paths import batched
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
@@ -44,6 +45,7 @@ def radius_path(
     max_epochs: float = 10_000,
     fit_intercept: bool = False,
     sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     random_state: RandomState = None,
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
@@ -83,7 +85,8 @@ def radius_path(
     max_epochs : float
         Of one point.
     fit_intercept : bool
-    sample_weight : array of shape (n_samples,), optional
+    sample_weight, offset : array of shape (n_samples,), optional
+        Weights of the samples, and known numbers that are added to their predictions.
     random_state : int, numpy Generator or None
     callback : callable, optional
         Called with a :class:`~condgrad.Progress` after every point; a true return value ends the path.
@@ -130,7 +133,7 @@ def radius_path(
         solvers.by_name(solver)  # tells at once where there is none
     loss = losses.by_name(loss) if isinstance(loss, str) else loss
     refuse_outside(X, "radius_path")
-    problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, intercept=has_intercept)
+    problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, offset=offset, intercept=has_intercept)
     unit = problem.constraint
     if not contains_zero(unit) and (given is None or not given.all()):
         name = type(unit).__name__
@@ -142,7 +145,9 @@ def radius_path(
     settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": as_generator(random_state)}
     with Interrupts() as interrupts, show(callback, verbose) as report:
         path: SmoothPath | MinimizedPath
-        if serves(problem, make, solver):
+        if batched.serves(problem, make, solver):
+            path = batched.BatchedPath(problem, make, tol=tol, interrupts=interrupts, **settings)
+        elif serves(problem, make, solver):
             is_penalised = penalties is not None
             path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, is_penalised=is_penalised, **settings)
         else:

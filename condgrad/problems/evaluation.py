@@ -11,6 +11,7 @@ from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.factored import RankOne
 from condgrad.linalg.rounding import UNIT, Bounds, gamma
 from condgrad.linalg.vectors import inner
+from condgrad.problems.gradient import OutsideGradient, whole
 
 
 class Evaluation(NamedTuple):
@@ -23,13 +24,18 @@ class Evaluation(NamedTuple):
     """
 
     objective: float
-    gradient: np.ndarray
+    r: np.ndarray | OutsideGradient
     gap: float
     vertex: Vertex | RankOne
     intercept: Any  # a number, or the biases of a CompletionProblem
     rounding: float = np.inf
     lower_bound: float = -np.inf
     offset: float = 0.0  # the intercept of the centred columns, which steps work with
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """The gradient of F at w; one that stays with the workers of a cluster comes here when it is asked for."""
+        return whole(self.r)
 
     @property
     def is_certified(self) -> bool:
@@ -66,7 +72,8 @@ def certify(
 
 def vertex_rounding(constraint: ConstraintSet, r: np.ndarray, w: np.ndarray, s: Vertex) -> float:
     """Return a bound of the rounding error of the gap <r, w - s> for s = LMO(r), in its sums and in the oracle."""
-    indices, values = s.support()
-    sizes = inner(np.abs(r), np.abs(w)), inner(np.abs(r if indices is None else r[indices]), np.abs(values))
-    sums = gamma(int(np.count_nonzero(w)) + 4) * sizes[0] + gamma(values.size + 4) * sizes[1]
+    used, (indices, values) = np.flatnonzero(w != 0.0), s.support()
+    of_w = inner(np.abs(r[used]), np.abs(w[used]))
+    of_s = inner(np.abs(r if indices is None else r[indices]), np.abs(values))
+    sums = gamma(used.size + 4) * of_w + gamma(values.size + 4) * of_s
     return float(sums) + float(constraint.oracle_rounding(r, s))

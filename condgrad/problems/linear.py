@@ -18,16 +18,15 @@ from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.settings import as_flag
 from condgrad.losses._protocol import as_loss
 from condgrad.problems.base import Feature
+from condgrad.problems.gradient import OutsideGradient, whole
 from condgrad.problems.linear_certificates import Certificates
 from condgrad.problems.linear_look import LinearLook
 from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.look import Look
 from condgrad.problems.over_rows import OverRows
 from condgrad.problems.penalty import Penalty
-from condgrad.problems.rows.base import Expand, Predict, Rows
+from condgrad.problems.rows.base import AnyPass, Expand, Rows
 from condgrad.problems.rows.choice import make_rows
-from condgrad.problems.rows.findings import Pass
-from condgrad.problems.samples import Samples
 from condgrad.problems.segment import PointLike
 from condgrad.storage.outside_rows import OutsideRows
 
@@ -42,7 +41,8 @@ class Problem(OverRows):
 
     With ``sample_weight`` the mean is weighted: F(w) = sum_i v_i f(x_i'w, y_i) / sum_i v_i. With ``intercept=True``
     the prediction is x_i'w + b with b free, and F(w) is the minimum over b: every method below uses that minimum.
-    With ``l2`` the penalty l2 ||w||_2^2 / 2 is added to F.
+    With ``offset`` a known number o_i is added to the prediction of sample i. With ``l2`` the penalty
+    l2 ||w||_2^2 / 2 is added to F.
 
     Parameters
     ----------
@@ -56,11 +56,17 @@ class Problem(OverRows):
     loss : a loss of :mod:`condgrad.losses`, or your own
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
     sample_weight : array of shape (n_samples,), optional
+    offset : array of shape (n_samples,), optional
+        Known numbers o_i: the loss of sample i is f(x_i'w + o_i, y_i). For counts, the logarithm of the exposure. By
+        default those that rows outside of memory bring, or none.
     intercept : bool
         Whether to add an unconstrained intercept, minimised exactly together with w. Convex losses only.
     l2 : float
         The factor of the penalty l2 ||w||_2^2 / 2, which makes the weights of correlated features similar. Solvers
         that work on single samples or columns do not support it.
+    device : "cuda" or None
+        Where passes run. "cuda" sends the data to the GPU once; arrays of CuPy and tensors of PyTorch that are there
+        already stay there, without a copy.
 
     Examples
     --------
@@ -78,13 +84,15 @@ class Problem(OverRows):
         constraint: object = None,
         *,
         sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
         intercept: bool = False,
         l2: float = 0.0,
+        device: str | None = None,
     ) -> None:
         if loss is None or constraint is None:
             raise TypeError(f"Problem requires {'a loss' if loss is None else 'a constraint'}.")
         loss, has_intercept = as_loss(loss), as_flag(intercept, "intercept")
-        rows = make_rows(X, y, loss, sample_weight, has_intercept)
+        rows = make_rows(X, y, loss, sample_weight, offset, has_intercept, device)
         self._begin(rows, constraint, has_intercept, l2)
 
     @classmethod
@@ -96,11 +104,8 @@ class Problem(OverRows):
 
     def _begin(self, rows: Rows, constraint: object, intercept: bool, l2: float) -> None:
         self.n_features = rows.n_features
-        self.loss, y, weight = rows.samples
-        self.loss.check_targets(y)
-        self.has_intercept = bool(intercept)
-        if self.has_intercept:
-            self.loss.check_intercept(y[weight > 0.0])
+        self.loss, self.has_intercept = rows.samples.loss, bool(intercept)
+        rows.check_targets(self.has_intercept)
         self.l2 = convert.as_number(l2, "l2", low=0.0, what="a number of at least 0")
         self.constraint = as_set_for(constraint, self.n_features)
         self._set_rows(rows)
@@ -140,7 +145,7 @@ class Problem(OverRows):
     def gradient(self, w: IterateLike) -> np.ndarray:
         """Return the gradient of F at w."""
         w = convert.as_point(w, self.n_features, "w")
-        return self.with_penalty(self._pass_at(w)[1].r, w)
+        return whole(self._certificates.gradient(w, self._pass_at(w)[1], is_guess=False))
 
     def penalty(self, w: np.ndarray) -> float:
         """Return l2 ||w||_2^2 / 2."""
@@ -174,12 +179,17 @@ class Problem(OverRows):
             return self.look(w)
         w, is_guess = convert.as_point(w, self.n_features, "w"), self.has_intercept
         task = Expand(offset if is_guess else 0.0, is_guess=is_guess, features=features)
-        return self._look_after(w, task.b, self.rows.sweep(task, w), is_guess=is_guess)
+        return self._look_after(w, task.b, self.rows.expand(task, w), is_guess=is_guess)
 
-    def _look_after(self, w: np.ndarray, b: float, found: Pass, *, is_guess: bool = False) -> LinearLook:
-        r = self._certificates.gradient(w, found, is_guess)
+    def look_after(self, w: np.ndarray, b: float, found: AnyPass) -> LinearLook:
+        """Return the look at w for a pass that was made elsewhere; with an intercept, b need not be the best one."""
+        return self._look_after(w, b, found, is_guess=self.has_intercept)
+
+    def _look_after(self, w: np.ndarray, b: float, found: AnyPass, *, is_guess: bool = False) -> LinearLook:
+        gradient = self._certificates.gradient(w, found, is_guess)
+        r = gradient.leading(self.constraint, w) if isinstance(gradient, OutsideGradient) else gradient
         evaluation = self._certificates.at(w, b, found, r, self.lmo(r), is_guess)
-        return LinearLook(self, evaluation, found, w)
+        return LinearLook(self, evaluation._replace(r=gradient), found, w, r)
 
     def guess_offset(self, w: np.ndarray, near: Look) -> float:
         """Return an intercept for :meth:`look_with`: the best one of a subsample, or by Newton's formula."""
@@ -189,13 +199,13 @@ class Problem(OverRows):
             return near.problem.best_offset(w)
         return self.rows.guess_intercept(near.found, near.evaluation.offset, w - near.w)
 
-    def _pass_at(self, w: np.ndarray) -> tuple[float, Pass]:
+    def _pass_at(self, w: np.ndarray) -> tuple[float, AnyPass]:
         """Return the intercept and the results of a pass at w.
 
         The derivatives need the best intercept, so with an intercept the predictions are computed first.
         """
         p, b = self._predict(w) if self.has_intercept else (None, 0.0)
-        return b, self.rows.sweep(Expand(b, p), w)
+        return b, self.rows.expand(Expand(b, p), w)
 
     @property
     def reach(self) -> float:
@@ -218,6 +228,13 @@ class Problem(OverRows):
         other.constraint = as_set_for(constraint, self.n_features)
         return other
 
+    def within(self, constraint: object) -> Problem:
+        """Return the same problem over a subset of its set: bounds of intercepts that hold over the set hold there."""
+        other = self.over(constraint)
+        if self.has_intercept:
+            other._certificates.intercept_range = self._certificates.intercept_range
+        return other
+
     def without_penalty(self) -> Problem:
         """Return the same problem with l2 = 0; both share the data and their views."""
         other = self._copy()
@@ -226,12 +243,9 @@ class Problem(OverRows):
 
     def with_targets(self, y: ArrayLike) -> Problem:
         """Return the same problem with other targets; both share the data and their views."""
-        y = convert.as_targets(y, self.n_samples)
-        self.loss.check_targets(y)
-        if self.has_intercept:
-            self.loss.check_intercept(y[self.samples.weight > 0.0])
         other = self._copy()
-        other.rows = self.rows.with_targets(y)
+        other.rows = self.rows.with_targets(convert.as_targets(y, self.n_samples))
+        other.rows.check_targets(self.has_intercept)
         return other
 
     def part(self, n_rows: int) -> Problem | None:
@@ -242,7 +256,7 @@ class Problem(OverRows):
         rows = self.rows.head(n_rows)
         if rows is self.rows:
             return self
-        if rows is None or (self.has_intercept and not self._allows_intercept(rows.samples)):
+        if rows is None or (self.has_intercept and not _allows_intercept(rows)):
             return None
         part = self._copy()
         part._set_rows(rows)
@@ -254,20 +268,13 @@ class Problem(OverRows):
             return None
         return self.part(self.rows.most_in_memory)
 
-    def _allows_intercept(self, samples: Samples) -> bool:
-        try:
-            self.loss.check_intercept(samples.y[samples.weight > 0.0])
-        except ValueError:
-            return False
-        return True
-
     def lipschitz(self) -> float:
         """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X); inf where unknown."""
         return self.smoothness() if Feature.PREDICTIONS in self.rows.offers else np.inf
 
     def smoothness(self) -> float:
         """Return a Lipschitz constant of grad F in the l2 norm, L lambda_max(X' diag(weight) X), to full precision."""
-        if not self.rows.is_in_memory:
+        if Feature.PREDICTIONS not in self.rows.offers:
             return super().smoothness()
         from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -283,12 +290,13 @@ class Problem(OverRows):
         return float(eigsh(gram, k=1, v0=start, return_eigenvectors=False)[0]) * self.loss_smoothness()
 
     def loss_smoothness(self) -> float:
-        """Return L, a Lipschitz constant of the loss's derivative over all predictions x_i'w that C allows."""
+        """Return L, a Lipschitz constant of the loss's derivative over all predictions x_i'w + o_i that C allows."""
         # Every w in C lies within one diameter of any other point of C.
         w = self.constraint.start(self.n_features).to_dense(self.n_features)
         reach = np.abs(self.matrix.dot(w)).max()
         diameter = self.constraint.diameter(1, self.n_features)
-        return self.loss.smoothness_on(float(reach + self.rows.measures.largest_entry * diameter))
+        farthest = float(reach + self.rows.measures.largest_entry * diameter)
+        return self.loss.smoothness_on(farthest + self.samples.offset.largest_size())
 
     def point(self, w: np.ndarray) -> PointLike:
         """Return an iterate at ``w`` for a solver of full passes, with its predictions if X is in memory."""
@@ -301,16 +309,16 @@ class Problem(OverRows):
 
     def null_objective(self) -> float:
         """Return the objective at w = 0, without a pass over X."""
-        return self.samples.value(self._null_predictions(), 0.0)
+        return self.samples.value(*self._null_predictions())
 
     def loss_scale(self) -> float:
         """Return the mean absolute loss at w = 0; tolerances of estimators and paths are relative to it."""
-        return self.samples.loss_scale(self._null_predictions())
+        return self.samples.loss_scale(*self._null_predictions())
 
-    def _null_predictions(self) -> np.ndarray:
-        """Return the predictions of w = 0: the best intercept, or zeros."""
-        zeros = np.zeros(self.n_samples)
-        return zeros + self.samples.best_intercept(zeros, 0.0) if self.has_intercept else zeros
+    def _null_predictions(self) -> tuple[np.ndarray, float]:
+        """Return the predictions of w = 0, and their best intercept."""
+        zeros = self.rows.zeros()
+        return zeros, self.samples.best_intercept(zeros, 0.0) if self.has_intercept else 0.0
 
     def slope_size(self, s: Vertex) -> float:
         """Return a bound of the slope of F at w = 0 towards the vertex s: its size if nothing cancelled."""
@@ -322,5 +330,13 @@ class Problem(OverRows):
 
     def _predict(self, w: IterateLike) -> tuple[np.ndarray, float]:
         w = convert.as_point(w, self.n_features, "w")
-        p = self.rows.sweep(Predict(), w).array if w.any() else np.zeros(self.n_samples)
+        p = self.rows.predictions(w) if w.any() else self.rows.zeros()
         return p, self.samples.best_intercept(p, 0.0) if self.has_intercept else 0.0
+
+
+def _allows_intercept(rows: Rows) -> bool:
+    try:
+        rows.check_targets(has_intercept=True)
+    except ValueError:
+        return False
+    return True

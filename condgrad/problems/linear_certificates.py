@@ -8,11 +8,11 @@ import numpy as np
 
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.vertices import Vertex
-from condgrad.linalg.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
+from condgrad.linalg.rounding import Bounds, Sizes, bounds, gamma
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
+from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.penalty import Penalty
-from condgrad.problems.rows.base import Rows
-from condgrad.problems.rows.findings import Pass
+from condgrad.problems.rows.base import AnyPass, Rows
 
 
 class Certificates:
@@ -27,14 +27,11 @@ class Certificates:
         self.samples = rows.samples
         self.loss = rows.samples.loss
 
-    def gradient(self, w: np.ndarray, found: Pass, is_guess: bool) -> np.ndarray:
+    def gradient(self, w: np.ndarray, found: AnyPass, is_guess: bool) -> np.ndarray | OutsideGradient:
         """Return the gradient of F at w, after a pass there at the best intercept or at a guess of it."""
-        r = found.r
-        if is_guess and found.slope is not None:
-            r = r + self._newton_step(found) * found.slope.u
-        return self.penalty.added_to(r, w)
+        return found.gradient(self._newton_step(found) if is_guess else 0.0, self.penalty.gradient(w))
 
-    def at(self, w: np.ndarray, b: float, found: Pass, r: np.ndarray, s: Vertex, is_guess: bool) -> Evaluation:
+    def at(self, w: np.ndarray, b: float, found: AnyPass, r: np.ndarray, s: Vertex, is_guess: bool) -> Evaluation:
         """Return the evaluation after a pass at w with the intercept b, for its gradient r and s = LMO(r)."""
         reach = self._reach_at(w, s)
         away = self._intercept_error(b) if self.has_intercept else 0.0
@@ -49,16 +46,17 @@ class Certificates:
         intercept = b - self.rows.along_shift(w)
         return certify(self.loss.is_convex, value + self.penalty.value(w), r, gap, s, intercept, rounding, offset=b)
 
-    def _newton_step(self, found: Pass) -> float:
+    def _newton_step(self, found: AnyPass) -> float:
         """Return the step from the guessed intercept of a pass towards the best one.
 
         It is 0 for a loss whose second derivative is not Lipschitz: then the error of a step is not known.
         """
-        if found.slope is None or found.slope.total <= 0.0 or not np.isfinite(self.loss.curvature_smoothness()):
+        total = found.slope_total
+        if total is None or total <= 0.0 or not np.isfinite(self.loss.curvature_smoothness()):
             return 0.0
-        return -found.totals.balance / found.slope.total
+        return -found.totals.balance / total
 
-    def _cost_of_guess(self, found: Pass, reach: float, away: float) -> float:
+    def _cost_of_guess(self, found: AnyPass, reach: float, away: float) -> float:
         r"""Return what a guessed intercept adds to the gap at (w, b), if the gradient is that of b + step.
 
         Let delta be the Newton step and M a Lipschitz constant of f''. The derivatives at b + delta differ from their
@@ -79,16 +77,17 @@ class Certificates:
         apart = self._distance(w, s)
         return self.reach + apart if apart > self.reach else self.reach  # the first: for a point outside the set
 
-    def _rounding_at(self, w: np.ndarray, b: float, found: Pass, sizes: Sizes, reach: float, away: float) -> Bounds:
+    def _rounding_at(self, w: np.ndarray, b: float, found: AnyPass, sizes: Sizes, reach: float, away: float) -> Bounds:
         """Return bounds of the rounding errors of gradient and objective at w.
 
         The best intercept is at most ``away`` from b. The bounds cost a few sums over samples and features; the norms
         of the columns are computed once.
         """
-        n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
-        delta = prediction_error(sizes, n_terms, float(np.abs(w) @ self.rows.column_sizes))
-        size = norm * self.rows.measures.largest_entry  # upper bound of a prediction
-        largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
+        used = np.flatnonzero(w != 0.0)
+        weights = np.abs(w[used])
+        size = float(weights.sum()) * self.rows.measures.largest_entry + abs(b)  # upper bound of a prediction
+        spread = float(weights @ self.rows.column_sizes[used])
+        delta, largest = self.samples.prediction_errors(sizes, used.size, spread, size)
         return bounds(
             sizes,
             n_samples=self.rows.n_samples,
@@ -108,8 +107,8 @@ class Certificates:
         sizes, (indices, values) = self.rows.column_sizes, s.support()
         if indices is None:
             return float(sizes @ np.abs(w - values))
-        other = np.abs(w[indices] - values) - np.abs(w[indices])
-        return float(sizes @ np.abs(w) + sizes[indices] @ other)
+        used, other = np.flatnonzero(w != 0.0), np.abs(w[indices] - values) - np.abs(w[indices])
+        return float(sizes[used] @ np.abs(w[used]) + sizes[indices] @ other)
 
     @functools.cached_property
     def reach(self) -> float:
@@ -124,7 +123,7 @@ class Certificates:
         minimiser the loss is at most that of w = 0, if the set contains it; else at most that of the set's start, whose
         predictions are bounded by the largest entry of X, plus its penalty.
         """
-        p, zero = np.zeros(self.rows.n_samples), np.zeros(self.rows.n_features)
+        p, zero = self.rows.zeros(), np.zeros(self.rows.n_features)
         b = self.samples.best_intercept(p, 0.0)
         if self.constraint.violation(zero) <= 0.0:
             return self.samples.intercept_range(p, b, self.reach)

@@ -7,10 +7,11 @@ from typing import Protocol
 import numpy as np
 
 from condgrad.constraints.vertices import Vertex
-from condgrad.problems.active_set import Stack, as_stack
+from condgrad.problems.active_set import AtomStack, Stack, as_stack
 from condgrad.problems.evaluation import Evaluation
+from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.look import Bends, Look
-from condgrad.problems.rows.base import Rows
+from condgrad.problems.rows.base import AnyPass, Rows
 from condgrad.problems.rows.findings import Pass
 
 
@@ -26,17 +27,39 @@ class Looked(Protocol):
 
 
 class LinearLook(Look):
-    """A pass at w, with its results ``found`` on the samples."""
+    """A pass at w, with its results ``found`` on the samples.
 
-    def __init__(self, problem: Looked, evaluation: Evaluation, found: Pass, w: np.ndarray) -> None:
+    ``leading`` is the gradient or, if it stays with the workers of a cluster, an array of the entries that matter.
+    """
+
+    def __init__(
+        self, problem: Looked, evaluation: Evaluation, found: AnyPass, w: np.ndarray, leading: np.ndarray
+    ) -> None:
         super().__init__(evaluation)
-        self.problem, self.found, self.w = problem, found, w.copy()
+        self.problem, self.found, self.w, self._leading = problem, found, w.copy(), leading
+
+    @property
+    def leading(self) -> np.ndarray:
+        """The entries that matter to the set's oracle at w; the others may be zero."""
+        return self._leading
+
+    def slopes(self, atoms: Stack) -> np.ndarray:
+        """Return <gradient, v_k> for all atoms; entries that are not known here come from the workers."""
+        r = self.evaluation.r
+        if isinstance(r, OutsideGradient) and isinstance(atoms, AtomStack):
+            return r.at(atoms.index) * atoms.value
+        return super().slopes(atoms)
+
+    def gradient_near(self, estimate: np.ndarray) -> np.ndarray:
+        """Return the gradient, or its leading entries and the estimate of the others within their bound."""
+        r = self.evaluation.r
+        return r.near(estimate) if isinstance(r, OutsideGradient) else r
 
     @property
     def bends(self) -> Bends | None:
         """The second derivatives by the features that were asked for; those of the minimum over a free intercept."""
         found = self.found
-        if found.bends is None:
+        if not isinstance(found, Pass) or found.bends is None:
             return None
         features, H = found.bends.features, found.bends.H
         if found.slope is not None and found.slope.total > 0.0:  # the minimum over b takes the Schur complement

@@ -61,6 +61,19 @@ class Look:
         """The second derivatives by the features that were asked for, from all samples or most; None: not known."""
         return None
 
+    @property
+    def leading(self) -> np.ndarray:
+        """The gradient on which the set's oracle finds its best vertices: entries that are too small may be zero."""
+        return self.gradient
+
+    def slopes(self, atoms: Stack) -> np.ndarray:
+        """Return <gradient, v_k> for all atoms."""
+        return atoms.inner_products(self.gradient)
+
+    def gradient_near(self, estimate: np.ndarray) -> np.ndarray:
+        """Return the gradient; entries of which only a bound is known are replaced by an estimate within the bound."""
+        return self.gradient
+
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf
     ) -> np.ndarray:

@@ -13,7 +13,7 @@ from condgrad.linalg.arrays import ArraySlices
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.slices import Slices
 from condgrad.problems import taylor_points
-from condgrad.problems.base import BaseProblem
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.finite_sum import FiniteSum
 from condgrad.problems.prediction_set import Diameters, diameters, prediction_range
 from condgrad.problems.rows.base import Rows
@@ -99,7 +99,7 @@ class OverRows(BaseProblem):
 
     def importance(self) -> np.ndarray:
         """Return weight_i ||x_i||_2, the importance of each sample for sampling."""
-        if not self.rows.is_in_memory:
+        if Feature.SAMPLES not in self.rows.offers:
             raise ValueError(
                 "sampling='importance' needs the norms of all rows, and these rows are not in memory; use 'batch'."
             )

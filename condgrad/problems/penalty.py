@@ -20,6 +20,10 @@ class Penalty(NamedTuple):
         """Return the penalty at w."""
         return 0.5 * self.l2 * inner(w, w) if self.l2 > 0.0 else 0.0
 
+    def gradient(self, w: np.ndarray) -> np.ndarray | None:
+        """Return the gradient l2 w of the penalty, or None where there is none."""
+        return self.l2 * w if self.l2 > 0.0 else None
+
     def added_to(self, r: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Return the gradient r plus the gradient l2 w of the penalty."""
         return r + self.l2 * w if self.l2 > 0.0 else r

@@ -353,7 +353,7 @@ class _Run:
             random_iterate=self.state.random_iterate,
             trace=self.trace,
             state=self.state,
-            gradient=evaluation.gradient,
+            r=evaluation.r,
             constraint=self.problem.constraint,
             n_reads=self.problem.n_reads - self.reads_before,
         )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgrad.constraints import ConstraintSet, Multipliers
+from condgrad.problems.gradient import OutsideGradient, whole
 from condgrad.run.trace import Trace, count_nonzero
 
 
@@ -59,8 +60,8 @@ class Result(NamedTuple):
     trace : Trace
     state : object
         The solver's own state at the end.
-    gradient : array
-        The gradient of F at w, of the same pass.
+    r : array or OutsideGradient
+        The gradient of F at w, of the same pass, where it lies; ``gradient`` is the array.
     constraint : ConstraintSet
         The set of the problem.
     n_reads : float
@@ -82,9 +83,14 @@ class Result(NamedTuple):
     random_iterate: np.ndarray | None
     trace: Trace
     state: Any
-    gradient: np.ndarray
+    r: np.ndarray | OutsideGradient
     constraint: ConstraintSet
     n_reads: float = 0.0
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """The gradient of F at w, of the same pass; one that is with the workers of a cluster is fetched from them."""
+        return whole(self.r)
 
     @property
     def multipliers(self) -> Multipliers | None:

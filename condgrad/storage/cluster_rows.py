@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,15 +28,18 @@ from condgrad.storage.stored_rows import StoredRows
 
 _RETRIES = 3  # how often a task is tried again on another worker before the pass fails
 _NO_WORKERS = 60.0  # seconds without any worker after which a pass fails
+_BRANCHES = 8  # results that one task adds up
 _PATIENCE = 0.5  # seconds between two looks at Ctrl-C while a pass runs
 
 
 class Partition(NamedTuple):
-    """The rows of a partition in the memory of its worker, with targets and weights (None: there are none)."""
+    """The rows of a partition in the memory of its worker, with targets, weights and offsets (None: there are none)."""
 
     X: Any
     y: np.ndarray | None
     weight: np.ndarray | None
+    offset: np.ndarray | None = None
+    shift: np.ndarray | None = None  # what is subtracted from each column
 
 
 class ClusterRows(OutsideRows):
@@ -75,14 +79,15 @@ class ClusterRows(OutsideRows):
         """The weights of the samples as they were given, or None."""
         return self._of_samples[1]
 
+    @property
+    def offset(self) -> np.ndarray | None:
+        """The offsets of the samples, or None."""
+        return self._of_samples[2]
+
     @functools.cached_property
-    def _of_samples(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+    def _of_samples(self) -> tuple[np.ndarray | None, ...]:
         found = self._gather([self._submit(_numbers_of, part) for part in self.partitions])
-        ys, weights = zip(*found, strict=True)
-        return (
-            None if ys[0] is None else np.concatenate(ys),
-            None if weights[0] is None else np.concatenate(weights),
-        )
+        return tuple(None if each[0] is None else np.concatenate(each) for each in zip(*found, strict=True))
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -94,40 +99,63 @@ class ClusterRows(OutsideRows):
         """How many passes over all partitions have been made."""
         return float(len(self._passes))
 
-    def with_samples(self, y: np.ndarray | None, weight: np.ndarray | None) -> ClusterRows:
-        """Return the same rows with other targets or weights, which go to the workers once; None leaves them."""
-        if y is None and weight is None:
+    def with_samples(self, y: np.ndarray | None, weight: np.ndarray | None, offset: np.ndarray | None) -> ClusterRows:
+        """Return the same rows with other numbers of the samples, which go to the workers once; None leaves them."""
+        new = (y, weight, offset)
+        if all(values is None for values in new):
             return self
-        numbers = (
-            [None] * self.n_chunks if values is None else np.split(values, self.firsts[1:-1]) for values in (y, weight)
-        )
+        numbers = ([None] * self.n_chunks if each is None else np.split(each, self.firsts[1:-1]) for each in new)
         parts = zip(self.partitions, *numbers, strict=True)
         other = copy.copy(self)
         other.partitions = [self._submit(_with_samples, *part) for part in parts]
-        vars(other)["_of_samples"] = (self.y if y is None else y, self.weight if weight is None else weight)
+        of_samples = zip(new, self._of_samples, strict=True)
+        vars(other)["_of_samples"] = tuple(old if each is None else each for each, old in of_samples)
         return other
 
-    def add_up(self, task_at: Callable[[slice], tuple[Any, ...]]) -> Any:
-        """Run a task on all partitions and return the sum of the results.
+    def run(self, task_at: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
+        """Run a task on all partitions, in one pass, and return the futures of the results, which stay where they are.
 
-        ``task_at(place)`` returns ``(task, *args)``, and a worker runs ``task(partition, first, *args)``. The sums are
-        made by the workers, in pairs of neighbours: (((0 + 1) + (2 + 3)) + ...).
+        ``task_at(place)`` returns ``(task, *args)``, and a worker runs ``task(partition, first, *args)``.
         """
         found = []
         for part, first, stop in zip(self.partitions, self.firsts[:-1].tolist(), self.firsts[1:].tolist(), strict=True):
             task, *args = task_at(slice(first, stop))
             found.append(self._submit(task, part, first, *args))
-        while len(found) > 1:
-            pairs = [found[k : k + 2] for k in range(0, len(found), 2)]
-            found = [self._submit(_add, *p) if len(p) == 2 else p[0] for p in pairs]
-        total = self._gather(found)[0]
         self._passes.append(1)
-        return total
+        return found
+
+    def total(self, found: list[Any]) -> Any:
+        """Return the sum of results that are with the workers.
+
+        The sums are made by the workers, of eight neighbours at a time, from left to right: the order depends on
+        nothing but the number of the results.
+        """
+        while len(found) > 1:
+            groups = [found[k : k + _BRANCHES] for k in range(0, len(found), _BRANCHES)]
+            found = [self._submit(_sum, *group) if len(group) > 1 else group[0] for group in groups]
+        return self._gather(found)[0]
+
+    def add_up(self, task_at: Callable[[slice], tuple[Any, ...]]) -> Any:
+        """Run a task on all partitions, in one pass, and return the sum of the results."""
+        return self.total(self.run(task_at))
+
+    def ask(self, found: list[Any], question: Callable[..., Any], *args: Any) -> Any:
+        """Return the sum of ``question(result, *args)`` over results that are with the workers."""
+        return self.total([self._submit(question, each, *args) for each in found])
 
     @functools.cached_property
     def moments(self) -> np.ndarray:
         """Sum and sum of squares of the entries of each column of dense rows: an array of shape (2, n_features)."""
-        return np.sum(self._gather([self._submit(_moments, part) for part in self.partitions]), axis=0)
+        total: np.ndarray = self.ask(self.partitions, _moments)
+        return total
+
+    def shifted(self, shift: np.ndarray | None) -> ClusterRows:
+        """Return the same rows with a number that is subtracted from each column; it goes to the workers once."""
+        if shift is None:
+            return self
+        other = copy.copy(self)
+        other.partitions = [self._submit(_with_shift, part, shift) for part in self.partitions]
+        return other
 
     def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
         """Return this share of the rows in memory, the first ones of every partition, and their places among all."""
@@ -197,14 +225,14 @@ def is_dask(X: object) -> bool:
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
-def of_dask(X: Any, y: Any, weight: Any, client: Any) -> ClusterRows:
+def of_dask(X: Any, y: Any, weight: Any, offset: Any, client: Any) -> ClusterRows:
     """Return the partitions of a Dask array, a data frame, a list of delayed objects, or a folder of rows."""
     client = _client(client)
     if isinstance(X, StoredRows):
-        return ClusterRows(client, _of_folder(client, X, y, weight), X.feature_names)
+        return ClusterRows(client, _of_folder(client, X, (y, weight, offset)), X.feature_names)
     blocks, names = _blocks(X)
-    parts_of_y, parts_of_weight = (_aligned(values, X, len(blocks)) for values in (y, weight))
-    parts = zip(*(_begun(client, part) for part in (blocks, parts_of_y, parts_of_weight)), strict=True)
+    numbers = [_aligned(values, X, len(blocks)) for values in (y, weight, offset)]
+    parts = zip(*(_begun(client, part) for part in (blocks, *numbers)), strict=True)
     made = [client.submit(_partition, *part, pure=False, retries=_RETRIES) for part in parts]
     return ClusterRows(client, made, names)
 
@@ -225,19 +253,25 @@ def _client(client: Any) -> Any:
         raise ValueError("there is no Dask cluster to work on; start one with dask.distributed.Client().") from None
 
 
-def _of_folder(client: Any, stored: StoredRows, y: Any, weight: Any) -> list[Any]:
-    """Return the chunks of a folder as futures: workers read them where they lie."""
+def _of_folder(client: Any, stored: StoredRows, given: tuple[Any, ...]) -> list[Any]:
+    """Return the chunks of a folder as futures: workers read them where they lie.
+
+    ``given`` are targets, weights and offsets; None: those of the folder.
+    """
     if not Path(stored.folder).is_dir():
         raise ValueError(f"workers read folders of chunks; convert {str(stored.folder)!r} with condgrad.rows.convert.")
     borders = np.cumsum([chunk.size for chunk in stored.manifest.chunks])[:-1]
-    own_y, own_weight = (
+    numbers = [
         [None] * stored.n_chunks if values is None else np.split(np.asarray(values, dtype=float), borders)
-        for values in (stored.y if y is None else y, stored.weight if weight is None else weight)
-    )
+        for values in (
+            own if new is None else new
+            for new, own in zip(given, (stored.y, stored.weight, stored.offset), strict=True)
+        )
+    ]
     folder = str(Path(stored.folder).absolute())
     return [
-        client.submit(_chunk_of_folder, folder, k, own_y[k], own_weight[k], pure=False, retries=_RETRIES)
-        for k in range(stored.n_chunks)
+        client.submit(_chunk_of_folder, folder, k, *own, pure=False, retries=_RETRIES)
+        for k, own in enumerate(zip(*numbers, strict=True))
     ]
 
 
@@ -256,7 +290,7 @@ def _blocks(X: Any) -> tuple[list[Any], list[str] | None]:
 
 
 def _aligned(values: Any, X: Any, n_blocks: int) -> list[Any]:
-    """Return targets or weights in the blocks of X."""
+    """Return targets, weights or offsets in the blocks of X."""
     if values is None:
         return [None] * n_blocks
     if not isinstance(X, Sequence) and not is_dask(values):
@@ -270,7 +304,8 @@ def _aligned(values: Any, X: Any, n_blocks: int) -> list[Any]:
     blocks = list(values) if isinstance(values, Sequence) else list(np.ravel(values.to_delayed()))
     if len(blocks) != n_blocks:
         raise ValueError(
-            f"y and weights must have the partitions of X: {n_blocks}; got {len(blocks)}. Use rechunk or repartition."
+            f"y, weights and offsets must have the partitions of X: {n_blocks}; got {len(blocks)}. "
+            "Use rechunk or repartition."
         )
     return blocks
 
@@ -278,25 +313,28 @@ def _aligned(values: Any, X: Any, n_blocks: int) -> list[Any]:
 # The tasks of workers -------------------------------------------------------------------------------------------------
 
 
-def _partition(X: Any, y: Any, weight: Any) -> Partition:
+def _partition(X: Any, *numbers: Any) -> Partition:
     X = convert.as_data(X)
     X = X if scipy.sparse.issparse(X) and X.format == "csr" else (X.tocsr() if scipy.sparse.issparse(X) else X)
     X = X if scipy.sparse.issparse(X) else np.ascontiguousarray(X)
-    n = X.shape[0]
     return Partition(
-        X,
-        None if y is None else convert.as_targets(np.asarray(y), n),
-        None if weight is None else convert.as_targets(np.asarray(weight), n),
+        X, *(None if each is None else convert.as_targets(np.asarray(each), X.shape[0]) for each in numbers)
     )
 
 
-def _chunk_of_folder(folder: str, k: int, y: np.ndarray | None, weight: np.ndarray | None) -> Partition:
+def _chunk_of_folder(folder: str, k: int, *numbers: np.ndarray | None) -> Partition:
     chunk = StoredRows.of_folder(Path(folder)).chunk(k, Buffer())
-    return Partition(chunk.matrix.chosen(slice(None)).X, y, weight)
+    return Partition(chunk.matrix.chosen(slice(None)).X, *numbers)
 
 
-def _with_samples(part: Partition, y: np.ndarray | None, weight: np.ndarray | None) -> Partition:
-    return Partition(part.X, part.y if y is None else y, part.weight if weight is None else weight)
+def _with_samples(part: Partition, *numbers: np.ndarray | None) -> Partition:
+    known = zip(numbers, _numbers_of(part), strict=True)
+    y, weight, offset = (old if each is None else each for each, old in known)
+    return part._replace(y=y, weight=weight, offset=offset)
+
+
+def _with_shift(part: Partition, shift: np.ndarray) -> Partition:
+    return part._replace(shift=shift)
 
 
 def _outline(part: Partition) -> tuple[int, int, int, str]:
@@ -304,8 +342,8 @@ def _outline(part: Partition) -> tuple[int, int, int, str]:
     return (*matrix.shape, matrix.n_bytes, "sparse" if matrix.is_sparse else "dense")
 
 
-def _numbers_of(part: Partition) -> tuple[np.ndarray | None, np.ndarray | None]:
-    return part.y, part.weight
+def _numbers_of(part: Partition) -> tuple[np.ndarray | None, ...]:
+    return part.y, part.weight, part.offset
 
 
 def _moments(part: Partition) -> np.ndarray:
@@ -328,5 +366,5 @@ def _fingerprint(part: Partition) -> str:
     return fingerprint_of((X.data, X.indices, X.indptr) if scipy.sparse.issparse(X) else (X,))
 
 
-def _add(one: Any, other: Any) -> Any:
-    return one + other
+def _sum(*results: Any) -> Any:
+    return functools.reduce(operator.add, results)

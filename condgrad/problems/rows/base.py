@@ -6,7 +6,7 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Iterator
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from condgrad.linalg.matrix import ByRows
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import Feature
 from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
+from condgrad.problems.rows.parts import OutsidePass
 from condgrad.problems.samples import Samples
+
+AnyPass: TypeAlias = Pass | OutsidePass  # the results of a look, here or with the workers of a cluster
 
 Found = TypeVar("Found", bound="Additive", covariant=True)
 
@@ -153,9 +156,28 @@ class Rows(abc.ABC):
     def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
         """Run a task on every block, in one pass over X, and return the sum of the results, in the blocks' order."""
 
+    def expand(self, task: Expand, w: np.ndarray) -> AnyPass:
+        """Make the pass of a look at w."""
+        return self.sweep(task, w)
+
     def dot(self, w: np.ndarray) -> np.ndarray:
         """Return X w, in one pass."""
         return self.sweep(Predict(), w).array
+
+    def predictions(self, w: np.ndarray) -> Any:
+        """Return X w where it is used next: in memory, or on the device of the rows."""
+        return self.dot(w)
+
+    def zeros(self) -> Any:
+        """Return the predictions of w = 0, where predictions of these rows are."""
+        return np.zeros(self.n_samples)
+
+    def check_targets(self, has_intercept: bool) -> None:
+        """Raise ValueError if the loss is not defined for the targets, or no intercept is best for them."""
+        loss, y, weight = self.samples.loss, self.samples.y, self.samples.weight
+        loss.check_targets(y)
+        if has_intercept:
+            loss.check_intercept(y[weight > 0.0])
 
     def transpose_dot(self, a: np.ndarray) -> np.ndarray:
         """Return X'a, in one pass."""
@@ -178,13 +200,13 @@ class Rows(abc.ABC):
         return self.n_samples
 
     @abc.abstractmethod
-    def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
+    def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return <v_k, H v_l> for all pairs of atoms, for the Hessian H of the loss at the point of the pass ``found``.
 
         An estimate from ``n_rows`` samples, drawn by their curvature, is enough. Entries [:n_known, :n_known] may be 0.
         """
 
-    def guess_intercept(self, found: Pass, b: float, step: np.ndarray) -> float:
+    def guess_intercept(self, found: AnyPass, b: float, step: np.ndarray) -> float:
         """Return a guess of the best intercept after a step of w from the point of ``found``, whose intercept is b."""
         raise NotImplementedError(f"{type(self).__name__} finds the best intercept in every pass.")
 

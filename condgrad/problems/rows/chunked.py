@@ -14,7 +14,7 @@ from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.rows.base import Additive, Chunk, Combine, Expand, Found, Predict, Rows, Task
+from condgrad.problems.rows.base import Additive, AnyPass, Chunk, Combine, Expand, Found, Predict, Rows, Task
 from condgrad.problems.rows.findings import (
     FeatureCurvature,
     GradientSums,
@@ -174,11 +174,7 @@ class ChunkedRows(Rows):
         """Run a task on every block of every chunk and add the results in their order."""
         on_chunk: ChunkTask = Sweep(task)
         if isinstance(task, Expand):
-            sums = GradientSums(self.n_features) if self.shares_sums else None
-            every = self._every(task.features)
-            features = None if every == 0 else task.features
-            look = Expand(task.b, task.p, task.is_guess, sums, features)
-            on_chunk = ExpandAndKeep(look, self._rate_at(w, task.b), every)
+            on_chunk = self._expanding(task, w)
         elif isinstance(task, Combine):
             on_chunk = CombineAll(task.a)
         total: Any = None
@@ -186,6 +182,13 @@ class ChunkedRows(Rows):
             total = found if total is None else total + found
             Interrupts.end_pass()
         return on_chunk.finish(total)  # type: ignore[return-value]
+
+    def _expanding(self, task: Expand, w: np.ndarray) -> ExpandAndKeep:
+        """Return the task of a look for chunks."""
+        sums = GradientSums(self.n_features) if self.shares_sums else None
+        every = self._every(task.features)
+        look = Expand(task.b, task.p, task.is_guess, sums, None if every == 0 else task.features)
+        return ExpandAndKeep(look, self._rate_at(w, task.b), every)
 
     def _rate_at(self, w: np.ndarray, b: float) -> float:
         """Return the rate at which a pass at w draws rows by their curvature."""
@@ -226,10 +229,8 @@ class ChunkedRows(Rows):
 
     def _in_memory(self, share: float) -> MemoryRows | None:
         matrix, places = self._heads(share)
-        weight = self.samples.weight[places]
-        if not weight.any():
-            return None
-        return MemoryRows(matrix, Samples(self.samples.loss, self.samples.y[places], weight / weight.sum()))
+        samples = self.samples.alone(places)
+        return None if samples is None else MemoryRows(matrix, samples)
 
     def head(self, n_rows: int) -> Rows | None:
         """Return a subsample of about ``n_rows`` samples from the heads of all chunks, in memory; self if too large."""
@@ -243,22 +244,25 @@ class ChunkedRows(Rows):
         budget = max(_LEAST_HEAD, min(_MOST_HEAD, _SHARE_OF_HEAD * self.n_bytes))
         return int(min(0.5 * self.n_samples, budget / self._bytes_in_memory))
 
-    def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
+    def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return the curvature on atoms, estimated from the rows that the pass has kept."""
-        assert isinstance(found.d, Kept)
-        kept, ones = found.d, np.ones(found.d.c.size)
+        assert isinstance(found, Pass) and isinstance(found.d, Kept)
+        return self._curvature_from(found.d, atoms, has_intercept)
+
+    def _curvature_from(self, kept: Kept, atoms: Stack, has_intercept: bool) -> np.ndarray:
+        ones = np.ones(kept.c.size)
         if kept.c.size == 0:
             return np.zeros((len(atoms), len(atoms)))
         return MemoryRows(kept.matrix, Samples(self.samples.loss, ones, ones)).curvature_on(
             atoms, kept.c, None, 0, has_intercept
         )
 
-    def guess_intercept(self, found: Pass, b: float, step: np.ndarray) -> float:
+    def guess_intercept(self, found: AnyPass, b: float, step: np.ndarray) -> float:
         """Return the best intercept after a step of w from the point of ``found``, by Newton's formula.
 
         At (w, b) the derivative by b is the balance; a step changes it by sum_i d_i x_i'step.
         """
-        assert isinstance(found.d, Kept)
+        assert isinstance(found, Pass) and isinstance(found.d, Kept)
         if found.slope is not None and found.slope.total > 0.0:
             return b - (found.totals.balance + float(found.slope.u @ step)) / found.slope.total
         total = float(found.d.c.sum())

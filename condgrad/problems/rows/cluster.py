@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -9,10 +10,16 @@ import numpy as np
 
 from condgrad.linalg.matrix import Matrix, centring
 from condgrad.losses import Loss
-from condgrad.problems.rows.base import Chunk
-from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask
+from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.offset import as_offset
+from condgrad.problems.rows.base import AnyPass, Chunk, Expand, Measure
+from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask, Sweep
+from condgrad.problems.rows.findings import Measures
+from condgrad.problems.rows.parts import CurvatureSums, OutsidePass, PartOfPass, curvature_sums, kept_rows
 from condgrad.problems.samples import Samples
 from condgrad.storage.cluster_rows import ClusterRows, Partition
+
+_WIDE = 2**17  # number of features from which on gradients stay with the workers: a megabyte
 
 
 class SparseVector(NamedTuple):
@@ -22,6 +29,12 @@ class SparseVector(NamedTuple):
     values: np.ndarray
     size: int
 
+    @classmethod
+    def of(cls, w: np.ndarray) -> SparseVector:
+        """Return the nonzero entries of an array."""
+        places = np.flatnonzero(w)
+        return cls(places, w[places], w.size)
+
     def to_dense(self) -> np.ndarray:
         """Return w."""
         w = np.zeros(self.size)
@@ -30,7 +43,11 @@ class SparseVector(NamedTuple):
 
 
 class PartitionedRows(ChunkedRows):
-    """The rows of the partitions of a cluster; a pass sends w as a sparse vector, and receives one sum."""
+    """The rows of the partitions of a cluster; a pass sends w as a sparse vector.
+
+    What it finds stays with the workers (:mod:`condgrad.problems.rows.parts`): sums come here and, unless it has many
+    features, the gradient.
+    """
 
     shares_sums = False
 
@@ -43,22 +60,59 @@ class PartitionedRows(ChunkedRows):
         self.n_bytes = rows.n_bytes
         weight = samples.weight
         self._equal = float(weight[0]) if (weight == weight[0]).all() else None  # the weight of all, if they are equal
-        # Targets and weights that the workers do not have go to them once.
+        # Targets, weights, offsets and shifts that the workers do not have go to them once.
+        offset = samples.offset.to_array()
         self.rows = rows.with_samples(
-            None if samples.y is rows.y else samples.y, None if self._equal is not None else weight
-        )
+            None if samples.y is rows.y else samples.y,
+            None if self._equal is not None else weight,
+            None if offset is rows.offset else offset,
+        ).shifted(self.shift)
 
     @property
     def n_reads(self) -> float:
         """How many passes over all partitions have been made."""
         return self.rows.n_reads
 
+    @property
+    def _is_wide(self) -> bool:
+        """Whether a gradient is so large that it stays with the workers."""
+        return self.n_features >= _WIDE
+
     def over_chunks(self, task: ChunkTask, w: np.ndarray) -> Iterable[Any]:
         """Return the sum of the results of all partitions, as the only result."""
-        index = np.flatnonzero(w)
-        sparse = SparseVector(index, w[index], w.size)
-        settings = (self.samples.loss, self._equal, self.shift, sparse)
+        settings = (self.samples.loss, self._equal, SparseVector.of(w))
         return [self.rows.add_up(lambda place: (_run, task.at(place), *settings))]
+
+    def expand(self, task: Expand, w: np.ndarray) -> AnyPass:
+        """Make the pass of a look at w."""
+        on_chunk, settings = self._expanding(task, w), (self.samples.loss, self._equal, SparseVector.of(w))
+        parts = self.rows.run(lambda place: (_keep, on_chunk.at(place), *settings))
+        ask = functools.partial(self.rows.ask, parts)
+        features = np.flatnonzero(w) if self._is_wide else None
+        return OutsidePass(ask, self.n_samples, self.n_features, features, task.is_guess)
+
+    def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
+        """Return the curvature on atoms, estimated from the rows that the pass has kept."""
+        assert isinstance(found, OutsidePass)
+        if not isinstance(atoms, AtomStack):
+            return self._curvature_from(found.ask(kept_rows), atoms, has_intercept)
+        sums: CurvatureSums = found.ask(curvature_sums, atoms)
+        return sums.without_intercept() if has_intercept else sums.H
+
+    def guess_intercept(self, found: AnyPass, b: float, step: np.ndarray) -> float:
+        """Return the best intercept after a step of w from the point of ``found``, by Newton's formula."""
+        assert isinstance(found, OutsidePass)
+        change, total = found.slope_along(step)
+        return b if total <= 0.0 else b - (found.totals.balance + change) / total
+
+    @functools.cached_property
+    def measures(self) -> Measures:
+        """The sizes of the columns; with many features, a bound that holds for all of them."""
+        if not self._is_wide:
+            return super().measures
+        settings = (self.samples.loss, self._equal, SparseVector.of(np.zeros(self.n_features)))
+        found: Measures = self.rows.add_up(lambda place: (_measure, *settings))
+        return Measures(np.broadcast_to(found.squares, self.n_features), found.largest_entry)
 
     def _heads(self, share: float) -> tuple[Matrix, np.ndarray]:
         matrix, places = self.rows.sample(share)
@@ -73,17 +127,21 @@ class PartitionedRows(ChunkedRows):
         return (*self.rows.definition(), self.samples)
 
 
-def _run(
-    part: Partition,
-    first: int,
-    task: ChunkTask,
-    loss: Loss,
-    equal: float | None,
-    shift: np.ndarray | None,
-    w: SparseVector,
-) -> Any:
+def _run(part: Partition, first: int, task: ChunkTask, loss: Loss, equal: float | None, w: SparseVector) -> Any:
     """Run a task on a partition, at its worker."""
     assert part.y is not None
     weight = part.weight if equal is None else np.full(part.y.size, equal)
     assert weight is not None
-    return task(Chunk(first, Matrix(part.X, shift), Samples(loss, part.y, weight)), w.to_dense())
+    samples = Samples(loss, part.y, weight, as_offset(part.offset, part.y.size))
+    return task(Chunk(first, Matrix(part.X, part.shift), samples), w.to_dense())
+
+
+def _keep(part: Partition, *args: Any) -> PartOfPass:
+    """Make the pass of a look on a partition, and return what its worker keeps."""
+    return PartOfPass.of(part.X.shape[0], _run(part, *args))
+
+
+def _measure(part: Partition, first: int, *args: Any) -> Measures:
+    """Return the largest of the sizes of the columns on a partition; sums of these are bounds for all columns."""
+    found: Measures = _run(part, first, Sweep(Measure()), *args)
+    return Measures(found.squares.max(keepdims=True), found.largest_entry)

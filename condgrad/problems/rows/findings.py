@@ -131,6 +131,16 @@ class Pass:
     slope: InterceptSlope | None = None
     bends: FeatureCurvature | None = None
 
+    @property
+    def slope_total(self) -> float | None:
+        """The derivative of the balance by the intercept, if the intercept of the pass was a guess."""
+        return None if self.slope is None else self.slope.total
+
+    def gradient(self, step: float, penalty: np.ndarray | None = None) -> np.ndarray:
+        """Return the gradient after a step of the intercept, to first order, plus that of a penalty."""
+        r = self.r if step == 0.0 or self.slope is None else self.r + step * self.slope.u
+        return r if penalty is None else r + penalty
+
     def __add__(self, other: Pass) -> Pass:
         slope = None if self.slope is None or other.slope is None else self.slope + other.slope
         bends = None if self.bends is None or other.bends is None else self.bends + other.bends

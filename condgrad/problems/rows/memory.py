@@ -17,7 +17,7 @@ from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import DenseVector
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.rows.base import Found, Rows, Task
+from condgrad.problems.rows.base import AnyPass, Found, Rows, Task
 from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
 from condgrad.problems.samples import Samples, Totals, expand_block, sample_by_curvature
 
@@ -71,10 +71,8 @@ class MemoryRows(Rows):
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
-        y, weight = self.samples.y[::every].copy(), self.samples.weight[::every]
-        if not weight.any():
-            return None
-        return MemoryRows(self.matrix.thinned(every), Samples(self.samples.loss, y, weight / weight.sum()))
+        samples = self.samples.alone(slice(None, None, every))
+        return None if samples is None else MemoryRows(self.matrix.thinned(every), samples)
 
     def with_targets(self, y: np.ndarray) -> MemoryRows:
         """Return the same rows with other targets; both share the data and their views."""
@@ -98,12 +96,12 @@ class MemoryRows(Rows):
         """Return <shift, w> for centred columns."""
         return self.matrix.along_shift(w)
 
-    def curvature(self, found: Pass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
+    def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
 
         If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature.
         """
-        assert isinstance(found.d, Joined)  # a pass in memory keeps the curvatures of all samples
+        assert isinstance(found, Pass) and isinstance(found.d, Joined)  # a pass in memory keeps all curvatures
         d, rows = found.d.array, None
         if not self.samples.loss.is_convex:
             d = np.maximum(d, 0.0)

@@ -105,7 +105,7 @@ class CorrectiveState(State):
     def _features_at(self, w: np.ndarray, near: Look) -> np.ndarray | None:
         """Return the features for which a pass at w should find second derivatives; None: the next step needs none."""
         is_guided = self.uses_all and self.is_guided and self.guide is not None
-        return _leading_features(w, near.gradient) if is_guided else None
+        return _leading_features(w, near.leading) if is_guided else None
 
     def evaluate_start(self) -> Evaluation | None:
         """Make a pass over all samples at the start, if that is expensive, and let the next step use its results.
@@ -154,7 +154,7 @@ class CorrectiveState(State):
             atoms, x = following.start(self._w)
         kept = self.model.kept(atoms, x)
         self.atoms, n_kept = atoms.select(kept), int(np.count_nonzero(kept))
-        self.model.add_candidates(self.atoms, x[kept], look.gradient, look.gap)
+        self.model.add_candidates(self.atoms, x[kept], look.leading, look.gap)
         # A quadratic F has one Hessian, computed a few columns at a time. Otherwise the curvature is reused as long as
         # the gap shrinks fast and no atom is new.
         serves_on = len(self.atoms) == n_kept and look.gap <= _FAST * self.last_gap
@@ -298,7 +298,7 @@ class Corrective(FullPassSolver):
             self._step_on_part(state, state.guide)
             return
         before, atoms, x = state.look, state.atoms, state.x
-        slopes = atoms.inner_products(before.gradient)  # <r, v_k>
+        slopes = before.slopes(atoms)  # <r, v_k>
         H, was_estimate = state.curvature(), state.is_estimate  # <v_k, H v_l>
         z = state.model.minimise(
             atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=was_estimate, deadline=state.deadline
@@ -325,7 +325,7 @@ class Corrective(FullPassSolver):
         state.stretch = 1.0
         while direction.any() and gamma > 1e-10 and time.perf_counter() < state.deadline:
             look = state.look_at(atoms, x + gamma * direction)
-            slope_there = float(atoms.inner_products(look.gradient) @ direction)
+            slope_there = float(look.slopes(atoms) @ direction)
             if look.objective <= before.objective + _SUFFICIENT * gamma * slope + rounding:
                 state.arrive(atoms, x + gamma * direction, look)
                 state.stretch = _next_stretch(gamma, slope, slope_there) if look.gap < before.gap else 1.0
@@ -342,7 +342,8 @@ class Corrective(FullPassSolver):
         """
         before, own = state.look, part.look(state.w)
         bowl = None if before.bends is None else Bowl.between(before.bends, own, state.w)
-        tilted, accuracy = TiltedProblem(part, before.gradient - own.gradient, bowl), _FINE if bowl else _ACCURACY
+        tilted = TiltedProblem(part, before.gradient_near(own.gradient) - own.gradient, bowl)
+        accuracy = _ACCURACY if bowl is None else _FINE
         inner = _minimised(tilted, state.w, accuracy * before.gap, state.deadline)
         state.gradient_evaluations += inner.gradient_evaluations
         state.lmo_calls += inner.lmo_calls

@@ -1,0 +1,219 @@
+"""Passes and fits on a GPU: bytes per second beside a copy, seconds beside the processor and beside peers.
+
+    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot path]
+
+It needs CuPy and an NVIDIA GPU. Every part prints its times, the best of several, and the data of one part are freed
+before the next one. The full size needs 40 GB of memory on the device, --quick a few.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+import time
+
+import numpy as np
+
+import condgrad as cg
+from condgrad.paths.batched import BatchedPaths
+
+
+def best_of(run, repeats, synchronize):
+    """Return the least time of several runs, after one that warms up."""
+    run()
+    times = []
+    for _ in range(repeats):
+        synchronize()
+        began = time.perf_counter()
+        run()
+        synchronize()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+class Bench:
+    """The parts of the benchmark, on the current GPU."""
+
+    def __init__(self, cupy, quick):
+        self.cp, self.quick = cupy, quick
+        self.synchronize = cupy.cuda.Device().synchronize
+        self.bandwidth = np.nan  # bytes per second that a copy reads and writes
+
+    def free(self):
+        """Give the memory of the last part back."""
+        self.cp.get_default_memory_pool().free_all_blocks()
+
+    def say(self, *parts):
+        """Print a line at once."""
+        print(*parts, flush=True)
+
+    def copy(self):
+        """Measure a copy on the device, and a read."""
+        cp = self.cp
+        a = cp.zeros(2**31 // 4 if self.quick else 2**33 // 4, dtype=cp.float32)
+        b = cp.empty_like(a)
+        seconds = best_of(lambda: cp.copyto(b, a), 10, self.synchronize)
+        self.bandwidth = 2 * a.nbytes / seconds
+        self.say(f"copy kernel: {self.bandwidth / 1e12:.2f} TB/s read and written")
+
+    def sweep_line(self, name, seconds, n_bytes):
+        """Print the time of a pass and the share of the copy's bandwidth."""
+        speed = n_bytes / seconds
+        self.say(f"{name}: {1e3 * seconds:.2f} ms, {speed / 1e12:.2f} TB/s, {speed / self.bandwidth:.0%} of the copy")
+
+    def dense_data(self, n, d):
+        """Return correlated features, and classes that 30 of them decide."""
+        cp = self.cp
+        random = cp.random.default_rng(0)
+        X = cp.empty((n, d), dtype=cp.float32)
+        for top in range(0, n, 2**20):
+            part = X[top : top + 2**20]
+            part[:] = random.standard_normal(part.shape, dtype=cp.float32)
+            part[:, 1:] += 0.5 * part[:, :-1].copy()
+        w = cp.zeros(d, dtype=cp.float32)
+        w[cp.asarray(np.random.default_rng(0).permutation(d)[:30])] = random.standard_normal(30, dtype=cp.float32)
+        y = cp.where(random.random(n, dtype=cp.float32) < 1 / (1 + cp.exp(-(X @ w))), 1.0, -1.0)
+        return X, y
+
+    def dense(self):
+        """Dense rows: the sweep, and fits with and without an intercept."""
+        n, d = (1_000_000, 300) if self.quick else (10_000_000, 300)
+        X, y = self.dense_data(n, d)
+        problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(15.0))
+        w = np.random.default_rng(0).standard_normal(d) / d
+        rows = problem.rows
+        seconds = best_of(lambda: rows.matrix.expand(w, 0.0, None, rows.samples.losses), 10, self.synchronize)
+        self.sweep_line(f"dense sweep {n:,} x {d} float32", seconds, X.nbytes)
+        seconds = best_of(lambda: problem.look(w), 10, self.synchronize)
+        self.sweep_line("  a certified look, with all that the host does", seconds, X.nbytes)
+        for intercept in (False, True):
+            self.fit(X, y, cg.constraints.L1Ball(15.0), intercept)
+        self.beside_cpu(X, y, cg.constraints.L1Ball(15.0), 1_000_000)
+
+    def fit(self, X, y, ball, intercept=False, tolerances=(1e-4, 1e-6)):
+        """Print times and passes of corrective."""
+        for tol in tolerances:
+            problem = cg.Problem(X, y, cg.losses.Logistic(), ball, intercept=intercept)
+            fit = functools.partial(cg.minimize, problem, "corrective", tol=0.0, relative_tol=tol)
+            seconds, result = best_of(fit, 5, self.synchronize), fit()
+            self.say(
+                f"  corrective to {tol:g}{' with intercept' if intercept else ''}: {1e3 * seconds:.0f} ms,"
+                f" {result.n_epochs:.1f} epochs, gap {result.gap:.2e}, {result.status.name}"
+            )
+
+    def beside_cpu(self, X, y, ball, n):
+        """Compare with the processor of the same machine, on some of the rows."""
+        X, y = X[:n].copy(), y[:n].copy()
+        there = cg.Problem(X, y, cg.losses.Logistic(), ball)
+        here = cg.Problem(self.cp.asnumpy(X), self.cp.asnumpy(y), cg.losses.Logistic(), ball)
+        times = {}
+        for name, problem in (("GPU", there), ("CPU", here)):
+            fit = functools.partial(cg.minimize, problem, "corrective", tol=0.0, relative_tol=1e-6)
+            times[name] = best_of(fit, 3, self.synchronize)
+        w = cg.minimize(there, "corrective", tol=0.0, relative_tol=1e-6).w
+        a, b = there.look(w), here.look(w)
+        self.say(
+            f"  {n:,} rows to 1e-6: GPU {1e3 * times['GPU']:.0f} ms, CPU {1e3 * times['CPU']:.0f} ms,"
+            f" {times['CPU'] / times['GPU']:.1f} times; gaps {a.gap:.12e} and {b.gap:.12e},"
+            f" they differ by {abs(a.gap - b.gap) / abs(b.objective):.1e} of F"
+        )
+
+    def one_hot(self):
+        """Codes of 39 fields with a million categories, by their shares."""
+        from condgrad.linalg.device.arrays import device_by_name
+        from condgrad.linalg.device.matrices import OneHotOnDevice
+        from condgrad.problems.rows.device import DeviceRows
+        from condgrad.problems.rows.device_samples import DeviceSamples
+
+        cp, device = self.cp, device_by_name("cuda")
+        n, d = (4_000_000, 100_000) if self.quick else (40_000_000, 1_000_000)
+        codes, y = self.one_hot_data(n, d)
+        rows = DeviceRows(
+            OneHotOnDevice(device, codes, d), DeviceSamples.of(device, cg.losses.Logistic(), y, None), False
+        )
+        del codes
+        w = np.zeros(d)
+        w[np.random.default_rng(0).permutation(d)[:300]] = 0.1
+        seconds = best_of(lambda: rows.matrix.expand(w, 0.0, None, rows.samples.losses), 10, self.synchronize)
+        self.sweep_line(f"one-hot sweep {n:,} x {d:,}, 39 a row", seconds, rows.matrix.n_bytes)
+        self.say(f"  {rows.matrix.n_stored / seconds / 1e9:.0f} G entries/s")
+        problem = cg.Problem.of_rows(rows, cg.constraints.L1Ball(60.0))
+        for tol in (1e-4, 1e-6):
+            fit = functools.partial(cg.minimize, problem, "corrective", tol=0.0, relative_tol=tol)
+            seconds, result = best_of(fit, 3, self.synchronize), fit()
+            self.say(f"  corrective to {tol:g}: {seconds:.3f} s, {result.n_epochs:.1f} epochs, {result.status.name}")
+        cp.get_default_memory_pool().free_all_blocks()
+
+    def path(self):
+        """A hundred radii in five folds, all at once and one after the other."""
+        n, d, n_folds = (100_000, 300, 5) if self.quick else (1_000_000, 300, 5)
+        X, y = self.dense_data(n, d)
+        fold = self.cp.arange(n) % n_folds
+        radii = np.geomspace(0.15, 15.0, 100)
+        for intercept in (False, True):
+            problems = [
+                cg.Problem(
+                    X, y, cg.losses.Logistic(), cg.constraints.L1Ball(1.0), intercept=intercept,
+                    sample_weight=(fold != k).astype(float),
+                )
+                for k in range(n_folds)
+            ]  # fmt: skip
+            paths = BatchedPaths(problems, cg.constraints.L1Ball, tol=1e-4)
+            seconds = best_of(lambda: paths.solve(radii), 3, self.synchronize)  # noqa: B023
+            paths.n_passes = paths.n_points = 0
+            found = paths.solve(radii)
+            worst = max(p.certified_gap / s for path, s in zip(found, paths.scales, strict=True) for p in path)
+            self.say(
+                f"{radii.size} radii x {n_folds} folds on {n:,} x {d}{' with intercept' if intercept else ''}:"
+                f" {seconds:.2f} s, {paths.n_passes} passes at {paths.n_points} points, relative gaps up to {worst:.1e}"
+            )
+        walk = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(1.0))
+        began, w, tol = time.perf_counter(), None, 1e-4 * walk.loss_scale()
+        for radius in radii.tolist():
+            w = cg.minimize(walk.over(cg.constraints.L1Ball(radius)), "corrective", w0=w, tol=tol).w
+        self.say(f"  one path by corrective, radius after radius: {time.perf_counter() - began:.2f} s")
+
+    def one_hot_data(self, n, d):
+        """Return codes whose frequencies fall like 1 / rank within each field."""
+        cp = self.cp
+        small, large = np.full(13, 50), np.exp(np.linspace(np.log(10), np.log(d / 4), 26))
+        sizes = np.concatenate((small, (large * (d - small.sum()) / large.sum()).astype(int).clip(4)))
+        sizes[-1] += d - sizes.sum()
+        firsts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+        random, host = cp.random.default_rng(0), np.random.default_rng(0)
+        codes, p = cp.empty((39, n), dtype=cp.int32), cp.zeros(n, dtype=cp.float32)
+        for q, (first, size) in enumerate(zip(firsts.tolist(), sizes.tolist(), strict=True)):
+            rank = cp.minimum(cp.exp(random.random(n, dtype=cp.float32) * np.log(size)) - 1.0, size - 1)
+            codes[q] = first + rank.astype(cp.int32)
+            w = np.zeros(size, dtype=np.float32)
+            w[: min(8, size)] = 0.5 * host.standard_normal(min(8, size))
+            p += cp.asarray(w)[rank.astype(cp.int32)]
+        y = cp.where(random.random(n, dtype=cp.float32) < 1 / (1 + cp.exp(-p)), 1.0, -1.0)
+        return codes, y
+
+
+PARTS = {"copy": Bench.copy, "dense": Bench.dense, "one-hot": Bench.one_hot, "path": Bench.path}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the size")
+    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
+    options = parser.parse_args()
+    try:
+        import cupy
+    except ImportError:
+        sys.exit("gpu.py needs CuPy and an NVIDIA GPU; nothing was measured.")
+    bench = Bench(cupy, options.quick)
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    print(f"{name}; CuPy {cupy.__version__}; {'quick' if options.quick else 'full size'}", flush=True)
+    if "copy" not in options.parts:
+        bench.copy()
+    for part in options.parts:
+        PARTS[part](bench)
+        bench.free()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Device: what the library needs of an accelerator; its arrays, its kernels, and the texts they are compiled from."""
+
+from __future__ import annotations
+
+import abc
+import functools
+import importlib.resources
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+DeviceArray: TypeAlias = Any  # an array of the device's array module
+Argument: TypeAlias = Any  # of a kernel: a DeviceArray, a NumPy scalar of the type that the kernel declares, or None
+
+STAGES = ("EXPAND", "EXPAND_AT", "PREDICT", "COMBINE", "MEASURE")  # what a kernel over rows does
+N_SUMS = 9  # the sums over samples that kernels return: the fields of Totals, and the sum of the curvatures
+
+_NO_LOSS = "\n".join(
+    f"__device__ __forceinline__ double {name}(const double*, double, double) {{ return 0.0; }}"
+    for name in ("value", "derivative", "second_derivative")
+)
+
+
+class Device(abc.ABC):
+    """An accelerator.
+
+    Attributes
+    ----------
+    name : str
+    xp : module
+        Its array module, with the functions of NumPy.
+    sparse : module
+        Its sparse matrices, with the classes of scipy.sparse.
+    """
+
+    name: str
+    xp: Any
+    sparse: Any
+
+    @abc.abstractmethod
+    def launch(
+        self, text: str, name: str, grid: tuple[int, int], n_threads: int, shared_bytes: int, args: Sequence[Argument]
+    ) -> None:
+        """Run the kernel ``name`` of a text in CUDA C on a grid of blocks."""
+
+    @abc.abstractmethod
+    def n_blocks(self, text: str, name: str, n_threads: int, shared_bytes: int) -> int:
+        """Return how many blocks of a kernel the device can run at the same time."""
+
+    @abc.abstractmethod
+    def to_host(self, array: DeviceArray) -> np.ndarray:
+        """Return a copy of an array in the memory of the host."""
+
+    @abc.abstractmethod
+    def to_device(self, array: np.ndarray) -> DeviceArray:
+        """Return a copy of an array in the memory of the device."""
+
+    @abc.abstractmethod
+    def free_bytes(self) -> int:
+        """Return how much memory of the device is free."""
+
+    def zeros(self, *shape: int) -> DeviceArray:
+        """Return an array of zeros in float64."""
+        return self.xp.zeros(shape)
+
+    def empty(self, *shape: int) -> DeviceArray:
+        """Return an array in float64 without values."""
+        return self.xp.empty(shape)
+
+
+class Losses(NamedTuple):
+    """The losses of all samples, for kernels.
+
+    Attributes
+    ----------
+    formulas : str
+        Value and derivatives of the loss in CUDA C; see :mod:`condgrad.linalg.device.formulas`.
+    theta : array
+        The parameters of the loss.
+    y : array
+        The targets.
+    v : array or None
+        The weights of the samples, which sum to one; None if all are ``v0``.
+    v0 : float
+    o : array or None
+        The offsets of the predictions.
+    """
+
+    formulas: str
+    theta: DeviceArray
+    y: DeviceArray
+    v: DeviceArray | None
+    v0: float
+    o: DeviceArray | None = None
+
+    def thinned(self, every: int) -> Losses:
+        """Return every ``every``-th sample, with the weights as they are."""
+        y, v, o = (None if each is None else each[::every].copy() for each in (self.y, self.v, self.o))
+        return self._replace(y=y, v=v, o=o)
+
+
+def text_of(file: str, formulas: str | None, **macros: object) -> str:
+    """Return the text of a kernel: its macros, the formulas of a loss, and the file."""
+    macros |= {name: number for number, name in enumerate(STAGES)}
+    defined = "\n".join(f"#define {name} {value}" for name, value in macros.items())
+    return "\n".join([defined, formulas or _NO_LOSS, _file("samples.cuh"), _file(file)])
+
+
+@functools.cache
+def _file(name: str) -> str:
+    return importlib.resources.files("condgrad.linalg.device").joinpath("cuda", name).read_text(encoding="utf-8")
+
+
+def expand_samples(device: Device, losses: Losses, p: DeviceArray | None, b: float, *, wants: bool) -> Expanded:
+    """Return the sums over all samples at the predictions p + b (None: b alone), with derivatives where wanted."""
+    text, n = text_of("samples.cu", losses.formulas), losses.y.size
+    n_threads, shared = 256, 8 * 8 * N_SUMS
+    n_blocks = max(1, min(device.n_blocks(text, "expand_samples", n_threads, shared), -(-n // n_threads)))
+    out = device.empty(n_blocks, N_SUMS)
+    alpha, D = (device.empty(n), device.empty(n)) if wants else (None, None)
+    args: tuple[Argument, ...] = (np.int64(n), p, np.float64(b), losses.y, losses.v, np.float64(losses.v0), losses.o)
+    args += (losses.theta, alpha, D, out)
+    device.launch(text, "expand_samples", (n_blocks, 1), n_threads, shared, args)
+    return Expanded(device.to_host(out).sum(axis=0), alpha, D)
+
+
+class Expanded(NamedTuple):
+    """The sums over samples, and derivatives and curvatures of all samples, if they were wanted."""
+
+    sums: np.ndarray
+    alpha: DeviceArray | None
+    D: DeviceArray | None

@@ -1,0 +1,142 @@
+"""DeviceRows: samples in the memory of an accelerator, where a pass is a kernel; see :mod:`condgrad.linalg.device`."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from condgrad.linalg.device.base import DeviceArray
+from condgrad.linalg.device.digest import digest
+from condgrad.linalg.device.matrices import DenseOnDevice, DeviceMatrix
+from condgrad.linalg.matrix import centring
+from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.rows.base import AnyPass, Combine, Expand, Found, Measure, Predict, Rows, Task
+from condgrad.problems.rows.device_samples import DeviceSamples, totals_of
+from condgrad.problems.rows.findings import Joined, Measures, Pass
+
+_MOST_DRAWN = 200_000  # samples from which a curvature is estimated: more would cost more than another pass
+_ONE = 2**32  # shares of samples are counted in units of 1 / _ONE: sums of integers do not depend on their order
+
+
+class DeviceRows(Rows):
+    """The rows of a matrix on a device; w comes from the host and the gradient goes back there.
+
+    Predictions and curvatures, one number for each sample, stay on the device.
+    """
+
+    offers = BaseProblem.offers | {Feature.CURVATURE}
+    samples: DeviceSamples  # type: ignore[assignment]
+
+    def __init__(self, matrix: DeviceMatrix, samples: DeviceSamples, has_intercept: bool = False) -> None:
+        self.device, self.samples = matrix.device, samples
+        self.n_samples, self.n_features = matrix.shape
+        squares, largest = matrix.measure(samples.losses)
+        if not np.isfinite(squares).all():
+            raise ValueError("X has entries that are not finite, or too large; remove or impute them.")
+        if has_intercept and isinstance(matrix, DenseOnDevice):
+            shift = centring(self._means(matrix), squares)
+            if shift is not None:  # the intercept absorbs it; large means then cost no digits
+                matrix = matrix.with_shift(shift)
+                squares, largest = matrix.measure(samples.losses)
+        self.matrix, self.measures = matrix, Measures(squares, largest)
+
+    def _means(self, matrix: DeviceMatrix) -> np.ndarray:
+        v = self.samples.losses.v
+        return matrix.combine(self.device.xp.full(self.n_samples, 1.0 / self.n_samples) if v is None else v)
+
+    def check_targets(self, has_intercept: bool) -> None:
+        """Raise ValueError if the loss is not defined for the targets, or no intercept is best for them."""
+        self.samples.check(has_intercept)
+
+    def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
+        """Run a task in one pass over X."""
+        found: Any
+        match task:
+            case Expand():
+                found = self._expand(task, w)
+            case Predict():
+                found = Joined((self.device.to_host(self.predictions(w)),))
+            case Combine():
+                found = self.matrix.combine(self.device.xp.asarray(task.a))
+            case Measure():
+                found = self.measures
+            case _:
+                raise TypeError(f"{type(task).__name__} cannot run on a device.")
+        return found
+
+    def _expand(self, task: Expand, w: np.ndarray) -> Pass:
+        p: Any = task.p
+        swept = self.matrix.expand(w, task.b, p, self.samples.losses)
+        return Pass(totals_of(swept.sums), swept.r, Joined((swept.D,)))
+
+    def predictions(self, w: np.ndarray) -> DeviceArray:
+        """Return X w, on the device."""
+        return self.matrix.predict(w)
+
+    def zeros(self) -> None:
+        """Return the predictions of w = 0: None."""
+        return
+
+    def head(self, n_rows: int) -> DeviceRows | None:
+        """Return a subsample of ``n_rows`` samples or somewhat more, evenly spread, on the device."""
+        every = max(1, self.n_samples // max(1, n_rows))
+        if every == 1:
+            return self
+        samples = self.samples.thinned(every)
+        return None if samples is None else DeviceRows(self.matrix.thinned(every), samples)
+
+    def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
+        """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
+
+        If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature.
+        """
+        assert isinstance(found, Pass)
+        assert isinstance(found.d, Joined)
+        c: DeviceArray = found.d.array
+        rows = None
+        if not self.samples.loss.is_convex:
+            c = self.device.xp.maximum(c, 0.0)
+        if n_rows < np.inf:
+            n_rows = min(n_rows, _MOST_DRAWN)
+        if n_rows <= self.n_samples / 2:
+            total = float(c.sum())
+            if total > 0.0:
+                rows, c = self._drawn(c, n_rows / total)
+        if isinstance(atoms, AtomStack):
+            H, u = self.matrix.gram(atoms.index, atoms.value, c, rows)
+        else:
+            V = np.array([atoms.vertex(k).to_dense(self.n_features) for k in range(len(atoms))]).T
+            H, u = self.matrix.gram_of_products(np.ascontiguousarray(V), c, rows)
+        total = float(c.sum())
+        return H - np.outer(u, u) / total if has_intercept and total > 0.0 else H
+
+    def _drawn(self, d: DeviceArray, rate: float) -> tuple[DeviceArray, DeviceArray]:
+        """Return rows and their weights, drawn as :func:`~condgrad.problems.samples.sample_by_curvature` does."""
+        xp = self.device.xp
+        shares = xp.rint(xp.minimum(1.0, rate * d) * _ONE).astype(np.int64)
+        walked = xp.cumsum(shares) + _ONE // 2
+        rows = xp.flatnonzero(walked // _ONE > (walked - shares) // _ONE)
+        return rows, xp.maximum(d[rows], 1.0 / rate)
+
+    def with_targets(self, y: ArrayLike) -> DeviceRows:
+        """Return the same rows with other targets; both share the data."""
+        other = copy.copy(self)
+        other.samples = self.samples.with_targets(self.device.to_device(np.asarray(y, dtype=np.float64)))
+        return other
+
+    def definition(self) -> tuple[object, ...]:
+        """Return shape, a digest of the data, loss, targets and weights."""
+        return (self.matrix.shape, digest(self.device, self.matrix.arrays), *self.samples.definition())
+
+    @property
+    def cost_of_pass(self) -> float:
+        """Two multiply-adds for every stored entry of X."""
+        return 2.0 * self.matrix.n_stored
+
+    def along_shift(self, w: np.ndarray) -> float:
+        """Return <shift, w> for centred columns."""
+        return self.matrix.along_shift(w)
