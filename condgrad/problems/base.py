@@ -84,10 +84,11 @@ class BaseProblem(abc.ABC):
     def look(self, w: IterateLike) -> Look:
         """Make one pass at w and return objective, gradient, gap, vertex, intercept and bounds of their rounding."""
 
-    def look_with(self, w: IterateLike, offset: float) -> Look:
+    def look_with(self, w: IterateLike, offset: float, features: np.ndarray | None = None) -> Look:
         """Make a pass at w with a given intercept, if finding the best one would cost a pass of its own; else look(w).
 
-        The gap then includes the distance of the given intercept from the best one.
+        The gap then includes the distance of the given intercept from the best one. If ``features`` are given, and a
+        pass is expensive, the look may also have the second derivatives by these (``look.bends``).
         """
         return self.look(w)
 

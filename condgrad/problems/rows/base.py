@@ -65,12 +65,20 @@ class Predict:
 
 
 class Expand:
-    """The task of a look: value, gradient and curvatures of F at w, for the intercept ``b``."""
+    """The task of a look: value, gradient and curvatures of F at w, for the intercept ``b``.
+
+    A pass over rows that are not in memory can also sum the second derivatives by some ``features``.
+    """
 
     def __init__(
-        self, b: float = 0.0, p: np.ndarray | None = None, is_guess: bool = False, sums: GradientSums | None = None
+        self,
+        b: float = 0.0,
+        p: np.ndarray | None = None,
+        is_guess: bool = False,
+        sums: GradientSums | None = None,
+        features: np.ndarray | None = None,
     ) -> None:
-        self.b, self.p, self.sums = b, p, sums
+        self.b, self.p, self.sums, self.features = b, p, sums, features
         self.is_guess = is_guess  # whether b is not the best intercept: then rows elsewhere return the slope by b, too
 
     def __call__(self, block: Block, w: np.ndarray) -> Pass:
