@@ -26,10 +26,13 @@ from condgrad.problems.rows.device import DeviceRows
 from condgrad.problems.rows.device_samples import DeviceSamples
 from condgrad.problems.rows.disk import DiskRows
 from condgrad.problems.rows.memory import MemoryRows
+from condgrad.problems.rows.worker_samples import WorkerSamples
 from condgrad.problems.samples import Samples
 from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
+
+_MANY = 2**24  # number of samples of a cluster from which on their targets and weights stay there
 
 
 def make_rows(
@@ -47,6 +50,8 @@ def make_rows(
         X, y, sample_weight = of_dask(X, y, sample_weight, None), None, None
     if isinstance(X, StoredRows):
         return DiskRows(X, _samples_of(X, y, loss, sample_weight), has_intercept)
+    if isinstance(X, ClusterRows) and y is None and sample_weight is None and X.shape[0] >= _MANY:
+        return PartitionedRows(X, WorkerSamples(X, loss), has_intercept)
     if isinstance(X, ClusterRows):
         return PartitionedRows(X, _samples_of(X, y, loss, sample_weight), has_intercept)
     matrix = Matrix(convert.as_data(cast("Data", X)))

@@ -70,6 +70,10 @@ class ExpandAndKeep:
             slope = InterceptSlope(_sweep(chunk, Combine(d), w), float(d.sum()))
         return Pass(found.totals, found.r, Kept((chunk.matrix.chosen(rows),), (c,)), slope)
 
+    def with_predictions(self, p: np.ndarray) -> ExpandAndKeep:
+        """Return the task for a chunk whose predictions are known."""
+        return ExpandAndKeep(Expand(self.look.b, p, self.look.is_guess, self.look.sums), self.rate)
+
 
 class Sweep:
     """The task of running another task on all blocks of a chunk."""
