@@ -1,6 +1,6 @@
 """Passes and fits on a GPU: bytes per second beside a copy, seconds beside the processor and beside peers.
 
-    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot sparse path]
+    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot path]
 
 It needs CuPy and an NVIDIA GPU. Every part prints its times, the best of several, and the data of one part are freed
 before the next one. The full size needs 40 GB of memory on the device, --quick a few.
@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 import condgrad as cg
+from condgrad.paths.batched import BatchedPaths
 
 
 def best_of(run, repeats, synchronize):
@@ -144,6 +145,35 @@ class Bench:
             self.say(f"  corrective to {tol:g}: {seconds:.3f} s, {result.n_epochs:.1f} epochs, {result.status.name}")
         cp.get_default_memory_pool().free_all_blocks()
 
+    def path(self):
+        """A hundred radii in five folds, all at once and one after the other."""
+        n, d, n_folds = (100_000, 300, 5) if self.quick else (1_000_000, 300, 5)
+        X, y = self.dense_data(n, d)
+        fold = self.cp.arange(n) % n_folds
+        radii = np.geomspace(0.15, 15.0, 100)
+        for intercept in (False, True):
+            problems = [
+                cg.Problem(
+                    X, y, cg.losses.Logistic(), cg.constraints.L1Ball(1.0), intercept=intercept,
+                    sample_weight=(fold != k).astype(float),
+                )
+                for k in range(n_folds)
+            ]  # fmt: skip
+            paths = BatchedPaths(problems, cg.constraints.L1Ball, tol=1e-4)
+            seconds = best_of(lambda: paths.solve(radii), 3, self.synchronize)  # noqa: B023
+            paths.n_passes = paths.n_points = 0
+            found = paths.solve(radii)
+            worst = max(p.certified_gap / s for path, s in zip(found, paths.scales, strict=True) for p in path)
+            self.say(
+                f"{radii.size} radii x {n_folds} folds on {n:,} x {d}{' with intercept' if intercept else ''}:"
+                f" {seconds:.2f} s, {paths.n_passes} passes at {paths.n_points} points, relative gaps up to {worst:.1e}"
+            )
+        walk = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(1.0))
+        began, w, tol = time.perf_counter(), None, 1e-4 * walk.loss_scale()
+        for radius in radii.tolist():
+            w = cg.minimize(walk.over(cg.constraints.L1Ball(radius)), "corrective", w0=w, tol=tol).w
+        self.say(f"  one path by corrective, radius after radius: {time.perf_counter() - began:.2f} s")
+
     def one_hot_data(self, n, d):
         """Return codes whose frequencies fall like 1 / rank within each field."""
         cp = self.cp
@@ -163,7 +193,7 @@ class Bench:
         return codes, y
 
 
-PARTS = {"copy": Bench.copy, "dense": Bench.dense, "one-hot": Bench.one_hot}
+PARTS = {"copy": Bench.copy, "dense": Bench.dense, "one-hot": Bench.one_hot, "path": Bench.path}
 
 
 def main():

@@ -200,9 +200,10 @@ def box_widths(constraint: ConstraintSet, n_features: int) -> np.ndarray:
 def highest(constraint: ConstraintSet, c: np.ndarray) -> float:
     """Return an upper bound of the largest <c, w> over the set."""
     s = best_vertex(constraint, -c)
-    dense = s.to_dense(c.size)
-    size = rounded_up(np.abs(c * dense).sum(), c.size)
-    return max(float(c @ dense) + (c.size + 2) * UNIT * size, 0.0) + constraint.oracle_rounding(-c, s)
+    indices, values = s.support()
+    parts = (c if indices is None else c[indices]) * values
+    size = rounded_up(np.abs(parts).sum(), c.size)
+    return max(float(parts.sum()) + (c.size + 2) * UNIT * size, 0.0) + constraint.oracle_rounding(-c, s)
 
 
 def lowest(constraint: ConstraintSet, x: np.ndarray) -> np.floating:

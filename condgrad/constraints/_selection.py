@@ -6,6 +6,8 @@ import numpy as np
 
 from condgrad.compiled import bits_of, kernel
 
+_RUN = 128  # scores in a run
+_MANY = 1024  # scores for each one that is wanted, from which on only the best runs are compared score by score
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # all bits of an integer but its sign
 
 
@@ -84,8 +86,19 @@ def sorted_places(keys):
 
 def largest(scores: np.ndarray, count: int) -> np.ndarray:
     """Return the places of the ``count`` largest scores, the best first."""
-    if count < scores.size:
+    if count >= scores.size:
+        chosen = np.arange(scores.size)
+    elif scores.size < _MANY * count:
         chosen = np.argpartition(-scores, count)[:count]
     else:
-        chosen = np.arange(scores.size)
+        chosen = _largest_by_runs(scores, count)
     return chosen[np.argsort(-scores[chosen], kind="stable")]
+
+
+def _largest_by_runs(scores: np.ndarray, count: int) -> np.ndarray:
+    """Return the places of the ``count`` largest scores: they lie in the ``count`` runs with the largest maxima."""
+    tops = np.maximum.reduceat(scores, np.arange(0, scores.size, _RUN))
+    runs = np.argpartition(-tops, count)[:count]
+    places = (_RUN * runs[:, None] + np.arange(_RUN)).ravel()
+    places = places[places < scores.size]
+    return places[np.argpartition(-scores[places], count)[:count]]

@@ -15,6 +15,7 @@ from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
+from condgrad.paths import batched
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
@@ -142,7 +143,9 @@ def radius_path(
     settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": as_generator(random_state)}
     with Interrupts() as interrupts, show(callback, verbose) as report:
         path: SmoothPath | MinimizedPath
-        if serves(problem, make, solver):
+        if batched.serves(problem, make, solver):
+            path = batched.BatchedPath(problem, make, tol=tol, interrupts=interrupts, **settings)
+        elif serves(problem, make, solver):
             is_penalised = penalties is not None
             path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, is_penalised=is_penalised, **settings)
         else:

@@ -19,13 +19,14 @@ from condgrad.paths.gauges import Gauge, gauge_of
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import lazy_bounds
 from condgrad.paths.points import raise_if_interrupted
+from condgrad.paths.smooth_curvature import Curvature
+from condgrad.paths.smooth_history import History
 from condgrad.paths.smooth_point import (
-    FAILED,
-    GOOD,
     LEVEL,
     QUALITY,
     Facts,
     facts_of,
+    foresee,
     gap_at,
     part_of_point,
     point_at_zero,
@@ -33,7 +34,6 @@ from condgrad.paths.smooth_point import (
 )
 from condgrad.paths.smooth_search import ATOMS, FRESH_MODEL, LAST, SOLVED, START, ZERO, SmoothSearch, model_tolerance
 from condgrad.problems.linear import Problem
-from condgrad.problems.samples import sample_by_curvature
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _INNER = 0.6  # share of the tolerance that the working set's own gap may use up
@@ -42,10 +42,9 @@ _BATCH = 30  # atoms that are admitted at most at a time, or a quarter of those 
 _MOST_STEPS = 300  # most Newton steps for one point
 _ROOM = 64  # atoms for which there is memory in the beginning
 _MOST_ATOMS = 3000  # most features of a working set: their curvature takes 72 MB
-_ROWS_PER_ATOM = 100  # number of samples for each feature from which the curvature is estimated at first
-_FEW_ATOMS = 20  # least number of features that this number is multiplied by
-_FLOOR = 0.02  # first least curvature of a sample, as a share of L, where f'' is not continuous
-_WIDENING = 4  # factor by which the number of samples grows where an estimate is too rough
+_STEPS_AHEAD = 2  # number of points ahead at which a feature would enter that is admitted now
+_MODEL = 0.1  # share of the tolerance to which the first model of a point is minimised
+_PATIENCE = 3.0  # work of steps with an old curvature after which it is renewed, over the work of renewing it
 
 
 class OutgrownError(Exception):
@@ -91,8 +90,6 @@ class SmoothEngine:
         self._null_intercept = samples.best_intercept(zeros, 0.0) if has_intercept else 0.0
         self.scale = samples.loss_scale(zeros + self._null_intercept)
         self.floor = samples.least_value()
-        self.smoothness = float(samples.loss.smoothness())
-        self.has_kinks = math.isfinite(self.smoothness) and not math.isfinite(samples.loss.curvature_smoothness())
         self._range = (0.0, 0.0, 0.0)  # a radius, and bounds of the best intercepts over its ball
         self.most_scanned = np.inf  # most columns that may be scanned for one point
         self.restart()
@@ -103,16 +100,16 @@ class SmoothEngine:
         self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, self.floor, _ROOM)
         self.bounds = lazy_bounds(self.columns, self.point.R)
         self.search = SmoothSearch(self.point, self.n_stored)
+        self.falling, self.last_alpha = _FIRST, 0.0  # ratio of the last two alphas, and the last one
         self._pursue(Goal(0.0, is_penalised=False), 0.0, ZERO)
         self.largest = float(self.bounds.largest())
         at_zero = facts_of(self.point)
         self._at_zero = at_zero.totals.value, at_zero.b
         self._last_rounding = 0.0
         self.is_spent = self.was_spent = False  # whether most_scanned has ended the search for the last point, for any
-        self.least_share = 0.0  # least curvature of a sample over L: where f'' can be zero, a model may need some
-        self.rows_per_atom = _ROWS_PER_ATOM
-        self.rows: np.ndarray | None = None  # the samples from which the curvature is estimated (None: all)
-        self.h = self.point.d.copy()
+        self.curvature = Curvature(self.problem, self.columns, self.point.d)
+        self.history = History(self.largest)
+        self.spent = 0.0  # work of the steps since the curvature was computed
 
     @property
     def n_atoms(self) -> int:
@@ -134,8 +131,10 @@ class SmoothEngine:
                 return found
         if self.n_atoms == 0:
             self._admit_best(_FIRST * self.largest)
+        elif self.bounds.largest() > self.falling * self.point.numbers[LEVEL]:  # it would enter now
+            self._admit_best(0.0)
         event, begun = START, int(self.bounds.n_scanned())
-        self.least_share *= 0.5
+        self.curvature.relax()
         while True:
             rounding = 2.0 * self._last_rounding  # it grows with the radius
             limit = max(allowed - rounding, rounding)  # where rounding is more than half of it, that much is the best
@@ -146,6 +145,9 @@ class SmoothEngine:
             if not is_short or self.is_spent:
                 break
             event = ATOMS  # rounding has grown by more than was expected: go on to a smaller gap
+        if self.last_alpha > 0.0:
+            self.falling = min(1.0, max(_FIRST, found.alpha / self.last_alpha))
+        self.last_alpha = found.alpha
         self._prune()
         return found
 
@@ -155,6 +157,8 @@ class SmoothEngine:
         ``begun`` is the number of columns that were scanned before this point.
         """
         n_steps = 0
+        if event == START:
+            self._foresee(goal, limit)
         while event != SOLVED:
             raise_if_interrupted(self.interrupts)
             event = self._pursue(goal, limit, event if n_steps < _MOST_STEPS or event == ATOMS else LAST)
@@ -165,23 +169,43 @@ class SmoothEngine:
                 self._admit_best(0.0)
             elif event != SOLVED:
                 n_steps += 1
-                if event == FRESH_MODEL:
-                    self._renew_curvature()
-                self._minimise_model(goal)
+                self._minimise_next(goal, is_fresh=event == FRESH_MODEL)
+
+    def _foresee(self, goal: Goal, limit: float) -> None:
+        """Minimise the last model for the next target, with a gradient that foresees how the curvature changes."""
+        point, n = self.point, self.n_atoms
+        now, before = (point.x[:n], point.correlation[:n]), (point.before[:n], point.correlation_before[:n])
+        foresee(point.model.G, *now, *before, self.history.weight(goal), point.saved)
+        before[0][:], before[1][:] = now
+        self.history.append(goal)
+        self._minimise_model(goal, point.saved, _MODEL * limit)
+
+    def _minimise_next(self, goal: Goal, *, is_fresh: bool) -> None:
+        """Minimise the model at x, with the curvature there if it has to be fresh or if the old one costs too much."""
+        if is_fresh or self.spent >= _PATIENCE * self.curvature.work(self.search.atoms):
+            self._renew_curvature()
+            self.history.renew(goal)
+            self.spent = 0.0
+        self.spent += self.search.work
+        self._minimise_model(goal, self.point.correlation, model_tolerance(self.point))
+
+    def _arrange_search(self) -> None:
+        """Make a search for the present working set."""
+        if self.search.point is not self.point or self.search.size != self.n_atoms:
+            self.search = SmoothSearch(self.point, self.n_stored)
 
     def _pursue(self, goal: Goal, limit: float, event: int) -> int:
         """Search on until something is needed; return what."""
-        if self.search.point is not self.point or self.search.size != self.n_atoms:
-            self.search = SmoothSearch(self.point, self.n_stored)
-        found = self.search.pursue(self.bounds, goal.is_penalised, goal.target, limit, _INNER * limit, event)
+        self._arrange_search()
+        found = self.search.pursue(self.bounds, goal, limit, _INNER * limit, self.falling**_STEPS_AHEAD, event)
         self.search.add_up()
         return found
 
-    def _minimise_model(self, goal: Goal) -> None:
-        """Minimise the Taylor model at x over the working set; one with a penalty has no gap, and is solved exactly."""
-        point, model = self.point, self.point.model
-        recentre(model, point.x, point.correlation)
-        tol = -np.inf if goal.is_penalised else model_tolerance(point)
+    def _minimise_model(self, goal: Goal, correlation: np.ndarray, tol: float) -> None:
+        """Minimise the model with these correlations at x; one with a penalty has no gap, and is solved exactly."""
+        model = self.point.model
+        recentre(model, self.point.x, correlation)
+        tol = -np.inf if goal.is_penalised else tol
         solve_model(model, 0.0, goal.is_penalised, goal.target, tol, 1000 + 20 * self.n_atoms)
         if not model.is_symmetric:
             np.maximum(model.x, 0.0, out=model.x)  # rounding may leave what is zero just below it
@@ -209,9 +233,12 @@ class SmoothEngine:
             self.point = part_of_point(self.point, np.arange(first), 2 * size)
         self.point.features[first:size] = new
         self.point.x[first:size] = self.point.before[first:size] = 0.0
+        self.point.correlation_before[first:size] = np.nan
         self.bounds.key[new] = -np.inf  # the correlations of atoms are always computed
-        self._fill(first, size)
         self.point.model.append(new.size)
+        self._arrange_search()
+        self.curvature.fill(self.point.model.G, self.search.atoms, first)
+        self.search.correlate()
 
     def _prune(self) -> None:
         """Drop the atoms without a coefficient where there are many of them."""
@@ -226,31 +253,12 @@ class SmoothEngine:
         self.point = part_of_point(point, np.flatnonzero(is_kept), point.x.size)
 
     def _renew_curvature(self) -> None:
-        """Take the curvatures of the present point, from samples drawn by their share of it where these are many."""
-        d = self.point.d
-        is_fresh, quality = was_fresh(self.point), self.point.numbers[QUALITY]
-        if is_fresh:  # the estimate is too rough
-            self.rows_per_atom *= _WIDENING
-        if quality == FAILED or (is_fresh and quality != GOOD):  # the curvature may be zero only close to x
-            self.least_share = min(1.0, max(_FLOOR, 2.0 * self.least_share))
-        elif is_fresh:
-            self.least_share *= 0.5
-        if self.has_kinks and self.least_share > 0.0:
-            d = np.maximum(d, self.least_share * self.smoothness * self.problem.samples.weight)
-        n_rows = self.rows_per_atom * max(_FEW_ATOMS, self.n_atoms)
-        is_large = n_rows <= d.size / 2 and d.any()
-        self.rows, self.h = sample_by_curvature(d, n_rows) if is_large else (None, d.copy())
-        self._fill(0, self.n_atoms)
-        model = self.point.model
+        """Make the model of the curvatures of the present point."""
+        point, model = self.point, self.point.model
+        self.curvature.take(point.d, self.n_atoms, point.numbers[QUALITY], was_fresh=was_fresh(point))
+        self.curvature.fill(model.G, self.search.atoms, 0)
         forget_support(model, self.n_atoms)
-        factor(model, np.flatnonzero(self.point.x[: self.n_atoms]))
-
-    def _fill(self, first: int, size: int) -> None:
-        """Compute the rows of the curvature G that belong to the atoms from ``first`` on."""
-        G, features = self.point.model.G, self.point.features[:size]
-        H = self.problem.feature_curvature(features, self.columns.scale[features], self.h, self.rows, first)
-        G[first:size, :size] = H[first:]
-        G[:first, first:size] = H[:first, first:]
+        factor(model, np.flatnonzero(point.x[: self.n_atoms]))
 
     # What is known about the point.
 

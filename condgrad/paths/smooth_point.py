@@ -19,8 +19,8 @@ _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the
 
 
 # Places in SmoothPoint.numbers.
-B, MU, LEVEL, IS_TOTAL, ALONG, NORM, GAP, IS_FRESH, TOL, IDLE, FIRST, SECOND, FELL, FLOOR, QUALITY = range(15)
-_N_NUMBERS = 15  # length of SmoothPoint.numbers
+B, MU, LEVEL, IS_TOTAL, ALONG, NORM, GAP, IS_FRESH, TOL, IDLE, FELL, FLOOR, QUALITY = range(13)
+_N_NUMBERS = 13  # length of SmoothPoint.numbers
 FAILED, ACCEPTED, GOOD = -1.0, 0.0, 1.0  # values of QUALITY: x stayed, F fell, F fell about as the model promised
 
 
@@ -37,6 +37,7 @@ class SmoothPoint(NamedTuple):
     features: np.ndarray
     x: np.ndarray
     before: np.ndarray  # the coefficients of the last solution but one
+    correlation_before: np.ndarray  # the correlations there; nan: not known, because the atom is new
     saved: np.ndarray  # those to which a step can return
     correlation: np.ndarray
     p: np.ndarray
@@ -66,6 +67,7 @@ def point_at_zero(
         features=np.zeros(room, np.int64),
         x=np.zeros(room),
         before=np.zeros(room),
+        correlation_before=np.full(room, np.nan),
         saved=np.zeros(room),
         correlation=np.zeros(room),
         p=np.zeros(n),
@@ -112,6 +114,7 @@ def part_of_point(point: SmoothPoint, kept: np.ndarray, room: int) -> SmoothPoin
         features=part(point.features),
         x=part(point.x),
         before=part(point.before),
+        correlation_before=part(point.correlation_before),
         saved=part(point.saved),
         correlation=part(point.correlation),
         model=part_of(point.model, kept, room),
@@ -138,14 +141,6 @@ def gap_at(is_penalised, target, numbers, totals, largest):
     if is_penalised:
         return penalised_gap(target, totals[0], numbers[ALONG], numbers[NORM], largest, numbers[FLOOR])
     return target * largest - numbers[ALONG] if numbers[NORM] <= target * (1.0 + _OUTSIDE) else np.inf
-
-
-@kernel
-def way_ahead(is_penalised, first, second, target):
-    """Return how far ahead the target is, in units of the way from the first to the second one; 0 where it is not."""
-    if is_penalised:
-        return np.log(target / second) / np.log(second / first) if first > second > target > 0.0 else 0.0
-    return (target - second) / (second - first) if 0.0 < first < second < target else 0.0
 
 
 @kernel
@@ -179,15 +174,22 @@ def blend(x, origin, gamma, size):
 
 
 @kernel
-def go_ahead(x, before, theta, n_atoms):
-    """Overwrite x by x + theta (x - before), with zeros where the sign would change; return its norm."""
-    for k in range(n_atoms):
-        ahead = x[k] + theta * (x[k] - before[k])
-        x[k] = ahead if ahead * x[k] > 0.0 else 0.0
-    norm = 0.0
-    for k in range(n_atoms):
-        norm += abs(x[k])
-    return norm
+def foresee(G, x, correlation, before, correlation_before, weight, out):
+    """Fill in the correlations at x, plus ``weight`` times what the model missed on the way from ``before`` to x.
+
+    The model's correlations change by -G (x - before) on that way. ``weight`` says how much more it will miss on the
+    next one. Where the correlation before is not known, that at x stays.
+    """
+    for j in range(x.shape[0]):
+        out[j] = correlation[j] + weight * (correlation[j] - correlation_before[j])
+    for k in range(x.shape[0]):
+        change = weight * (x[k] - before[k])
+        if change != 0.0:
+            for j in range(x.shape[0]):
+                out[j] += change * G[k, j]
+    for j in range(x.shape[0]):
+        if not abs(out[j]) < np.inf:
+            out[j] = correlation[j]
 
 
 @kernel

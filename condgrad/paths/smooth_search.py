@@ -14,12 +14,12 @@ import numpy as np
 
 from condgrad.linalg import threads
 from condgrad.paths.columns import offsets_of
+from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import LazyBounds, move, scan
 from condgrad.paths.smooth_point import (
     ACCEPTED,
     FAILED,
     FELL,
-    FIRST,
     GAP,
     GOOD,
     IDLE,
@@ -29,7 +29,6 @@ from condgrad.paths.smooth_point import (
     MU,
     NORM,
     QUALITY,
-    SECOND,
     TOL,
     B,
     SmoothPoint,
@@ -37,9 +36,7 @@ from condgrad.paths.smooth_point import (
     compare,
     copy,
     gap_at,
-    go_ahead,
     take_residual,
-    way_ahead,
 )
 from condgrad.paths.working_set import Atoms
 from condgrad.problems.samples import derive_block, total_block
@@ -53,6 +50,7 @@ _SHORTER = 0.3  # factor by which a step is shortened as long as F does not fall
 _SHORTEST = 1e-3  # length of a step below which it is given up
 _AHEAD = 0.1  # share of the last gap that the working set's own gap may have while atoms are missing
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
+_CALLS = 100_000.0  # work of the calls of one step, in multiply-adds
 _WORK_PER_SAMPLE = 20  # cost of a sample in multiply-adds: that of a loss with an exponential, about
 
 ZERO, START, SOLVED, ATOMS, MODEL, FRESH_MODEL, LAST = range(7)  # how a search begins, and why it stops
@@ -63,12 +61,17 @@ class SmoothSearch:
 
     def __init__(self, point: SmoothPoint, n_stored: int) -> None:
         self.point, self.numbers, self.totals, self.model = point, point.numbers, point.totals, point.model
-        self.x, self.before, self.saved, self.correlation = point.x, point.before, point.saved, point.correlation
+        self.x, self.saved, self.correlation = point.x, point.saved, point.correlation
         self.p, self.saved_p = point.p, point.saved_p
         self.borders = threads.cut(self.p.size, _WORK_PER_SAMPLE * self.p.size)
         self.apart = threads.cut(point.columns.norm.size, n_stored, offsets_of(point.columns))
         self.size = int(self.model.n_atoms())
         self.atoms, self._zeros = Atoms(point.columns, point.features[: self.size]), np.zeros(self.size)
+
+    @property
+    def work(self) -> float:
+        """How much work a step is, in multiply-adds."""
+        return _CALLS + 2.0 * self.atoms.n_stored + _WORK_PER_SAMPLE * self.p.size
 
     # The passes over the atoms or over the samples.
 
@@ -121,17 +124,16 @@ class SmoothSearch:
 
     # The search.
 
-    def pursue(
-        self, bounds: LazyBounds, is_penalised: bool, target: float, limit: float, finest: float, event: int
-    ) -> int:
+    def pursue(self, bounds: LazyBounds, goal: Goal, limit: float, finest: float, near: float, event: int) -> int:
         """Search for the minimiser over all features until something is needed; return what.
 
         That is the minimiser of a Taylor model (MODEL, or FRESH_MODEL with the curvature of x), features that the
         working set lacks (ATOMS), or nothing (SOLVED). ``event`` is ZERO for the point x = 0, START for the next one,
         LAST for no more than the certificate of the present one, or what was needed last. The working set is minimised
         to the gap ``finest``, roughly while atoms are missing; ``limit`` is what the gap over all features shall be.
+        ``bounds`` find all features whose correlation is at least ``near`` times that of the atoms.
         """
-        numbers = self.numbers
+        numbers, is_penalised, target = self.numbers, goal.is_penalised, goal.target
         if event == ZERO:
             self.arrive(True)
             self.ask(bounds, -1.0)  # about every column
@@ -140,7 +142,6 @@ class SmoothSearch:
             self.ask(bounds, numbers[LEVEL])
             return SOLVED
         if event in (START, ATOMS):
-            self.correlate()  # there may be new atoms
             numbers[GAP], numbers[IS_FRESH] = np.inf, 0.0
         if event == START:
             numbers[QUALITY] = GOOD
@@ -151,18 +152,19 @@ class SmoothSearch:
         if event in (MODEL, FRESH_MODEL):
             has_moved = self.step(is_penalised, target)
             numbers[IS_FRESH] = 1.0 if event == FRESH_MODEL else 0.0
+        needed = max(limit, numbers[TOL]) if event == START else numbers[TOL]
         while True:
             gap, last = gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL]), numbers[GAP]
             has_gained = has_moved and (gap < last or numbers[FELL] > 0.0)
             is_stuck = numbers[IS_FRESH] > 0.0 and not has_gained  # rounding has won
-            if gap > numbers[TOL] and not is_stuck:
+            if gap > needed and not is_stuck:
                 numbers[GAP] = gap
                 return MODEL if has_moved and gap <= _FAST * last else FRESH_MODEL
-            self.ask(bounds, numbers[LEVEL])
+            self.ask(bounds, near * numbers[LEVEL])
             gap = gap_at(is_penalised, target, numbers, self.totals, max(numbers[LEVEL], bounds.largest()))
             if gap <= limit:
                 return SOLVED
-            if bounds.n_found() > 0:
+            if bounds.largest() > numbers[LEVEL]:
                 numbers[TOL], numbers[IDLE] = max(finest, min(numbers[TOL], _AHEAD * gap)), 0.0
                 return ATOMS
             is_rough = numbers[TOL] > finest
@@ -171,22 +173,14 @@ class SmoothSearch:
             if numbers[IDLE] > _MOST_IDLE:
                 return SOLVED
             numbers[GAP], numbers[IS_FRESH], has_moved = np.inf, 0.0, True
+            needed = numbers[TOL]
 
     def guess(self, is_penalised: bool, target: float) -> None:
-        """Continue the line from the last solution but one to the last, unless that makes the gap larger."""
+        """Go to the minimiser of the model, unless that makes the gap larger."""
         numbers, n = self.numbers, self.model.n_atoms()
-        theta = way_ahead(is_penalised, numbers[FIRST], numbers[SECOND], target)
-        numbers[FIRST], numbers[SECOND] = numbers[SECOND], target
         gap = gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL])  # inf: x is outside of a smaller ball
         copy(self.saved, self.x, 1.0 if gap < np.inf else target / numbers[NORM], n)
-        norm = go_ahead(self.x, self.before, theta, n)
-        copy(self.before, self.saved, 1.0, n)
-        if theta == 0.0 or norm == 0.0:
-            copy(self.x, self.saved, 1.0, n)
-            if gap < np.inf:
-                return
-        elif not is_penalised:
-            copy(self.x, self.x, target / norm, n)
+        copy(self.x, self.model.x, 1.0, n)
         for _ in range(2):
             self.arrive(is_penalised)
             if gap_at(is_penalised, target, numbers, self.totals, numbers[LEVEL]) <= gap:

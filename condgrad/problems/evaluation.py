@@ -72,7 +72,8 @@ def certify(
 
 def vertex_rounding(constraint: ConstraintSet, r: np.ndarray, w: np.ndarray, s: Vertex) -> float:
     """Return a bound of the rounding error of the gap <r, w - s> for s = LMO(r), in its sums and in the oracle."""
-    indices, values = s.support()
-    sizes = inner(np.abs(r), np.abs(w)), inner(np.abs(r if indices is None else r[indices]), np.abs(values))
-    sums = gamma(int(np.count_nonzero(w)) + 4) * sizes[0] + gamma(values.size + 4) * sizes[1]
+    used, (indices, values) = np.flatnonzero(w != 0.0), s.support()
+    of_w = inner(np.abs(r[used]), np.abs(w[used]))
+    of_s = inner(np.abs(r if indices is None else r[indices]), np.abs(values))
+    sums = gamma(used.size + 4) * of_w + gamma(values.size + 4) * of_s
     return float(sums) + float(constraint.oracle_rounding(r, s))

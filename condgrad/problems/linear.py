@@ -175,6 +175,10 @@ class Problem(OverRows):
         w = convert.as_point(w, self.n_features, "w")
         return self._look_after(w, offset, self.rows.expand(Expand(offset, is_guess=True), w), is_guess=True)
 
+    def look_after(self, w: np.ndarray, b: float, found: AnyPass) -> LinearLook:
+        """Return the look at w for a pass that was made elsewhere; with an intercept, b need not be the best one."""
+        return self._look_after(w, b, found, is_guess=self.has_intercept)
+
     def _look_after(self, w: np.ndarray, b: float, found: AnyPass, *, is_guess: bool = False) -> LinearLook:
         gradient = self._certificates.gradient(w, found, is_guess)
         r = gradient.leading(self.constraint, w) if isinstance(gradient, OutsideGradient) else gradient
@@ -216,6 +220,13 @@ class Problem(OverRows):
         """Return the same problem over another set; both share the data and their views."""
         other = self._copy()
         other.constraint = as_set_for(constraint, self.n_features)
+        return other
+
+    def within(self, constraint: object) -> Problem:
+        """Return the same problem over a subset of its set: bounds of intercepts that hold over the set hold there."""
+        other = self.over(constraint)
+        if self.has_intercept:
+            other._certificates.intercept_range = self._certificates.intercept_range
         return other
 
     def without_penalty(self) -> Problem:

@@ -83,8 +83,10 @@ class Certificates:
         The best intercept is at most ``away`` from b. The bounds cost a few sums over samples and features; the norms
         of the columns are computed once.
         """
-        n_terms, norm = int(np.count_nonzero(w)), float(np.abs(w).sum())
-        delta = prediction_error(sizes, n_terms, float(np.abs(w) @ self.rows.column_sizes))
+        used = np.flatnonzero(w != 0.0)
+        weights = np.abs(w[used])
+        n_terms, norm = used.size, float(weights.sum())
+        delta = prediction_error(sizes, n_terms, float(weights @ self.rows.column_sizes[used]))
         size = norm * self.rows.measures.largest_entry  # upper bound of a prediction
         largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
         return bounds(
@@ -106,8 +108,8 @@ class Certificates:
         sizes, (indices, values) = self.rows.column_sizes, s.support()
         if indices is None:
             return float(sizes @ np.abs(w - values))
-        other = np.abs(w[indices] - values) - np.abs(w[indices])
-        return float(sizes @ np.abs(w) + sizes[indices] @ other)
+        used, other = np.flatnonzero(w != 0.0), np.abs(w[indices] - values) - np.abs(w[indices])
+        return float(sizes[used] @ np.abs(w[used]) + sizes[indices] @ other)
 
     @functools.cached_property
     def reach(self) -> float:

@@ -199,7 +199,7 @@ def test_losses_with_kinks_take_few_steps():
     X, y, _ = data("squared-hinge")
     engine, taken = smooth_engine.SmoothEngine(cg.Problem(X, y, LOSSES["squared-hinge"], SETS["l1"](1.0))), []
     minimise = engine._minimise_model
-    engine._minimise_model = lambda goal: taken.append(goal) or minimise(goal)
+    engine._minimise_model = lambda goal, *settings: taken.append(goal) or minimise(goal, *settings)
     for alpha in (0.05, 0.01, 0.0026):
         point = engine.solve(smooth.Goal(alpha, is_penalised=True), 1e-9)
         assert point.certified_gap <= 1e-9 * engine.scale

@@ -17,6 +17,9 @@ from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import _largest_sums, lazy_bounds
 from condgrad.paths.points import InterruptedPathError
 from condgrad.paths.smooth import SmoothPath
+from condgrad.paths.smooth_curvature import Curvature
+from condgrad.paths.smooth_history import History
+from condgrad.paths.working_set import Atoms
 
 LOSSES = {
     "logistic": cg.losses.Logistic(),
@@ -226,22 +229,66 @@ def test_large_data_take_the_same_steps_on_all_cores(form, intercept, monkeypatc
     check(problem, radii, coefs, info, 1e-8)
 
 
-def test_the_guess_saves_steps():
+@pytest.mark.parametrize("is_penalised", [False, True])
+def test_foreseeing_how_the_curvature_changes_saves_steps(is_penalised):
     X, y, _ = data("logistic", n=300)
     problem = cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0))
-    radii = np.linspace(1.0, 2.0, 30)
+    targets = np.geomspace(0.05, 0.01, 30) if is_penalised else np.linspace(1.0, 2.0, 30)
 
-    def steps(forget):
+    def steps(is_blind):
         engine, taken = smooth_engine.SmoothEngine(problem), []
         minimise = engine._minimise_model
-        engine._minimise_model = lambda goal: taken.append(goal) or minimise(goal)
-        for radius in radii:
-            if forget:
-                engine.point.before[:] = engine.point.x  # as if the path had stood still
-            engine.solve(Goal(float(radius), is_penalised=False), 1e-5)
+        engine._minimise_model = lambda goal, *settings: taken.append(goal) or minimise(goal, *settings)
+        for target in targets:
+            if is_blind:
+                engine.history = History(engine.largest)
+            engine.solve(Goal(float(target), is_penalised), 1e-6)
         return len(taken)
 
-    assert steps(forget=False) < steps(forget=True)
+    assert steps(is_blind=False) < 0.9 * steps(is_blind=True)
+
+
+@pytest.mark.parametrize("is_penalised", [False, True])
+def test_what_a_model_misses_grows_with_the_distance_from_its_curvature(is_penalised):
+    history = History(1.0)
+
+    def goal(place):
+        return Goal(np.exp(-place) if is_penalised else place, is_penalised)
+
+    assert history.weight(goal(1.0)) == 0.0  # nothing is known yet
+    history.append(goal(1.0))
+    history.append(goal(2.0))
+    assert history.weight(goal(3.0)) == pytest.approx(2.5 / 1.5)  # the middles of both ways, from 0
+    assert history.weight(goal(2.5)) == pytest.approx(2.25 / 1.5 * 0.5)
+    history.renew(goal(2.0))
+    assert history.weight(goal(3.0)) == pytest.approx(-1.0)
+    assert history.weight(goal(8.0)) == history.weight(goal(1.5)) == 0.0  # too far away, and back
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("form", FOUR_FORMS)
+def test_curvature_by_columns_is_that_by_rows(form, intercept):
+    X, y, weight = data("logistic")
+    problem = cg.Problem(
+        FOUR_FORMS[form](X),
+        y,
+        LOSSES["logistic"],
+        cg.constraints.L1Ball(1.0),
+        intercept=intercept,
+        sample_weight=weight,
+    )
+    columns = smooth_engine.SmoothEngine(problem).columns
+    curvature = Curvature(problem, columns, problem.samples.curvatures(np.zeros(y.size), 0.0))
+    curvature.rows = np.arange(1, y.size, 2)
+    curvature.h = curvature.h[curvature.rows]
+    atoms = Atoms(columns, np.array([3, 0, 17, 8, 5]))
+    whole, one, other = np.zeros((8, 8)), np.zeros((8, 8)), np.zeros((8, 8))
+    curvature.fill(whole, atoms, 0)
+    one[:3, :3] = other[:3, :3] = whole[:3, :3]
+    curvature.fill(one, atoms, 3)
+    curvature._fill_by_columns(other, atoms, 3)
+    np.testing.assert_allclose(one, whole, rtol=1e-11, atol=1e-15)
+    np.testing.assert_allclose(other, whole, rtol=1e-11, atol=1e-15)
 
 
 def test_bounds_survive_a_residual_that_turns_by_a_right_angle():

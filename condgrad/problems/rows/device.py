@@ -94,7 +94,8 @@ class DeviceRows(Rows):
 
         If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature.
         """
-        assert isinstance(found, Pass) and isinstance(found.d, Joined)
+        assert isinstance(found, Pass)
+        assert isinstance(found.d, Joined)
         c: DeviceArray = found.d.array
         rows = None
         if not self.samples.loss.is_convex:

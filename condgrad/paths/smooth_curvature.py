@@ -1,0 +1,121 @@
+"""Curvature: the curvatures of the samples at some point of a path, and Gram matrices of the atoms under them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from condgrad.paths.columns import Columns
+from condgrad.paths.smooth_point import FAILED, GOOD
+from condgrad.paths.working_set import Atoms
+from condgrad.problems.linear import Problem
+from condgrad.problems.samples import sample_by_curvature
+
+_ROWS_PER_ATOM = 100  # number of samples for each atom from which a Gram matrix is estimated at first
+_FEW_ATOMS = 20  # least number of atoms that this number is multiplied by
+_PASS = 30.0  # a pass costs as much as the Gram matrix of k atoms from this share of the samples, times 1 / k
+_FLOOR = 0.02  # first least curvature of a sample, as a share of L, where f'' is not continuous
+_WIDENING = 4  # factor by which the number of samples grows where an estimate is too rough
+
+# Work is measured in multiply-adds of a pass over the rows; these were measured.
+_CALLS = 200_000.0  # work of the calls for one Gram matrix
+_DENSE_SPEED = 28.0  # multiply-adds of a dense matrix product that take as long as one of a pass
+_FACTOR_SPEED = 40.0  # entries of a cube of k^3 for which a Cholesky factor takes as long
+_COPY = 3.0  # work for a stored entry that is copied, or for a sample of an array
+_PAIR = 2.0  # work for a product of two entries of a row
+_ENTRY = 4.0  # number of such products that take as long as finding an entry of a row
+_PRODUCT = 0.6  # work for an entry of a column in a product with a vector
+
+
+class Curvature:
+    """The curvatures h_i of the samples, or of some that are drawn by their share where the samples are many.
+
+    Parameters
+    ----------
+    problem : Problem
+    columns : Columns
+        The features of the path.
+    d : array
+        The curvatures at the first point.
+
+    Attributes
+    ----------
+    least_share : float
+        Least curvature of a sample, over L: where f'' can be zero, a model may need some.
+    """
+
+    def __init__(self, problem: Problem, columns: Columns, d: np.ndarray) -> None:
+        self.problem, self.columns = problem, columns
+        loss = problem.samples.loss
+        self.smoothness = float(loss.smoothness())
+        self.has_kinks = math.isfinite(self.smoothness) and not math.isfinite(loss.curvature_smoothness())
+        self.least_share, self.rows_per_atom = 0.0, _ROWS_PER_ATOM
+        self.rows: np.ndarray | None = None  # the samples that are drawn (None: all)
+        self.h = d.copy()
+
+    def relax(self) -> None:
+        """Assume that the curvatures of the next point are less misleading than the last ones."""
+        self.least_share *= 0.5
+
+    def take(self, d: np.ndarray, n_atoms: int, quality: float, *, was_fresh: bool) -> None:
+        """Take the curvatures d of another point; ``quality`` tells how the last step went, with its own if fresh."""
+        if was_fresh:  # the estimate is too rough
+            self.rows_per_atom *= _WIDENING
+        if quality == FAILED or (was_fresh and quality != GOOD):  # the curvature may be zero only close to x
+            self.least_share = min(1.0, max(_FLOOR, 2.0 * self.least_share))
+        elif was_fresh:
+            self.least_share *= 0.5
+        if self.has_kinks and self.least_share > 0.0:
+            d = np.maximum(d, self.least_share * self.smoothness * self.problem.samples.weight)
+        n_rows = self._n_rows(n_atoms)
+        is_large = n_rows < d.size and d.any()
+        self.rows, self.h = sample_by_curvature(d, n_rows) if is_large else (None, d.copy())
+
+    def fill(self, G: np.ndarray, atoms: Atoms, first: int) -> None:
+        """Compute the rows and columns of the Gram matrix that belong to the atoms from ``first`` on."""
+        size = atoms.features.size
+        if 0 < first < size and self._work_by_columns(atoms, size - first) < self._work_by_rows(atoms, size - first):
+            self._fill_by_columns(G, atoms, first)
+            return
+        scale = self.columns.scale[atoms.features]
+        H = self.problem.feature_curvature(atoms.features, scale, self.h, self.rows, first)
+        G[first:size, :size] = H[first:]
+        G[:first, first:size] = H[:first, first:]
+
+    def _fill_by_columns(self, G: np.ndarray, atoms: Atoms, first: int) -> None:
+        """Compute the same by products of all atoms with each of the new ones times the curvatures."""
+        size, h = atoms.features.size, self.problem.spread(self.rows, self.h)
+        zeros, total = np.zeros(size), float(h.sum())
+        for q in range(first, size):
+            column = Atoms(self.columns, atoms.features[q : q + 1]).predict(np.ones(1))
+            atoms.correlate(h * column, 0.0, zeros, 0.0, G[q, :size])
+        if self.problem.has_intercept and total > 0.0:  # less the part that a free intercept takes up
+            mixed = np.empty(size)
+            atoms.correlate(h, 0.0, zeros, 0.0, mixed)
+            G[first:size, :size] -= np.outer(mixed[first:], mixed / total)
+        G[:first, first:size] = G[first:size, :first].T
+
+    # Work: which way is faster, and when it pays to take other curvatures.
+
+    def work(self, atoms: Atoms) -> float:
+        """Return about how much work a new Gram matrix of the atoms and its factor are."""
+        k = atoms.features.size
+        share = self._n_rows(k) / self.problem.n_samples
+        return _CALLS + share * self._work_by_rows(atoms, k) + k**3 / _FACTOR_SPEED
+
+    def _n_rows(self, n_atoms: int) -> float:
+        """Return from how many samples a Gram matrix is estimated: all of them, or less than half."""
+        k, n = max(_FEW_ATOMS, n_atoms), self.problem.n_samples
+        n_rows = max(self.rows_per_atom * k, _PASS * n / k)
+        return n_rows if n_rows <= n / 2 else float(n)
+
+    def _work_by_rows(self, atoms: Atoms, n_new: int) -> float:
+        k, n, stored = atoms.features.size, self.problem.n_samples, atoms.n_stored
+        entries, share = stored / n, n_new / max(1, k)  # entries of a row
+        if entries > 0.5 * k:
+            return _COPY * stored + n_new * stored / _DENSE_SPEED
+        return _COPY * n + stored + _PAIR * share * stored * (entries + _ENTRY)
+
+    def _work_by_columns(self, atoms: Atoms, n_new: int) -> float:
+        return _PRODUCT * n_new * (atoms.n_stored + _COPY * self.problem.n_samples)
