@@ -22,6 +22,7 @@ from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.matrix import Matrix
 from condgrad.problems.linear import Problem
+from condgrad.problems.offset import EVERY
 from condgrad.problems.prediction_set import Diameters, diameters
 from condgrad.solvers.stochastic.atom_counts import relevant_sample_size, top_sample_size
 
@@ -282,7 +283,7 @@ def _smoothness(problem: Problem) -> float:
             f"{type(problem.loss).__name__} has no smoothness constant for predictions with a free intercept. "
             "Use intercept=False."
         )
-    low, high = problem.prediction_range()
+    low, high = (problem.samples.offset.added_to(EVERY, end) for end in problem.prediction_range())
     return problem.loss.smoothness_on(float(np.maximum(-low, high).max()))
 
 

@@ -29,15 +29,24 @@ class Drawn(NamedTuple):
     solver: str
     tol: float
     description: str
+    offset: np.ndarray | float = 0.0
 
 
 class Truth:
     """F, its gradient and its gap for a drawn problem, in extended precision."""
 
     def __init__(
-        self, X: np.ndarray, y: np.ndarray, weight: np.ndarray, loss: Any, has_intercept: bool, l2: float = 0.0
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weight: np.ndarray,
+        loss: Any,
+        has_intercept: bool,
+        l2: float = 0.0,
+        offset: np.ndarray | float = 0.0,
     ) -> None:
         self.l2 = LONG(l2)
+        self.offset = np.asarray(offset, dtype=LONG)
         self.X, self.y, self.loss, self.has_intercept = X, y.astype(LONG), loss, has_intercept
         self.weight = weight.astype(LONG) / weight.astype(LONG).sum()
         self.centre = self.weight @ X if has_intercept else np.zeros(X.shape[1], dtype=LONG)
@@ -45,7 +54,7 @@ class Truth:
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """Return the predictions with the best intercept."""
-        p = self.X @ w.astype(LONG)
+        p = self.X @ w.astype(LONG) + self.offset
         return p + self._intercept(p) if self.has_intercept else p
 
     def objective(self, w: np.ndarray) -> Any:
@@ -125,10 +134,8 @@ def improved(truth: Truth, constraint: Any, w: np.ndarray, steps: int = 60) -> n
 
 def check(drawn: Drawn, result: Any) -> list[str]:
     """Return what is false about a result, in sentences."""
-    problem, truth = (
-        drawn.problem,
-        Truth(drawn.X, drawn.y, drawn.weight, drawn.problem.loss, drawn.problem.has_intercept, drawn.problem.l2),
-    )
+    problem, of_samples = drawn.problem, (drawn.X, drawn.y, drawn.weight)
+    truth = Truth(*of_samples, problem.loss, problem.has_intercept, problem.l2, drawn.offset)
     found = []
     w = result.w.astype(LONG)
     here = truth.objective(w)
@@ -199,9 +206,13 @@ def draw(rng: np.random.Generator) -> Drawn:
     if rng.random() < 0.2 and solver != "sfw":
         l2 = float(10.0 ** rng.uniform(-6, 6) * scale / radius**2)
         words.append(f"l2={l2:.3g}")
-    problem = cg.Problem(data, y, loss, constraint, sample_weight=weight, intercept=has_intercept, l2=l2)
+    offset = np.zeros(n)
+    if rng.random() < 0.3:
+        offset = 10.0 ** rng.uniform(-3, 6) * max(np.abs(y).max(), 1e-6) * rng.standard_normal(n)
+        words.append("offset")
+    problem = cg.Problem(data, y, loss, constraint, sample_weight=weight, offset=offset, intercept=has_intercept, l2=l2)
     words += [form, f"n={n}", f"d={d}", repr(loss), repr(constraint), solver, f"intercept={has_intercept}"]
-    return Drawn(problem, X.astype(LONG), y, weight, solver, tol, ", ".join(words))
+    return Drawn(problem, X.astype(LONG), y, weight, solver, tol, ", ".join(words), offset)
 
 
 def judge(seed: int) -> tuple[Drawn, Any, list[str]]:

@@ -27,10 +27,10 @@ class SimulatedRows(ClusterRows):
     """
 
     def __init__(self, parts, n_workers):
-        """``parts`` are (X, y) or (X, y, weight) for each partition."""
+        """``parts`` are (X, y), (X, y, weight) or (X, y, weight, offset) for each partition."""
         self.n_workers = n_workers
         self.forget()
-        held = [Partition(*part) if len(part) == 3 else Partition(*part, None) for part in parts]
+        held = [Partition(*part) if len(part) > 2 else Partition(*part, None) for part in parts]
         super().__init__(None, [Result(part, k % n_workers) for k, part in enumerate(held)])
 
     def forget(self):

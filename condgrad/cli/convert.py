@@ -43,6 +43,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--weight", metavar="COLUMN", help="column with weights of samples; for .npy and .zarr an .npy file"
     )
+    data.add_argument(
+        "--offset", metavar="COLUMN", help="column with offsets of samples, which are added to their predictions; for "
+        ".npy and .zarr an .npy file"
+    )  # fmt: skip
     data.add_argument("--categories", metavar="COLUMN,...", help="columns of CSV or Parquet that are categories, or "
                       "all (default: columns of words)")  # fmt: skip
     data.add_argument("--header", choices=("auto", "yes", "no"), help="whether the first line of CSV names the columns "
@@ -88,7 +92,7 @@ def _convert(args: argparse.Namespace, callback: Any) -> StoredRows:
     categories = args.categories if args.categories in (None, "all") else args.categories.split(",")
     return rows.convert(
         args.source, args.folder, target=False if args.no_target else args.target, weight=args.weight,
-        categories=categories, header=args.header, n_features=args.n_features, like=args.like,
+        offset=args.offset, categories=categories, header=args.header, n_features=args.n_features, like=args.like,
         chunk_bytes=args.chunk_bytes, shuffle=not args.no_shuffle, dtype=args.dtype, overwrite=args.force,
         random_state=args.seed, callback=callback,
     )  # fmt: skip

@@ -80,21 +80,21 @@ def run(args: argparse.Namespace) -> int:
     y, classes = encode_targets(data.y, loss)
     X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
     whole = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept)
-    tried, weight = whole, None
+    tried, weight, offset = whole, None, None
     note(args, str(data))
     if isinstance(X, StoredRows):  # the radius is chosen on a sample in memory
         matrix, places = X.sample_within(_SAMPLE_BYTES)
-        weight = None if X.weight is None else X.weight[places]
+        weight, offset = (None if part is None else part[places] for part in (X.weight, X.offset))
         X, y = matrix.X, y[places]
-        tried = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept, sample_weight=weight)
+        tried = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept, sample_weight=weight, offset=offset)
         note(args, f"{y.size} of them, in memory, to choose the radius")
     if not 2 <= args.folds <= y.size:
         raise ValueError(f"--folds must lie between 2 and the {y.size} samples; got {args.folds}.")
     radii = radius_grid(tried, make_set, args.n_radii, args.eps) if radii is None else np.sort(radii)
     limits = {"relative_tol": args.relative_tol or None, "max_steps": args.max_steps, "max_time": args.max_time}
-    given = {name: value for name, value in limits.items() if value is not None}
-    settings = {"max_epochs": args.max_epochs, "random_state": args.seed, **given}
-    folds, status = _solve_folds(args, X, y, weight, loss, make_set, radii, solver, settings)
+    limits = {name: value for name, value in limits.items() if value is not None}
+    settings = {"max_epochs": args.max_epochs, "random_state": args.seed, **limits}
+    folds, status = _solve_folds(args, X, y, weight, offset, loss, make_set, radii, solver, settings)
     if not folds:
         note(args, "interrupted before the end of the first fold: nothing was written.")
         return 130
@@ -166,6 +166,7 @@ def _solve_folds(
     X: Checked,
     y: np.ndarray,
     weight: np.ndarray | None,
+    offset: np.ndarray | None,
     loss: Loss,
     make_set: Callable[[float], ConstraintSet],
     radii: np.ndarray,
@@ -189,15 +190,19 @@ def _solve_folds(
     with Interrupts() as interrupts, progress_of(args, args.folds * radii.size) as report:
         for fold in range(args.folds):
             out = fold_of == fold
-            own, held_out = (None if weight is None else weight[part] for part in (~out, out))
-            problem = Problem(X[~out], y[~out], loss, make_set(1.0), intercept=args.intercept, sample_weight=own)
+            own, held_out = (
+                [None if each is None else each[part] for each in (weight, offset)] for part in (~out, out)
+            )
+            problem = Problem(
+                X[~out], y[~out], loss, make_set(1.0), intercept=args.intercept, sample_weight=own[0], offset=own[1]
+            )
             tol = args.tol / (problem.loss_scale() or 1.0)  # the option is a gap in units of the objective
             walk = solutions(problem, make_set, solver, radii.tolist(), tol=tol, **settings)
             scores: list[tuple[float, float, int]] = []
             try:
                 for found in walk:
                     status = found.status if status is Status.CONVERGED else status
-                    scores.append(_scores_of(found, loss, X[out], y[out], held_out))
+                    scores.append(_scores_of(found, loss, X[out], y[out], *held_out))
                     if len(scores) == radii.size:
                         folds.append(scores)
                     if interrupts.heard():
@@ -210,14 +215,14 @@ def _solve_folds(
 
 
 def _scores_of(
-    found: Found, loss: Loss, X: Checked, y: np.ndarray, weight: np.ndarray | None
+    found: Found, loss: Loss, X: Checked, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None
 ) -> tuple[float, float, int]:
     """Return the mean loss and the share of errors on some samples, and the number of nonzeros."""
     import numpy as np
 
     from condgrad.run.trace import count_nonzero
 
-    p = X @ found.w + found.intercept
+    p = X @ found.w + found.intercept + (0.0 if offset is None else offset)
     mean_loss, error_rate = (np.average(each, weights=weight) for each in (loss.value(p, y), (p > 0.0) != (y == 1.0)))
     return float(mean_loss), float(error_rate), count_nonzero(found.w)
 

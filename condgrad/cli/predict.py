@@ -18,7 +18,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from condgrad.cli import _options as options
 from condgrad.cli._outputs import check_outputs, note, show
@@ -94,12 +94,13 @@ def _scores_of(model: Model | MultiModel, X: Checked | StoredRows, y: np.ndarray
     return dict(score(model, X, encode_targets(y, model.loss, model.classes)[0]))
 
 
-def _columns_of(model: Model | MultiModel, X: Checked) -> dict[str, list[object]]:
+def _columns_of(model: Model | MultiModel, X: Checked, offset: np.ndarray | None = None) -> dict[str, list[object]]:
     """Return the columns of the output: predictions and, for classes, scores and probabilities."""
-    columns: dict[str, np.ndarray] = _named("prediction", model.predict(X), None)
+    given: dict[str, Any] = {} if offset is None else {"offset": offset}  # a MultiModel has no offsets
+    columns: dict[str, np.ndarray] = _named("prediction", model.predict(X, **given), None)
     if model.classes is not None:
-        columns |= _named("score", model.decide(X), model.classes)
-        if (probability := model.probabilities(X)) is not None:
+        columns |= _named("score", model.decide(X, **given), model.classes)
+        if (probability := model.probabilities(X, **given)) is not None:
             columns |= _named("probability", probability, model.classes)
     return {name: column.tolist() for name, column in columns.items()}
 
@@ -121,8 +122,12 @@ def _predict_rows(args: argparse.Namespace, model: Model | MultiModel, rows: Sto
 
 
 def _write_predictions(model: Model | MultiModel, rows: StoredRows, out: TextIO) -> None:
+    from condgrad.models.linear import Model
+
+    offset = rows.offset if isinstance(model, Model) and model.has_offset else None
     for chunk in rows.chunks():
-        columns = _columns_of(model, chunk.matrix.chosen(slice(None)).X)
+        own = None if offset is None else offset[chunk.place]
+        columns = _columns_of(model, chunk.matrix.chosen(slice(None)).X, own)
         out.write(_as_csv(columns, has_header=chunk.first == 0))
 
 

@@ -19,11 +19,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from condgrad import __version__, losses
 from condgrad.constraints import as_constraint_set
+from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._report import report
 from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
-from condgrad.linalg.convert import Checked, Data
+from condgrad.linalg.convert import Data
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
 from condgrad.models.files import save_model
@@ -114,6 +115,7 @@ class ConstrainedLinearModel(BaseEstimator):
 
     learns_in_batches = True  # whether a stochastic solver can continue with more samples: see partial_fit
 
+    has_offset_ = False  # whether the model was fitted with offsets: then predictions need them too
     coef_: Any
     intercept_: Any
 
@@ -157,7 +159,8 @@ class ConstrainedLinearModel(BaseEstimator):
         if is_single or (classes is not None and coef.shape[0] == 1):
             w, intercept = coef[0], float(np.atleast_1d(self.intercept_)[0])
             own: dict[str, Any] = {name: getattr(results[0], name) for name in _OF_A_RUN}
-            return Model(w=w, intercept=intercept, constraint=constraints[0], radius=radii[0], **of_all, **own)
+            own |= {"constraint": constraints[0], "radius": radii[0], "has_offset": self.has_offset_}
+            return Model(w=w, intercept=intercept, **of_all, **own)
         own = {name: tuple(getattr(result, name) for result in results) for name in _OF_A_RUN}
         own |= {"constraint": tuple(constraints), "radius": tuple(radii)}
         return MultiModel(coef=coef, intercept=np.asarray(self.intercept_), kind=self._kind, **of_all, **own)
@@ -172,43 +175,54 @@ class ConstrainedLinearModel(BaseEstimator):
         save_model(path, self)
 
     def _validated(
-        self, X: Data | OutsideRows, y: ArrayLike | None, sample_weight: ArrayLike | None, **settings: object
-    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """Return X, y and the weights (None: all equal) as arrays; rows outside of memory stay there."""
+        self,
+        X: Data | OutsideRows,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        offset: ArrayLike | None,
+        **settings: object,
+    ) -> Observations:
+        """Return X, y, weights and offsets as arrays; rows outside of memory stay there."""
         self._check_settings()
         if is_dask(X):
-            X, y, sample_weight = of_dask(X, y, sample_weight, None), None, None
+            X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
         if isinstance(X, OutsideRows):
-            return self._validated_rows(X, y, sample_weight, **settings)
+            return self._validated_rows(X, y, sample_weight, offset, **settings)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **settings)
+        own = None if offset is None else convert.as_vector(offset, "offset", X.shape[0])
         if sample_weight is None:
-            return X, y, None
+            return Observations(X, y, None, own)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if weight.min() < 0.0:
             raise ValueError(f"sample_weight must not be negative; got {weight.min():g}.")
         if not weight.any():  # newer scikit-learn raises this itself
             raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
-        return X, y, weight
+        return Observations(X, y, weight, own)
 
     def _validated_rows(
-        self, rows: OutsideRows, y: ArrayLike | None, sample_weight: ArrayLike | None, **settings: object
-    ) -> tuple[OutsideRows, np.ndarray, np.ndarray | None]:
-        """Return rows outside of memory with their targets and weights, which are checked; X was checked before."""
+        self,
+        rows: OutsideRows,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        offset: ArrayLike | None,
+        **settings: object,
+    ) -> Observations:
+        """Return rows outside of memory with the numbers of their samples, which are checked; X was checked before."""
         y, weight = rows.y if y is None else y, rows.weight if sample_weight is None else sample_weight
+        offset = rows.offset if offset is None else offset
         if y is None:
             raise ValueError(f"y is missing: {rows!r} has no targets; pass y.")
         outline = scipy.sparse.csr_matrix(rows.shape)  # an empty matrix of this shape, for the checks of y and weights
-        _, y, weight = self._validated(outline, y, weight, **settings)
+        checked = self._validated(outline, y, weight, offset, **settings)
         if rows.feature_names is not None:
             self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
-        return rows, y, weight
+        return checked._replace(X=rows)
 
-    def _choose_on_sample(
-        self, rows: OutsideRows, y: np.ndarray, weight: np.ndarray | None, chosen: Sequence[str]
-    ) -> float:
+    def _choose_on_sample(self, data: Observations, chosen: Sequence[str]) -> float:
         """Fit a copy of this estimator to a sample in memory, take over what it has chosen, and return its radius."""
-        matrix, at = rows.sample_within(_SAMPLE_BYTES)
-        chooser = clone(self).fit(matrix.X, y[at], None if weight is None else weight[at])
+        matrix, places = data.X.sample_within(_SAMPLE_BYTES)
+        of_samples = (None if part is None else part[places] for part in data[1:])
+        chooser = clone(self).fit(matrix.X, *of_samples)
         for name in chosen:
             setattr(self, name, getattr(chooser, name))
         return float(chooser.radius_)
@@ -242,13 +256,11 @@ class ConstrainedLinearModel(BaseEstimator):
             )
         return Budget(as_constraint_set(self.constraint), None, None)
 
-    def _problem(
-        self, X: Checked | OutsideRows, weight: np.ndarray | None, y: np.ndarray, budget: Budget
-    ) -> Problem | OutputsProblem:
+    def _problem(self, data: Observations, y: np.ndarray, budget: Budget) -> Problem | OutputsProblem:
         """Return the problem over the given set, or over the unit set if a radius is to be applied."""
         return Problem(
-            X, y, self._loss(), budget.unit_set(), sample_weight=weight, intercept=bool(self.fit_intercept),
-            l2=self._penalty(),
+            data.X, y, self._loss(), budget.unit_set(), sample_weight=data.weight, offset=data.offset,
+            intercept=bool(self.fit_intercept), l2=self._penalty(),
         )  # fmt: skip
 
     def _penalty(self) -> float:
@@ -257,9 +269,8 @@ class ConstrainedLinearModel(BaseEstimator):
 
     def _solve_all(
         self,
-        X: Checked | OutsideRows,
+        data: Observations,
         targets: list[np.ndarray],
-        weight: np.ndarray | None,
         starts: Sequence[np.ndarray] | np.ndarray | None = None,
         radius: float | None = None,
     ) -> None:
@@ -267,6 +278,7 @@ class ConstrainedLinearModel(BaseEstimator):
 
         ``radius`` is one that the estimator itself has chosen; only a radius given by the user causes warnings.
         """
+        self._check_offset(data.offset, targets)
         budget = self._budget()
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
@@ -276,7 +288,7 @@ class ConstrainedLinearModel(BaseEstimator):
             # Remaining time per remaining problem; at most half of it is for choosing the radius.
             share = self._time_left(began) / (len(targets) - k)
             solved_by = time.perf_counter() + share
-            first = self._problem(X, weight, y, budget) if first is None else first.with_targets(y)
+            first = self._problem(data, y, budget) if first is None else first.with_targets(y)
             problem, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
             tol = self.tol * problem.loss_scale()
             result = minimize(
@@ -293,16 +305,28 @@ class ConstrainedLinearModel(BaseEstimator):
                 go_on_unless_interrupted(result.status)
             # Drop the solver's state: it holds the data, and a pickled estimator should not.
             fits.append(Fit(problem, used, result._replace(state=None), tol))
-        self._fitted_to = [repr(fit.problem.constraint) for fit in fits], X.shape[0]
+        self._fitted_to = [repr(fit.problem.constraint) for fit in fits], data.X.shape[0]
         self._set_fitted([fit.result for fit in fits], [fit.radius for fit in fits])
         self._warn(fits, is_given)
+
+    def _check_offset(self, offset: np.ndarray | None, targets: list[np.ndarray]) -> None:
+        """Set ``has_offset_``; raise where a sample has several scores, to which one offset cannot belong."""
+        if offset is not None and (len(targets) > 1 or targets[0].ndim > 1 or self._is_joint):
+            raise ValueError("an offset is one number per sample, so it needs one output or two classes; got more.")
+        self.has_offset_ = offset is not None
+
+    @property
+    def _is_joint(self) -> bool:
+        """Whether several outputs, or classes, are one problem."""
+        return False
 
     def _time_left(self, began: float) -> float:
         """Return the remaining seconds of max_time."""
         return math.inf if self.max_time is None else max(0.0, self.max_time - (time.perf_counter() - began))
 
-    def _fit_batch(self, X: Checked, targets: list[np.ndarray], weight: np.ndarray | None) -> None:
+    def _fit_batch(self, data: Observations, targets: list[np.ndarray]) -> None:
         """Run one epoch over a batch per vector of targets, from the last solutions, and set the fitted attributes."""
+        self._check_offset(data.offset, targets)
         budget = self._budget()
         if budget.make is not None and budget.radius is None:
             raise ValueError("partial_fit needs a radius: the rule behind radius=None needs all data.")
@@ -319,12 +343,12 @@ class ConstrainedLinearModel(BaseEstimator):
                 raise ValueError(f"earlier batches had {len(befores)} outputs; this one has {len(targets)}.")
             starts = self._coefficients()
         for y, w, before in zip(targets, starts, befores, strict=True):
-            problem, radius = budget.applied(self._problem(X, weight, y, budget))
+            problem, radius = budget.applied(self._problem(data, y, budget))
             start = None if w is None else feasible_start(problem.constraint, w)
             result = one_epoch(problem, self.solver, start, before, seed)
             go_on_unless_interrupted(result.status)
             results.append(result._replace(state=None))
-        self._fitted_to = [repr(problem.constraint)] * len(results), X.shape[0]
+        self._fitted_to = [repr(problem.constraint)] * len(results), data.X.shape[0]
         self._set_fitted(results, [radius] * len(results))
 
     def _set_fitted(self, results: list[Result], radii: list[float | None]) -> None:
@@ -369,10 +393,24 @@ class ConstrainedLinearModel(BaseEstimator):
         """Return ``coef_`` as an array with two dimensions."""
         return self.coef_.toarray() if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
 
-    def _scores(self, X: Data | OutsideRows) -> np.ndarray:
-        """Return X coef' + intercept, of shape (n_samples, n_problems)."""
+    def _scores(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
+        """Return X coef' + intercept + offset, of shape (n_samples, n_problems)."""
+        scores = self._scores_without_offset(X)
+        if offset is None and self.has_offset_ and isinstance(X, OutsideRows):
+            offset = X.offset
+        if offset is None:
+            if self.has_offset_:
+                raise ValueError(
+                    "this model was fitted with offsets, so predictions need them too; pass offset= (zeros: without)."
+                )
+            return scores
+        if scores.shape[1] > 1:
+            raise ValueError("an offset is one number per sample, so it needs one output or two classes; got more.")
+        return scores + convert.as_vector(offset, "offset", scores.shape[0])[:, None]
+
+    def _scores_without_offset(self, X: Data | OutsideRows) -> np.ndarray:
         check_is_fitted(self)
-        X = of_dask(X, None, None, None) if is_dask(X) else X
+        X = of_dask(X, None, None, None, None) if is_dask(X) else X
         if isinstance(X, OutsideRows):
             if X.shape[1] != self.n_features_in_:
                 name, wanted = type(self).__name__, self.n_features_in_
@@ -391,14 +429,6 @@ class ConstrainedLinearModel(BaseEstimator):
         if "text/html" in bundle:
             bundle["text/html"] += report(self)
         return bundle
-
-
-def weighted_only(X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Return the samples with positive weight; the others are left out, as if never given."""
-    if weight is None or weight.all() or isinstance(X, OutsideRows):
-        return X, y, weight
-    kept = np.flatnonzero(weight)
-    return X[kept], y[kept], weight[kept]
 
 
 def remedy(status: Status, max_iter: float, max_time: float | None, *, has_features: bool) -> str:

@@ -8,14 +8,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from condgrad import constraints, losses
-from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, weighted_only
+from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
+from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import supports_partial_fit
-from condgrad.linalg.convert import Checked, Data
+from condgrad.linalg.convert import Data
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
 from condgrad.models.multi import MULTINOMIAL, REST, probabilities
@@ -140,31 +142,45 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Data | OutsideRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Data | OutsideRows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows on disk
-            Rows that :func:`condgrad.rows.open` returns bring their own y and weights.
+            Rows that :func:`condgrad.rows.open` returns bring their own y, weights and offsets.
         y : array of shape (n_samples,)
             Class labels.
         sample_weight : array of shape (n_samples,), optional
             Samples without weight are left out, as if never given.
+        offset : array of shape (n_samples,), optional
+            Known numbers that are added to x'w + b in the loss, such as the logarithms of odds; for two classes.
+            Predictions of the model then need an offset, too.
         """
-        X, y, weight = self._validated(X, y, sample_weight)
-        check_classification_targets(y)
-        X, y, weight = weighted_only(X, y, weight)
-        index = self._number_classes(y, weight)
+        data = self._validated(X, y, sample_weight, offset)
+        check_classification_targets(data.y)
+        data = data.weighted_only()
+        index = self._number_classes(data.y, data.weight)
         targets = self._targets(index)
         n_rows = self.classes_.size if self._is_joint else len(targets)
-        starts = self._starts(len(targets), (n_rows, X.shape[1]))
-        self._solve_all(X, targets, self._with_class_weight(index, weight), starts)
+        starts = self._starts(len(targets), (n_rows, data.X.shape[1]))
+        self._solve_all(self._with_class_weight(index, data), targets, starts)
         return self
 
     @available_if(supports_partial_fit)
     def partial_fit(
-        self, X: Data, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Data,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
     ) -> Self:
         """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
 
@@ -179,11 +195,11 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
             Class labels.
         classes : array of shape (n_classes,), optional
             All labels that batches may have: required in the first call; later left out or the same.
-        sample_weight : array of shape (n_samples,), optional
+        sample_weight, offset : array of shape (n_samples,), optional
         """
         is_first = not hasattr(self, "coef_")
-        X, y, weight = self._validated(X, y, sample_weight, reset=is_first)
-        check_classification_targets(y)
+        data = self._validated(X, y, sample_weight, offset, reset=is_first)
+        check_classification_targets(data.y)
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all data; give partial_fit the weights as a dict.")
         if classes is None and is_first:
@@ -195,33 +211,42 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
             self._number_classes(index)
         if self._is_joint:
             raise ValueError("partial_fit fits one class against the rest; use multi_class='ovr'.")
-        unknown = np.setdiff1d(y, self.classes_)
+        unknown = np.setdiff1d(data.y, self.classes_)
         if unknown.size:
             raise ValueError(f"y has the label {unknown[0]!r}, which is not among classes={self.classes_}.")
-        index = np.searchsorted(self.classes_, y)
-        self._fit_batch(X, self._targets(index), self._with_class_weight(index, weight))
+        index = np.searchsorted(self.classes_, data.y)
+        self._fit_batch(self._with_class_weight(index, data), self._targets(index))
         return self
 
-    def decision_function(self, X: Data | OutsideRows) -> np.ndarray:
-        """Return x'w + b: for two classes one number per sample, else one per sample and class."""
-        scores = self._scores(X)
+    def decision_function(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
+        """Return x'w + b + offset: for two classes one number per sample, else one per sample and class.
+
+        A model that was fitted with offsets needs them here and in all predictions; zeros give those without.
+        """
+        scores = self._scores(X, offset)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Data | OutsideRows) -> np.ndarray:
+    def predict(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
         """Return the class of each sample."""
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, offset)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Data | OutsideRows) -> np.ndarray:
+    def predict_proba(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
         """Return the probability of each class: the multinomial one, or those of one against the rest, normalised."""
-        return self._probabilities(self._scores(X))
+        return self._probabilities(self._scores(X, offset))
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Data | OutsideRows) -> np.ndarray:
+    def predict_log_proba(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
         """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X, offset))
+
+    def score(
+        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+    ) -> float:
+        """Return the accuracy of the predicted classes."""
+        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def _number_classes(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         """Set ``classes_`` and return the number of the class of each sample; a class without weight is no class."""
@@ -258,19 +283,17 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         groups = np.tile(np.arange(self.n_features_in_), self.classes_.size)
         return Budget(None, functools.partial(constraints.GroupBall, groups), radius)
 
-    def _problem(
-        self, X: Checked | OutsideRows, weight: np.ndarray | None, y: np.ndarray, budget: Budget
-    ) -> Problem | OutputsProblem:
+    def _problem(self, data: Observations, y: np.ndarray, budget: Budget) -> Problem | OutputsProblem:
         if not self._is_joint:
-            return super()._problem(X, weight, y, budget)
-        if isinstance(X, OutsideRows):
+            return super()._problem(data, y, budget)
+        if isinstance(data.X, OutsideRows):
             raise ValueError("rows on disk are fitted one problem at a time; use multi_class='ovr'.")
         return SoftmaxProblem(
-            X,
+            data.X,
             y,
             budget.unit_set(),
             n_classes=self.classes_.size,
-            sample_weight=weight,
+            sample_weight=data.weight,
             intercept=bool(self.fit_intercept),
         )
 
@@ -289,17 +312,18 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         low = _lower_target(self._loss())
         return [np.where(index == k, 1.0, low) for k in ((1,) if n_classes == 2 else range(n_classes))]
 
-    def _with_class_weight(self, index: np.ndarray, weight: np.ndarray | None) -> np.ndarray | None:
-        """Return the weights of the samples times those of their classes."""
+    def _with_class_weight(self, index: np.ndarray, data: Observations) -> Observations:
+        """Return the samples with weights that are multiplied by those of their classes."""
+        weight = data.weight
         if self.class_weight is None:
-            return weight
+            return data
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             totals = np.bincount(index, weights=weight)
             per_class = totals.sum() / (totals.size * totals)
         else:
             labels = self.classes_[index]
             per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
-        return per_class[index] if weight is None else per_class[index] * weight
+        return data._replace(weight=per_class[index] if weight is None else per_class[index] * weight)
 
 
 def _lower_target(loss: Loss) -> float:

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condgrad.estimators import _cross_validation as validation
-from condgrad.estimators._linear_model import weighted_only
+from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor import ConstrainedRegressor
-from condgrad.linalg.convert import Checked, Data
+from condgrad.linalg.convert import Data
 from condgrad.linalg.settings import RandomState
 from condgrad.paths import lasso_path
 from condgrad.paths.grids import as_radii, check_grid
+from condgrad.paths.points import PathInfo
 from condgrad.paths.radius_search import go_on_unless_interrupted
 from condgrad.paths.validation import check_selection, select
 from condgrad.storage.outside_rows import OutsideRows
@@ -147,7 +148,13 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         tags.target_tags.multi_output = False
         return tags
 
-    def fit(self, X: Data | OutsideRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Data | OutsideRows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Self:
         """Choose the radius and fit the model.
 
         Parameters
@@ -158,29 +165,32 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             Weighs samples in fitting and in the errors. Samples without weight are left out.
+        offset : array of shape (n_samples,), optional
+            Known numbers that are added to x'w + b in the loss, such as the logarithms of exposures. Predictions of
+            the model then need an offset, too.
         """
-        X, y, weight = self._validated(X, y, sample_weight, y_numeric=True)
-        y = y.astype(np.float64, copy=False)
-        if isinstance(X, OutsideRows):
-            radius = self._choose_on_sample(X, y, weight, ("radii_", "coef_path_", "mse_path_"))
-            self._solve_all(X, self._targets(y), weight, radius=radius)
+        data = self._validated(X, y, sample_weight, offset, y_numeric=True)
+        data = data._replace(y=data.y.astype(np.float64, copy=False))
+        if isinstance(data.X, OutsideRows):
+            radius = self._choose_on_sample(data, ("radii_", "coef_path_", "mse_path_"))
+            self._solve_all(data, self._targets(data.y), radius=radius)
             self._flatten()
             return self
-        parts = validation.folds(self.cv, X, y, weight, is_classifier=False)
-        whole = weighted_only(X, y, weight)
+        parts = validation.folds(self.cv, data.X, data.y, data.weight, is_classifier=False)
+        whole = data.weighted_only()
         settings: dict[str, Any] = {"tol": self.tol, "fit_intercept": bool(self.fit_intercept)}
         grid: dict[str, Any] = {"n_radii": self.n_radii, "eps": self.eps}
         if self.radii is not None:
             grid = {"radii": as_radii(self.radii)}
-        radii, coefs, info = lasso_path(whole[0], whole[1], sample_weight=whole[2], **grid, **settings)
+        radii, coefs, info = _path(whole, **grid, **settings)
         go_on_unless_interrupted(info.status)
         if radii[-1] == 0.0:  # y is constant: zero is the solution for every radius
             radii, coefs = np.ones(1), coefs[:, :1]
-        tasks = ((_errors, X, y, weight, train, test, radii, settings) for train, test in parts)
+        tasks = ((_errors, data, train, test, radii, settings) for train, test in parts)
         errors = validation.on_threads(tasks, self.n_jobs)
         self.radii_, self.coef_path_, self.mse_path_ = radii, coefs, np.column_stack(errors)
         k = select(-self.mse_path_, self.selection)
-        self._solve_all(whole[0], [whole[1]], whole[2], [coefs[:, [k]].toarray()[:, 0]], radius=float(radii[k]))
+        self._solve_all(whole, [whole.y], [coefs[:, [k]].toarray()[:, 0]], radius=float(radii[k]))
         self._flatten()
         return self
 
@@ -190,20 +200,19 @@ class ConstrainedLassoCV(ConstrainedRegressor):
         check_grid(self.n_radii, self.eps)
 
 
+def _path(data: Observations, **settings: Any) -> tuple[np.ndarray, Any, PathInfo]:
+    """Return the path of the samples."""
+    return lasso_path(data.X, data.y, sample_weight=data.weight, offset=data.offset, **settings)
+
+
 def _errors(
-    X: Checked,
-    y: np.ndarray,
-    weight: np.ndarray | None,
-    train: np.ndarray,
-    test: np.ndarray,
-    radii: np.ndarray,
-    settings: dict[str, Any],
+    data: Observations, train: np.ndarray, test: np.ndarray, radii: np.ndarray, settings: dict[str, Any]
 ) -> np.ndarray:
     """Return the mean squared errors on the samples of ``test`` of the path fitted on those of ``train``."""
-    _, coefs, info = lasso_path(
-        X[train], y[train], radii=radii, sample_weight=None if weight is None else weight[train], **settings
-    )
+    _, coefs, info = _path(data.at(train), radii=radii, **settings)
     go_on_unless_interrupted(info.status)
-    active = np.unique(coefs.indices)
-    predictions = X[test][:, active] @ coefs[active].toarray() + info.intercept
-    return np.average((y[test][:, None] - predictions) ** 2, axis=0, weights=None if weight is None else weight[test])
+    active, held_out = np.unique(coefs.indices), data.at(test)
+    predictions = held_out.X[:, active] @ coefs[active].toarray() + info.intercept
+    if held_out.offset is not None:
+        predictions = predictions + held_out.offset[:, None]
+    return np.average((held_out.y[:, None] - predictions) ** 2, axis=0, weights=held_out.weight)

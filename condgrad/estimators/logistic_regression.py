@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.metrics import get_scorer
 from sklearn.utils.multiclass import check_classification_targets
 
 from condgrad.estimators import _cross_validation as validation
-from condgrad.estimators._linear_model import as_seed, weighted_only
+from condgrad.estimators._linear_model import as_seed
+from condgrad.estimators._observations import Observations
 from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.estimators.radius import two_digits
-from condgrad.linalg.convert import Checked, Data
+from condgrad.linalg import convert
+from condgrad.linalg.convert import Data
 from condgrad.linalg.settings import RandomState
 from condgrad.paths.grids import as_radii, check_grid, shares
 from condgrad.paths.smooth import largest_radius, solutions
@@ -165,7 +168,13 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Data | OutsideRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Data | OutsideRows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Self:
         """Choose the radius and fit the model.
 
         Parameters
@@ -177,55 +186,64 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
             Class labels.
         sample_weight : array of shape (n_samples,), optional
             Weighs samples in fitting and in the scores. Samples without weight are left out.
+        offset : array of shape (n_samples,), optional
+            Known numbers that are added to x'w + b in the loss, such as the logarithms of odds; for two classes.
+            Predictions of the model then need an offset, too.
         """
-        X, y, weight = self._validated(X, y, sample_weight)
-        check_classification_targets(y)
-        if isinstance(X, OutsideRows):
-            index = self._number_classes(y, weight)
-            radius = self._choose_on_sample(X, y, weight, ("radii_", "score_path_"))
-            self._solve_all(X, self._targets(index), self._with_class_weight(index, weight), radius=radius)
+        data = self._validated(X, y, sample_weight, offset)
+        check_classification_targets(data.y)
+        if isinstance(data.X, OutsideRows):
+            index = self._number_classes(data.y, data.weight)
+            radius = self._choose_on_sample(data, ("radii_", "score_path_"))
+            self._solve_all(self._with_class_weight(index, data), self._targets(index), radius=radius)
             self.radius_ = radius
             return self
-        parts = validation.folds(self.cv, X, y, weight, is_classifier=True)
-        whole = weighted_only(X, y, weight)
-        index = self._number_classes(whole[1])
-        targets, used = self._targets(index), self._with_class_weight(index, whole[2])
-        self.radii_ = self._grid(whole[0], targets, used)
-        tasks = ((self._fold_scores, X, y, weight, train, test) for train, test in parts)
+        parts = validation.folds(self.cv, data.X, data.y, data.weight, is_classifier=True)
+        whole = data.weighted_only()
+        index = self._number_classes(whole.y)
+        targets, used = self._targets(index), self._with_class_weight(index, whole)
+        self._check_offset(data.offset, targets)
+        self.radii_ = self._grid(used, targets)
+        tasks = ((self._fold_scores, data, train, test) for train, test in parts)
         scores = validation.on_threads(tasks, self.n_jobs)
         self.score_path_ = np.column_stack(scores)
         radius = float(self.radii_[select(self.score_path_, self.selection)])
-        self._solve_all(whole[0], targets, used, radius=radius)
+        self._solve_all(used, targets, radius=radius)
         self.radius_ = radius
         return self
 
-    def score(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(
+        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+    ) -> float:
         """Return the score of ``scoring``, or the accuracy where that is None."""
         if self.scoring is None:
-            return super().score(X, y, sample_weight)
-        return float(get_scorer(self.scoring)(self, X, y, **_as_keyword(sample_weight)))
+            return super().score(X, y, sample_weight, offset)
+        if offset is None:
+            return float(get_scorer(self.scoring)(self, X, y, **_as_keyword(sample_weight)))
+        X, y = convert.as_data(X), np.asarray(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        held_out = Observations(X, y, weight, convert.as_vector(offset, "offset", X.shape[0]))
+        return self._score_of(self._coefficients(), self.intercept_, held_out)
 
-    def _grid(self, X: Checked, targets: list[np.ndarray], weight: np.ndarray | None) -> np.ndarray:
+    def _grid(self, data: Observations, targets: list[np.ndarray]) -> np.ndarray:
         if self.radii is not None:
             return as_radii(self.radii)
         budget = self._budget()
-        problem = self._problem(X, weight, targets[0], budget)
+        problem = self._problem(data, targets[0], budget)
         largest = max(largest_radius(problem.with_targets(y), budget.make, self.eps) for y in targets)
         return (two_digits(largest) or 1.0) * shares(self.n_radii)
 
-    def _fold_scores(
-        self, X: Checked, y: np.ndarray, weight: np.ndarray | None, train: np.ndarray, test: np.ndarray
-    ) -> np.ndarray:
+    def _fold_scores(self, data: Observations, train: np.ndarray, test: np.ndarray) -> np.ndarray:
         """Return the scores on the samples of ``test`` of the models of all radii fitted on those of ``train``."""
-        index = np.searchsorted(self.classes_, y[train])
+        fitted, n_features = data.at(train), data.X.shape[1]
+        index = np.searchsorted(self.classes_, fitted.y)
         if np.unique(index).size < self.classes_.size:
             raise ValueError("a fold of cv leaves a class without samples to fit; use fewer folds, or stratified ones.")
         budget = self._budget()
-        used = self._with_class_weight(index, None if weight is None else weight[train])
         targets = self._targets(index)
-        first = self._problem(X[train], used, targets[0], budget)
+        first = self._problem(self._with_class_weight(index, fitted), targets[0], budget)
         coef = np.empty((self.radii_.size, len(targets), first.n_features))
-        intercept = np.empty((self.radii_.size, len(targets), first.n_features // X.shape[1]))
+        intercept = np.empty((self.radii_.size, len(targets), first.n_features // n_features))
         seed = as_seed(self.random_state)
         for c, target in enumerate(targets):
             found = solutions(
@@ -239,14 +257,17 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
             )
             for k, point in enumerate(found):
                 coef[k, c], intercept[k, c] = point.w, point.intercept
-        coef = coef.reshape(self.radii_.size, -1, X.shape[1])
+        coef = coef.reshape(self.radii_.size, -1, n_features)
         intercept = intercept.reshape(coef.shape[:2])
-        held_out = X[test], y[test], None if weight is None else weight[test]
-        return np.array([self._score_of(coef[k], intercept[k], *held_out) for k in range(self.radii_.size)])
+        held_out = data.at(test)
+        return np.array([self._score_of(coef[k], intercept[k], held_out) for k in range(self.radii_.size)])
 
-    def _score_of(
-        self, coef: np.ndarray, intercept: np.ndarray, X: Checked, y: np.ndarray, weight: np.ndarray | None
-    ) -> float:
+    def _score_of(self, coef: np.ndarray, intercept: np.ndarray, held_out: Observations) -> float:
+        X, y, weight, offset = held_out
+        if offset is not None:  # a scorer knows no offsets, so they are one more column with the coefficient 1
+            column = offset[:, None]
+            X = scipy.sparse.hstack([X, column], format="csr") if scipy.sparse.issparse(X) else np.hstack([X, column])
+            coef = np.hstack([coef, np.ones((coef.shape[0], 1))])
         if self.scoring is None:
             p = self._probabilities(X @ coef.T + intercept)[np.arange(y.size), np.searchsorted(self.classes_, y)]
             return float(np.average(np.log(np.maximum(p, np.finfo(float).tiny)), weights=weight))

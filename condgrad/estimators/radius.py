@@ -36,6 +36,7 @@ def radius_max(
     eps: float = 1e-2,
     fit_intercept: bool = True,
     sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
 ) -> float:
     r"""Return the radius beyond which little can be gained: where a grid of radii should end.
 
@@ -66,7 +67,8 @@ def radius_max(
         The share of alpha(0), between 0 and 1.
     fit_intercept : bool
         Whether predictions have a free intercept.
-    sample_weight : array of shape (n_samples,), optional
+    sample_weight, offset : array of shape (n_samples,), optional
+        Weights of the samples, and known numbers that are added to their predictions.
 
     Returns
     -------
@@ -85,7 +87,7 @@ def radius_max(
     if not contains_zero(make(1.0)):
         raise ValueError(f"radius_max needs a set that contains zero; {constraint!r} does not. Give a radius yourself.")
     loss = losses.by_name(loss) if isinstance(loss, str) else loss
-    problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, intercept=fit_intercept)
+    problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, offset=offset, intercept=fit_intercept)
     return radius_at(problem, make, eps)
 
 

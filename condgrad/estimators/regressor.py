@@ -8,12 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
 from condgrad import constraints
-from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, weighted_only
+from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
+from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import supports_partial_fit
-from condgrad.linalg.convert import Checked, Data
+from condgrad.linalg.convert import Data
 from condgrad.linalg.settings import RandomState
 from condgrad.problems.linear import Problem
 from condgrad.problems.multi_output import MultiOutputProblem
@@ -126,26 +128,37 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         tags.target_tags.positive_only = self._link() == "log"
         return tags
 
-    def fit(self, X: Data | OutsideRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Data | OutsideRows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows on disk
-            Rows that :func:`condgrad.rows.open` returns bring their own y and weights.
+            Rows that :func:`condgrad.rows.open` returns bring their own y, weights and offsets.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,), optional
             Samples without weight are left out, as if never given.
+        offset : array of shape (n_samples,), optional
+            Known numbers that are added to x'w + b in the loss, such as the logarithms of exposures. Predictions of
+            the model then need an offset, too.
         """
-        X, y, weight = weighted_only(*self._validated(X, y, sample_weight, multi_output=True, y_numeric=True))
-        targets = self._targets(y)
-        self._solve_all(X, targets, weight, self._starts(len(targets), (self.n_outputs_, X.shape[1])))
-        if y.ndim == 1:
+        data = self._validated(X, y, sample_weight, offset, multi_output=True, y_numeric=True).weighted_only()
+        targets = self._targets(data.y)
+        self._solve_all(data, targets, self._starts(len(targets), (self.n_outputs_, data.X.shape[1])))
+        if data.y.ndim == 1:
             self._flatten()
         return self
 
     @available_if(supports_partial_fit)
-    def partial_fit(self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+    ) -> Self:
         """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
 
         It needs ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of these solvers, a
@@ -156,20 +169,29 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array of shape (n_samples,), optional
+        sample_weight, offset : array of shape (n_samples,), optional
         """
         is_first = not hasattr(self, "coef_")
-        X, y, weight = self._validated(X, y, sample_weight, multi_output=True, y_numeric=True, reset=is_first)
-        self._fit_batch(X, self._targets(y), weight)
-        if y.ndim == 1:
+        data = self._validated(X, y, sample_weight, offset, multi_output=True, y_numeric=True, reset=is_first)
+        self._fit_batch(data, self._targets(data.y))
+        if data.y.ndim == 1:
             self._flatten()
         return self
 
-    def predict(self, X: Data | OutsideRows) -> np.ndarray:
-        """Return the prediction for each sample: x'w + b, or its exponential for the Poisson loss."""
-        scores = self._scores(X)
+    def predict(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
+        """Return the prediction for each sample: x'w + b + offset, or its exponential for the Poisson loss.
+
+        A model that was fitted with offsets needs them here, too; zeros give predictions without.
+        """
+        scores = self._scores(X, offset)
         p = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
         return self._loss().mean(p)
+
+    def score(
+        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+    ) -> float:
+        """Return the coefficient of determination R^2 of the predictions."""
+        return float(r2_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     @property
     def _is_joint(self) -> bool:
@@ -197,17 +219,14 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
             return Budget(None, functools.partial(constraints.NuclearBall, shape=(k, d)), radius)
         return Budget(None, functools.partial(constraints.GroupBall, np.tile(np.arange(d), k)), radius)
 
-    def _problem(
-        self, X: Checked | OutsideRows, weight: np.ndarray | None, y: np.ndarray, budget: Budget
-    ) -> Problem | OutputsProblem:
+    def _problem(self, data: Observations, y: np.ndarray, budget: Budget) -> Problem | OutputsProblem:
         if not self._is_joint:
-            return super()._problem(X, weight, y, budget)
-        if isinstance(X, OutsideRows):
+            return super()._problem(data, y, budget)
+        if isinstance(data.X, OutsideRows):
             raise ValueError("rows on disk are fitted one problem at a time; use multi_output='separate'.")
-        intercept = bool(self.fit_intercept)
         return MultiOutputProblem(
-            X, y, self._loss(), budget.unit_set(), sample_weight=weight, intercept=intercept
-        )  # fmt: skip
+            data.X, y, self._loss(), budget.unit_set(), sample_weight=data.weight, intercept=bool(self.fit_intercept)
+        )
 
     def _flatten(self) -> None:
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])

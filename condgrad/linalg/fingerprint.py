@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+
+
+@runtime_checkable
+class Defined(Protocol):
+    """A tuple that says itself what identifies it.
+
+    A field that older versions did not have can then be left out where it has no meaning, and their files are known.
+    """
+
+    def definition(self) -> tuple[object, ...]:
+        """Return the parts that identify it."""
 
 
 def fingerprint_of(definition: object) -> str:
@@ -20,7 +32,7 @@ def _feed(digest: hashlib.blake2b, part: object) -> None:
         digest.update(np.ascontiguousarray(part).view(np.uint8).data if part.size else b"")
     elif isinstance(part, (tuple, list)):
         digest.update(type(part).__name__.encode())
-        for item in part:
+        for item in part.definition() if isinstance(part, Defined) else part:
             _feed(digest, item)
     elif hasattr(part, "__dict__"):  # a set written in plain Python: its settings
         digest.update(type(part).__name__.encode())

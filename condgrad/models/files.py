@@ -69,6 +69,7 @@ def save_model(path: str | os.PathLike[str], model: object) -> None:
         write_file(path, pack(*_MULTI, header, arrays))
     else:
         header = _header(model, _OF_LINEAR) | {"n_features": model.w.size}
+        header |= {"has_offset": True} if model.has_offset else {}
         indices = np.flatnonzero(model.w)
         write_file(path, pack(*_LINEAR, header, {"indices": indices, "values": model.w[indices]}))
 
@@ -84,7 +85,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         return CompletionModel(factors=(arrays["A"], arrays["B"]), **fields)
     w = np.zeros(header["n_features"])
     w[arrays["indices"]] = arrays["values"]
-    return Model(w=w, **_fields(header, _OF_LINEAR))
+    has_offset = bool(header.get("has_offset", False))  # files of older versions do not say
+    return Model(w=w, **_fields(header, _OF_LINEAR), has_offset=has_offset)
 
 
 def _model_of(model: Any) -> Model | MultiModel | CompletionModel:

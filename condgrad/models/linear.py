@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
@@ -39,6 +40,8 @@ class Model(NamedTuple):
     feature_names : tuple of str or None
     version : str
         The version of condgrad that made the model.
+    has_offset : bool
+        Whether it was fitted with offsets: then predictions need them, too.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Model(NamedTuple):
     classes: tuple[Any, ...] | None
     feature_names: tuple[str, ...] | None
     version: str
+    has_offset: bool = False
 
     @classmethod
     def of(
@@ -110,6 +114,7 @@ class Model(NamedTuple):
             classes=classes,
             feature_names=names,
             version=__version__,
+            has_offset=problem.samples.offset.to_array() is not None,
         )
 
     @property
@@ -124,8 +129,16 @@ class Model(NamedTuple):
             f"objective={self.objective:.6g}, gap={self.gap:.3g}, {self.status.name})"
         )
 
-    def decide(self, X: Data | OutsideRows) -> np.ndarray:
-        """Return the linear predictions x_i'w + b."""
+    def decide(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
+        """Return the linear predictions x_i'w + b + offset_i; rows outside of memory may bring their offsets."""
+        p = self._decide_without_offset(X)
+        if offset is None and self.has_offset and isinstance(X, OutsideRows):
+            offset = X.offset
+        if offset is None and self.has_offset:
+            raise ValueError("this model was fitted with offsets, so predictions need them too; pass offset=.")
+        return p if offset is None else p + convert.as_vector(offset, "offset", p.size)
+
+    def _decide_without_offset(self, X: Data | OutsideRows) -> np.ndarray:
         X = X if isinstance(X, OutsideRows) else convert.as_data(X)
         if X.shape[1] != self.w.size:
             raise ValueError(f"X has {X.shape[1]} features, but the model has {self.w.size}.")
@@ -135,13 +148,13 @@ class Model(NamedTuple):
         p = p.toarray()[:, 0] if scipy.sparse.issparse(p) else p
         return p + self.intercept
 
-    def predict(self, X: Data | OutsideRows) -> np.ndarray:
+    def predict(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
         """Return the predictions of y: labels for a loss of two classes, means for Poisson, else x_i'w + b."""
-        p = self.decide(X)
+        p = self.decide(X, offset)
         if self.classes is not None:
             return np.asarray(self.classes)[(p > 0.0).astype(int)]
         return self.loss.mean(p)
 
-    def probabilities(self, X: Data | OutsideRows) -> np.ndarray | None:
+    def probabilities(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray | None:
         """Return the probability of the second class for losses that model it (logistic, sigmoid), else None."""
-        return self.loss.probability(self.decide(X))
+        return self.loss.probability(self.decide(X, offset))

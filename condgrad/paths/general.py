@@ -45,6 +45,7 @@ def radius_path(
     max_epochs: float = 10_000,
     fit_intercept: bool = False,
     sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     random_state: RandomState = None,
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
@@ -84,7 +85,8 @@ def radius_path(
     max_epochs : float
         Of one point.
     fit_intercept : bool
-    sample_weight : array of shape (n_samples,), optional
+    sample_weight, offset : array of shape (n_samples,), optional
+        Weights of the samples, and known numbers that are added to their predictions.
     random_state : int, numpy Generator or None
     callback : callable, optional
         Called with a :class:`~condgrad.Progress` after every point; a true return value ends the path.
@@ -131,7 +133,7 @@ def radius_path(
         solvers.by_name(solver)  # tells at once where there is none
     loss = losses.by_name(loss) if isinstance(loss, str) else loss
     refuse_outside(X, "radius_path")
-    problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, intercept=has_intercept)
+    problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, offset=offset, intercept=has_intercept)
     unit = problem.constraint
     if not contains_zero(unit) and (given is None or not given.all()):
         name = type(unit).__name__

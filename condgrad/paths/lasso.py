@@ -17,6 +17,7 @@ from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.losses._protocol import as_loss
@@ -59,6 +60,7 @@ def lasso_path(
     fit_intercept: bool = False,
     standardize: bool = False,
     sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
     random_state: RandomState = None,
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
@@ -105,6 +107,8 @@ def lasso_path(
         by formula. Coefficients are those of the features as given.
     sample_weight : array of shape (n_samples,), optional
         The means above become weighted means.
+    offset : array of shape (n_samples,), optional
+        Known numbers that are added to the predictions: y becomes y - offset in all formulas above.
     random_state : int, numpy Generator or None
         For the randomized engine.
     callback : callable, optional
@@ -145,7 +149,7 @@ def lasso_path(
     if isinstance(X, StoredColumns) and engine != "exact":
         raise ValueError("engine='randomized' needs X in memory; use engine='exact' for columns on disk.")
     begun = X.n_reads if isinstance(X, StoredColumns) else 0.0
-    data = _Regression(X, y, sample_weight, settings)
+    data = _Regression(X, y, sample_weight, offset, settings)
     with Interrupts() as interrupts, show(callback, verbose) as report:
         if engine == "exact":
             path: Any = _ExactPath(data, settings, interrupts)
@@ -176,16 +180,29 @@ class _Settings(NamedTuple):
 
 
 class _Regression:
-    """X, y and weights, checked, and the features as the path sees them."""
+    """X, y, weights and offsets, checked, and the features as the path sees them.
+
+    The squared loss depends on y - offset alone, so ``y`` is this difference; ``observed`` are the targets as given.
+    """
 
     def __init__(
-        self, X: Data | StoredColumns, y: ArrayLike, sample_weight: ArrayLike | None, settings: _Settings
+        self,
+        X: Data | StoredColumns,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        offset: ArrayLike | None,
+        settings: _Settings,
     ) -> None:
         self.X: Any = X if isinstance(X, StoredColumns) else convert.as_data(X)
         shape: tuple[int, int] = self.X.shape
         self.n_samples, self.n_features = shape
-        self.y = convert.as_targets(y, self.n_samples)
+        self.observed = self.y = convert.as_targets(y, self.n_samples)
         self.weight = convert.as_weights(sample_weight, self.n_samples)
+        self.offset = None if offset is None else convert.as_vector(offset, "offset", self.n_samples)
+        y_error = 0.0
+        if self.offset is not None:
+            self.y = self.observed - self.offset
+            y_error = 2.0 * UNIT * math.sqrt(float((self.weight * self.y) @ self.y))
         self.has_intercept, self.l2 = settings.fit_intercept, settings.l2
         self.y_mean = float(self.weight @ self.y) if settings.fit_intercept else 0.0
         self.target = self.y - self.y_mean
@@ -204,7 +221,7 @@ class _Regression:
             self.columns = make_columns(matrix, self.weight, self.has_intercept, settings.standardize)
             self.along_shift, n_stored = matrix.along_shift, matrix.n_stored
         self.quadratic = LeastSquares(
-            self.columns, n_stored, self.target, has_intercept=settings.fit_intercept, l2=settings.l2
+            self.columns, n_stored, self.target, has_intercept=settings.fit_intercept, l2=settings.l2, y_error=y_error
         )
 
     def intercept(self, features: np.ndarray, w: np.ndarray) -> float:
@@ -311,7 +328,9 @@ class _RandomizedWalk(Walk):
 def _randomized_path(data: _Regression, settings: _Settings, engine: Any, random_state: RandomState) -> MinimizedPath:
     """Return the path of the randomized solver."""
     loss, ball = Squared(), L1Ball(1.0)  # type: ignore[call-arg]
-    problem = Problem(data.X, data.y, loss, ball, sample_weight=data.weight, intercept=data.has_intercept)
+    problem = Problem(
+        data.X, data.observed, loss, ball, sample_weight=data.weight, offset=data.offset, intercept=data.has_intercept
+    )
     walk = _RandomizedWalk(problem, L1Ball, engine, max_epochs=_MOST_EPOCHS, random_state=as_generator(random_state))
     return MinimizedPath(walk, tol=settings.tol, scale=data.scale)
 

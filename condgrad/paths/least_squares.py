@@ -109,11 +109,21 @@ class LeastSquares:
     has_intercept : bool
         Whether an intercept, which has no penalty, is minimised over as well.
     l2 : float
+    y_error : float
+        A bound of the norm of the rounding errors of y, if y itself was computed.
     """
 
     def __init__(
-        self, columns: Features, n_stored: int, y: np.ndarray, *, has_intercept: bool = False, l2: float = 0.0
+        self,
+        columns: Features,
+        n_stored: int,
+        y: np.ndarray,
+        *,
+        has_intercept: bool = False,
+        l2: float = 0.0,
+        y_error: float = 0.0,
     ) -> None:
+        self._y_error = y_error
         self.columns, self.n_stored, self.y, self.has_intercept, self.l2 = columns, n_stored, y, has_intercept, l2
         self.squared_y = float((columns.weight * y) @ y)
         # The largest norm of a column as it is stored: what its sums are made of, its mean included.
@@ -182,7 +192,7 @@ class LeastSquares:
         spread = sums.norm * self.largest_column + y
         over_samples = gamma(self.y.size + _SUMS)
         of_product = over_samples + FORMULA * UNIT
-        delta = gamma(n_terms + _SUMS) * (2.0 * spread + R) + over_samples * abs(sums.mu)
+        delta = gamma(n_terms + _SUMS) * (2.0 * spread + R) + over_samples * abs(sums.mu) + self._y_error
         of_largest = of_product * (R * self.largest_column + self.l2 * sums.norm)
         if not goal.is_penalised:
             moved = target * self.largest_column + spread

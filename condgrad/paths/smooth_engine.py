@@ -12,7 +12,7 @@ import numpy as np
 
 from condgrad.linalg.gram_model import factor, forget_support, recentre, solve_model
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
+from condgrad.linalg.rounding import UNIT, bounds, gamma
 from condgrad.paths.columns import columns_of
 from condgrad.paths.engine import PathPoint
 from condgrad.paths.gauges import Gauge, gauge_of
@@ -283,18 +283,17 @@ class SmoothEngine:
         # A penalised optimum has a norm of at most (F(x) - floor) / alpha + ||x||.
         radius = abs(totals.value - self.floor) / goal.target + norm if goal.is_penalised else goal.target
         sizes = totals.sizes
-        delta = prediction_error(sizes, n_terms, norm * self.largest_column)
         away = self._away(radius) if self.problem.has_intercept else 0.0
         norm_of_w = norm if self.gauge.weights is None else float(np.abs(x) @ self.columns.scale[features])
-        size = norm_of_w * self.largest_entry  # of a prediction, at most
-        one = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(facts.b))
+        size, samples = norm_of_w * self.largest_entry + abs(facts.b), self.problem.samples  # of a prediction, at most
+        delta, one = samples.prediction_errors(sizes, n_terms, norm * self.largest_column, size)
         found = bounds(
             sizes,
             n_samples=self.problem.n_samples,
             reach=2.0 * radius * self.largest_column + away,
             free_reach=away,
             delta=delta,
-            slope_error=totals.slope_error(self.problem.samples.loss, delta, one),
+            slope_error=totals.slope_error(samples.loss, delta, one),
         )
         of_gap = found.gap + gamma(n_terms + 8) * largest * norm + 8.0 * UNIT * radius * largest
         return of_gap + found.objective if goal.is_penalised else of_gap

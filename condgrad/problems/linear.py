@@ -41,7 +41,8 @@ class Problem(OverRows):
 
     With ``sample_weight`` the mean is weighted: F(w) = sum_i v_i f(x_i'w, y_i) / sum_i v_i. With ``intercept=True``
     the prediction is x_i'w + b with b free, and F(w) is the minimum over b: every method below uses that minimum.
-    With ``l2`` the penalty l2 ||w||_2^2 / 2 is added to F.
+    With ``offset`` a known number o_i is added to the prediction of sample i. With ``l2`` the penalty
+    l2 ||w||_2^2 / 2 is added to F.
 
     Parameters
     ----------
@@ -55,6 +56,9 @@ class Problem(OverRows):
     loss : a loss of :mod:`condgrad.losses`, or your own
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
     sample_weight : array of shape (n_samples,), optional
+    offset : array of shape (n_samples,), optional
+        Known numbers o_i: the loss of sample i is f(x_i'w + o_i, y_i). For counts, the logarithm of the exposure. By
+        default those that rows outside of memory bring, or none.
     intercept : bool
         Whether to add an unconstrained intercept, minimised exactly together with w. Convex losses only.
     l2 : float
@@ -80,6 +84,7 @@ class Problem(OverRows):
         constraint: object = None,
         *,
         sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
         intercept: bool = False,
         l2: float = 0.0,
         device: str | None = None,
@@ -87,7 +92,7 @@ class Problem(OverRows):
         if loss is None or constraint is None:
             raise TypeError(f"Problem requires {'a loss' if loss is None else 'a constraint'}.")
         loss, has_intercept = as_loss(loss), as_flag(intercept, "intercept")
-        rows = make_rows(X, y, loss, sample_weight, has_intercept, device)
+        rows = make_rows(X, y, loss, sample_weight, offset, has_intercept, device)
         self._begin(rows, constraint, has_intercept, l2)
 
     @classmethod
@@ -284,12 +289,13 @@ class Problem(OverRows):
         return float(eigsh(gram, k=1, v0=start, return_eigenvectors=False)[0]) * self.loss_smoothness()
 
     def loss_smoothness(self) -> float:
-        """Return L, a Lipschitz constant of the loss's derivative over all predictions x_i'w that C allows."""
+        """Return L, a Lipschitz constant of the loss's derivative over all predictions x_i'w + o_i that C allows."""
         # Every w in C lies within one diameter of any other point of C.
         w = self.constraint.start(self.n_features).to_dense(self.n_features)
         reach = np.abs(self.matrix.dot(w)).max()
         diameter = self.constraint.diameter(1, self.n_features)
-        return self.loss.smoothness_on(float(reach + self.rows.measures.largest_entry * diameter))
+        farthest = float(reach + self.rows.measures.largest_entry * diameter)
+        return self.loss.smoothness_on(farthest + self.samples.offset.largest_size())
 
     def point(self, w: np.ndarray) -> PointLike:
         """Return an iterate at ``w`` for a solver of full passes, with its predictions if X is in memory."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.vertices import Vertex
-from condgrad.linalg.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
+from condgrad.linalg.rounding import Bounds, Sizes, bounds, gamma
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
 from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.penalty import Penalty
@@ -85,10 +85,9 @@ class Certificates:
         """
         used = np.flatnonzero(w != 0.0)
         weights = np.abs(w[used])
-        n_terms, norm = used.size, float(weights.sum())
-        delta = prediction_error(sizes, n_terms, float(weights @ self.rows.column_sizes[used]))
-        size = norm * self.rows.measures.largest_entry  # upper bound of a prediction
-        largest = gamma(n_terms + 4) * size + 2.0 * UNIT * (size + abs(b))
+        size = float(weights.sum()) * self.rows.measures.largest_entry + abs(b)  # upper bound of a prediction
+        spread = float(weights @ self.rows.column_sizes[used])
+        delta, largest = self.samples.prediction_errors(sizes, used.size, spread, size)
         return bounds(
             sizes,
             n_samples=self.rows.n_samples,

@@ -12,6 +12,7 @@ from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import inner
 from condgrad.losses import Loss
 from condgrad.problems.active_set import ActiveSet, AtomStack
+from condgrad.problems.offset import EVERY
 from condgrad.problems.point import Point, Whole
 from condgrad.problems.samples import Samples
 from condgrad.problems.segment import Course, PointLike, Segment
@@ -205,7 +206,9 @@ class PredictionSegment(Segment):
 
     def _largest_prediction(self) -> float:
         p = self.point.p if self.rows is None else self.point.p[self.rows]
-        ends = np.abs(p + self.point.b), np.abs(p + self.point.b + self.max_step * self.q)
+        offset = self.point.problem.samples.offset
+        p = offset.added_to(EVERY if self.rows is None else self.rows, p + self.point.b)
+        ends = np.abs(p), np.abs(p + self.max_step * self.q)
         largest = max(ends[0].max(initial=0.0), ends[1].max(initial=0.0))
         if self.point.problem.has_intercept:  # b moves at most as far as the predictions
             largest += self.max_step * np.abs(self.q).max(initial=0.0)

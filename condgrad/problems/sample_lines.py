@@ -12,6 +12,7 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.linalg.roots import Bracket
 from condgrad.linalg.support import Support
+from condgrad.problems.offset import Offsets
 
 
 class Terms(Protocol):
@@ -20,6 +21,10 @@ class Terms(Protocol):
     @property
     def weight(self) -> np.ndarray:
         """The weights, which sum to one."""
+
+    @property
+    def offset(self) -> Offsets:
+        """The offsets, which the methods below add to p."""
 
     def value_at(self, i: int, p: float) -> float:
         """Return weight_i f(p, y_i)."""
@@ -46,7 +51,7 @@ def best_intercept(samples: Terms, p: np.ndarray, q: np.ndarray, gamma: float, b
             first, second = samples.derivative_at(i, at), samples.curvature_at(i, at)
             slope += first
             curvature += second
-            size += abs(first) + second * abs(at)
+            size += abs(first) + second * abs(samples.offset.added_to(i, at))
         # Stop where the slope is rounding (a sum may be wrong by more than one unit), or the step would not change b.
         if abs(slope) <= max(2.0**-52 * (1.0 + k) * size, 2.0**-53 * abs(b) * curvature):
             return b

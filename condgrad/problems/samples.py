@@ -1,7 +1,8 @@
-"""Samples: the outer function f(p) = sum_i weight_i f(p_i + b, y_i) of all predictions at once.
+"""Samples: the outer function f(p) = sum_i weight_i f(p_i + b + o_i, y_i) of all predictions at once.
 
 With F(w) = f(Xw), this module contains everything that a full pass needs besides the two products with X: the value,
-the derivatives alpha_i = weight_i f'(p_i + b, y_i), the curvatures, the best intercept b, and f along a line.
+the derivatives alpha_i = weight_i f'(p_i + b + o_i, y_i), the curvatures, the best intercept b, and f along a line. The
+offsets o_i are added here and nowhere else; the formulas below leave them out.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import numpy as np
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
 from condgrad.linalg.roots import Bracket
-from condgrad.linalg.rounding import FORMULA, UNIT, Sizes, gamma
+from condgrad.linalg.rounding import FORMULA, UNIT, Sizes, gamma, prediction_error
 from condgrad.linalg.support import Support
 from condgrad.losses import Loss
 from condgrad.problems import sample_lines
+from condgrad.problems.offset import EVERY, NoOffset, Offsets
 
 _MOST_DOUBLINGS = 200
 _MOST_STEPS = 200  # Newton steps to the best intercept
@@ -94,25 +96,26 @@ class Expansion(NamedTuple):
 
 @compiled
 class Samples(NamedTuple):
-    """A loss with the targets and weights of all samples; the weights sum to one."""
+    """A loss with the targets, weights and offsets of all samples; the weights sum to one."""
 
     loss: Loss
     y: np.ndarray
     weight: np.ndarray
+    offset: Offsets = NoOffset()
 
     # One sample, in kernels.
 
     def value_at(self, i, p):
         """Return weight_i f(p, y_i)."""
-        return self.weight[i] * self.loss.value(p, self.y[i])
+        return self.weight[i] * self.loss.value(self.offset.added_to(i, p), self.y[i])
 
     def derivative_at(self, i, p):
         """Return weight_i f'(p, y_i)."""
-        return self.weight[i] * self.loss.derivative(p, self.y[i])
+        return self.weight[i] * self.loss.derivative(self.offset.added_to(i, p), self.y[i])
 
     def curvature_at(self, i, p):
         """Return weight_i f''(p, y_i)."""
-        return self.weight[i] * self.loss.second_derivative(p, self.y[i])
+        return self.weight[i] * self.loss.second_derivative(self.offset.added_to(i, p), self.y[i])
 
     # All samples, on all cores, from Python.
 
@@ -159,14 +162,17 @@ class Samples(NamedTuple):
 
     def largest_value(self, size: float) -> float:
         """Return an upper bound of f for predictions of at most this size, for a convex loss: its ends are largest."""
-        ends = np.maximum(
-            self.loss.value(np.full(self.y.size, size), self.y), self.loss.value(np.full(self.y.size, -size), self.y)
-        )
+        ends = np.maximum(self._losses(np.full(self.y.size, size)), self._losses(np.full(self.y.size, -size)))
         return float(self.weight @ ends)
+
+    def _losses(self, p: np.ndarray) -> np.ndarray:
+        """Return f(p_i, y_i) for every sample."""
+        losses: np.ndarray = self.loss.value(self.offset.added_to(EVERY, p), self.y)
+        return losses
 
     def mean_size(self, p: np.ndarray | float, b: float = 0.0) -> float:
         """Return the weighted mean of |f(p_i + b, y_i)|."""
-        return float(self.weight @ np.abs(self.loss.value(np.asarray(p) + b, self.y)))
+        return float(self.weight @ np.abs(self._losses(np.asarray(p) + b)))
 
     def loss_scale(self, p: np.ndarray, b: float = 0.0) -> float:
         """Return the mean absolute loss for the predictions p + b of w = 0, with a positive lower limit."""
@@ -179,7 +185,31 @@ class Samples(NamedTuple):
 
     def derivative_size(self) -> float:
         """Return the weighted mean of |f'(0, y_i)|."""
-        return float(self.weight @ np.abs(self.loss.derivative(np.zeros(self.y.size), self.y)))
+        p = self.offset.added_to(EVERY, np.zeros(self.y.size))
+        return float(self.weight @ np.abs(self.loss.derivative(p, self.y)))
+
+    def prediction_errors(self, sizes: Sizes, n_terms: int, spread: float, size: float) -> tuple[float, float]:
+        """Return bounds of the errors of the predictions, in the norm and in each entry.
+
+        A prediction sums up at most ``n_terms`` products, whose sizes have at most the norm ``spread``; x_i'w and the
+        intercept together have at most ``size``. An offset is one more rounded sum.
+        """
+        return errors_of_predictions(self.offset, sizes, n_terms, spread, size)
+
+    def chosen(self, places: Any) -> Samples:
+        """Return the samples at these places, with their weights in the whole sum."""
+        return Samples(self.loss, self.y[places], self.weight[places], self.offset.chosen(places))
+
+    def alone(self, places: Any) -> Samples | None:
+        """Return the samples at these places as all there are, with weights that sum to one; None without weight."""
+        weight = self.weight[places]
+        if not weight.any():
+            return None
+        return self.chosen(places)._replace(y=np.ascontiguousarray(self.y[places]), weight=weight / weight.sum())
+
+    def definition(self) -> tuple[object, ...]:
+        """Return what identifies the samples in a fingerprint."""
+        return (self.loss, self.y, self.weight, *self.offset.definition())
 
     # From kernels and from Python: see :mod:`condgrad.problems.sample_lines`. The entries of q belong to the samples
     # in ``support``.
@@ -235,6 +265,14 @@ def sample_at_rate(d: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     rows, c = np.empty(d.size, dtype=np.int64), np.empty(d.size)
     size = _sample_by_curvature(d, rate, rows, c) if rate > 0.0 else 0
     return rows[:size], c[:size]
+
+
+def errors_of_predictions(
+    offset: Offsets, sizes: Sizes, n_terms: int, spread: float, size: float
+) -> tuple[float, float]:
+    """Return what :meth:`Samples.prediction_errors` describes; of the offsets only their size counts."""
+    in_norm = prediction_error(sizes, n_terms, spread) + offset.rounding(sizes.prediction)
+    return in_norm, gamma(n_terms + 4) * size + 2.0 * UNIT * size + offset.rounding(size)
 
 
 class WithTangents(Protocol):
@@ -341,7 +379,7 @@ def total_block(samples, first, p, b, alpha, d, totals):
         size += abs(value)
     slope, prediction, target, balance, inputs, curvature = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(size_of_block):
-        v, y, at = samples.weight[start + k], samples.y[start + k], p[k] + b
+        v, y, at = samples.weight[start + k], samples.y[start + k], samples.offset.added_to(start + k, p[k] + b)
         square, span = d[k] * (d[k] / v if v > 0.0 else 0.0), abs(at) + abs(y)
         slope += alpha[k] * (alpha[k] / v if v > 0.0 else 0.0)
         prediction += v * at * at
@@ -359,7 +397,7 @@ def _tangent(samples, p, b):
     """Return value, squared norm of the derivatives, and their sum."""
     total, slope, balance = 0.0, 0.0, 0.0
     for i in range(np.uint64(0), np.uint64(p.shape[0])):
-        derivative = samples.loss.derivative(p[i] + b, samples.y[i])
+        derivative = samples.loss.derivative(samples.offset.added_to(i, p[i] + b), samples.y[i])
         total += samples.value_at(i, p[i] + b)
         slope += samples.weight[i] * derivative * derivative
         balance += samples.weight[i] * derivative

@@ -33,11 +33,12 @@ _PATIENCE = 0.5  # seconds between two looks at Ctrl-C while a pass runs
 
 
 class Partition(NamedTuple):
-    """The rows of a partition in the memory of its worker, with targets and weights (None: there are none)."""
+    """The rows of a partition in the memory of its worker, with targets, weights and offsets (None: there are none)."""
 
     X: Any
     y: np.ndarray | None
     weight: np.ndarray | None
+    offset: np.ndarray | None = None
     shift: np.ndarray | None = None  # what is subtracted from each column
 
 
@@ -64,7 +65,7 @@ class ClusterRows(OutsideRows):
         self.firsts = np.concatenate(([0], np.cumsum(self.sizes)))
         self.shape = (int(self.firsts[-1]), widths.pop())
         self.n_bytes = sum(n_bytes for _, _, n_bytes, *_ in outlines)
-        self.kind, self.has_targets, self.has_weights = outlines[0][3:]
+        self.kind, self.has_targets, self.has_weights, self.has_offsets = outlines[0][3:]
         self.n_chunks = len(partitions)
         self._passes: list[int] = []  # one entry for each pass, also of copies with other targets
 
@@ -78,14 +79,15 @@ class ClusterRows(OutsideRows):
         """The weights of the samples as they were given, or None."""
         return self._of_samples[1]
 
+    @property
+    def offset(self) -> np.ndarray | None:
+        """The offsets of the samples, or None."""
+        return self._of_samples[2]
+
     @functools.cached_property
-    def _of_samples(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+    def _of_samples(self) -> tuple[np.ndarray | None, ...]:
         found = self._gather([self._submit(_numbers_of, part) for part in self.partitions])
-        ys, weights = zip(*found, strict=True)
-        return (
-            None if ys[0] is None else np.concatenate(ys),
-            None if weights[0] is None else np.concatenate(weights),
-        )
+        return tuple(None if each[0] is None else np.concatenate(each) for each in zip(*found, strict=True))
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -97,18 +99,21 @@ class ClusterRows(OutsideRows):
         """How many passes over all partitions have been made."""
         return float(len(self._passes))
 
-    def with_samples(self, y: np.ndarray | None, weight: np.ndarray | None) -> ClusterRows:
-        """Return the same rows with other targets or weights, which go to the workers once; None leaves them."""
-        if y is None and weight is None:
+    def with_samples(self, y: np.ndarray | None, weight: np.ndarray | None, offset: np.ndarray | None) -> ClusterRows:
+        """Return the same rows with other numbers of the samples, which go to the workers once; None leaves them."""
+        new = (y, weight, offset)
+        if all(values is None for values in new):
             return self
-        numbers = (
-            [None] * self.n_chunks if values is None else np.split(values, self.firsts[1:-1]) for values in (y, weight)
-        )
+        numbers = ([None] * self.n_chunks if each is None else np.split(each, self.firsts[1:-1]) for each in new)
         parts = zip(self.partitions, *numbers, strict=True)
         other = copy.copy(self)
         other.partitions = [self._submit(_with_samples, *part) for part in parts]
-        other.has_targets, other.has_weights = self.has_targets or y is not None, self.has_weights or weight is not None
-        vars(other)["_of_samples"] = (self.y if y is None else y, self.weight if weight is None else weight)
+        has = (self.has_targets, self.has_weights, self.has_offsets)
+        other.has_targets, other.has_weights, other.has_offsets = (
+            old or each is not None for each, old in zip(new, has, strict=True)
+        )
+        of_samples = zip(new, self._of_samples, strict=True)
+        vars(other)["_of_samples"] = tuple(old if each is None else each for each, old in of_samples)
         return other
 
     def run(self, task_at: Callable[[slice], tuple[Any, ...]]) -> list[Any]:
@@ -170,13 +175,13 @@ class ClusterRows(OutsideRows):
         places = [first + np.arange(count) for first, count in zip(self.firsts[:-1], counts, strict=True)]
         return stacked([Matrix(X) for X in self._gather(heads)]), np.concatenate(places)
 
-    def sample_with_numbers(self, share: float) -> tuple[Matrix, np.ndarray, np.ndarray | None]:
-        """Return this share of the rows in memory, as :meth:`sample` does, with their targets and weights."""
+    def sample_with_numbers(self, share: float) -> tuple[Matrix, tuple[np.ndarray | None, ...]]:
+        """Return this share of the rows in memory, as :meth:`sample` does, and their targets, weights and offsets."""
         counts = np.maximum(1, (share * self.sizes).astype(int))
         heads = [self._submit(_head_of_all, part, int(k)) for part, k in zip(self.partitions, counts, strict=True)]
-        X, y, weight = zip(*self._gather(heads), strict=True)
-        weights = np.concatenate(weight) if self.has_weights else None
-        return stacked([Matrix(each) for each in X]), np.concatenate(y), weights
+        X, *numbers = zip(*self._gather(heads), strict=True)
+        joined = (None if each[0] is None else np.concatenate(each) for each in numbers)
+        return stacked([Matrix(each) for each in X]), tuple(joined)
 
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W: an array of shape (k, n_samples)."""
@@ -239,14 +244,14 @@ def is_dask(X: object) -> bool:
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
-def of_dask(X: Any, y: Any, weight: Any, client: Any) -> ClusterRows:
+def of_dask(X: Any, y: Any, weight: Any, offset: Any, client: Any) -> ClusterRows:
     """Return the partitions of a Dask array, a data frame, a list of delayed objects, or a folder of rows."""
     client = _client(client)
     if isinstance(X, StoredRows):
-        return ClusterRows(client, _of_folder(client, X, y, weight), X.feature_names)
+        return ClusterRows(client, _of_folder(client, X, (y, weight, offset)), X.feature_names)
     blocks, names = _blocks(X)
-    parts_of_y, parts_of_weight = (_aligned(values, X, len(blocks)) for values in (y, weight))
-    parts = zip(*(_begun(client, part) for part in (blocks, parts_of_y, parts_of_weight)), strict=True)
+    numbers = [_aligned(values, X, len(blocks)) for values in (y, weight, offset)]
+    parts = zip(*(_begun(client, part) for part in (blocks, *numbers)), strict=True)
     made = [client.submit(_partition, *part, pure=False, retries=_RETRIES) for part in parts]
     return ClusterRows(client, made, names)
 
@@ -267,19 +272,25 @@ def _client(client: Any) -> Any:
         raise ValueError("there is no Dask cluster to work on; start one with dask.distributed.Client().") from None
 
 
-def _of_folder(client: Any, stored: StoredRows, y: Any, weight: Any) -> list[Any]:
-    """Return the chunks of a folder as futures: workers read them where they lie."""
+def _of_folder(client: Any, stored: StoredRows, given: tuple[Any, ...]) -> list[Any]:
+    """Return the chunks of a folder as futures: workers read them where they lie.
+
+    ``given`` are targets, weights and offsets; None: those of the folder.
+    """
     if not Path(stored.folder).is_dir():
         raise ValueError(f"workers read folders of chunks; convert {str(stored.folder)!r} with condgrad.rows.convert.")
     borders = np.cumsum([chunk.size for chunk in stored.manifest.chunks])[:-1]
-    own_y, own_weight = (
+    numbers = [
         [None] * stored.n_chunks if values is None else np.split(np.asarray(values, dtype=float), borders)
-        for values in (stored.y if y is None else y, stored.weight if weight is None else weight)
-    )
+        for values in (
+            own if new is None else new
+            for new, own in zip(given, (stored.y, stored.weight, stored.offset), strict=True)
+        )
+    ]
     folder = str(Path(stored.folder).absolute())
     return [
-        client.submit(_chunk_of_folder, folder, k, own_y[k], own_weight[k], pure=False, retries=_RETRIES)
-        for k in range(stored.n_chunks)
+        client.submit(_chunk_of_folder, folder, k, *own, pure=False, retries=_RETRIES)
+        for k, own in enumerate(zip(*numbers, strict=True))
     ]
 
 
@@ -298,7 +309,7 @@ def _blocks(X: Any) -> tuple[list[Any], list[str] | None]:
 
 
 def _aligned(values: Any, X: Any, n_blocks: int) -> list[Any]:
-    """Return targets or weights in the blocks of X."""
+    """Return targets, weights or offsets in the blocks of X."""
     if values is None:
         return [None] * n_blocks
     if not isinstance(X, Sequence) and not is_dask(values):
@@ -312,7 +323,8 @@ def _aligned(values: Any, X: Any, n_blocks: int) -> list[Any]:
     blocks = list(values) if isinstance(values, Sequence) else list(np.ravel(values.to_delayed()))
     if len(blocks) != n_blocks:
         raise ValueError(
-            f"y and weights must have the partitions of X: {n_blocks}; got {len(blocks)}. Use rechunk or repartition."
+            f"y, weights and offsets must have the partitions of X: {n_blocks}; got {len(blocks)}. "
+            "Use rechunk or repartition."
         )
     return blocks
 
@@ -320,39 +332,39 @@ def _aligned(values: Any, X: Any, n_blocks: int) -> list[Any]:
 # The tasks of workers -------------------------------------------------------------------------------------------------
 
 
-def _partition(X: Any, y: Any, weight: Any) -> Partition:
+def _partition(X: Any, *numbers: Any) -> Partition:
     X = convert.as_data(X)
     X = X if scipy.sparse.issparse(X) and X.format == "csr" else (X.tocsr() if scipy.sparse.issparse(X) else X)
     X = X if scipy.sparse.issparse(X) else np.ascontiguousarray(X)
-    n = X.shape[0]
     return Partition(
-        X,
-        None if y is None else convert.as_targets(np.asarray(y), n),
-        None if weight is None else convert.as_targets(np.asarray(weight), n),
+        X, *(None if each is None else convert.as_targets(np.asarray(each), X.shape[0]) for each in numbers)
     )
 
 
-def _chunk_of_folder(folder: str, k: int, y: np.ndarray | None, weight: np.ndarray | None) -> Partition:
+def _chunk_of_folder(folder: str, k: int, *numbers: np.ndarray | None) -> Partition:
     chunk = StoredRows.of_folder(Path(folder)).chunk(k, Buffer())
-    return Partition(chunk.matrix.chosen(slice(None)).X, y, weight)
+    return Partition(chunk.matrix.chosen(slice(None)).X, *numbers)
 
 
-def _with_samples(part: Partition, y: np.ndarray | None, weight: np.ndarray | None) -> Partition:
-    return part._replace(y=part.y if y is None else y, weight=part.weight if weight is None else weight)
+def _with_samples(part: Partition, *numbers: np.ndarray | None) -> Partition:
+    known = zip(numbers, _numbers_of(part), strict=True)
+    y, weight, offset = (old if each is None else each for each, old in known)
+    return part._replace(y=y, weight=weight, offset=offset)
 
 
 def _with_shift(part: Partition, shift: np.ndarray) -> Partition:
     return part._replace(shift=shift)
 
 
-def _outline(part: Partition) -> tuple[int, int, int, str, bool, bool]:
+def _outline(part: Partition) -> tuple[int, int, int, str, bool, bool, bool]:
     matrix = Matrix(part.X)
     kind = "sparse" if matrix.is_sparse else "dense"
-    return (*matrix.shape, matrix.n_bytes, kind, part.y is not None, part.weight is not None)
+    has_y, has_weight, has_offset = (each is not None for each in _numbers_of(part))
+    return (*matrix.shape, matrix.n_bytes, kind, has_y, has_weight, has_offset)
 
 
-def _numbers_of(part: Partition) -> tuple[np.ndarray | None, np.ndarray | None]:
-    return part.y, part.weight
+def _numbers_of(part: Partition) -> tuple[np.ndarray | None, ...]:
+    return part.y, part.weight, part.offset
 
 
 def _moments(part: Partition) -> np.ndarray:
@@ -364,9 +376,8 @@ def _head(part: Partition, count: int) -> Any:
     return part.X[:count]
 
 
-def _head_of_all(part: Partition, count: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
-    y, weight = (None if values is None else values[:count] for values in (part.y, part.weight))
-    return part.X[:count], y, weight
+def _head_of_all(part: Partition, count: int) -> tuple[Any, ...]:
+    return (part.X[:count], *(None if values is None else values[:count] for values in _numbers_of(part)))
 
 
 def _dot(part: Partition, W: Any) -> np.ndarray:

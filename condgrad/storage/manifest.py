@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 NAME = "manifest.json"
-_FORMAT, _VERSION = "condgrad", 1
+_FORMAT = "condgrad"
+_PLAIN, _WITH_OFFSETS = 1, 2  # versions: one that does not know offsets must not read data that have them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +74,8 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the text of ``manifest.json``."""
-        return json.dumps({"format": _FORMAT, "format_version": _VERSION, **dataclasses.asdict(self)}, indent=1)
+        version = _WITH_OFFSETS if any("offset" in chunk.files for chunk in self.chunks) else _PLAIN
+        return json.dumps({"format": _FORMAT, "format_version": version, **dataclasses.asdict(self)}, indent=1)
 
     @classmethod
     def read(cls, folder: Path, layout: str) -> Manifest:
@@ -85,10 +87,10 @@ class Manifest:
             raise FileNotFoundError(_absent(folder)) from None
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise ValueError(f"{str(folder / NAME)!r} is not a manifest of condgrad ({error}).") from None
-        if found != _FORMAT or version != _VERSION:
+        if found != _FORMAT or version not in (_PLAIN, _WITH_OFFSETS):
             raise ValueError(
-                f"{str(folder / NAME)!r} has version {version!r} of its format, and this condgrad reads version "
-                f"{_VERSION}; convert the data again, or use the condgrad that wrote them."
+                f"{str(folder / NAME)!r} has version {version!r} of its format, and this condgrad reads versions "
+                f"{_PLAIN} and {_WITH_OFFSETS}; convert the data again, or use the condgrad that wrote them."
             )
         try:
             manifest = cls._from_dict(content)

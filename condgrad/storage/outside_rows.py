@@ -37,6 +37,11 @@ class OutsideRows(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def offset(self) -> np.ndarray | None:
+        """The offsets of the samples, which are added to their predictions, or None."""
+
+    @property
+    @abc.abstractmethod
     def feature_names(self) -> list[str] | None:
         """The names of the features, if the source had names."""
 
@@ -70,14 +75,15 @@ class OutsideRows(abc.ABC):
         few = self.sample(self.n_chunks / self.shape[0])[0]  # about one row of each chunk, which tells their size
         return self.sample(min(1.0, n_bytes / max(8 * few.shape[0], few.n_bytes) * few.shape[0] / self.shape[0]))
 
-    def head(self, n_rows: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+    def head(self, n_rows: int) -> tuple[Any, ...]:
         """Return about ``n_rows`` samples in memory, the first ones of every chunk: X, y and the weights.
 
-        Of shuffled rows this is a random sample, on which models can be tried.
+        If the samples have offsets, these come fourth. Of shuffled rows this is a random sample, on which models can be
+        tried.
         """
         matrix, at = self.sample(min(1.0, n_rows / self.shape[0]))
-        y, weight = (None if values is None else values[at] for values in (self.y, self.weight))
-        return matrix.X, y, weight
+        y, weight, offset = (None if values is None else values[at] for values in (self.y, self.weight, self.offset))
+        return (matrix.X, y, weight) if offset is None else (matrix.X, y, weight, offset)
 
 
 def refuse_outside(X: object, who: str) -> None:

@@ -24,6 +24,7 @@ class Form:
     has_y: bool
     has_weight: bool
     fields: dict[str, list[int]] | None = None
+    has_offset: bool = False
 
 
 class Checker:
@@ -48,7 +49,7 @@ class Checker:
         form = self._form_of(X, batch)
         self.form = form if self.form is None else self._agreed(self.form, form)
         arrays, sparse = _arrays_of(X, np.dtype(self.form.dtype))
-        for name, part in (("y", batch.y), ("weight", batch.weight)):
+        for name, part in (("y", batch.y), ("weight", batch.weight), ("offset", batch.offset)):
             if part is not None:
                 arrays[name] = np.array(as_vector(part, name, X.shape[0]))
         if batch.weight is not None and arrays["weight"].min() < 0.0:
@@ -62,14 +63,19 @@ class Checker:
             fields = {f"codes{width}": first.tolist() for width, first in zip(WIDTHS, X.firsts) if first.size}
         else:
             kind, dtype = "sparse" if scipy.sparse.issparse(X) else "dense", self.dtype or X.dtype
-        return Form(kind, dtype.name, X.shape[1], batch.y is not None, batch.weight is not None, fields)
+        has_y, has_weight, has_offset = (part is not None for part in (batch.y, batch.weight, batch.offset))
+        return Form(kind, dtype.name, X.shape[1], has_y, has_weight, fields, has_offset)
 
     def _agreed(self, first: Form, own: Form) -> Form:
         if own.kind != first.kind:
             raise ValueError(f"X is {own.kind}, and it was {first.kind} in the first batch; make all batches alike.")
         if own.n_features != first.n_features and self.has_fixed_width:
             raise ValueError(f"X has {own.n_features} features, and the first batch had {first.n_features}.")
-        for name, has, had in (("y", own.has_y, first.has_y), ("weight", own.has_weight, first.has_weight)):
+        for name, has, had in (
+            ("y", own.has_y, first.has_y),
+            ("weight", own.has_weight, first.has_weight),
+            ("offset", own.has_offset, first.has_offset),
+        ):
             if has != had:
                 raise ValueError(f"{name} is {_given(has)}, and it was {_given(had)} with the first batch.")
         if own.fields != first.fields:

@@ -37,6 +37,7 @@ def convert(
     *,
     target: Any = None,
     weight: Any = None,
+    offset: Any = None,
     categories: Sequence[str] | str | None = None,
     header: str | None = None,
     n_features: int | None = None,
@@ -58,7 +59,7 @@ def convert(
 
     Parameters
     ----------
-    source : path, X, (X, y), (X, y, weight), or an iterable of these
+    source : path, X, (X, y), (X, y, weight), (X, y, weight, offset), or an iterable of these
         A path has the suffix .csv or .tsv (also compressed), .parquet, .npy, .npz (X and y, or a file of
         ``scipy.sparse.save_npz`` and y), .zarr; any other suffix is LIBSVM text. X is an array, a sparse matrix, a data
         frame, an array of zarr or Dask. An iterable, such as a generator or a list, gives batches: it is the way for
@@ -68,8 +69,9 @@ def convert(
     target : str or False, optional
         The target column of CSV and Parquet: by default the last one, unless it is a feature of ``like``; False for
         none. For .npy and .zarr an .npy file with y, or an array.
-    weight : str, optional
-        The column of CSV and Parquet with weights of samples, for .npy and .zarr an .npy file, or an array.
+    weight, offset : str, optional
+        The columns of CSV and Parquet with weights and with offsets of samples, which are added to their predictions;
+        for .npy and .zarr an .npy file, or an array.
     categories : list of str or "all", optional
         The columns that are categories: by default those of CSV and Parquet that have words. For arrays only "all".
         Categories are counted in a first pass, and then numbered by falling frequency.
@@ -108,14 +110,16 @@ def convert(
     folder = Path(folder)
     settings = Settings(_as_bytes(chunk_bytes), _seed(shuffle, random_state), _as_dtype(dtype))
     report = _reporter(callback, as_flag(verbose, "verbose"))
-    options = Options(target, weight, categories, header, n_features, _encoder_of(like))
+    options = Options(target, weight, offset, categories, header, n_features, _encoder_of(like))
     samples = source_of(source, options)
     _prepare(folder, as_flag(overwrite, "overwrite"))
     write_rows(folder, samples, settings, report)
     return StoredRows.of_folder(folder)
 
 
-def open(path: str | os.PathLike[str], y: Any = None, weight: Any = None, *, chunk_bytes: int = 2**27) -> StoredRows:
+def open(
+    path: str | os.PathLike[str], y: Any = None, weight: Any = None, offset: Any = None, *, chunk_bytes: int = 2**27
+) -> StoredRows:
     """Return the samples of a folder that :func:`convert` has written, or of an .npy file, to be passed in place of X.
 
     An .npy file with rows of float32 or float64 in C order is read where it lies: its order is kept, there are no
@@ -125,14 +129,14 @@ def open(path: str | os.PathLike[str], y: Any = None, weight: Any = None, *, chu
     ----------
     path : path
         A folder, or an .npy file.
-    y, weight : array or path of an .npy file, optional
-        Targets and weights of the samples of an .npy file; a folder has its own.
+    y, weight, offset : array or path of an .npy file, optional
+        Targets, weights and offsets of the samples of an .npy file; a folder has its own.
     chunk_bytes : int
         How many bytes of an .npy file are read at a time.
     """
-    path = Path(path)
+    path, numbers = Path(path), (("y", y), ("weight", weight), ("offset", offset))
     if path.suffix != ".npy" or path.is_dir():
-        for name, part in (("y", y), ("weight", weight)):
+        for name, part in numbers:
             if part is not None:
                 raise ValueError(f"{name} is for .npy files; a folder of converted data has its own.")
         return StoredRows.of_folder(path)
@@ -141,26 +145,27 @@ def open(path: str | os.PathLike[str], y: Any = None, weight: Any = None, *, chu
     rows = StoredRows.of_file(path, {}, _as_bytes(chunk_bytes))
     given = {
         name: as_vector(load_npy(Path(part)) if isinstance(part, str | os.PathLike) else part, name, rows.shape[0])
-        for name, part in (("y", y), ("weight", weight))
+        for name, part in numbers
         if part is not None
     }
     return StoredRows.of_file(path, given, _as_bytes(chunk_bytes))
 
 
-def from_dask(X: Any, y: Any = None, weight: Any = None, *, client: Any = None) -> ClusterRows:
+def from_dask(X: Any, y: Any = None, weight: Any = None, offset: Any = None, *, client: Any = None) -> ClusterRows:
     """Return samples that stay with the workers of a Dask cluster.
 
     Every worker keeps its partitions in memory. A pass sends the nonzero entries of w to the workers and receives sums,
     which are added in a fixed order. Partitions that are lost with a worker are made again by others; a pass for which
-    that fails raises an error. This process keeps 16 bytes for each sample: its target and its weight.
+    that fails raises an error. This process keeps 16 bytes for each sample, its target and its weight, and 8 more for
+    its offset.
 
     Parameters
     ----------
     X : Dask array or data frame, list of delayed objects, or StoredRows
         The rows of partitions: one partition of 0.25 to 1 GB for each thread of a worker is best. Chunks of rows on
         disk are read by the workers, which must see the same folder.
-    y, weight : Dask array, series or array with the partitions of X, optional
-        Targets and weights; by default those of rows on disk.
+    y, weight, offset : Dask array, series or array with the partitions of X, optional
+        Targets, weights and offsets; by default those of rows on disk.
     client : dask.distributed.Client, optional
         The cluster; by default the current one.
 
@@ -169,7 +174,7 @@ def from_dask(X: Any, y: Any = None, weight: Any = None, *, client: Any = None) 
     ClusterRows
         To be passed in place of X to :class:`condgrad.Problem` and to the estimators.
     """
-    return of_dask(X, y, weight, client)
+    return of_dask(X, y, weight, offset, client)
 
 
 def _encoder_of(like: StoredRows | str | os.PathLike[str] | None) -> Encoder | None:

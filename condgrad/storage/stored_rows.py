@@ -20,7 +20,7 @@ from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.read_ahead import read_ahead
 from condgrad.storage.sources.categories import Encoder
 
-OF_SAMPLES = ("y", "weight")  # roles of files with one number per sample; they stay in memory
+OF_SAMPLES = ("y", "weight", "offset")  # roles of files with one number per sample; they stay in memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +51,8 @@ class RowChunk:
 class StoredRows(OutsideRows):
     """The samples of a folder that :func:`condgrad.rows.convert` wrote, or of an .npy file of rows.
 
-    Pass it to :class:`condgrad.Problem`, to the estimators or to ``predict`` in place of X. Only ``y`` and ``weight``
-    are kept in memory.
+    Pass it to :class:`condgrad.Problem`, to the estimators or to ``predict`` in place of X. Only ``y``, ``weight`` and
+    ``offset`` are kept in memory.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class StoredRows(OutsideRows):
         given: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self.folder, self.manifest, self._files = folder, manifest, files
-        self._given = dict(given or {})  # y and weights that are in no file
+        self._given = dict(given or {})  # numbers of the samples that are in no file
         self.shape = manifest.shape
         self.kind = manifest.kind
         sizes = [chunk.size for chunk in manifest.chunks]
@@ -144,6 +144,11 @@ class StoredRows(OutsideRows):
     def weight(self) -> np.ndarray | None:
         """The weights of the samples as they were given, or None."""
         return self._of_samples("weight")
+
+    @functools.cached_property
+    def offset(self) -> np.ndarray | None:
+        """The offsets of the samples, or None."""
+        return self._of_samples("offset")
 
     def _of_samples(self, role: str) -> np.ndarray | None:
         if role not in self._files[0]:

@@ -13,6 +13,7 @@ from condgrad.linalg.convert import Checked, as_weights
 from condgrad.linalg.matrix import Matrix
 from condgrad.problems.active_set import AtomStack
 from condgrad.problems.linear import Problem
+from condgrad.problems.offset import as_offset
 from condgrad.problems.rows.base import Rows
 from condgrad.problems.samples import Samples
 from condgrad.run.minimize import minimize
@@ -31,7 +32,8 @@ def check_rows(make: MakeRows, *, n_samples: int = 3000, random_state: int = 0) 
 
     Dense and sparse data are made for it, and every loss. It is checked that
 
-    * a look at random points, with weights and with and without an intercept, is that of the same data in memory;
+    * a look at random points, with weights, with and without offsets and an intercept, is that of the same data in
+      memory;
     * the certificate of a look with a guessed intercept holds: its lower bound is not above the optimum;
     * the curvature, if it is estimated from drawn rows, is that of all samples on average;
     * subsamples lie in memory, have about the requested size, and their weights sum to one;
@@ -50,11 +52,16 @@ def check_rows(make: MakeRows, *, n_samples: int = 3000, random_state: int = 0) 
     >>> from condgrad.problems.rows.memory import MemoryRows
     >>> check_rows(lambda X, samples, has_intercept: MemoryRows(Matrix(X), samples), n_samples=300)
     """
-    rng = np.random.default_rng(random_state)
+    rng, of_offsets = np.random.default_rng(random_state), np.random.default_rng([random_state, 1])
     dense = rng.standard_normal((n_samples, 12))
     for X in (dense, dense.astype(np.float32), _sparse(rng, n_samples)):
         for name, loss in losses.REGISTERED.items():
-            _check_looks(make, X, _samples(loss(), X, rng), name, rng)
+            samples = _samples(loss(), X, rng)
+            _check_looks(make, X, samples, f"with the loss {name!r}", rng)
+            if X is dense:
+                offset = as_offset(of_offsets.uniform(-1.0, 1.0, n_samples), n_samples)
+                about = f"with the loss {name!r}, offsets"
+                _check_looks(make, X, samples._replace(offset=offset), about, of_offsets)
         logistic = _samples(losses.by_name("logistic"), X, rng)
         _check_parts(make(X, logistic, False), n_samples)
         _check_curvature(make(X, logistic, False), X, rng)
@@ -78,10 +85,13 @@ def _samples(loss: losses.Loss, X: Checked, rng: np.random.Generator) -> Samples
 
 
 def _in_memory(X: Checked, samples: Samples, has_intercept: bool) -> Problem:
-    return Problem(X, samples.y, samples.loss, _BALL, sample_weight=samples.weight, intercept=has_intercept)
+    offset = samples.offset.to_array()
+    return Problem(
+        X, samples.y, samples.loss, _BALL, sample_weight=samples.weight, offset=offset, intercept=has_intercept
+    )
 
 
-def _check_looks(make: MakeRows, X: Checked, samples: Samples, name: str, rng: np.random.Generator) -> None:
+def _check_looks(make: MakeRows, X: Checked, samples: Samples, about: str, rng: np.random.Generator) -> None:
     for has_intercept in (False, True) if samples.loss.is_convex else (False,):
         known = _in_memory(X, samples, has_intercept)
         problem = Problem.of_rows(make(X, samples, has_intercept), _BALL, intercept=has_intercept)
@@ -89,7 +99,7 @@ def _check_looks(make: MakeRows, X: Checked, samples: Samples, name: str, rng: n
         w *= 1.5 / np.abs(w).sum()
         look, expected = problem.look(w), known.look(w)
         scale = max(1.0, abs(expected.objective), float(np.abs(expected.gradient).max()))
-        where = f"with the loss {name!r}{' and an intercept' if has_intercept else ''}"
+        where = f"{about} and {'an' if has_intercept else 'no'} intercept"
         _require(abs(look.objective - expected.objective) <= _SAME * scale, f"objectives differ {where}.")
         error = float(np.abs(look.gradient - expected.gradient).max())
         _require(error <= _SAME * scale, f"gradients differ by {error:.3g} {where}.")

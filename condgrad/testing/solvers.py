@@ -73,29 +73,32 @@ class Case(NamedTuple):
     constraint: object
     sample_weight: np.ndarray | None = None
     intercept: bool = False
+    offset: np.ndarray | None = None
 
     def problem(self) -> Problem:
         """Return a new problem, which shares nothing with those of earlier runs."""
         return Problem(
-            self.X, self.y, self.loss, self.constraint, sample_weight=self.sample_weight, intercept=self.intercept
-        )
+            self.X, self.y, self.loss, self.constraint, sample_weight=self.sample_weight, offset=self.offset,
+            intercept=self.intercept,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         form = self.X.format if scipy.sparse.issparse(self.X) else "dense"
-        extras = [
-            name for name, has in (("weights", self.sample_weight is not None), ("intercept", self.intercept)) if has
-        ]
+        is_given = {
+            "weights": self.sample_weight is not None, "offsets": self.offset is not None, "intercept": self.intercept
+        }  # fmt: skip
+        extras = [name for name, has in is_given.items() if has]
         return ", ".join([repr(self.loss), repr(self.constraint), f"{form} data", *extras])
 
 
 def cases(seed: int = 0, n: int = 12, d: int = 5) -> list[Case]:
-    """Return a few tiny problems: every form of data, every kind of vertex, weights and intercept."""
+    """Return a few tiny problems: every form of data, every kind of vertex, weights, offsets and intercept."""
     X, p, weight = tiny_data(seed, n, d)
     signs = np.where(p > np.median(p), 1.0, -1.0)
     loss, a_set = losses.by_name, constraints.by_name
     return [
         Case(X, p, loss("squared"), a_set("l1")(1.5)),
-        Case(scipy.sparse.csr_matrix(X), signs, loss("logistic"), a_set("simplex")(2.0), weight),
+        Case(scipy.sparse.csr_matrix(X), signs, loss("logistic"), a_set("simplex")(2.0), weight, offset=0.5 - p / 4.0),
         Case(scipy.sparse.csc_matrix(X), p + 1.0, loss("squared"), a_set("l2")(1.0), None, True),
         Case(np.asfortranarray(X), p, loss("huber", delta=0.5), a_set("k-sparse")(2, 0.8), weight, True),
     ]
@@ -226,8 +229,9 @@ def _check_warm_start(run: Callable[..., Result], case: Case, about: str) -> Non
 def _arrays(case: Case) -> Iterator[np.ndarray]:
     yield from (case.X.data, case.X.indices, case.X.indptr) if scipy.sparse.issparse(case.X) else (case.X,)
     yield case.y
-    if case.sample_weight is not None:
-        yield case.sample_weight
+    for given in (case.sample_weight, case.offset):
+        if given is not None:
+            yield given
 
 
 def _require(condition: object, sentence: str) -> None:

@@ -51,6 +51,20 @@ def test_a_fit_is_that_of_memory_and_certified(data, device, kind, intercept):
     assert there.derivative_size() == pytest.approx(here.derivative_size(), rel=1e-13)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_offsets_are_added_there(data, device, intercept):
+    X, y, weight = data
+    offset = np.random.default_rng(1).standard_normal(y.size)
+    rows = rows_on_device(X, y, cg.losses.Logistic(), weight, intercept, device, offset)
+    there = cg.Problem.of_rows(rows, BALL, intercept=intercept)
+    here = cg.Problem(X, y, cg.losses.Logistic(), BALL, sample_weight=weight, intercept=intercept, offset=offset)
+    result = cg.minimize(there, tol=1e-8)
+    look, known = there.look(result.w), here.look(result.w)
+    assert abs(look.gap - known.gap) <= 1e-12
+    assert abs(look.evaluation.rounding - known.evaluation.rounding) <= 0.1 * known.evaluation.rounding
+    assert there.fingerprint() != problem_on(device, X, y, weight=weight, intercept=intercept).fingerprint()
+
+
 @pytest.mark.parametrize("solver", ["fw", "away", "pairwise", "bpcg"])
 def test_solvers_along_lines_run_there(data, device, solver):
     X, y, _ = data
@@ -142,7 +156,8 @@ def test_without_a_gpu_one_sentence():
 
 
 def make_on(device, X, samples, has_intercept):
-    return rows_on_device(X, samples.y, samples.loss, samples.weight, has_intercept, device)
+    offset = samples.offset.to_array()
+    return rows_on_device(X, samples.y, samples.loss, samples.weight, has_intercept, device, offset)
 
 
 @pytest.mark.campaign

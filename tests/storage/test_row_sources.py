@@ -309,7 +309,10 @@ def bad_batches(*batches):
         (bad_batches((np.ones((3, 2)), np.ones(3), np.ones(3))), "weight is given, and it was missing"),
         (bad_batches((scipy.sparse.eye(2), np.ones(2))), "X is sparse, and it was dense in the first batch"),
         (bad_batches((np.ones(2), 1.0)), "X must have two dimensions"),
-        (bad_batches((1, 2, 3, 4)), "a batch must be X, \\(X, y\\) or \\(X, y, weight\\); got a tuple of 4"),
+        (
+            bad_batches((1, 2, 3, 4, 5)),
+            "a batch must be X, \\(X, y\\), \\(X, y, weight\\) or \\(X, y, weight, offset\\); got a tuple of 5",
+        ),
         ([(np.ones((3, 2), np.float32), np.ones(3)), *bad_batches()], "X is float64, and it was float32"),
         ([], "has no samples"),
         ((np.ones((3, 2)), np.ones(4)), "X has 3 rows, y has 4"),

@@ -62,7 +62,9 @@ def test_the_contract_of_rows(wide):
 
 def test_the_contract_of_rows_with_targets_at_the_workers():
     def make(X, samples, has_intercept):
-        rows = SimulatedRows(split(X, samples.y, 3, 7.0 * samples.weight), 2)
+        offset = samples.offset.to_array()
+        numbers = (7.0 * samples.weight,) if offset is None else (7.0 * samples.weight, offset)
+        rows = SimulatedRows(split(X, samples.y, 3, *numbers), 2)
         return PartitionedRows(rows, WorkerSamples(rows, samples.loss), has_intercept)
 
     check_rows(make)
@@ -87,6 +89,18 @@ def test_targets_and_weights_stay_with_the_workers(monkeypatch, intercept, has_w
     assert "y" not in vars(problem.samples)
     assert "_of_samples" not in vars(rows)
     assert np.array_equal(problem.y, y)  # they come when they are asked for
+
+
+def test_offsets_stay_with_the_workers(monkeypatch):
+    monkeypatch.setattr(choice, "_MANY", 1)
+    X, y = clicks(2000, 200, np.random.default_rng(1))
+    weight, offset = np.random.default_rng(2).uniform(0.1, 2.0, (2, y.size))
+    rows = SimulatedRows(split(X, y, 5, weight, offset), 2)
+    result = cg.minimize(logistic(rows, intercept=True), tol=1e-7)
+    known = logistic(X, y, intercept=True, sample_weight=weight, offset=offset)
+    assert result.gap == pytest.approx(known.gap(result.w), abs=1e-7)
+    assert result.intercept == pytest.approx(known.best_intercept(result.w), abs=1e-3)
+    assert "_of_samples" not in vars(rows)
 
 
 def test_sentences_about_targets_at_the_workers(monkeypatch):

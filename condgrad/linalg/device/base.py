@@ -83,6 +83,8 @@ class Losses(NamedTuple):
     v : array or None
         The weights of the samples, which sum to one; None if all are ``v0``.
     v0 : float
+    o : array or None
+        The offsets of the predictions.
     """
 
     formulas: str
@@ -90,10 +92,12 @@ class Losses(NamedTuple):
     y: DeviceArray
     v: DeviceArray | None
     v0: float
+    o: DeviceArray | None = None
 
     def thinned(self, every: int) -> Losses:
         """Return every ``every``-th sample, with the weights as they are."""
-        return self._replace(y=self.y[::every].copy(), v=None if self.v is None else self.v[::every].copy())
+        y, v, o = (None if each is None else each[::every].copy() for each in (self.y, self.v, self.o))
+        return self._replace(y=y, v=v, o=o)
 
 
 def text_of(file: str, formulas: str | None, **macros: object) -> str:
@@ -115,7 +119,8 @@ def expand_samples(device: Device, losses: Losses, p: DeviceArray | None, b: flo
     n_blocks = max(1, min(device.n_blocks(text, "expand_samples", n_threads, shared), -(-n // n_threads)))
     out = device.empty(n_blocks, N_SUMS)
     alpha, D = (device.empty(n), device.empty(n)) if wants else (None, None)
-    args = (np.int64(n), p, np.float64(b), losses.y, losses.v, np.float64(losses.v0), losses.theta, alpha, D, out)
+    args: tuple[Argument, ...] = (np.int64(n), p, np.float64(b), losses.y, losses.v, np.float64(losses.v0), losses.o)
+    args += (losses.theta, alpha, D, out)
     device.launch(text, "expand_samples", (n_blocks, 1), n_threads, shared, args)
     return Expanded(device.to_host(out).sum(axis=0), alpha, D)
 

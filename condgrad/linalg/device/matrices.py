@@ -10,6 +10,7 @@ import numpy as np
 
 from condgrad.linalg.device.base import N_SUMS, Argument, Device, DeviceArray, Losses, expand_samples, text_of
 
+_NONE = (None, None, np.float64(0.0), None, None)  # the arguments of kernels that belong to losses, without any
 _GATHERED = 2**28  # bytes of a dense copy of some rows and columns: larger ones are made in pieces
 
 
@@ -246,11 +247,10 @@ class DenseOnDevice(DeviceMatrix):
         out = R = None
         if stage != "PREDICT":
             out, R = device.empty(n_blocks, N_SUMS), device.empty(n_blocks, d)
-        v, v0 = (None, 0.0) if losses is None else (losses.v, losses.v0)
-        y, theta = (None, None) if losses is None else (losses.y, losses.theta)
+        of_samples = _NONE if losses is None else (losses.y, losses.v, np.float64(losses.v0), losses.o, losses.theta)
         w_there = None if w is None else device.to_device(w)
-        args: tuple[Argument, ...] = (self.X, *self._sizes, self.shift, w_there, np.float64(b), y, v, np.float64(v0))
-        args += (theta, p_out, given, out, R, D)
+        args: tuple[Argument, ...] = (self.X, *self._sizes, self.shift, w_there, np.float64(b))
+        args += (*of_samples, p_out, given, out, R, D)
         device.launch(text, "dense_rows", (n_blocks, 1), self._THREADS, shared, args)
         if R is None:
             return np.empty(0), np.empty(0)
@@ -327,10 +327,9 @@ class _ByFrequency(DeviceMatrix):
         out = R = None
         if stage != "PREDICT":
             out, R = device.empty(n_blocks, N_SUMS), device.zeros(d)
-        v, v0 = (None, 0.0) if losses is None else (losses.v, losses.v0)
-        y, theta = (None, None) if losses is None else (losses.y, losses.theta)
+        of_samples = _NONE if losses is None else (losses.y, losses.v, np.float64(losses.v0), losses.o, losses.theta)
         w_there = None if w is None else device.to_device(w)[self.order]
-        args = (*self._entries(), w_there, np.float64(b), y, v, np.float64(v0), theta, p_out, given, out, R, D)
+        args = (*self._entries(), w_there, np.float64(b), *of_samples, p_out, given, out, R, D)
         device.launch(text, "sparse_rows", (n_blocks, 1), self._THREADS, shared, args)
         if R is None:
             return np.empty(0), np.empty(0)

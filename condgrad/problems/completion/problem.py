@@ -131,10 +131,10 @@ class CompletionProblem(BaseProblem):
 
     def of_entries(self, chosen: np.ndarray, constraint: object) -> CompletionProblem:
         """Return the problem of the chosen entries only (a mask), which must have a positive total weight."""
-        entries, (loss, y, weight) = self.entries, self.samples
+        entries, samples = self.entries, self.samples
         return CompletionProblem(
-            entries.rows[chosen], entries.columns[chosen], y[chosen], loss, constraint,
-            shape=self.shape, sample_weight=weight[chosen], biases=self.has_biases,
+            entries.rows[chosen], entries.columns[chosen], samples.y[chosen], samples.loss, constraint,
+            shape=self.shape, sample_weight=samples.weight[chosen], biases=self.has_biases,
         )  # fmt: skip
 
     def has_weight(self, chosen: np.ndarray) -> bool:

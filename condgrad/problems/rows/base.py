@@ -166,7 +166,7 @@ class Rows(abc.ABC):
 
     def check_targets(self, has_intercept: bool) -> None:
         """Raise ValueError if the loss is not defined for the targets, or no intercept is best for them."""
-        loss, y, weight = self.samples
+        loss, y, weight = self.samples.loss, self.samples.y, self.samples.weight
         loss.check_targets(y)
         if has_intercept:
             loss.check_intercept(y[weight > 0.0])

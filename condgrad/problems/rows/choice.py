@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -20,6 +20,7 @@ from condgrad.linalg.device.arrays import (
 from condgrad.linalg.device.base import Device
 from condgrad.linalg.matrix import Matrix
 from condgrad.losses import Loss
+from condgrad.problems.offset import as_offset
 from condgrad.problems.rows.base import Rows
 from condgrad.problems.rows.cluster import PartitionedRows
 from condgrad.problems.rows.device import DeviceRows
@@ -40,55 +41,78 @@ def make_rows(
     y: ArrayLike | None,
     loss: Loss,
     sample_weight: ArrayLike | None,
+    offset: ArrayLike | None,
     has_intercept: bool,
     device: str | None = None,
 ) -> Rows:
-    """Return the rows of X with their targets and weights, checked, and centred for an intercept."""
+    """Return the rows of X with their targets, weights and offsets, checked, and centred for an intercept."""
     if device is not None or is_on_device(X):
-        return rows_on_device(X, y, loss, sample_weight, has_intercept, device_by_name(device or "cuda"))
+        there = device_by_name(device or "cuda")
+        return rows_on_device(X, y, loss, sample_weight, has_intercept, there, offset)
     if is_dask(X):
-        X, y, sample_weight = of_dask(X, y, sample_weight, None), None, None
-    if isinstance(X, StoredRows):
-        return DiskRows(X, _samples_of(X, y, loss, sample_weight), has_intercept)
-    if isinstance(X, ClusterRows) and y is None and sample_weight is None and X.shape[0] >= _MANY:
+        X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
+    is_given = any(each is not None for each in (y, sample_weight, offset))
+    if isinstance(X, ClusterRows) and X.shape[0] >= _MANY and not is_given:
         return PartitionedRows(X, WorkerSamples(X, loss), has_intercept)
-    if isinstance(X, ClusterRows):
-        return PartitionedRows(X, _samples_of(X, y, loss, sample_weight), has_intercept)
-    matrix = Matrix(convert.as_data(cast("Data", X)))
-    samples = _samples(loss, y, sample_weight, matrix.shape[0])
+    if isinstance(X, OutsideRows):
+        samples = _samples_of(X, y, loss, sample_weight, offset)
+        return _outside(X, samples, has_intercept)
+    if y is None:
+        raise TypeError("y is missing: Problem requires one target per sample.")
+    matrix = Matrix(convert.as_data(X))
+    samples = _samples(loss, y, sample_weight, offset, matrix.shape[0])
     if has_intercept:
         matrix = matrix.centred(samples.weight)  # the intercept absorbs it; large means then cost no digits
     return MemoryRows(matrix, samples)
 
 
 def rows_on_device(
-    X: Any, y: ArrayLike | None, loss: Loss, weight: ArrayLike | None, has_intercept: bool, device: Device
+    X: Any,
+    y: ArrayLike | None,
+    loss: Loss,
+    weight: ArrayLike | None,
+    has_intercept: bool,
+    device: Device,
+    offset: ArrayLike | None = None,
 ) -> DeviceRows:
-    """Return the rows of X on a device, with their targets and weights, checked."""
+    """Return the rows of X on a device, with their targets, weights and offsets, checked."""
     if isinstance(X, StoredRows):
         check_room(device, X.n_bytes)
         matrix = chunks_on_device(device, (chunk.matrix for chunk in X.chunks()), *X.shape)
         y, weight = X.y if y is None else y, X.weight if weight is None else weight
+        offset = X.offset if offset is None else offset
     elif isinstance(X, ClusterRows) or is_dask(X):
         raise TypeError("rows of a Dask cluster are on the devices of its workers, if any; leave device out.")
     else:
         matrix = matrix_on_device(device, X)
     if y is None:
         raise TypeError("y is missing: Problem requires one target per sample.")
-    targets = vector_on_device(device, y, "y", matrix.shape[0])
-    weights = weights_on_device(device, weight, matrix.shape[0])
-    return DeviceRows(matrix, DeviceSamples.of(device, loss, targets, weights), has_intercept)
+    n_samples = matrix.shape[0]
+    targets, weights = vector_on_device(device, y, "y", n_samples), weights_on_device(device, weight, n_samples)
+    known = None if offset is None else vector_on_device(device, offset, "offset", n_samples)
+    return DeviceRows(matrix, DeviceSamples.of(device, loss, targets, weights, known), has_intercept)
 
 
-def _samples(loss: Loss, y: ArrayLike | None, sample_weight: ArrayLike | None, n_samples: int) -> Samples:
+def _outside(X: OutsideRows, samples: Samples, has_intercept: bool) -> Rows:
+    if isinstance(X, ClusterRows):
+        return PartitionedRows(X, samples, has_intercept)
+    assert isinstance(X, StoredRows)
+    return DiskRows(X, samples, has_intercept)
+
+
+def _samples(
+    loss: Loss, y: ArrayLike, sample_weight: ArrayLike | None, offset: ArrayLike | None, n_samples: int
+) -> Samples:
+    targets, weight = convert.as_targets(y, n_samples), convert.as_weights(sample_weight, n_samples)
+    return Samples(loss, targets, weight, as_offset(offset, n_samples))
+
+
+def _samples_of(
+    X: OutsideRows, y: ArrayLike | None, loss: Loss, sample_weight: ArrayLike | None, offset: ArrayLike | None
+) -> Samples:
+    """Return the samples of rows outside of memory: their own targets, weights and offsets unless others are given."""
+    y = X.y if y is None else y
     if y is None:
-        raise TypeError("y is missing: Problem requires one target per sample.")
-    return Samples(loss, convert.as_targets(y, n_samples), convert.as_weights(sample_weight, n_samples))
-
-
-def _samples_of(stored: OutsideRows, y: ArrayLike | None, loss: Loss, sample_weight: ArrayLike | None) -> Samples:
-    """Return the samples of rows outside of memory: their own targets and weights unless others are given."""
-    y = stored.y if y is None else y
-    if y is None:
-        raise ValueError(f"y is missing: {stored!r} has no targets; pass y.")
-    return _samples(loss, y, stored.weight if sample_weight is None else sample_weight, stored.shape[0])
+        raise ValueError(f"y is missing: {X!r} has no targets; pass y.")
+    weight = X.weight if sample_weight is None else sample_weight
+    return _samples(loss, y, weight, X.offset if offset is None else offset, X.shape[0])

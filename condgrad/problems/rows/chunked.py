@@ -191,10 +191,8 @@ class ChunkedRows(Rows):
 
     def _in_memory(self, share: float) -> MemoryRows | None:
         matrix, places = self._heads(share)
-        weight = self.samples.weight[places]
-        if not weight.any():
-            return None
-        return MemoryRows(matrix, Samples(self.samples.loss, self.samples.y[places], weight / weight.sum()))
+        samples = self.samples.alone(places)
+        return None if samples is None else MemoryRows(matrix, samples)
 
     def head(self, n_rows: int) -> Rows | None:
         """Return a subsample of about ``n_rows`` samples from the heads of all chunks, in memory; self if too large."""

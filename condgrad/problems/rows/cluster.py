@@ -12,6 +12,7 @@ from condgrad.linalg import convert
 from condgrad.linalg.matrix import Matrix, centring
 from condgrad.losses import Loss
 from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.offset import as_offset
 from condgrad.problems.rows.base import AnyPass, Chunk, Expand, Measure, Predict
 from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask, ExpandAndKeep, Sweep
 from condgrad.problems.rows.findings import Joined, Measures
@@ -67,9 +68,12 @@ class PartitionedRows(ChunkedRows):
             return
         weight = samples.weight
         self._equal = float(weight[0]) if (weight == weight[0]).all() else None  # the weight of all, if they are equal
-        # Targets, weights and shifts that the workers do not have go to them once.
+        # Targets, weights, offsets and shifts that the workers do not have go to them once.
+        offset = samples.offset.to_array()
         self.rows = rows.with_samples(
-            None if samples.y is rows.y else samples.y, None if self._equal is not None else weight
+            None if samples.y is rows.y else samples.y,
+            None if self._equal is not None else weight,
+            None if offset is rows.offset else offset,
         ).shifted(self.shift)
 
     @property
@@ -120,11 +124,14 @@ class PartitionedRows(ChunkedRows):
     def _in_memory(self, share: float) -> MemoryRows | None:
         if not isinstance(self.samples, WorkerSamples):
             return super()._in_memory(share)
-        matrix, y, given = self.rows.sample_with_numbers(share)
+        matrix, (y, given, offset) = self.rows.sample_with_numbers(share)
+        assert y is not None
         if given is not None and not given.any():
             return None
         weight = convert.as_weights(given, y.size)
-        return MemoryRows(Matrix(matrix.X, self.shift), Samples(self.samples.loss, y, weight))
+        return MemoryRows(
+            Matrix(matrix.X, self.shift), Samples(self.samples.loss, y, weight, as_offset(offset, y.size))
+        )
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return the curvature on atoms, estimated from the rows that the pass has kept."""
@@ -155,13 +162,12 @@ class PartitionedRows(ChunkedRows):
 
     def with_targets(self, y: np.ndarray) -> PartitionedRows:
         """Return the same rows with other targets."""
-        samples = Samples(self.samples.loss, y, self.samples.weight)
+        samples = Samples(self.samples.loss, y, self.samples.weight, self.samples.offset)
         return PartitionedRows(self.rows, samples, self._has_intercept)
 
     def definition(self) -> tuple[object, ...]:
         """Return checksums of all partitions, loss, targets and weights."""
-        own = self.samples.definition() if isinstance(self.samples, WorkerSamples) else (self.samples,)
-        return (*self.rows.definition(), *own)
+        return (*self.rows.definition(), *self.samples.definition())
 
 
 def _run(part: Partition, first: int, task: ChunkTask, loss: Loss, equal: float | None, w: SparseVector) -> Any:

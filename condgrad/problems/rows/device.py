@@ -130,13 +130,7 @@ class DeviceRows(Rows):
 
     def definition(self) -> tuple[object, ...]:
         """Return shape, a digest of the data, loss, targets and weights."""
-        return (
-            self.matrix.shape,
-            digest(self.device, self.matrix.arrays),
-            self.samples.loss,
-            self.samples.y,
-            self.samples.weight,
-        )
+        return (self.matrix.shape, digest(self.device, self.matrix.arrays), *self.samples.definition())
 
     @property
     def cost_of_pass(self) -> float:

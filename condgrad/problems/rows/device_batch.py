@@ -56,7 +56,7 @@ class DeviceBatch:
         for top in range(0, self.n_samples, height):
             X = self.matrix.chosen(slice(top, min(top + height, self.n_samples)), None)
             P = xp.ascontiguousarray(X @ there)
-            sums += self._losses(P, intercepts, owners, self.losses.y[top : top + height], self.V, top)
+            sums += self._losses(P, intercepts, owners, slice(top, top + height), self.V, top)
             R += P.T @ X
         gradients, none = self.device.to_host(R), Joined((np.empty(0),))
         return [Pass(totals_of(sums[j]), gradients[j], none) for j in range(k)]
@@ -71,7 +71,7 @@ class DeviceBatch:
         X = self.matrix.chosen(chosen, None)
         D = xp.ascontiguousarray(X @ there)
         V = xp.ascontiguousarray(self.V[:, chosen])
-        self._losses(D, intercepts, owners, self.losses.y[chosen], V, 0, wants_curvature=True)
+        self._losses(D, intercepts, owners, chosen, V, 0, wants_curvature=True)
         shares = self.device.to_host(V.sum(axis=1))  # of the weight of all samples
         D = D.T.copy()
         found = []
@@ -92,7 +92,7 @@ class DeviceBatch:
         P: DeviceArray,
         b: DeviceArray,
         owner: DeviceArray,
-        y: DeviceArray,
+        part: DeviceArray | slice,
         V: DeviceArray,
         first: int,
         *,
@@ -100,11 +100,12 @@ class DeviceBatch:
     ) -> np.ndarray:
         """Replace predictions by derivatives, or curvatures, and return the sums over these samples."""
         m, k = P.shape
+        y, o = self.losses.y[part], None if self.losses.o is None else self.losses.o[part]
         text = text_of("batch.cu", self.losses.formulas, WANTS_CURVATURE=int(wants_curvature))
         n_columns = -(-k // _THREADS)
         n_strips = max(1, min(m, 2 * self.device.n_blocks(text, "batch_losses", _THREADS, 0) // n_columns, 65535))
         out = self.device.empty(n_strips, k, N_SUMS)
-        args = (P, np.int64(m), np.int32(k), b, y, V, np.int64(V.shape[1]), np.int64(first), owner, self.losses.theta)
-        args = (*args, np.int64(-(-m // n_strips)), out)
+        args = (P, np.int64(m), np.int32(k), b, y, V, np.int64(V.shape[1]), np.int64(first), owner)
+        args = (*args, o, self.losses.theta, np.int64(-(-m // n_strips)), out)
         self.device.launch(text, "batch_losses", (n_columns, n_strips), _THREADS, 0, args)
         return self.device.to_host(out.sum(axis=0))

@@ -9,9 +9,16 @@ import numpy as np
 
 from condgrad.linalg.device.base import Device, DeviceArray, Expanded, Losses, expand_samples
 from condgrad.linalg.device.formulas import parameters_of, source_of
-from condgrad.linalg.rounding import gamma
+from condgrad.linalg.rounding import Sizes, gamma
 from condgrad.losses import Loss
-from condgrad.problems.samples import Totals, bounds_of_intercepts, newton_intercept, scale_of_losses
+from condgrad.problems.offset import NoOffset, Offset, Offsets, as_offset
+from condgrad.problems.samples import (
+    Totals,
+    bounds_of_intercepts,
+    errors_of_predictions,
+    newton_intercept,
+    scale_of_losses,
+)
 
 
 class DeviceSamples:
@@ -30,24 +37,30 @@ class DeviceSamples:
         self.device, self.loss, self.losses = device, loss, losses
 
     @classmethod
-    def of(cls, device: Device, loss: Loss, y: DeviceArray, v: DeviceArray | None) -> Self:
-        """Return the samples with these targets and weights (None: all equal), which need not sum to one."""
+    def of(
+        cls, device: Device, loss: Loss, y: DeviceArray, v: DeviceArray | None, o: DeviceArray | None = None
+    ) -> Self:
+        """Return the samples with these targets, weights (None: all equal), which need not sum to one, and offsets."""
         theta = device.to_device(parameters_of(loss))
         if v is not None:
             v = v / v.max()  # the sum of huge or tiny weights could leave the range of floats
             v = v / v.sum()
-        return cls(device, loss, Losses(source_of(type(loss)), theta, y, v, 1.0 / y.size))
+        return cls(device, loss, Losses(source_of(type(loss)), theta, y, v, 1.0 / y.size, o))
 
     def with_targets(self, y: DeviceArray) -> DeviceSamples:
         """Return the same samples with other targets."""
         return DeviceSamples(self.device, self.loss, self.losses._replace(y=y))
+
+    def definition(self) -> tuple[object, ...]:
+        """Return what identifies the samples in a fingerprint."""
+        return (self.loss, self.y, self.weight, *self.offset.definition())
 
     def thinned(self, every: int) -> DeviceSamples | None:
         """Return every ``every``-th sample; None if they have no weight."""
         part = self.losses.thinned(every)
         if part.v is not None and not float(part.v.sum()) > 0.0:
             return None
-        return DeviceSamples.of(self.device, self.loss, part.y, part.v)
+        return DeviceSamples.of(self.device, self.loss, part.y, part.v, part.o)
 
     def check(self, has_intercept: bool) -> None:
         """Raise ValueError if the loss is not defined for the targets, or no intercept is best for them."""
@@ -68,6 +81,22 @@ class DeviceSamples:
         """The weights, in the memory of the host."""
         v = self.losses.v
         return np.full(self.losses.y.size, self.losses.v0) if v is None else self.device.to_host(v)
+
+    @functools.cached_property
+    def offset(self) -> Offsets:
+        """The offsets, in the memory of the host."""
+        o = self.losses.o
+        return as_offset(None if o is None else self.device.to_host(o), self.losses.y.size)
+
+    def prediction_errors(self, sizes: Sizes, n_terms: int, spread: float, size: float) -> tuple[float, float]:
+        """Return bounds of the errors of predictions, in the norm and of each."""
+        return errors_of_predictions(self._size_of_offset, sizes, n_terms, spread, size)
+
+    @functools.cached_property
+    def _size_of_offset(self) -> Offsets:
+        """No offset values, but a bound of their sizes."""
+        o = self.losses.o
+        return NoOffset() if o is None else Offset(np.empty(0), float(self.device.xp.abs(o).max()))
 
     # What problems ask for.
 

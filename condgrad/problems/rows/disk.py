@@ -45,10 +45,8 @@ class DiskRows(ChunkedRows):
 
     def visit(self, order: np.ndarray) -> Iterator[Chunk]:
         """Yield the chunks in the given order, each valid until the next one; the next chunks are read meanwhile."""
-        loss, y, weight = self.samples
         for chunk in self.stored.chunks(order=order):
-            samples = Samples(loss, y[chunk.place], weight[chunk.place])
-            yield Chunk(chunk.first, self._centred(chunk.matrix), samples)
+            yield Chunk(chunk.first, self._centred(chunk.matrix), self.samples.chosen(chunk.place))
 
     def _centred(self, matrix: ByRows) -> ByRows:
         return Matrix(matrix.X, self.shift) if self.shift is not None and isinstance(matrix, Matrix) else matrix

@@ -71,10 +71,8 @@ class MemoryRows(Rows):
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
-        y, weight = self.samples.y[::every].copy(), self.samples.weight[::every]
-        if not weight.any():
-            return None
-        return MemoryRows(self.matrix.thinned(every), Samples(self.samples.loss, y, weight / weight.sum()))
+        samples = self.samples.alone(slice(None, None, every))
+        return None if samples is None else MemoryRows(self.matrix.thinned(every), samples)
 
     def with_targets(self, y: np.ndarray) -> MemoryRows:
         """Return the same rows with other targets; both share the data and their views."""

@@ -11,9 +11,18 @@ import numpy as np
 
 from condgrad.linalg import convert
 from condgrad.linalg.fingerprint import fingerprint_of
+from condgrad.linalg.rounding import Sizes
 from condgrad.losses import Loss
+from condgrad.problems.offset import NoOffset, Offset, Offsets, as_offset
 from condgrad.problems.rows.parts import Union
-from condgrad.problems.samples import Samples, Totals, bounds_of_intercepts, newton_intercept, scale_of_losses
+from condgrad.problems.samples import (
+    Samples,
+    Totals,
+    bounds_of_intercepts,
+    errors_of_predictions,
+    newton_intercept,
+    scale_of_losses,
+)
 from condgrad.storage.cluster_rows import ClusterRows, Partition
 
 Question = Callable[..., Any]  # of the samples of a partition, their predictions, and more
@@ -61,6 +70,11 @@ class WorkerSamples:
         """The weights, which come here when they are asked for: 8 bytes a sample."""
         return convert.as_weights(self.rows.weight, self.rows.shape[0])
 
+    @functools.cached_property
+    def offset(self) -> Offsets:
+        """The offsets, which come here when they are asked for: 8 bytes a sample."""
+        return as_offset(self.rows.offset, self.rows.shape[0])
+
     def check(self, has_intercept: bool) -> None:
         """Raise ValueError if the loss is not defined for the targets, or no intercept is best for them."""
         kinds: Union = self._ask(None, _kinds)
@@ -68,7 +82,7 @@ class WorkerSamples:
             self.loss.check_intercept(kinds.features)
 
     def definition(self) -> tuple[object, ...]:
-        """Return the loss and a checksum of the targets and weights of each partition."""
+        """Return the loss and a checksum of the targets, weights and offsets of each partition."""
         return (self.loss, self._ask(None, _checksum))
 
     # What problems ask for.
@@ -79,7 +93,7 @@ class WorkerSamples:
 
     def derivatives(self, p: np.ndarray, b: float) -> np.ndarray:
         """Return the gradient of f at predictions that are here."""
-        return Samples(self.loss, self.y, self.weight).derivatives(p, b)
+        return Samples(self.loss, self.y, self.weight, self.offset).derivatives(p, b)
 
     def best_intercept(self, p: WorkerPredictions | None, b: float) -> float:
         """Return the b that minimises f(p + b), starting from the guess ``b``."""
@@ -116,6 +130,17 @@ class WorkerSamples:
         """Return the weighted mean of |f'(0, y_i)|."""
         return float(self._ask(None, _derivative_size))
 
+    def prediction_errors(self, sizes: Sizes, n_terms: int, spread: float, size: float) -> tuple[float, float]:
+        """Return bounds of the errors of predictions, in the norm and of each."""
+        return errors_of_predictions(self._size_of_offset, sizes, n_terms, spread, size)
+
+    @functools.cached_property
+    def _size_of_offset(self) -> Offsets:
+        """No offset values, but a bound of their sizes."""
+        if not self.rows.has_offsets:
+            return NoOffset()
+        return Offset(np.empty(0), float(np.abs(self._ask(None, _offset_sizes).features).max()))
+
     def _sums(self, p: WorkerPredictions | None, b: float) -> SampleSums:
         found: SampleSums = self._ask(p, _sums_at, b)
         return found
@@ -143,7 +168,7 @@ def samples_of(part: Partition, loss: Loss, equal: float | None) -> Samples:
     assert part.y is not None
     weight = part.weight if equal is None else np.full(part.y.size, equal)
     assert weight is not None
-    return Samples(loss, part.y, weight)
+    return Samples(loss, part.y, weight, as_offset(part.offset, part.y.size))
 
 
 def _with_weights_of_one(rows: ClusterRows) -> ClusterRows:
@@ -178,7 +203,11 @@ def _kinds(samples: Samples, p: np.ndarray) -> Union:
 
 
 def _checksum(samples: Samples, p: np.ndarray) -> tuple[str, ...]:
-    return (fingerprint_of((samples.y, samples.weight)),)
+    return (fingerprint_of(samples.definition()),)
+
+
+def _offset_sizes(samples: Samples, p: np.ndarray) -> Union:
+    return Union(np.array([samples.offset.largest_size()]))
 
 
 def _largest_value(samples: Samples, p: np.ndarray, size: float) -> float:

@@ -44,11 +44,11 @@ class Frame(Protocol):
 
 
 class Arrays(Source):
-    """X, y and weights that can be cut by rows: arrays in memory or mapped, data frames, arrays of zarr or HDF5."""
+    """X and numbers of its samples that can be cut by rows: arrays in memory or mapped, data frames, zarr or HDF5."""
 
     def __init__(
-        self, X: Any, y: Any = None, weight: Any = None, *, name: str = "X", identity: dict[str, Any] | None = None,
-        n_rows_together: int = 1,
+        self, X: Any, y: Any = None, weight: Any = None, offset: Any = None, *, name: str = "X",
+        identity: dict[str, Any] | None = None, n_rows_together: int = 1,
     ) -> None:  # fmt: skip
         """Keep the arrays; batches have a multiple of ``n_rows_together`` samples."""
         self.name, self.identity, self.feature_names = name, identity, _column_names(X)
@@ -61,9 +61,9 @@ class Arrays(Source):
         self.X: Any = X
         n_rows = BATCH_BYTES * X.shape[0] // max(1, self.n_bytes(None))
         self._step = max(1, n_rows // n_rows_together) * n_rows_together  # samples of a batch
-        self.y, self.weight = (
+        self.y, self.weight, self.offset = (
             None if part is None else as_vector(np.asarray(part), name, X.shape[0])
-            for name, part in (("y", y), ("weight", weight))
+            for name, part in (("y", y), ("weight", weight), ("offset", offset))
         )
 
     def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
@@ -71,8 +71,9 @@ class Arrays(Source):
         n = self.X.shape[0]
         for start in range(0 if place is None else place[0], n, self._step):
             rows = slice(start, start + self._step)
-            y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-            yield Batch(self.X[rows], y, weight, (start,))
+            numbers = (self.y, self.weight, self.offset)
+            y, weight, offset = (None if part is None else part[rows] for part in numbers)
+            yield Batch(self.X[rows], y, weight, (start,), offset)
 
     def n_bytes(self, dtype: np.dtype | None) -> int:
         """Return how many bytes X will have in a dtype, or in its own."""
@@ -88,7 +89,7 @@ class Arrays(Source):
 
 
 class Batches(Source):
-    """An iterable of ``X``, ``(X, y)`` or ``(X, y, weight)``."""
+    """An iterable of ``X``, ``(X, y)``, ``(X, y, weight)`` or ``(X, y, weight, offset)``."""
 
     def __init__(self, batches: Iterable[Any]) -> None:
         self._batches = batches
@@ -97,19 +98,21 @@ class Batches(Source):
     def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
         """Yield the batches of the user."""
         for k, batch in enumerate(self._batches):
-            X, y, weight = parts_of(batch)
+            X, y, weight, offset = parts_of(batch)
             self.feature_names = _column_names(X) if k == 0 else self.feature_names
-            yield Batch(X, y, weight, (k,))
+            yield Batch(X, y, weight, (k,), offset)
 
 
-def parts_of(batch: Any) -> tuple[Any, Any, Any]:
-    """Return X, y and weights of a tuple of up to three of them, or of X alone."""
+def parts_of(batch: Any) -> tuple[Any, Any, Any, Any]:
+    """Return X, y, weights and offsets of a tuple of up to four of them, or of X alone."""
     if not isinstance(batch, tuple):
-        return batch, None, None
-    if not 1 <= len(batch) <= 3:
-        raise ValueError(f"a batch must be X, (X, y) or (X, y, weight); got a tuple of {len(batch)}.")
-    X, y, weight = (*batch, None, None)[:3]
-    return X, y, weight
+        return batch, None, None, None
+    if not 1 <= len(batch) <= 4:
+        raise ValueError(
+            f"a batch must be X, (X, y), (X, y, weight) or (X, y, weight, offset); got a tuple of {len(batch)}."
+        )
+    X, y, weight, offset = (*batch, None, None, None)[:4]
+    return X, y, weight, offset
 
 
 def _column_names(X: Any) -> list[str] | None:

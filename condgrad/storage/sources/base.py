@@ -23,6 +23,7 @@ class Batch(NamedTuple):
     y: Any
     weight: Any
     place: Place
+    offset: Any = None
 
 
 class Source(abc.ABC):

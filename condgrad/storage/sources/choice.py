@@ -24,10 +24,10 @@ from condgrad.storage.sources.zarr_array import zarr_source
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy", ".npz": "npz",
             ".zarr": "zarr"}  # fmt: skip
 _OPTIONS = {  # format -> the options that it knows
-    "csv": {"target", "weight", "categories", "header", "like"},
-    "parquet": {"target", "weight", "categories", "like"},
-    "npy": {"target", "weight", "categories", "like"},
-    "zarr": {"target", "weight", "categories", "like"},
+    "csv": {"target", "weight", "offset", "categories", "header", "like"},
+    "parquet": {"target", "weight", "offset", "categories", "like"},
+    "npy": {"target", "weight", "offset", "categories", "like"},
+    "zarr": {"target", "weight", "offset", "categories", "like"},
     "npz": set(),
     "libsvm": {"n_features"},
     "arrays": {"categories", "like"},
@@ -40,6 +40,7 @@ class Options:
 
     target: Any = None
     weight: Any = None
+    offset: Any = None
     categories: Sequence[str] | str | None = None
     header: str | None = None
     n_features: int | None = None
@@ -63,14 +64,17 @@ def source_of(source: Any, options: Options) -> Source:
 
 
 def _of_object(source: Any) -> Source:
-    X, y, weight = parts_of(source)
+    X, *numbers = parts_of(source)
     if is_dask(X):
-        return DaskArray(X, y, weight)
+        return DaskArray(X, *numbers)
     if isinstance(source, tuple | Sliceable):
-        return Arrays(X, y, weight)
+        return Arrays(X, *numbers)
     if isinstance(source, Iterable):
         return Batches(source)
-    raise TypeError(f"source must be a path, X, (X, y), (X, y, weight), or batches of these; got {source!r}.")
+    raise TypeError(
+        "source must be a path, X, (X, y), (X, y, weight), (X, y, weight, offset), or batches of these; "
+        f"got {source!r}."
+    )
 
 
 def _of_path(path: Path, options: Options) -> Source:
@@ -78,13 +82,13 @@ def _of_path(path: Path, options: Options) -> Source:
     options.check(form)
     if form in ("csv", "parquet"):
         reader = CsvFile(path, options.header or "auto") if form == "csv" else ParquetFile(path)
-        return Table(reader, options.target, options.weight, options.categories, options.like)
+        return Table(reader, options.target, options.weight, options.offset, options.categories, options.like)
     if form == "libsvm":
         return LibsvmFile(path, options.n_features)
     if form == "npz":
         return npz_source(path)
     make = npy_source if form == "npy" else zarr_source
-    return _encoded(make(path, options.target, options.weight), options)
+    return _encoded(make(path, options.target, options.weight, options.offset), options)
 
 
 def _encoded(source: Source, options: Options) -> Source:

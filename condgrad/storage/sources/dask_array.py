@@ -12,23 +12,23 @@ from condgrad.storage.sources.base import Batch, Place, Source
 
 
 class DaskArray(Source):
-    """X, y and weights of Dask, or y and weights in memory; all blocks of the same rows are computed together."""
+    """X and numbers of the samples of Dask, or in memory; all blocks of the same rows are computed together."""
 
     name = "X"
 
-    def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
+    def __init__(self, X: Any, y: Any = None, weight: Any = None, offset: Any = None) -> None:
         if X.ndim != 2:
             raise ValueError(f"X must have two dimensions (samples, features); got shape {X.shape}.")
-        self._X, self._y, self._weight = X, y, weight
+        self._X, self._numbers = X, (y, weight, offset)
         sizes = X.chunks[0]
         is_known = not np.isnan(sizes).any()
         self._starts = np.cumsum([0, *sizes]) if is_known else None
-        for name, part in (("y", y), ("weight", weight)):
+        for name, part in (("y", y), ("weight", weight), ("offset", offset)):
             if part is not None:
                 self._check(name, part)
 
     def _check(self, name: str, part: Any) -> None:
-        """Raise if y or the weights cannot be cut like X."""
+        """Raise if y, the weights or the offsets cannot be cut like X."""
         if self._starts is not None:
             if len(part) != self._starts[-1]:
                 raise ValueError(f"{name} must have one entry per sample: X has {self._starts[-1]} rows, {name} has "
@@ -44,12 +44,12 @@ class DaskArray(Source):
         from dask.base import compute
 
         for k in range(0 if place is None else place[0], self._X.numblocks[0]):
-            X, y, weight = compute(self._X.blocks[k], self._block(self._y, k), self._block(self._weight, k))
+            X, y, weight, offset = compute(self._X.blocks[k], *(self._block(part, k) for part in self._numbers))
             if X.shape[0]:
-                yield Batch(X, y, weight, (k,))
+                yield Batch(X, y, weight, (k,), offset)
 
     def _block(self, part: Any, k: int) -> Any:
-        """Return the entries of y or of the weights that belong to block k."""
+        """Return the numbers of the samples of block k."""
         if part is None:
             return None
         if self._starts is not None:

@@ -13,11 +13,11 @@ from condgrad.storage.sources.base import Source
 from condgrad.storage.sources.text import file_identity
 
 
-def npy_source(path: pathlib.Path, target: Any = None, weight: Any = None) -> Source:
-    """Return the rows of an .npy file; target and weight are names of .npy files, or arrays."""
+def npy_source(path: pathlib.Path, target: Any = None, weight: Any = None, offset: Any = None) -> Source:
+    """Return the rows of an .npy file; target, weight and offset are names of .npy files, or arrays."""
     identity = {**file_identity(path), "format": "npy", "y": None, "weight": None}
-    parts: dict[str, Any] = {"y": None, "weight": None}
-    for what, given in (("y", target), ("weight", weight)):
+    parts: dict[str, Any] = {"y": None, "weight": None, "offset": None}
+    for what, given in (("y", target), ("weight", weight), ("offset", offset)):
         if isinstance(given, str | pathlib.Path):
             identity[what], parts[what] = file_identity(pathlib.Path(given)), load_npy(pathlib.Path(given))
         elif given is not None and given is not False:

@@ -25,7 +25,9 @@ def npz_source(path: pathlib.Path) -> Source:
     """Return the samples of an archive; X in Fortran order, or in another format than CSR, is read as a whole."""
     identity = {**file_identity(path), "format": "npz"}
     with _explained(path), np.load(path, allow_pickle=False) as file:
-        of_samples: dict[str, Any] = {role: file[role] if role in file.files else None for role in ("y", "weight")}
+        of_samples: dict[str, Any] = {
+            role: file[role] if role in file.files else None for role in ("y", "weight", "offset")
+        }
         names = file["feature_names"].tolist() if "feature_names" in file.files else None
         is_sparse = set(file.files) >= _OF_SPARSE
         if not is_sparse and "X" not in file.files:
@@ -59,9 +61,7 @@ class NpzRows(Source):
             self._n, self._width = indptr.size - 1, width
             row_bytes = 12 * int(indptr[-1]) // max(1, self._n)
         self._step = max(1, BATCH_BYTES // max(1, row_bytes))
-        self._y, self._weight = (
-            None if part is None else as_vector(part, role, self._n) for role, part in of_samples.items()
-        )
+        self._numbers = [None if part is None else as_vector(part, role, self._n) for role, part in of_samples.items()]
 
     def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
         """Yield some rows at a time."""
@@ -69,8 +69,8 @@ class NpzRows(Source):
         with _explained(self._path):
             for start, X in self._rows(first):
                 rows = slice(start, start + X.shape[0])
-                y, weight = (None if part is None else part[rows] for part in (self._y, self._weight))
-                yield Batch(X, y, weight, (start,))
+                y, weight, offset = (None if part is None else part[rows] for part in self._numbers)
+                yield Batch(X, y, weight, (start,), offset)
 
     def _rows(self, first: int) -> Iterator[tuple[int, Any]]:
         starts = range(first, self._n, self._step)

@@ -55,8 +55,8 @@ class Table(Source):
     reader : TableReader
     target : str, False or None
         The name of the target column; None is the last one if it is no feature of ``like``, False is none at all.
-    weight : str or None
-        The name of the column with the weights of samples.
+    weight, offset : str or None
+        The names of the columns with the weights and with the offsets of samples.
     categories : list of str, "all" or None
         The columns that are categories; with None, those that have words.
     like : Encoder or None
@@ -68,6 +68,7 @@ class Table(Source):
         reader: TableReader,
         target: str | bool | None = None,
         weight: str | None = None,
+        offset: str | None = None,
         categories: Sequence[str] | str | None = None,
         like: Encoder | None = None,
     ) -> None:
@@ -78,13 +79,15 @@ class Table(Source):
             raise ValueError(f"{self.name} has two columns named {twice[0]!r}; give each its own name.")
         self._target = self._place_of_target(target, like)
         self._weight = None if weight is None else self._place(weight, "weight")
+        self._offset = None if offset is None else self._place(offset, "offset")
         self._numbers, self._fields = self._kinds(categories) if like is None else self._same_as(like)
         self._are_words = [k in self._fields for k in range(len(self._names))]
         if self._target is not None and reader.is_text[self._target]:
             self._are_words[self._target] = True
         self._encoder = self._count() if like is None else like
         if reader.identity is not None:
-            columns = [self._target, self._weight, self._numbers, self._fields]
+            columns: list[Any] = [self._target, self._weight, self._numbers, self._fields]
+            columns += [] if self._offset is None else [self._offset]
             self.identity = {**reader.identity, "columns": columns, "categories": self._encoder.checksum()}
 
     def _place_of_target(self, target: str | bool | None, like: Encoder | None) -> int | None:
@@ -100,7 +103,7 @@ class Table(Source):
 
     def _kinds(self, categories: Sequence[str] | str | None) -> tuple[list[int], list[int]]:
         """Return the places of the features that are numbers, and of those that are categories."""
-        features = [k for k in range(len(self._names)) if k not in (self._target, self._weight)]
+        features = [k for k in range(len(self._names)) if k not in (self._target, self._weight, self._offset)]
         if not features:
             raise ValueError(f"{self.name} has no features beside the target; use target=False if it has none.")
         if categories is None:
@@ -143,8 +146,8 @@ class Table(Source):
         for columns, at in self._reader.blocks(self._are_words, place):
             X = self._encoder.encode([columns[k] for k in self._numbers], [columns[k] for k in self._fields])
             y = None if self._target is None else columns[self._target]
-            weight = None if self._weight is None else columns[self._weight]
-            yield Batch(X, self._encoder.targets(y) if isinstance(y, Words) else y, weight, at)
+            weight, offset = (None if k is None else columns[k] for k in (self._weight, self._offset))
+            yield Batch(X, self._encoder.targets(y) if isinstance(y, Words) else y, weight, at, offset)
 
     def share(self, place: Place) -> float | None:
         """Return which share of the table lies before a place."""

@@ -10,8 +10,8 @@ from condgrad.storage.sources.base import Source
 from condgrad.storage.sources.npy_file import load_npy
 
 
-def zarr_source(path: pathlib.Path, target: Any = None, weight: Any = None) -> Source:
-    """Return the rows of an array of zarr, or of the member X of a group, which may have members y and weight."""
+def zarr_source(path: pathlib.Path, target: Any = None, weight: Any = None, offset: Any = None) -> Source:
+    """Return the rows of an array of zarr, or of member X of a group, which may have members y, weight and offset."""
     try:
         import zarr
     except ImportError:
@@ -20,7 +20,7 @@ def zarr_source(path: pathlib.Path, target: Any = None, weight: Any = None) -> S
         found = zarr.open(path, mode="r")
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(f"{path.name} could not be read as an array of zarr: {str(error).rstrip('.')}.") from None
-    parts = {role: _given(part) for role, part in (("y", target), ("weight", weight))}
+    parts = {role: _given(part) for role, part in (("y", target), ("weight", weight), ("offset", offset))}
     members: dict[str, Any] = dict(found.arrays()) if isinstance(found, zarr.Group) else {"X": found}
     if "X" not in members:
         raise ValueError(f"{path.name} is a group of zarr without an array X; it has {', '.join(sorted(members))}.")

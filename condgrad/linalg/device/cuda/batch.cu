@@ -5,7 +5,8 @@
 extern "C" __global__ void batch_losses(double* P, long long m, int k, const double* __restrict__ b,
                                         const double* __restrict__ y, const double* __restrict__ V, long long n,
                                         long long first, const int* __restrict__ owner,
-                                        const double* __restrict__ theta, long long strip, double* out) {
+                                        const double* __restrict__ o, const double* __restrict__ theta,
+                                        long long strip, double* out) {
     const int j = blockIdx.x * blockDim.x + threadIdx.x;
     if (j >= k) return;
     const double* v = V + owner[j] * n + first;
@@ -16,7 +17,7 @@ extern "C" __global__ void batch_losses(double* P, long long m, int k, const dou
     for (long long i = top; i < end; i++) {
         double alpha = 0.0, d = 0.0;
         const double weight = v[i];
-        if (weight > 0.0) add_sample(theta, P[i * k + j] + bj, y[i], weight, sums, alpha, d);
+        if (weight > 0.0) add_sample(theta, P[i * k + j] + bj + (o ? o[i] : 0.0), y[i], weight, sums, alpha, d);
 #if WANTS_CURVATURE
         P[i * k + j] = d;
 #else

@@ -44,7 +44,7 @@ __device__ __forceinline__ void load(const ELEMENT* __restrict__ X, long long fi
 extern "C" __global__ void __launch_bounds__(THREADS) dense_rows(
         const ELEMENT* __restrict__ X, long long n, int d, const double* __restrict__ shift,
         const double* __restrict__ w, double b, const double* __restrict__ y, const double* __restrict__ v, double v0,
-        const double* __restrict__ theta, double* p_out, const double* __restrict__ given, double* out, double* R,
+        const double* __restrict__ o, const double* __restrict__ theta, double* p_out, const double* __restrict__ given, double* out, double* R,
         double* D) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     extern __shared__ double room[];  // WIDTH numbers for w, as many for the shift, then N_SUMS of each warp
@@ -120,9 +120,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) dense_rows(
         if (is_inside) {
 #if STAGE == EXPAND || STAGE == EXPAND_AT
 #if STAGE == EXPAND
-            const double margin = p[0] + b;
+            const double margin = p[0] + b + (o ? o[i] : 0.0);
 #else
-            const double margin = given[i] + b;
+            const double margin = given[i] + b + (o ? o[i] : 0.0);
 #endif
             double curvature, apart[N_SUMS];
             for (int k = 0; k < N_SUMS; k++) apart[k] = 0.0;

@@ -14,7 +14,8 @@ __device__ __forceinline__ void add_to(double* hot_sums, double* R, int j, doubl
 extern "C" __global__ void sparse_rows(const long long* __restrict__ indptr, const int* __restrict__ index,
                                        const ELEMENT* __restrict__ data, long long n, int n_fields,
                                        const double* __restrict__ w, double b, const double* __restrict__ y,
-                                       const double* __restrict__ v, double v0, const double* __restrict__ theta,
+                                       const double* __restrict__ v, double v0, const double* __restrict__ o,
+                                       const double* __restrict__ theta,
                                        double* p_out, const double* __restrict__ given, double* out, double* R,
                                        double* D) {
     extern __shared__ double room[];  // HOT sums, then N_SUMS of each warp
@@ -62,9 +63,9 @@ extern "C" __global__ void sparse_rows(const long long* __restrict__ indptr, con
         if (is_inside) {
 #if STAGE == EXPAND || STAGE == EXPAND_AT
 #if STAGE == EXPAND
-            const double margin = p + b;
+            const double margin = p + b + (o ? o[i] : 0.0);
 #else
-            const double margin = given[i] + b;
+            const double margin = given[i] + b + (o ? o[i] : 0.0);
 #endif
             double curvature, apart[N_SUMS];
             for (int k = 0; k < N_SUMS; k++) apart[k] = 0.0;
