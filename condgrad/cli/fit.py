@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
     loss, constraint = options.loss_of(args.loss), options.set_maker(args.set)[0](args.radius)
     solver = options.solver_of(args.solver)
-    data = read_data(args, labels=loss.classes is not None, takes_folders=True)
+    data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
     problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept)
     note(args, str(data))

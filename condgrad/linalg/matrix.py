@@ -68,6 +68,9 @@ class ByRows(Protocol):
     def chosen(self, rows: slice | np.ndarray) -> Matrix:
         """Return the chosen rows as a matrix in memory of their own."""
 
+    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
+        """Return sum_k d_k x_i x_i' on these features, over the rows i = 0, every, 2 every, ..., on all cores."""
+
     def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
         """Return the largest absolute value of an entry of all rows, or of a range."""
 
@@ -133,8 +136,10 @@ class Matrix:
         copy of the stored entries, and stays sparse.
         """
         shift = _large_means(self.X, weight, self.is_sparse)
-        if shift is None:
-            return self
+        return self if shift is None else self.minus(shift)
+
+    def minus(self, shift: np.ndarray) -> Matrix:
+        """Return the matrix with ``shift_j`` subtracted from every stored entry of column j, as ``centred`` does it."""
         return Matrix(_shifted(self.X, shift) if self.is_sparse else self.X, shift)
 
     def as_centred(self) -> tuple[Any, np.ndarray | None]:
@@ -261,6 +266,10 @@ class Matrix:
         stored = slice(int(indptr[j]), int(indptr[j + 1]))
         return indices[stored], data[stored].astype(np.float64, copy=False)
 
+    def chosen_columns(self, columns: np.ndarray) -> Any:
+        """Return a copy of the chosen columns as they are stored: an array in Fortran order, or a sparse matrix."""
+        return self.X[:, columns] if self.is_sparse else self.X.T[columns].T
+
     def column_products(self, columns: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return ``<X_j, a>`` for the chosen columns only."""
         return _dot_chosen(self.columns, columns, a)
@@ -303,6 +312,11 @@ class Matrix:
         H = functools.reduce(np.add, threads.run(add_rows, threads.cut(d.size, work)))
         mirror(H, first)
         return H
+
+    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
+        """Return sum_k d_k x_i x_i' on these features, over the rows i = 0, every, 2 every, ..., on all cores."""
+        rows = None if every == 1 else np.arange(0, self.shape[0], every)
+        return self.gram(features, np.ones(features.size), d, rows)
 
     @property
     def _has_columns(self) -> bool:
