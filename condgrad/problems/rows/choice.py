@@ -27,11 +27,14 @@ from condgrad.problems.rows.device import DeviceRows
 from condgrad.problems.rows.device_samples import DeviceSamples
 from condgrad.problems.rows.disk import DiskRows
 from condgrad.problems.rows.memory import MemoryRows
+from condgrad.problems.rows.worker_samples import WorkerSamples
 from condgrad.problems.samples import Samples
 from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask
 from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
+
+_MANY = 2**24  # number of samples of a cluster from which on their targets and weights stay there
 
 
 def make_rows(
@@ -49,6 +52,9 @@ def make_rows(
         return rows_on_device(X, y, loss, sample_weight, has_intercept, there, offset)
     if is_dask(X):
         X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
+    is_given = any(each is not None for each in (y, sample_weight, offset))
+    if isinstance(X, ClusterRows) and X.shape[0] >= _MANY and not is_given:
+        return PartitionedRows(X, WorkerSamples(X, loss), has_intercept)
     if isinstance(X, OutsideRows):
         samples = _samples_of(X, y, loss, sample_weight, offset)
         return _outside(X, samples, has_intercept)

@@ -94,6 +94,10 @@ class ExpandAndKeep:
         H = chunk.matrix.gram_of_rows(features, used, self.every)
         return FeatureCurvature(features, H, float(used.sum()), float(d.sum()))
 
+    def with_predictions(self, p: np.ndarray) -> ExpandAndKeep:
+        """Return the task for a chunk whose predictions are known."""
+        return ExpandAndKeep(Expand(self.look.b, p, self.look.is_guess, self.look.sums), self.rate)
+
 
 class Sweep:
     """The task of running another task on all blocks of a chunk."""
