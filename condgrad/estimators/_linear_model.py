@@ -279,6 +279,7 @@ class ConstrainedLinearModel(BaseEstimator):
         ``radius`` is one that the estimator itself has chosen; only a radius given by the user causes warnings.
         """
         self._check_offset(data.offset, targets)
+        self.has_offset_ = data.offset is not None
         budget = self._budget()
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
@@ -310,10 +311,9 @@ class ConstrainedLinearModel(BaseEstimator):
         self._warn(fits, is_given)
 
     def _check_offset(self, offset: np.ndarray | None, targets: list[np.ndarray]) -> None:
-        """Set ``has_offset_``; raise where a sample has several scores, to which one offset cannot belong."""
+        """Raise where a sample has several scores, to which one offset cannot belong."""
         if offset is not None and (len(targets) > 1 or targets[0].ndim > 1 or self._is_joint):
             raise ValueError("an offset is one number per sample, so it needs one output or two classes; got more.")
-        self.has_offset_ = offset is not None
 
     @property
     def _is_joint(self) -> bool:
@@ -327,6 +327,7 @@ class ConstrainedLinearModel(BaseEstimator):
     def _fit_batch(self, data: Observations, targets: list[np.ndarray]) -> None:
         """Run one epoch over a batch per vector of targets, from the last solutions, and set the fitted attributes."""
         self._check_offset(data.offset, targets)
+        self.has_offset_ = self.has_offset_ or data.offset is not None
         budget = self._budget()
         if budget.make is not None and budget.radius is None:
             raise ValueError("partial_fit needs a radius: the rule behind radius=None needs all data.")

@@ -68,6 +68,9 @@ class ByRows(Protocol):
     def chosen(self, rows: slice | np.ndarray) -> Matrix:
         """Return the chosen rows as a matrix in memory of their own."""
 
+    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
+        """Return sum_k d_k x_i x_i' on these features, over the rows i = 0, every, 2 every, ..., on all cores."""
+
     def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
         """Return the largest absolute value of an entry of all rows, or of a range."""
 
@@ -309,6 +312,11 @@ class Matrix:
         H = functools.reduce(np.add, threads.run(add_rows, threads.cut(d.size, work)))
         mirror(H, first)
         return H
+
+    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
+        """Return sum_k d_k x_i x_i' on these features, over the rows i = 0, every, 2 every, ..., on all cores."""
+        rows = None if every == 1 else np.arange(0, self.shape[0], every)
+        return self.gram(features, np.ones(features.size), d, rows)
 
     @property
     def _has_columns(self) -> bool:

@@ -18,6 +18,7 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.vectors import DenseVector
 
 WIDTHS = (1, 2, 4)  # bytes of a code
+_ROWS_OF_PAIRS = 64  # the same for products of two features: the places of the features stay in the nearest cache
 _ROWS = 1024  # rows that a pass goes through field by field: so few that their codes stay in the nearest cache
 
 
@@ -97,6 +98,44 @@ def _scatter(codes, firsts, first, c, out, top, end):
             out.add_at(zero + np.uint64(codes[start + k, q]), c[k])
 
 
+@kernel
+def _add_pairs(rows, place, every, d, H, start, stop):
+    """Add d_k a_i a_i' for k = start, ..., stop - 1 and the rows i = k every, each product of two features once.
+
+    Row a_i is one at the places of its features, where these are not negative. The places are looked up field by field
+    for some rows at a time, as in a pass.
+    """
+    n_fields = rows.codes1.shape[1] + rows.codes2.shape[1] + rows.codes4.shape[1]
+    at = np.empty((n_fields, _ROWS_OF_PAIRS), place.dtype)
+    where = np.empty(n_fields + 1, np.uint64)  # the last entry is for a feature that has no place
+    flat = H.ravel()  # H is contiguous, so this is no copy; an array for each row of it would take time
+    for top in range(start, stop, _ROWS_OF_PAIRS):
+        size = min(_ROWS_OF_PAIRS, stop - top)
+        _look_up(rows.codes1, rows.first1, top, every, place, at[: rows.codes1.shape[1], :size])
+        rest = at[rows.codes1.shape[1] :, :size]
+        _look_up(rows.codes2, rows.first2, top, every, place, rest[: rows.codes2.shape[1]])
+        _look_up(rows.codes4, rows.first4, top, every, place, rest[rows.codes2.shape[1] :])
+        for k in range(size):
+            count = np.uint64(0)
+            for q in range(n_fields):
+                where[count] = at[q, k]  # without a branch, which would often be mispredicted
+                count += np.uint64(at[q, k] >= 0)
+            for a in range(count):
+                row = where[a] * np.uint64(H.shape[1])
+                for b in range(a + np.uint64(1)):
+                    flat[row + where[b]] += d[top + k]
+
+
+@kernel
+def _look_up(codes, firsts, top, every, place, out):
+    """Set out[q, k] to the place of the feature of field q in row (top + k) every."""
+    for q in range(np.uint64(codes.shape[1])):
+        zero = firsts[q]
+        for k in range(np.uint64(out.shape[1])):
+            i = (np.uint64(top) + k) * np.uint64(every)
+            out[q, k] = place[zero + np.uint64(codes[i, q])]
+
+
 _dot_rows, _add_rows = kernel(OneHotSlices.dot_slices), kernel(OneHotSlices.add_slices)
 
 
@@ -155,6 +194,19 @@ class OneHotMatrix:
         n, width = indices.shape
         ones, ends = np.ones(n * width, np.float32), np.arange(0, n * width + 1, width)
         return Matrix(scipy.sparse.csr_matrix((ones, indices.ravel(), ends), shape=(n, self.shape[1])))
+
+    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
+        """Return sum_k d_k x_i x_i' on these features, over the rows i = 0, every, 2 every, ..., on all cores."""
+        place = np.full(self.shape[1], -1, np.int16 if features.size < 2**15 else np.int32)
+        place[features] = np.arange(features.size)
+
+        def add_own(start: int, stop: int) -> np.ndarray:
+            H = np.zeros((features.size, features.size))
+            _add_pairs(self.rows, place, every, d, H, start, stop)
+            return H
+
+        H = functools.reduce(np.add, threads.run(add_own, threads.cut(d.size, 4 * self.n_stored // every)))
+        return H + H.T - np.diag(H.diagonal())
 
     def add_squares_of_rows(self, start: int, stop: int, weight: np.ndarray, out: np.ndarray) -> None:
         """Add ``sum_i weight_i x_ij^2`` over the rows from ``start`` to ``stop`` to ``out``; ones are their squares."""

@@ -279,10 +279,8 @@ class SmoothEngine:
         sizes = totals.sizes
         away = self._away(radius) if self.problem.has_intercept else 0.0
         norm_of_w = norm if self.gauge.weights is None else float(np.abs(x) @ self.columns.scale[features])
-        size, samples = (
-            norm_of_w * self.data.largest_entry + abs(facts.b),
-            self.problem.samples,
-        )  # of a prediction, at most
+        samples = self.problem.samples
+        size = norm_of_w * self.data.largest_entry + abs(facts.b)  # of a prediction, at most
         delta, one = samples.prediction_errors(sizes, n_terms, norm * self.largest_column, size)
         found = bounds(
             sizes,

@@ -68,6 +68,10 @@ class BaseProblem(abc.ABC):
     remedies: Mapping[Feature, str] = {}
     has_intercept = False  # whether a free intercept is minimised together with w
     is_quadratic = False  # whether the curvature of F is the same everywhere
+    first_part, part_growth = (
+        4000,
+        8,
+    )  # samples of the first subsample that is worth a pass, and how much the next are larger
     chunk_sizes: np.ndarray | None = None  # samples of each chunk that steps bring to memory; None: all are there
     _last: tuple[Any, Look] | None = None  # the last w of _look_once, and its look
 
@@ -80,10 +84,11 @@ class BaseProblem(abc.ABC):
     def look(self, w: IterateLike) -> Look:
         """Make one pass at w and return objective, gradient, gap, vertex, intercept and bounds of their rounding."""
 
-    def look_with(self, w: IterateLike, offset: float) -> Look:
+    def look_with(self, w: IterateLike, offset: float, features: np.ndarray | None = None) -> Look:
         """Make a pass at w with a given intercept, if finding the best one would cost a pass of its own; else look(w).
 
-        The gap then includes the distance of the given intercept from the best one.
+        The gap then includes the distance of the given intercept from the best one. If ``features`` are given, and a
+        pass is expensive, the look may also have the second derivatives by these (``look.bends``).
         """
         return self.look(w)
 

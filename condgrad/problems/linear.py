@@ -112,6 +112,7 @@ class Problem(OverRows):
 
     def _set_rows(self, rows: Rows) -> None:
         self.rows, self.n_samples = rows, rows.n_samples
+        self.first_part, self.part_growth = rows.first_part, rows.part_growth
         self.offers = rows.offers - (_ONE_BY_ONE if self.l2 > 0.0 else set())
         self.remedies = self._remedies()
 
@@ -173,12 +174,13 @@ class Problem(OverRows):
         w = convert.as_point(w, self.n_features, "w")
         return self._look_after(w, *self._pass_at(w))
 
-    def look_with(self, w: IterateLike, offset: float) -> LinearLook:
+    def look_with(self, w: IterateLike, offset: float, features: np.ndarray | None = None) -> LinearLook:
         """Make one pass at w, with the intercept ``offset`` if the rows are not in memory; else :meth:`look`."""
-        if self.rows.is_in_memory or not self.has_intercept:
+        if self.rows.is_in_memory:
             return self.look(w)
-        w = convert.as_point(w, self.n_features, "w")
-        return self._look_after(w, offset, self.rows.expand(Expand(offset, is_guess=True), w), is_guess=True)
+        w, is_guess = convert.as_point(w, self.n_features, "w"), self.has_intercept
+        task = Expand(offset if is_guess else 0.0, is_guess=is_guess, features=features)
+        return self._look_after(w, task.b, self.rows.expand(task, w), is_guess=is_guess)
 
     def look_after(self, w: np.ndarray, b: float, found: AnyPass) -> LinearLook:
         """Return the look at w for a pass that was made elsewhere; with an intercept, b need not be the best one."""

@@ -10,8 +10,9 @@ from condgrad.constraints.vertices import Vertex
 from condgrad.problems.active_set import AtomStack, Stack, as_stack
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.gradient import OutsideGradient
-from condgrad.problems.look import Look
+from condgrad.problems.look import Bends, Look
 from condgrad.problems.rows.base import AnyPass, Rows
+from condgrad.problems.rows.findings import Pass
 
 
 class Looked(Protocol):
@@ -53,6 +54,18 @@ class LinearLook(Look):
         """Return the gradient, or its leading entries and the estimate of the others within their bound."""
         r = self.evaluation.r
         return r.near(estimate) if isinstance(r, OutsideGradient) else r
+
+    @property
+    def bends(self) -> Bends | None:
+        """The second derivatives by the features that were asked for; those of the minimum over a free intercept."""
+        found = self.found
+        if not isinstance(found, Pass) or found.bends is None:
+            return None
+        features, H = found.bends.features, found.bends.H
+        if found.slope is not None and found.slope.total > 0.0:  # the minimum over b takes the Schur complement
+            mixed = found.slope.u[features]
+            H = H - np.outer(mixed, mixed) / found.slope.total
+        return Bends(features, H + np.diag(np.full(features.size, self.problem.l2)))
 
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf

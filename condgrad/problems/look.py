@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,13 @@ from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.factored import RankOne
 from condgrad.problems.active_set import Stack
 from condgrad.problems.evaluation import Evaluation
+
+
+class Bends(NamedTuple):
+    """The second derivatives ``H`` of F at a point by some features."""
+
+    features: np.ndarray
+    H: np.ndarray
 
 
 class Look:
@@ -48,6 +55,11 @@ class Look:
     def intercept(self) -> Any:
         """The best intercept for w."""
         return self.evaluation.intercept
+
+    @property
+    def bends(self) -> Bends | None:
+        """The second derivatives by the features that were asked for, from all samples or most; None: not known."""
+        return None
 
     @property
     def leading(self) -> np.ndarray:

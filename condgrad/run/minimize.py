@@ -209,7 +209,8 @@ class _Run:
         if self.trace:  # a run that resumes; the pass of its last record may have been given up
             wants_to_stop = self.epoch >= self.next_record and self.record(report)
         elif self.limits.relative_tol > 0.0:  # needs the gap at the start, even if it costs a pass
-            wants_to_stop = report(self._record_with(self._full_evaluation()))
+            evaluation = self.state.evaluate_start() or self._full_evaluation()
+            wants_to_stop = report(self._record_with(evaluation))
         else:
             wants_to_stop = self.record(report)
         target = self._target()

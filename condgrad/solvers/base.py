@@ -50,6 +50,10 @@ class State:
         """Restore a snapshot."""
         raise NotImplementedError
 
+    def evaluate_start(self) -> Evaluation | None:
+        """Return the evaluation of the start if the next step can use its pass; None: it is evaluated separately."""
+        return None
+
     def release(self) -> None:
         """Give back threads and memory that only steps need; called at the end of a run, which may be continued."""
 

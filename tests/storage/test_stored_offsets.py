@@ -137,7 +137,7 @@ def test_the_command_line_fits_and_predicts_with_offsets(tmp_path, capsys):
     rows = cg.rows.convert((X, y, None, offset), tmp_path / "rows", shuffle=False, chunk_bytes=4000)
     problem = ["--loss", "poisson", "--intercept", "--quiet"]
     model, out = str(tmp_path / "model.npz"), tmp_path / "out.csv"
-    assert main(["fit", str(tmp_path / "rows"), *problem, "--radius", "0.8", "--out", model]) == 0
+    assert main(["fit", str(tmp_path / "rows"), *problem, "--radius", "0.4", "--out", model]) == 0
     stored = cg.load_model(model)
     assert stored.has_offset
     assert main(["predict", model, str(tmp_path / "rows"), "--out", str(out)]) == 0

@@ -230,7 +230,7 @@ class DenseOnDevice(DeviceMatrix):
         device, (n, d) = self.device, self.shape
         text = text_of(
             "dense.cu",
-            None if losses is None else losses.formulas,
+            losses,
             ELEMENT=self.element,
             VEC=self._load,
             PACKS=self._packs,
@@ -320,7 +320,7 @@ class _ByFrequency(DeviceMatrix):
         """Launch the kernel of one stage; return what the blocks have stored, and the sum over rows."""
         device, (n, d) = self.device, self.shape
         hot = min(self._HOT, d)
-        text = text_of("sparse.cu", None if losses is None else losses.formulas, HOT=hot, STAGE=stage, **self._macros())
+        text = text_of("sparse.cu", losses, HOT=hot, STAGE=stage, **self._macros())
         shared = 8 * (hot + self._THREADS // 32 * N_SUMS) if stage != "PREDICT" else 0
         most = -(-n // (self._THREADS if self.is_one_hot else 8))
         n_blocks = max(1, min(device.n_blocks(text, "sparse_rows", self._THREADS, shared), most))
@@ -328,7 +328,7 @@ class _ByFrequency(DeviceMatrix):
         if stage != "PREDICT":
             out, R = device.empty(n_blocks, N_SUMS), device.zeros(d)
         of_samples = _NONE if losses is None else (losses.y, losses.v, np.float64(losses.v0), losses.o, losses.theta)
-        w_there = None if w is None else device.to_device(w)[self.order]
+        w_there = None if w is None else self._sent(w)
         args = (*self._entries(), w_there, np.float64(b), *of_samples, p_out, given, out, R, D)
         device.launch(text, "sparse_rows", (n_blocks, 1), self._THREADS, shared, args)
         if R is None:
@@ -336,6 +336,13 @@ class _ByFrequency(DeviceMatrix):
         r = device.empty(d)
         r[self.order] = R
         return device.to_host(out), device.to_host(r)
+
+    def _sent(self, w: np.ndarray) -> DeviceArray:
+        """Return w on the device, in the order of the new numbers; of a sparse w the nonzero entries travel alone."""
+        used = np.flatnonzero(w != 0.0)
+        there = self.device.zeros(self.shape[1])
+        there[self._numbers[self.device.to_device(used)]] = self.device.to_device(w[used])
+        return there
 
     @abc.abstractmethod
     def _macros(self) -> dict[str, object]:

@@ -15,14 +15,27 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.rows.base import Additive, AnyPass, Chunk, Combine, Expand, Found, Predict, Rows, Task
-from condgrad.problems.rows.findings import GradientSums, InterceptSlope, Joined, Kept, Pass, is_finite
+from condgrad.problems.rows.findings import (
+    FeatureCurvature,
+    GradientSums,
+    InterceptSlope,
+    Joined,
+    Kept,
+    Pass,
+    is_finite,
+)
 from condgrad.problems.rows.memory import MemoryRows, sweep_by_rows
 from condgrad.problems.samples import Samples, sample_at_rate
 
 _GUIDE = 4000  # samples in memory that tell the sum of all curvatures before a pass
 _MOST_HEAD, _SHARE_OF_HEAD = 2**29, 1 / 32  # limits of a subsample in memory: bytes, and share of all rows
 _MOST_KEPT, _SHARE_KEPT = 2**27, 1 / 64  # limits of the rows that a pass keeps for the curvature
-_LEAST = 2**24  # bytes that subsample and kept rows may take in any case
+_ROWS_PER_FEATURE = 4000  # samples for the second derivatives by some features, for each of them
+_MANY = 4  # factor by which these samples must be more than the subsample in memory, which has second derivatives, too
+_PAIRS = 1.5  # most multiply-adds for these, in those of a pass
+_DENSE_SPEED = 18.0  # multiply-adds of a product of dense matrices, with its copies, in the time of one of a pass
+_WORK_PER_SAMPLE = 20.0  # multiply-adds in the time of the loss of a sample
+_LEAST_HEAD, _LEAST_KEPT = 2**25, 2**24  # bytes that subsample and kept rows may take in any case
 
 
 def _sweep(chunk: Chunk, task: Task[Found], w: np.ndarray) -> Found:
@@ -33,18 +46,20 @@ def _sweep(chunk: Chunk, task: Task[Found], w: np.ndarray) -> Found:
 class ExpandAndKeep:
     """The task of a look at chunks: value and gradient, and rows drawn by their curvature at the given rate.
 
-    With ``look.sums`` the gradients of all chunks are added there, and ``finish`` brings them into the result.
+    With ``look.sums`` the gradients of all chunks are added there, and ``finish`` brings them into the result. The
+    second derivatives by ``look.features`` are summed over one of ``every`` samples.
     """
 
-    def __init__(self, look: Expand, rate: float) -> None:
-        self.look, self.rate = look, rate
+    def __init__(self, look: Expand, rate: float, every: int) -> None:
+        self.look, self.rate, self.every = look, rate, every
 
     def at(self, place: slice) -> ExpandAndKeep:
         """Return the task for the chunk of these samples, with their predictions alone."""
         look = self.look
         if look.p is None:
             return self
-        return ExpandAndKeep(Expand(look.b, look.p[place], look.is_guess, look.sums), self.rate)
+        here = Expand(look.b, look.p[place], look.is_guess, look.sums, look.features)
+        return ExpandAndKeep(here, self.rate, self.every)
 
     def finish(self, found: Pass) -> Pass:
         """Return the result of all chunks."""
@@ -68,7 +83,16 @@ class ExpandAndKeep:
         rows, c = sample_at_rate(d, self.rate)
         if self.look.is_guess:
             slope = InterceptSlope(_sweep(chunk, Combine(d), w), float(d.sum()))
-        return Pass(found.totals, found.r, Kept((chunk.matrix.chosen(rows),), (c,)), slope)
+        kept = Kept((chunk.matrix.chosen(rows),), (c,))
+        return Pass(found.totals, found.r, kept, slope, self._bends(chunk, d))
+
+    def _bends(self, chunk: Chunk, d: np.ndarray) -> FeatureCurvature | None:
+        features = self.look.features
+        if features is None:
+            return None
+        used = np.ascontiguousarray(d[:: self.every])
+        H = chunk.matrix.gram_of_rows(features, used, self.every)
+        return FeatureCurvature(features, H, float(used.sum()), float(d.sum()))
 
 
 class Sweep:
@@ -162,7 +186,9 @@ class ChunkedRows(Rows):
     def _expanding(self, task: Expand, w: np.ndarray) -> ExpandAndKeep:
         """Return the task of a look for chunks."""
         sums = GradientSums(self.n_features) if self.shares_sums else None
-        return ExpandAndKeep(Expand(task.b, task.p, task.is_guess, sums), self._rate_at(w, task.b))
+        every = self._every(task.features)
+        look = Expand(task.b, task.p, task.is_guess, sums, None if every == 0 else task.features)
+        return ExpandAndKeep(look, self._rate_at(w, task.b), every)
 
     def _rate_at(self, w: np.ndarray, b: float) -> float:
         """Return the rate at which a pass at w draws rows by their curvature."""
@@ -171,8 +197,24 @@ class ChunkedRows(Rows):
             return 0.0
         d = guide.samples.expand(guide.sweep(Predict(), w).array, b).d
         total = float(np.maximum(d, 0.0).sum())
-        budget = max(_LEAST, min(_MOST_KEPT, _SHARE_KEPT * self.n_bytes))
+        budget = max(_LEAST_KEPT, min(_MOST_KEPT, _SHARE_KEPT * self.n_bytes))
         return budget / self._bytes_in_memory / total if total > 0.0 else 0.0
+
+    def _every(self, features: np.ndarray | None) -> int:
+        """Return k if second derivatives are summed over one of k samples; 0 if that is too expensive to be of use."""
+        guide = self._guide
+        if features is None or features.size == 0 or guide is None or not self.shares_sums:
+            return 0  # with a cluster, a matrix would travel for each partition
+        if guide.matrix.is_sparse:
+            chosen = np.zeros(self.n_features, np.bool_)
+            chosen[features] = True
+            entries = guide.matrix.n_stored / guide.n_samples
+            among = np.count_nonzero(chosen[guide.matrix.X.indices]) / guide.n_samples
+            share = (entries + 0.5 * among**2) / (2.0 * entries + _WORK_PER_SAMPLE)
+        else:
+            share = features.size**2 / _DENSE_SPEED / (2.0 * self.n_features + _WORK_PER_SAMPLE)
+        every = max(1, round(share / _PAIRS), int(self.n_samples / (_ROWS_PER_FEATURE * features.size)))
+        return every if every == 1 or self.n_samples / every >= _MANY * self.most_in_memory else 0
 
     @property
     def _bytes_in_memory(self) -> float:
@@ -199,7 +241,7 @@ class ChunkedRows(Rows):
     @property
     def most_in_memory(self) -> int:
         """The number of samples of the largest subsample: at most half of all, and within the limits of memory."""
-        budget = max(_LEAST, min(_MOST_HEAD, _SHARE_OF_HEAD * self.n_bytes))
+        budget = max(_LEAST_HEAD, min(_MOST_HEAD, _SHARE_OF_HEAD * self.n_bytes))
         return int(min(0.5 * self.n_samples, budget / self._bytes_in_memory))
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:

@@ -95,17 +95,41 @@ def is_finite(r: np.ndarray) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
+class FeatureCurvature:
+    """The second derivatives of F by some features: sum_i d_i x_ij x_ik over some samples of every chunk, or over all.
+
+    ``used`` is the sum of d_i over these samples, and ``total`` over all.
+    """
+
+    features: np.ndarray
+    of_used: np.ndarray
+    used: float
+    total: float
+
+    def __add__(self, other: FeatureCurvature) -> FeatureCurvature:
+        of_used = self.of_used + other.of_used
+        return FeatureCurvature(self.features, of_used, self.used + other.used, self.total + other.total)
+
+    @property
+    def H(self) -> np.ndarray:
+        """The sum over all samples, or its estimate."""
+        return self.of_used * (self.total / self.used) if self.used > 0.0 else self.of_used
+
+
+@dataclasses.dataclass(frozen=True)
 class Pass:
     """The results of a pass at w: sums over the samples, the gradient ``r``, and the curvatures of the samples.
 
     The curvatures are one number ``d_i`` for each sample in memory, or rows that were drawn by them. ``slope`` is there
-    if the intercept of the pass was a guess. The gradient of a block that adds to :class:`GradientSums` is zero here.
+    if the intercept of the pass was a guess, ``bends`` if second derivatives by some features were asked for. The
+    gradient of a block that adds to :class:`GradientSums` is zero here.
     """
 
     totals: Totals
     r: np.ndarray
     d: Joined | Kept
     slope: InterceptSlope | None = None
+    bends: FeatureCurvature | None = None
 
     @property
     def slope_total(self) -> float | None:
@@ -119,7 +143,9 @@ class Pass:
 
     def __add__(self, other: Pass) -> Pass:
         slope = None if self.slope is None or other.slope is None else self.slope + other.slope
-        return Pass(self.totals + other.totals, self.r + other.r, self.d + other.d, slope)  # type: ignore[operator]
+        bends = None if self.bends is None or other.bends is None else self.bends + other.bends
+        d = self.d + other.d  # type: ignore[operator]
+        return Pass(self.totals + other.totals, self.r + other.r, d, slope, bends)
 
 
 @dataclasses.dataclass(frozen=True)

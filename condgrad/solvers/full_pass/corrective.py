@@ -16,7 +16,7 @@ from condgrad.problems.active_set import AtomStack, Stack, VertexStack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
-from condgrad.problems.tilted import TiltedProblem
+from condgrad.problems.tilted import Bowl, TiltedProblem
 from condgrad.solvers.base import State
 from condgrad.solvers.full_pass.base import FullPassSolver
 from condgrad.solvers.full_pass.feature_model import FeatureModel
@@ -26,11 +26,13 @@ from condgrad.solvers.full_pass.taylor_model import ROWS_PER_ATOM, HullModel, mo
 _SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "first_objective", "rows_per_atom")  # saved besides n_rows
 _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Armijo's rule
 _ROUNDING = 1e-13  # share of F that rounding may add to it
-_SMALL = 4000  # number of samples of the first subsample
-_WIDENING = 8  # factor by which the subsample grows
+_SMALL, _WIDENING = 4000, 8  # samples of the first subsample and factor of the next, in files of older versions
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap there relative to that of all samples
+_FINE = 1e-3  # this relative gap, if second derivatives of all samples are known
+_MOST_BENDS = 1000  # largest number of features for such second derivatives
+_FEW_CANDIDATES, _CANDIDATES = 50, 0.3  # features that may enter, among them: at least, and as a share of the support
 _GUIDED = 0.5  # a step on a part must reduce the gap by this factor
 _TAIL = 0.7  # share of the slope of a loss that falls like exp(-gamma), above which a step may be longer
 _LONGER, _LONGEST = 1.5, 4.0  # length of the first longer step, which still leads closer in other directions; the most
@@ -49,9 +51,11 @@ class CorrectiveState(State):
         self.rows_per_atom = ROWS_PER_ATOM
         self.stretch = 1.0  # length of the next step, in units of the way to the minimiser of its model
         self._seconds_per_product = 0.0  # measured at the last curvature; 0: not known yet
+        self.features: np.ndarray | None = None  # features for whose second derivatives the last pass was asked
+        self.ahead: np.ndarray | None = None  # the minimiser on the largest part in memory, if the next step goes there
         self.is_guided = True  # whether steps may use the largest part in memory: until such a step fails
         is_one_model = problem.is_quadratic and self.model.is_exact  # then its minimiser is the solution
-        self.subsample(_SMALL if w0 is None and not is_one_model else problem.n_samples)
+        self.subsample(problem.first_part if w0 is None and not is_one_model else problem.n_samples)
         atoms, x = self.model.start(w0)
         self.count_pass()
         self.arrive(atoms, x, self.part.look(atoms.combination(x, problem.n_features)))
@@ -68,7 +72,8 @@ class CorrectiveState(State):
 
     def widen(self) -> None:
         """Make passes over more samples; for data that are not in memory, the largest part comes before all."""
-        part, n_rows = self.problem.part(_WIDENING * self.n_rows), _WIDENING * self.n_rows
+        n_rows = self.problem.part_growth * self.n_rows
+        part = self.problem.part(n_rows)
         if part is self.problem and self.guide is not None and self.part is not self.guide:
             part = self.guide
         self._use(part, n_rows)
@@ -90,11 +95,48 @@ class CorrectiveState(State):
         """Whether passes use all samples."""
         return self.part is self.problem
 
-    def look_at(self, atoms: Stack, x: np.ndarray) -> Look:
-        """Make a pass at w = sum_k x_k v_k."""
+    def look_at(self, atoms: Stack, x: np.ndarray, near: Look | None = None) -> Look:
+        """Make a pass at w = sum_k x_k v_k; ``near`` is a look at a point close to w, by default the last one."""
         self.count_pass()
         w = atoms.combination(x, self.problem.n_features)
-        return self.part.look_with(w, self.part.guess_offset(w, self.look))
+        self.features = self._features_at(w, self.look if near is None else near)
+        return self.part.look_with(w, self.part.guess_offset(w, self.look), self.features)
+
+    def _features_at(self, w: np.ndarray, near: Look) -> np.ndarray | None:
+        """Return the features for which a pass at w should find second derivatives; None: the next step needs none."""
+        is_guided = self.uses_all and self.is_guided and self.guide is not None
+        return _leading_features(w, near.leading) if is_guided else None
+
+    def evaluate_start(self) -> Evaluation | None:
+        """Make a pass over all samples at the start, if that is expensive, and let the next step use its results.
+
+        The minimiser on the largest part in memory shows which features matter. If the pass finds the second
+        derivatives by these, the next step begins at the start, with the gradient and the curvature of all samples.
+        Otherwise it goes to that minimiser.
+        """
+        if self.guide is None or self.uses_all:
+            return None
+        solved = _minimised(self.guide, self._w, _ACCURACY * self.guide.gap(self._w), self.deadline)
+        features = _leading_features(solved.w, solved.look.gradient)
+        # The best intercept of w = 0 needs no pass.
+        offset = self.problem.guess_offset(self._w, self.look) if self._w.any() else self.problem.best_offset(self._w)
+        look = self.problem.look_with(self._w, offset, features)
+        self.gradient_evaluations += solved.gradient_evaluations + self.problem.n_samples
+        self.lmo_calls += solved.lmo_calls + 1
+        if look.bends is None:
+            self.ahead = solved.w
+        else:
+            self._use(self.problem, self.problem.n_samples)
+            self.features = features
+            self.arrive(*self.model.start(self._w), look)
+        return look.evaluation
+
+    def go_ahead(self, guide: BaseProblem, w: np.ndarray) -> None:
+        """Go to the minimiser w on the largest part in memory."""
+        self.ahead = None
+        self._use(guide, guide.n_samples)
+        self.count_pass()
+        self.arrive(*self.model.start(w), guide.look(w))
 
     def count_pass(self) -> None:
         """Count one pass over the samples that are used now."""
@@ -169,6 +211,8 @@ class CorrectiveState(State):
         arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
         arrays |= self.model.snapshot() | {"gaps": np.array(self.gaps)}
         known = {} if self.known is None else {"curvature": self.known}
+        known |= {} if self.features is None else {"features": self.features}
+        known |= {} if self.ahead is None else {"ahead": self.ahead}
         return {name: getattr(self, name) for name in _SAVED} | {
             "n_rows": self.n_rows,
             "n_passes": self.n_passes,
@@ -198,7 +242,10 @@ class CorrectiveState(State):
             self.model = FeatureModel(self.problem) if "atoms.index" in arrays else HullModel(self.problem)
         self.model.restore(arrays)
         is_known = "offset" in numbers  # files of older versions have none
-        self.look = self.part.look_with(self._w, numbers["offset"]) if is_known else self.part.look(self._w)
+        self.features, self.ahead = arrays.get("features"), arrays.get("ahead")
+        self.look = (
+            self.part.look_with(self._w, numbers["offset"], self.features) if is_known else self.part.look(self._w)
+        )
         self.last_gap = self.look.gap
 
     @property
@@ -244,6 +291,9 @@ class Corrective(FullPassSolver):
 
     def step(self, problem: BaseProblem, state: CorrectiveState, t: int) -> None:
         """Minimise the Taylor model over the hull of the atoms, and make a pass at its minimiser."""
+        if state.ahead is not None and state.guide is not None:
+            state.go_ahead(state.guide, state.ahead)
+            return
         if state.uses_all and state.is_guided and state.guide is not None:
             self._step_on_part(state, state.guide)
             return
@@ -273,6 +323,8 @@ class Corrective(FullPassSolver):
         can_be_longer = state.stretch > 1.0 and state.model.holds(x + state.stretch * direction)
         gamma, state.is_still = state.stretch if can_be_longer else 1.0, time.perf_counter() < state.deadline
         state.stretch = 1.0
+        if not direction.any():
+            self._guess_again(state)
         while direction.any() and gamma > 1e-10 and time.perf_counter() < state.deadline:
             look = state.look_at(atoms, x + gamma * direction)
             slope_there = float(look.slopes(atoms) @ direction)
@@ -283,24 +335,35 @@ class Corrective(FullPassSolver):
                 break
             gamma = _shortened(gamma, before.objective - look.objective, slope, slope_there)
 
+    def _guess_again(self, state: CorrectiveState) -> None:
+        """Make a pass at the same w with a better intercept, if the last pass had a guess of it.
+
+        A vertex can be the solution from the first pass on. Then only the error of the guess is left in the gap.
+        """
+        before = state.look
+        if state.part.guess_offset(state.w, before) == before.evaluation.offset:
+            return
+        look = state.look_at(state.atoms, state.x)
+        if look.gap <= 0.5 * before.gap:
+            state.arrive(state.atoms, state.x, look)
+            state.is_still = False
+
     def _step_on_part(self, state: CorrectiveState, part: BaseProblem) -> None:
         """Minimise F_S(z) + <grad F(w) - grad F_S(w), z> over the set, and make a pass over all samples at z.
 
-        A pass over all samples is far more expensive than many over the samples S in memory. If a step does not lead
-        far, S is not like the rest, and Taylor models take over.
+        Where the last pass found second derivatives of F, the difference from those of F_S is added, too. A pass over
+        all samples is far more expensive than many over the samples S in memory. If a step does not lead far, S is not
+        like the rest, and Taylor models take over.
         """
-        before, own = state.look, part.gradient(state.w)
-        tilted = TiltedProblem(part, before.gradient_near(own) - own)
-        inner = CorrectiveState(tilted, state.w)
-        inner.deadline = state.deadline
-        for t in range(_MOST_INNER):
-            if inner.look.gap <= _ACCURACY * before.gap or inner.is_still or time.perf_counter() >= state.deadline:
-                break
-            self.step(tilted, inner, t)
+        before, own = state.look, part.look(state.w)
+        bowl = None if before.bends is None else Bowl.between(before.bends, own, state.w)
+        tilted = TiltedProblem(part, before.gradient_near(own.gradient) - own.gradient, bowl)
+        accuracy = _ACCURACY if bowl is None else _FINE
+        inner = _minimised(tilted, state.w, accuracy * before.gap, state.deadline)
         state.gradient_evaluations += inner.gradient_evaluations
         state.lmo_calls += inner.lmo_calls
         atoms, x = state.model.start(inner.w)
-        look = state.look_at(atoms, x)
+        look = state.look_at(atoms, x, inner.look)
         is_lower = look.objective <= before.objective + _ROUNDING * abs(before.objective)
         state.is_guided = is_lower and look.gap <= _GUIDED * before.gap
         if is_lower:
@@ -312,6 +375,28 @@ class Corrective(FullPassSolver):
     def evaluate(self, problem: BaseProblem, state: CorrectiveState) -> Evaluation | None:
         """Return the evaluation of the last pass; None while passes use a subsample."""
         return state.look.evaluation if state.uses_all else None
+
+
+def _leading_features(w: np.ndarray, r: np.ndarray) -> np.ndarray | None:
+    """Return the features of w, and others with large derivatives, which may enter; None if they are too many."""
+    support = np.flatnonzero(w)
+    count = min(w.size, support.size + max(_FEW_CANDIDATES, int(_CANDIDATES * support.size)))
+    if count > _MOST_BENDS:
+        return None
+    size = np.abs(r)
+    size[support] = np.inf
+    return np.sort(np.argpartition(-size, count - 1)[:count])
+
+
+def _minimised(part: BaseProblem, w0: np.ndarray, gap: float, deadline: float) -> CorrectiveState:
+    """Return the state of a run on samples in memory, from w0 to this gap, unless that takes too long."""
+    solver, state = Corrective(), CorrectiveState(part, w0)
+    state.deadline = deadline
+    for t in range(_MOST_INNER):
+        if state.look.gap <= gap or state.is_still or time.perf_counter() >= deadline:
+            break
+        solver.step(part, state, t)
+    return state
 
 
 def _rows_used(numbers: dict[str, Any], n_samples: int) -> int:
