@@ -96,7 +96,8 @@ class ExpandAndKeep:
 
     def with_predictions(self, p: np.ndarray) -> ExpandAndKeep:
         """Return the task for a chunk whose predictions are known."""
-        return ExpandAndKeep(Expand(self.look.b, p, self.look.is_guess, self.look.sums), self.rate)
+        look = self.look
+        return ExpandAndKeep(Expand(look.b, p, look.is_guess, look.sums, look.features), self.rate, self.every)
 
 
 class Sweep:
