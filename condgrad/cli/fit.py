@@ -40,6 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_data(parser)
     problem = options.add_problem(parser)
     problem.add_argument("--intercept", action="store_true", help="add an intercept, which is not constrained")
+    problem.add_argument(
+        "--device", choices=["cuda"], help="where passes run: cuda is the GPU (default: the processor)"
+    )
     options.add_run(parser)
     output = options.add_outputs(parser, "model file (.npz)", "the gap against epochs and the objective against time")
     add_saving(output)
@@ -57,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     solver = options.solver_of(args.solver)
     data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
-    problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept)
+    problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept, device=args.device)
     note(args, str(data))
     result = cg.minimize(
         problem,

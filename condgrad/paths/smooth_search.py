@@ -40,14 +40,14 @@ from condgrad.paths.smooth_point import (
 from condgrad.paths.working_set import Atoms
 from condgrad.problems.samples import derive_block, total_block
 
-_FAST = 0.1  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
+_FAST = 0.3  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
 _INNER = 0.05  # share of the gap to which a model is minimised
 _ROUNDING = 1e-14  # share of F that rounding may add to it
 _SUFFICIENT = 1e-3  # share of the model's slope by which F must fall, where a step has not halved the gap
 _GOOD = 0.1  # share of the model's slope by which F falls in a good step
 _SHORTER = 0.3  # factor by which a step is shortened as long as F does not fall
 _SHORTEST = 1e-3  # length of a step below which it is given up
-_AHEAD = 0.1  # share of the last gap that the working set's own gap may have while atoms are missing
+_AHEAD = 0.01  # share of the last gap that the working set's own gap may have while atoms are missing
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 _CALLS = 100_000.0  # work of the calls of one step, in multiply-adds
 _WORK_PER_SAMPLE = 20  # cost of a sample in multiply-adds: that of a loss with an exponential, about

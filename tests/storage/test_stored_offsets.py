@@ -115,7 +115,9 @@ def test_wrong_offsets(tmp_path):
         cg.rows.convert([(X, y, weight, offset), (X, y, weight)], tmp_path / "rows")
     with pytest.raises(ValueError, match="offset must have one entry per sample"):
         cg.rows.convert((X, y, weight, offset[1:]), tmp_path / "rows")
-    with pytest.raises(ValueError, match=r"offset is for \.npy files; a folder of converted data has its own"):
+    with pytest.raises(
+        ValueError, match=r"offset is for \.npy and Arrow files; a folder of converted data has its own"
+    ):
         cg.rows.open(tmp_path, offset=offset)
     with pytest.raises(ValueError, match="a tuple of 5"):
         cg.rows.convert((X, y, weight, offset, offset), tmp_path / "rows")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import abc
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from condgrad.linalg.device.base import N_SUMS, Argument, Device, DeviceArray, Losses, expand_samples, text_of
 
@@ -57,6 +58,10 @@ class DeviceMatrix(abc.ABC):
     @abc.abstractmethod
     def chosen(self, rows: DeviceArray | slice, index: np.ndarray | None) -> DeviceArray:
         """Return the entries of some rows in the columns ``index`` (None: all) as a dense array in float64."""
+
+    @abc.abstractmethod
+    def fetched(self, every: int) -> Any:
+        """Return every ``every``-th row in the memory of the host: an array or a CSR matrix."""
 
     @property
     @abc.abstractmethod
@@ -171,6 +176,13 @@ class DenseOnDevice(DeviceMatrix):
         if self.shift is None:
             return X
         return X - (self.shift if index is None else self.shift[self.device.to_device(index)])
+
+    def fetched(self, every: int) -> np.ndarray:
+        """Return every ``every``-th row as an array."""
+        X = self.X[::every]
+        if self.element == "unsigned short":
+            X = (X.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return self.device.to_host(self.device.xp.ascontiguousarray(X))
 
     @property
     def arrays(self) -> tuple[DeviceArray, ...]:
@@ -391,6 +403,12 @@ class SparseOnDevice(_ByFrequency):
             X = X[:, self.device.to_device(index)]
         return X.toarray().astype(np.float64)
 
+    def fetched(self, every: int) -> Any:
+        """Return every ``every``-th row as a CSR matrix."""
+        part = self.X[self.device.xp.arange(0, self.shape[0], every)]
+        parts = (self.device.to_host(each) for each in (part.data, part.indices, part.indptr))
+        return scipy.sparse.csr_matrix(tuple(parts), shape=part.shape)
+
     @property
     def arrays(self) -> tuple[DeviceArray, ...]:
         """The arrays of the CSR matrix."""
@@ -445,6 +463,18 @@ class OneHotOnDevice(_ByFrequency):
         samples = xp.broadcast_to(xp.arange(codes.shape[1]), codes.shape)
         Z[samples, place[codes]] = 1.0  # no feature occurs twice in a row
         return Z[:, :-1]
+
+    def fetched(self, every: int) -> Any:
+        """Return every ``every``-th row as a CSR matrix."""
+        codes = self.device.to_host(self.device.xp.ascontiguousarray(self.index[:, ::every])).T
+        is_entry = codes >= 0
+        features = self.device.to_host(self.order)[codes[is_entry]]
+        ends = np.concatenate([[0], np.cumsum(is_entry.sum(axis=1))])
+        X = scipy.sparse.csr_matrix(
+            (np.ones(features.size, np.float32), features, ends), shape=(codes.shape[0], self.shape[1])
+        )
+        X.sort_indices()
+        return X
 
     @property
     def arrays(self) -> tuple[DeviceArray, ...]:

@@ -30,7 +30,7 @@ class DeviceRows(Rows):
     """
 
     offers = BaseProblem.offers | {Feature.CURVATURE}
-    first_part, part_growth = 2**16, 32  # passes over fewer samples take no less time
+    first_part, part_growth = 2**16, 256  # passes over fewer samples take no less time
     samples: DeviceSamples  # type: ignore[assignment]
 
     def __init__(self, matrix: DeviceMatrix, samples: DeviceSamples, has_intercept: bool = False) -> None:
@@ -127,6 +127,11 @@ class DeviceRows(Rows):
         walked = xp.cumsum(shares) + _ONE // 2
         places = xp.flatnonzero(walked // _ONE > (walked - shares) // _ONE)
         return every * places, xp.maximum(d[places], 1.0 / rate) if rate > 0.0 else d[places]
+
+    def with_weights(self, weight: np.ndarray) -> DeviceRows:
+        """Return the same rows with other weights, such as those of a fold; both share the data."""
+        known, there = self.samples.losses, self.device.to_device(np.asarray(weight, dtype=np.float64))
+        return DeviceRows(self.matrix, DeviceSamples.of(self.device, self.samples.loss, known.y, there, known.o))
 
     def with_targets(self, y: ArrayLike) -> DeviceRows:
         """Return the same rows with other targets; both share the data."""
