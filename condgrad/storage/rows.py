@@ -18,8 +18,10 @@ import numpy as np
 
 from condgrad.linalg.convert import as_vector
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
+from condgrad.storage import folder_lock
 from condgrad.storage import manifest as manifests
 from condgrad.storage.cluster_rows import ClusterRows, of_dask
+from condgrad.storage.folder_lock import locked
 from condgrad.storage.row_writer import ConversionProgress, Report, Settings, own_files, remove_files, write_rows
 from condgrad.storage.sources.categories import Encoder
 from condgrad.storage.sources.choice import Options, source_of
@@ -112,8 +114,12 @@ def convert(
     report = _reporter(callback, as_flag(verbose, "verbose"))
     options = Options(target, weight, offset, categories, header, n_features, _encoder_of(like))
     samples = source_of(source, options)
-    _prepare(folder, as_flag(overwrite, "overwrite"))
-    write_rows(folder, samples, settings, report)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{str(folder)!r} is a file; give the name of a folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        _prepare(folder, as_flag(overwrite, "overwrite"))
+        write_rows(folder, samples, settings, report)
     return StoredRows.of_folder(folder)
 
 
@@ -188,15 +194,14 @@ def _encoder_of(like: StoredRows | str | os.PathLike[str] | None) -> Encoder | N
 
 
 def _prepare(folder: Path, overwrite: bool) -> None:
-    """Make the folder, or make sure that nothing in it is lost."""
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{str(folder)!r} is a file; give the name of a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
+    """Make sure that nothing in the folder is lost."""
     if (folder / manifests.NAME).exists():
         if not overwrite:
             raise FileExistsError(f"{str(folder)!r} has data already; use overwrite=True to replace them.")
         remove_files(folder)
-    strange = sorted({path.name for path in folder.iterdir()} - {path.name for path in own_files(folder)})
+    strange = sorted(
+        {path.name for path in folder.iterdir()} - {path.name for path in own_files(folder)} - {folder_lock.NAME}
+    )
     if strange:
         raise FileExistsError(
             f"{str(folder)!r} has files that are no converted data, such as {strange[0]!r}; give a new folder."
