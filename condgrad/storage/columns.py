@@ -28,7 +28,7 @@ from condgrad.linalg.convert import as_data, as_targets
 from condgrad.linalg.settings import as_flag
 from condgrad.storage.column_files import ColumnFile
 from condgrad.storage.column_writer import ArrayBands, write_bands, write_samples
-from condgrad.storage.conversions import as_dtype, prepare, reporter
+from condgrad.storage.conversions import as_dtype, prepared, reporter
 from condgrad.storage.row_writer import Report
 from condgrad.storage.sources.choice import Options, source_of
 from condgrad.storage.sources.dask_array import is_dask
@@ -120,11 +120,11 @@ def convert(
     samples = source_of(source, options) if bands is None else None
     targets = None if y is None or bands is None else as_targets(y, bands.shape[0])
     folder = Path(folder)
-    prepare(folder, as_flag(overwrite, "overwrite"))
-    if bands is not None:
-        write_bands(folder, bands, _identity_of(source), targets, report)
-    elif samples is not None:
-        write_samples(folder, samples, number_type, y, report)
+    with prepared(folder, as_flag(overwrite, "overwrite")):
+        if bands is not None:
+            write_bands(folder, bands, _identity_of(source), targets, report)
+        elif samples is not None:
+            write_samples(folder, samples, number_type, y, report)
     return open(folder)
 
 

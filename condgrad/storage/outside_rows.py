@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -57,6 +57,13 @@ class OutsideRows(abc.ABC):
     @abc.abstractmethod
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W, in one read: an array of shape (k, n_samples)."""
+
+    def __getitem__(self, key: object) -> NoReturn:
+        """Raise TypeError: scikit-learn's splitters index X, and single rows cannot be fetched from here."""
+        raise TypeError(
+            f"{self!r} cannot be indexed: scikit-learn's splits and cross-validation need X in memory. Use a CV "
+            "estimator of condgrad, which takes such rows, or a sample in memory: rows.head(n_rows)."
+        )
 
     def check_names(self, names: Sequence[str] | None) -> None:
         """Raise ValueError if the features have other names, or another order, than those of a model."""

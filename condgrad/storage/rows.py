@@ -18,7 +18,7 @@ from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.storage.array_files import Buffer
 from condgrad.storage.arrow_rows import SUFFIXES, arrow_columns
 from condgrad.storage.cluster_rows import ClusterRows, of_dask
-from condgrad.storage.conversions import as_dtype, prepare, reporter
+from condgrad.storage.conversions import as_dtype, prepared, reporter
 from condgrad.storage.row_writer import ConversionProgress, Report, Settings, write_rows
 from condgrad.storage.sources.categories import Encoder
 from condgrad.storage.sources.choice import Options, source_of
@@ -109,8 +109,8 @@ def convert(
     report = reporter(callback, as_flag(verbose, "verbose"))
     options = Options(target, weight, offset, categories, header, n_features, _encoder_of(like))
     samples = source_of(source, options)
-    prepare(folder, as_flag(overwrite, "overwrite"))
-    write_rows(folder, samples, settings, report)
+    with prepared(folder, as_flag(overwrite, "overwrite")):
+        write_rows(folder, samples, settings, report)
     return StoredRows.of_folder(folder)
 
 

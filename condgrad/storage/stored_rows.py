@@ -204,11 +204,25 @@ class StoredRows(OutsideRows):
         files = {role: file for role, file in self._files[k].items() if role not in OF_SAMPLES}
         buffer.reserve(sum(64 + file.n_bytes for file in files.values()))
         matrix = self._matrix_of(files, n_rows, _Reading(buffer, check, stopped))
+        if "date" in self.manifest.facts and (check or n_rows < size):  # a file of the user, which nobody has checked
+            self._check_finite(cast("Matrix", matrix), int(self._firsts[k]))
         with self._lock:
             self._is_checked[k] = self._is_checked[k] or check
             self.bytes_read += matrix.n_bytes
             self._whole_chunks += n_rows == size
         return RowChunk(int(self._firsts[k]), matrix)
+
+    def _check_finite(self, matrix: Matrix, first: int) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(matrix.X.sum(dtype=np.float64)):
+                return
+        bad = np.argwhere(~np.isfinite(matrix.X))
+        if bad.size:
+            row, column = bad[0]
+            raise ValueError(
+                f"{str(self.folder)!r} has entries that are not finite, the first at position "
+                f"({first + row}, {column}): {matrix.X[row, column]}. Remove or impute them."
+            )
 
     def _matrix_of(self, files: dict[str, RowFile], n_rows: int, read: _Reading) -> Matrix | OneHotMatrix:
         n_features = self.shape[1]

@@ -224,10 +224,8 @@ def test_numbers_that_are_not_finite_in_a_file_of_the_user(samples, tmp_path):
     X[3000, 4] = np.nan
     np.save(tmp_path / "X.npy", X)
     rows = cg.rows.open(tmp_path / "X.npy", chunk_bytes=2**16)
-    with nothing_left(), pytest.raises(ValueError, match=r"not finite.* in samples [\d,]+ to [\d,]+; remove") as caught:
+    with nothing_left(), pytest.raises(ValueError, match=r"X\.npy' has .* not finite, .* \(3000, 4\): nan. Remove or"):
         cg.minimize(logistic(rows, y))
-    first, last = (int(word.replace(",", "")) for word in str(caught.value).split(";")[0].split() if word[0].isdigit())
-    assert first <= 3000 <= last
 
 
 # Memory that is smaller than the data.

@@ -28,6 +28,7 @@ class DiskRows(ChunkedRows):
         self.n_samples, self.n_features = stored.shape
         self.n_bytes = stored.n_bytes
         self.chunk_sizes = stored.chunk_sizes
+        self._n_visited = 0  # chunks; others may read the same folder meanwhile
         if not has_intercept:  # the best intercept is known after a pass only, and steps would use an old one
             self.offers = ChunkedRows.offers | {Feature.CHUNKS}
         known = stored.columns if has_intercept and stored.kind == "dense" else None
@@ -35,8 +36,8 @@ class DiskRows(ChunkedRows):
 
     @property
     def n_reads(self) -> float:
-        """How often all rows have been read from the disk; the heads of chunks do not count."""
-        return self.stored.n_reads
+        """How often all rows have been read from the disk for this problem; the heads of chunks do not count."""
+        return self._n_visited / self.stored.n_chunks
 
     def over_chunks(self, task: ChunkTask, w: np.ndarray) -> Iterator[Any]:
         """Yield the results of a task on all chunks; the next chunks are read meanwhile."""
@@ -46,6 +47,7 @@ class DiskRows(ChunkedRows):
     def visit(self, order: np.ndarray) -> Iterator[Chunk]:
         """Yield the chunks in the given order, each valid until the next one; the next chunks are read meanwhile."""
         for chunk in self.stored.chunks(order=order):
+            self._n_visited += 1
             yield Chunk(chunk.first, self._centred(chunk.matrix), self.samples.chosen(chunk.place))
 
     def _centred(self, matrix: ByRows) -> ByRows:
