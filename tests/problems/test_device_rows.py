@@ -65,6 +65,14 @@ def test_offsets_are_added_there(data, device, intercept):
     assert there.fingerprint() != problem_on(device, X, y, weight=weight, intercept=intercept).fingerprint()
 
 
+def test_equal_runs_on_dense_rows_are_equal_to_the_bit(data, device):
+    X, y, weight = data
+    problem = problem_on(device, X.astype(np.float32), y, weight=weight, intercept=True)
+    first, second = (cg.minimize(problem, tol=1e-8) for _ in range(2))
+    assert (first.w == second.w).all()
+    assert first.gap == second.gap
+
+
 @pytest.mark.parametrize("solver", ["fw", "away", "pairwise", "bpcg"])
 def test_solvers_along_lines_run_there(data, device, solver):
     X, y, _ = data
