@@ -9,7 +9,7 @@ PYTEST := $(RUN) -m pytest -n 2 --dist loadfile
 INSTALL := $(RUN) -m pip install -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-all test-generic test-cpus lint format bench docs wheel clean
+.PHONY: help demo test test-quick test-all test-generic test-device test-cpus lint format bench docs wheel clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ test-all: $(VENV)/.dev  ## run everything: all combinations, the campaigns, othe
 
 test-generic: $(VENV)/.dev  ## run the tests that compare numbers with kernels for any x86-64 processor
 	@$(RUN) tests/machines.py generic
+
+test-device: $(VENV)/.dev  ## run the tests of data on a device, on the GPU too if there is one
+	@$(PYTEST) -m "" -rs tests/linalg/test_device.py tests/problems/test_device_rows.py tests/paths/test_batched.py \
+		tests/estimators/test_on_a_device.py
 
 test-cpus: $(VENV)/.dev  ## run these tests as other processors, BLAS kernels, threads and versions would
 	@$(RUN) tests/machines.py

@@ -27,9 +27,11 @@ class SimulatedRows(ClusterRows):
     """
 
     def __init__(self, parts, n_workers):
+        """``parts`` are (X, y), (X, y, weight) or (X, y, weight, offset) for each partition."""
         self.n_workers = n_workers
         self.forget()
-        super().__init__(None, [Result(Partition(X, y, None), k % n_workers) for k, (X, y) in enumerate(parts)])
+        held = [Partition(*part) if len(part) > 2 else Partition(*part, None) for part in parts]
+        super().__init__(None, [Result(part, k % n_workers) for k, part in enumerate(held)])
 
     def forget(self):
         """Count from zero again."""

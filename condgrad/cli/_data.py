@@ -36,19 +36,13 @@ class Data(NamedTuple):
         return f"{self.name}: {self.X.shape[0]} samples, {self.X.shape[1]} features, {kind}"
 
 
-def read_data(
-    args: argparse.Namespace, *, labels: bool, model: Model | MultiModel | None = None, takes_folders: bool = False
-) -> Data:
+def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiModel | None = None) -> Data:
     """Return the data that the options of ``args`` describe.
 
     With ``labels`` targets may be words. With a ``model`` the features are those of the model, by name if both have
-    names, and the file need not hold targets. ``takes_folders``: whether the command can leave the rows on disk.
+    names, and the file need not hold targets.
     """
     path = Path(args.data)
-    if path.is_dir() and not takes_folders:
-        raise ValueError(
-            f"{args.data!r} is a folder, and this command needs data in memory; fit, cv and predict do not."
-        )
     if path.is_dir():
         return _read_folder(args, path, model)
     name = "standard input" if args.data == "-" else path.name
@@ -78,13 +72,32 @@ def read_data(
     return Data(*parse_npz(content, name, wanted), name)
 
 
+def read_columns(args: argparse.Namespace) -> Data | None:
+    """Return the columns of a folder that ``condgrad convert --columns`` wrote, on disk; None for files."""
+    path = Path(args.data)
+    if not path.is_dir():
+        return None
+    from condgrad.storage.stored_columns import StoredColumns
+
+    _refuse_options_of_files(args, path)
+    columns = StoredColumns.of_folder(path)
+    if columns.y is None:
+        raise ValueError(f"{str(path)!r} was converted without targets; convert it again with them.")
+    names = None if columns.feature_names is None else tuple(columns.feature_names)
+    return Data(columns, columns.y, names, path.name)
+
+
+def _refuse_options_of_files(args: argparse.Namespace, path: Path) -> None:
+    for option, value in (("--target", args.target), ("--n-features", args.n_features), ("--format", args.format)):
+        if value is not None:
+            raise ValueError(f"{option} is for files; the folder {str(path)!r} was converted with its own.")
+
+
 def _read_folder(args: argparse.Namespace, path: Path, model: Model | MultiModel | None) -> Data:
     """Return the rows of a folder that ``condgrad convert`` wrote; they stay on disk."""
     from condgrad.storage.stored_rows import StoredRows
 
-    for option, value in (("--target", args.target), ("--n-features", args.n_features), ("--format", args.format)):
-        if value is not None:
-            raise ValueError(f"{option} is for files; the folder {str(path)!r} was converted with its own.")
+    _refuse_options_of_files(args, path)
     rows = StoredRows.of_folder(path)
     if rows.y is None and model is None:
         raise ValueError(f"{str(path)!r} was converted without targets; convert it again with them.")

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     radii = parse_numbers(args.radii, "--radii")
     check_grid(args.n_radii, args.eps)
     solver = options.solver_of(args.solver)
-    data = read_data(args, labels=loss.classes is not None, takes_folders=True)
+    data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
     X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
     whole = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept)

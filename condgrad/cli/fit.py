@@ -40,6 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_data(parser)
     problem = options.add_problem(parser)
     problem.add_argument("--intercept", action="store_true", help="add an intercept, which is not constrained")
+    problem.add_argument(
+        "--device", choices=["cuda"], help="where passes run: cuda is the GPU (default: the processor)"
+    )
     options.add_run(parser)
     output = options.add_outputs(parser, "model file (.npz)", "the gap against epochs and the objective against time")
     add_saving(output)
@@ -55,9 +58,9 @@ def run(args: argparse.Namespace) -> int:
 
     loss, constraint = options.loss_of(args.loss), options.set_maker(args.set)[0](args.radius)
     solver = options.solver_of(args.solver)
-    data = read_data(args, labels=loss.classes is not None, takes_folders=True)
+    data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
-    problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept)
+    problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept, device=args.device)
     note(args, str(data))
     result = cg.minimize(
         problem,

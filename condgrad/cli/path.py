@@ -2,7 +2,8 @@
 
 By default the Lasso: (1/2n) ||y - Xw||^2 over ||w||_1 <= radius, for many radii; with --loss and
 --set any other. With --alphas the problems with these penalties of the l1 norm. Every point is
-reported with radius, multiplier (for the l1 ball the penalty of the same solution) and gap. See
+reported with radius, multiplier (for the l1 ball the penalty of the same solution) and gap. DATA
+may be a folder of `condgrad convert --columns`, for data that are larger than memory. See
 docs/paths.md.
 """
 
@@ -32,6 +33,7 @@ examples:
   condgrad path train.csv --target y --radii 0.5,1,2 --intercept --standardize --json
   condgrad path train.svm --loss logistic --n-radii 20
   condgrad path train.svm --loss logistic --set nonnegative-l1 --alphas 0.1,0.01,0.001
+  condgrad convert --columns large.svm large && condgrad path large --loss logistic
 
 exit codes: 0 every point is certified, 1 some point is not, 2 bad input, 130 interrupted
 """
@@ -69,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     import condgrad as cg
-    from condgrad.cli._data import encode_targets, read_data
+    from condgrad.cli._data import encode_targets, read_columns, read_data
     from condgrad.run.sealed_file import pack, write_file
 
     radii, alphas = parse_numbers(args.radii, "--radii"), parse_numbers(args.alphas, "--alphas")
@@ -78,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"the set {args.set} has no radius to vary.")
     is_lasso = args.loss == "squared" and args.set == "l1"
     _check_lasso_only(args, is_lasso)
-    data = read_data(args, labels=loss.classes is not None)
+    data = read_columns(args) or read_data(args, labels=loss.classes is not None)
     y, _ = encode_targets(data.y, loss)
     note(args, str(data))
     points = radii if alphas is None else alphas
@@ -111,10 +113,13 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         _print(columns)
     numbers = {"status": info.status.name, "message": str(info.status), "passes": info.passes,
-               "seconds": float(info.seconds.sum()), **columns, "out": args.out, "plot": args.plot}  # fmt: skip
+               "n_reads": info.n_reads, "seconds": float(info.seconds.sum()), **columns, "out": args.out,
+               "plot": args.plot}  # fmt: skip
     rows = {"status": f"{info.status.name}: {info.status}", "points": f"{info.radius.size}, relative gaps up to "
             f"{info.relative_gap.max(initial=0.0):.2g}", "work": f"{info.passes:.3g} passes over the columns, "
             f"{info.seconds.sum():.3g} s"}  # fmt: skip
+    if info.n_reads > 0.0:
+        rows["work"] += f", {info.n_reads:.3g} reads of X from disk"
     rows |= {key: value for key, value in (("out", args.out), ("plot", args.plot)) if value}
     show(args, rows, numbers)
     return exit_code(info.status)

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         return _predict_entries(args, model)
     if args.columns is not None:
         raise ValueError("--columns is for completed matrices; this model is a linear one.")
-    data = read_data(args, labels=model.classes is not None, model=model, takes_folders=True)
+    data = read_data(args, labels=model.classes is not None, model=model)
     if isinstance(data.X, StoredRows):
         return _predict_rows(args, model, data.X)
     text = _as_csv(_columns_of(model, data.X))

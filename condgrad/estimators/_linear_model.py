@@ -25,6 +25,7 @@ from condgrad.estimators._report import report
 from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.device.arrays import device_by_name, is_on_device, on_host
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
 from condgrad.models.files import save_model
@@ -36,6 +37,7 @@ from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
 from condgrad.storage.cluster_rows import is_dask, of_dask
+from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 
 # Fields of each run's result that a model stores:
@@ -112,6 +114,7 @@ class ConstrainedLinearModel(BaseEstimator):
     warm_start: bool = False
     random_state: RandomState = None
     verbose: bool = False
+    device: str | None = None
 
     learns_in_batches = True  # whether a stochastic solver can continue with more samples: see partial_fit
 
@@ -186,8 +189,22 @@ class ConstrainedLinearModel(BaseEstimator):
         self._check_settings()
         if is_dask(X):
             X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
+        if is_on_device(X):
+            X, y, sample_weight, offset = DeviceData.of(X), *map(on_host, (y, sample_weight, offset))
         if isinstance(X, OutsideRows):
             return self._validated_rows(X, y, sample_weight, offset, **settings)
+        data = self._checked(X, y, sample_weight, offset, **settings)
+        return data if self.device is None else data._replace(X=DeviceData.of(data.X, device_by_name(self.device)))
+
+    def _checked(
+        self,
+        X: Data,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        offset: ArrayLike | None,
+        **settings: object,
+    ) -> Observations:
+        """Return data in memory as arrays."""
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **settings)
         own = None if offset is None else convert.as_vector(offset, "offset", X.shape[0])
         if sample_weight is None:
@@ -213,7 +230,7 @@ class ConstrainedLinearModel(BaseEstimator):
         if y is None:
             raise ValueError(f"y is missing: {rows!r} has no targets; pass y.")
         outline = scipy.sparse.csr_matrix(rows.shape)  # an empty matrix of this shape, for the checks of y and weights
-        checked = self._validated(outline, y, weight, offset, **settings)
+        checked = self._checked(outline, y, weight, offset, **settings)
         if rows.feature_names is not None:
             self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
         return checked._replace(X=rows)
@@ -279,6 +296,7 @@ class ConstrainedLinearModel(BaseEstimator):
         ``radius`` is one that the estimator itself has chosen; only a radius given by the user causes warnings.
         """
         self._check_offset(data.offset, targets)
+        self.has_offset_ = data.offset is not None
         budget = self._budget()
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
@@ -310,10 +328,9 @@ class ConstrainedLinearModel(BaseEstimator):
         self._warn(fits, is_given)
 
     def _check_offset(self, offset: np.ndarray | None, targets: list[np.ndarray]) -> None:
-        """Set ``has_offset_``; raise where a sample has several scores, to which one offset cannot belong."""
+        """Raise where a sample has several scores, to which one offset cannot belong."""
         if offset is not None and (len(targets) > 1 or targets[0].ndim > 1 or self._is_joint):
             raise ValueError("an offset is one number per sample, so it needs one output or two classes; got more.")
-        self.has_offset_ = offset is not None
 
     @property
     def _is_joint(self) -> bool:
@@ -327,6 +344,7 @@ class ConstrainedLinearModel(BaseEstimator):
     def _fit_batch(self, data: Observations, targets: list[np.ndarray]) -> None:
         """Run one epoch over a batch per vector of targets, from the last solutions, and set the fitted attributes."""
         self._check_offset(data.offset, targets)
+        self.has_offset_ = self.has_offset_ or data.offset is not None
         budget = self._budget()
         if budget.make is not None and budget.radius is None:
             raise ValueError("partial_fit needs a radius: the rule behind radius=None needs all data.")
@@ -406,11 +424,11 @@ class ConstrainedLinearModel(BaseEstimator):
             return scores
         if scores.shape[1] > 1:
             raise ValueError("an offset is one number per sample, so it needs one output or two classes; got more.")
-        return scores + convert.as_vector(offset, "offset", scores.shape[0])[:, None]
+        return scores + convert.as_vector(on_host(offset), "offset", scores.shape[0])[:, None]
 
     def _scores_without_offset(self, X: Data | OutsideRows) -> np.ndarray:
         check_is_fitted(self)
-        X = of_dask(X, None, None, None, None) if is_dask(X) else X
+        X = of_dask(X, None, None, None, None) if is_dask(X) else DeviceData.of(X) if is_on_device(X) else X
         if isinstance(X, OutsideRows):
             if X.shape[1] != self.n_features_in_:
                 name, wanted = type(self).__name__, self.n_features_in_

@@ -18,12 +18,14 @@ from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import supports_partial_fit
 from condgrad.linalg.convert import Data
+from condgrad.linalg.device.arrays import on_host
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
 from condgrad.models.multi import MULTINOMIAL, REST, probabilities
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.problems.softmax import SoftmaxProblem
+from condgrad.storage.device_data import like
 from condgrad.storage.outside_rows import OutsideRows
 
 
@@ -76,6 +78,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         For solvers that draw samples.
     verbose : bool
         Show progress on the terminal.
+    device : "cuda", optional
+        Fit on the GPU; arrays that are there already (CuPy, PyTorch) stay there without it, and predictions for them
+        are there, too.
 
     Attributes
     ----------
@@ -127,6 +132,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         warm_start: bool = False,
         random_state: RandomState = None,
         verbose: bool = False,
+        device: str | None = None,
     ) -> None:
         self.loss = loss
         self.constraint = constraint
@@ -141,6 +147,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.device = device
 
     def fit(
         self,
@@ -224,29 +231,31 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         A model that was fitted with offsets needs them here and in all predictions; zeros give those without.
         """
         scores = self._scores(X, offset)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return like(X, scores[:, 0] if scores.shape[1] == 1 else scores)
 
     def predict(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
         """Return the class of each sample."""
-        scores = self.decision_function(X, offset)
-        return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        scores = self._scores(X, offset)
+        best = (scores[:, 0] > 0.0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return like(X, self.classes_[best])
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
         """Return the probability of each class: the multinomial one, or those of one against the rest, normalised."""
-        return self._probabilities(self._scores(X, offset))
+        return like(X, self._probabilities(self._scores(X, offset)))
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
         """Return the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, offset))
+            return like(X, np.log(self._probabilities(self._scores(X, offset))))
 
     def score(
         self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
     ) -> float:
         """Return the accuracy of the predicted classes."""
-        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
+        y, predicted, weight = map(on_host, (y, self.predict(X, offset), sample_weight))
+        return float(accuracy_score(y, predicted, sample_weight=weight))
 
     def _number_classes(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         """Set ``classes_`` and return the number of the class of each sample; a class without weight is no class."""

@@ -17,10 +17,14 @@ from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.estimators.radius import two_digits
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.device.matrices import DenseOnDevice
 from condgrad.linalg.settings import RandomState
+from condgrad.paths.batched import BatchedPaths, mean_losses, with_weights
 from condgrad.paths.grids import as_radii, check_grid, shares
 from condgrad.paths.smooth import largest_radius, solutions
 from condgrad.paths.validation import check_selection, select
+from condgrad.problems.linear import Problem
+from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 
 
@@ -35,7 +39,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         :class:`ConstrainedLogisticRegressionCV` tunes it.
     constraint : str or set
         The l1 ball by default, for sparse models; as in :class:`ConstrainedClassifier`.
-    solver, fit_intercept, tol, max_iter, max_time, multi_class, class_weight, warm_start, random_state, verbose
+    solver, fit_intercept, tol, max_iter, max_time, multi_class, class_weight, warm_start, random_state, verbose, device
         As in :class:`ConstrainedClassifier`.
 
     Attributes
@@ -69,6 +73,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         warm_start: bool = False,
         random_state: RandomState = None,
         verbose: bool = False,
+        device: str | None = None,
     ) -> None:
         self.radius = radius
         self.constraint = constraint
@@ -82,6 +87,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.device = device
 
 
 class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
@@ -105,7 +111,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         A scorer of scikit-learn. By default the mean log-probability of the true class.
     selection : {"best", "one-standard-error"}
         Which radius: the one with the best mean, or the smallest one whose mean is within one standard error of it.
-    solver, fit_intercept, tol, max_iter, multi_class, class_weight, random_state, verbose
+    solver, fit_intercept, tol, max_iter, multi_class, class_weight, random_state, verbose, device
         As in :class:`ConstrainedClassifier`.
     n_jobs : int, optional
         Number of folds solved at a time, on threads: the kernels release the interpreter lock.
@@ -150,6 +156,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: bool = False,
+        device: str | None = None,
     ) -> None:
         self.radii = radii
         self.n_radii = n_radii
@@ -167,6 +174,7 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.device = device
 
     def fit(
         self,
@@ -194,7 +202,9 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         check_classification_targets(data.y)
         if isinstance(data.X, OutsideRows):
             index = self._number_classes(data.y, data.weight)
-            radius = self._choose_on_sample(data, ("radii_", "score_path_"))
+            radius = self._choose_on_device(data, index) if self._is_batched(data) else None
+            if radius is None:
+                radius = self._choose_on_sample(data, ("radii_", "score_path_"))
             self._solve_all(self._with_class_weight(index, data), self._targets(index), radius=radius)
             self.radius_ = radius
             return self
@@ -211,6 +221,31 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         self._solve_all(used, targets, radius=radius)
         self.radius_ = radius
         return self
+
+    def _is_batched(self, data: Observations) -> bool:
+        """Whether all folds and radii are solved at once, on a device: two classes, default scores, plain l1 balls."""
+        is_plain = (
+            self.scoring is None and self.classes_.size == 2 and self.constraint == "l1" and self.solver == "auto"
+        )
+        return is_plain and isinstance(data.X, DeviceData) and isinstance(data.X.matrix, DenseOnDevice)
+
+    def _choose_on_device(self, data: Observations, index: np.ndarray) -> float:
+        """Solve all radii in all folds at once, score the samples left out, and return the chosen radius."""
+        used, (targets,) = self._with_class_weight(index, data), self._targets(index)
+        self.radii_ = self._grid(used, [targets])
+        outline = scipy.sparse.csr_matrix(data.X.shape)
+        parts = list(validation.folds(self.cv, outline, data.y, data.weight, is_classifier=True))
+        budget = self._budget()
+        whole = self._problem(used, targets, budget)
+        assert isinstance(whole, Problem)
+        weight = np.ones(index.size) if used.weight is None else used.weight
+        plain = np.ones(index.size) if data.weight is None else data.weight
+        problems = [with_weights(whole, _only(weight, train)) for train, _ in parts]
+        paths = BatchedPaths(problems, budget.make, tol=self.tol, max_epochs=self.max_iter)
+        points = paths.solve(self.radii_)
+        held_out = [with_weights(whole, _only(plain, test)) for _, test in parts]
+        self.score_path_ = -mean_losses(held_out, points).T
+        return float(self.radii_[select(self.score_path_, self.selection)])
 
     def score(
         self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
@@ -282,6 +317,13 @@ class ConstrainedLogisticRegressionCV(ConstrainedClassifier):
         check_grid(self.n_radii, self.eps)
         if not isinstance(self.constraint, str):
             raise ValueError(f"constraint must be the name of a set with a radius here; got {self.constraint!r}.")
+
+
+def _only(weight: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return the weights of some samples, and zeros for the others."""
+    part = np.zeros(weight.size)
+    part[places] = weight[places]
+    return part
 
 
 def _as_keyword(weight: ArrayLike | None) -> dict[str, Any]:

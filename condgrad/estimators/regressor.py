@@ -16,10 +16,12 @@ from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import supports_partial_fit
 from condgrad.linalg.convert import Data
+from condgrad.linalg.device.arrays import on_host
 from condgrad.linalg.settings import RandomState
 from condgrad.problems.linear import Problem
 from condgrad.problems.multi_output import MultiOutputProblem
 from condgrad.problems.outputs import OutputsProblem
+from condgrad.storage.device_data import like
 from condgrad.storage.outside_rows import OutsideRows
 
 
@@ -64,6 +66,9 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         For solvers that draw samples.
     verbose : bool
         Show progress on the terminal.
+    device : "cuda", optional
+        Fit on the GPU; arrays that are there already (CuPy, PyTorch) stay there without it, and predictions for them
+        are there, too.
 
     Attributes
     ----------
@@ -108,6 +113,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         warm_start: bool = False,
         random_state: RandomState = None,
         verbose: bool = False,
+        device: str | None = None,
     ) -> None:
         self.loss = loss
         self.constraint = constraint
@@ -121,6 +127,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.device = device
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -185,13 +192,14 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         """
         scores = self._scores(X, offset)
         p = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
-        return self._loss().mean(p)
+        return like(X, self._loss().mean(p))
 
     def score(
         self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
     ) -> float:
         """Return the coefficient of determination R^2 of the predictions."""
-        return float(r2_score(y, self.predict(X, offset), sample_weight=sample_weight))
+        y, predicted, weight = map(on_host, (y, self.predict(X, offset), sample_weight))
+        return float(r2_score(y, predicted, sample_weight=weight))
 
     @property
     def _is_joint(self) -> bool:

@@ -136,8 +136,10 @@ class Matrix:
         copy of the stored entries, and stays sparse.
         """
         shift = _large_means(self.X, weight, self.is_sparse)
-        if shift is None:
-            return self
+        return self if shift is None else self.minus(shift)
+
+    def minus(self, shift: np.ndarray) -> Matrix:
+        """Return the matrix with ``shift_j`` subtracted from every stored entry of column j, as ``centred`` does it."""
         return Matrix(_shifted(self.X, shift) if self.is_sparse else self.X, shift)
 
     def as_centred(self) -> tuple[Any, np.ndarray | None]:
@@ -263,6 +265,10 @@ class Matrix:
         data, indices, indptr = cast("SparseSlices", self.columns)
         stored = slice(int(indptr[j]), int(indptr[j + 1]))
         return indices[stored], data[stored].astype(np.float64, copy=False)
+
+    def chosen_columns(self, columns: np.ndarray) -> Any:
+        """Return a copy of the chosen columns as they are stored: an array in Fortran order, or a sparse matrix."""
+        return self.X[:, columns] if self.is_sparse else self.X.T[columns].T
 
     def column_products(self, columns: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return ``<X_j, a>`` for the chosen columns only."""

@@ -34,7 +34,7 @@ _FIRST = 8  # radii of the first wave
 _ALL = 512  # features up to which models use all of them
 _FEWEST = 32  # features with the largest slopes that other models have at least
 _ROWS = 2**16  # samples from which a curvature is estimated at first
-_WIDENING = 8  # factor by which their number grows where an estimate is too rough
+_WIDENING = 4  # factor by which their number grows where an estimate is too rough
 _ROUGH = 0.3  # share of the last gap above which the curvature is computed anew
 _FAST = 0.1  # share of it above which a fresh estimate is made from more samples
 _INNER = 0.02  # share of the gap to which a model is minimised
@@ -292,6 +292,25 @@ def _waves(size: int) -> list[list[int]]:
         waves.append(wave)
         known = sorted(known + wave)
     return waves
+
+
+def with_weights(problem: Problem, weight: np.ndarray) -> Problem:
+    """Return a problem over rows on a device with other weights of its samples, such as those of a fold."""
+    assert isinstance(problem.rows, DeviceRows)
+    rows = problem.rows.with_weights(weight)
+    return Problem.of_rows(rows, problem.constraint, intercept=problem.has_intercept)
+
+
+def mean_losses(problems: Sequence[Problem], paths: list[list[Solved]]) -> np.ndarray:
+    """Return the mean loss of every point of path k over the samples of problem k: one row for each path."""
+    n_features, points = problems[0].n_features, [(k, point) for k, path in enumerate(paths) for point in path]
+    W, b = np.zeros((n_features, len(points))), np.empty(len(points))
+    for j, (k, point) in enumerate(points):
+        W[point.features, j] = point.w
+        b[j] = point.intercept + problems[k].rows.along_shift(W[:, j])
+    owner = np.array([k for k, _ in points])
+    found = DeviceBatch([problem.rows for problem in problems]).passes(W, b, owner)
+    return np.array([each.totals.value for each in found]).reshape(len(paths), -1)
 
 
 class BatchedPath(MinimizedPath):

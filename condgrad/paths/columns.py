@@ -41,6 +41,16 @@ class Features(Protocol):
     def norm(self) -> np.ndarray:
         """||z_j|| of every feature."""
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether coefficients may have both signs; otherwise they are at least 0."""
+
+    def size(self, correlation: np.ndarray) -> np.ndarray:
+        """Return the rates at which F falls along features, from their correlations."""
+
+    def offsets(self) -> np.ndarray | None:
+        """Return where the stored entries of each feature begin, or None where every feature stores all entries."""
+
     def chosen(self, features: np.ndarray) -> tuple[Columns, np.ndarray]:
         """Return columns in memory, and the places of the chosen features among them."""
 
@@ -75,6 +85,10 @@ class Columns(NamedTuple):
         """Return how many entries feature j stores."""
         return self.slices.n_stored(j)
 
+    def offsets(self):
+        """Return where the stored entries of each feature begin, or None where every feature stores all entries."""
+        return self.slices.indptr if isinstance(self.slices, SparseSlices) else None
+
     def chosen(self, features):
         """Return columns in memory, and the places of the chosen features among them."""
         return self, features
@@ -98,15 +112,8 @@ def columns_of(
     mean, scale, norm = np.zeros(d), np.ones(d), np.empty(d)
     columns = Columns(slices, weight, mean, scale, norm, is_symmetric)
     task = functools.partial(_measure, columns, has_intercept, standardize)
-    threads.run(task, threads.cut(d, 4 * n_stored, offsets_of(columns)))
+    threads.run(task, threads.cut(d, 4 * n_stored, columns.offsets()))
     return columns
-
-
-def offsets_of(columns: Features) -> np.ndarray | None:
-    """Return where the stored entries of each feature begin, or None where every feature stores all entries."""
-    if isinstance(columns, Columns) and isinstance(columns.slices, SparseSlices):
-        return columns.slices.indptr
-    return None
 
 
 @kernel

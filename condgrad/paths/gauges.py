@@ -44,6 +44,9 @@ class Gauge(NamedTuple):
         return np.array_equal(self.weights, weights)
 
 
+PLAIN = Gauge(None, is_symmetric=True)  # the l1 norm
+
+
 def gauge_of(constraint: object) -> Gauge | None:
     """Return the norm whose ball the set is, or None where it is none of these."""
     if isinstance(constraint, WeightedL1Ball):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
@@ -16,22 +16,26 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths import batched
+from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, collect, follow
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
 from condgrad.paths.smooth import SmoothPath, serves
+from condgrad.paths.smooth_disk import DiskData
 from condgrad.problems.linear import Problem
 from condgrad.run.progress import check_callback, show
 from condgrad.run.trace import Progress
+from condgrad.storage import columns as columns_on_disk
 from condgrad.storage.outside_rows import refuse_outside
+from condgrad.storage.stored_columns import StoredColumns
 
 _REMEDY = "give a function of the radius, lambda radius: condgrad.constraints.{name}(...)"
 
 
 def radius_path(
-    X: Data,
+    X: Data | StoredColumns,
     y: ArrayLike,
     *,
     loss: object = "logistic",
@@ -68,7 +72,9 @@ def radius_path(
     Parameters
     ----------
     X, y : data and targets, as :class:`condgrad.Problem` takes them
-        (so -1 and 1 for the logistic loss)
+        (so -1 and 1 for the logistic loss). X may be columns on disk (:func:`condgrad.columns.open`), of which only
+        those that can matter are read: for convex losses over the l1 balls named above, with ``solver="auto"``. A
+        memory map in Fortran order that is larger than half of the memory is read in the same way.
     loss : str or loss object
     constraint : str or callable
         The name of a set that has a radius alone, such as "l1", or a function that makes the set of a radius.
@@ -99,7 +105,7 @@ def radius_path(
     coefs : CSC matrix of shape (n_features, n_points)
     info : PathInfo
         ``objective`` is F, ``passes`` the epochs in all. After Ctrl-C, or where the callback asks for it, all three
-        hold the points that are done.
+        hold the points that are done. ``n_reads`` counts how often columns on disk were read.
 
     Examples
     --------
@@ -132,24 +138,37 @@ def radius_path(
     if isinstance(solver, str) and solver != "auto":
         solvers.by_name(solver)  # tells at once where there is none
     loss = losses.by_name(loss) if isinstance(loss, str) else loss
+    X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
     refuse_outside(X, "radius_path")
-    problem = Problem(X, y, loss, make(1.0), sample_weight=sample_weight, offset=offset, intercept=has_intercept)
+    begun, rows = 0.0, None
+    of_samples: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "intercept": has_intercept}
+    if isinstance(X, StoredColumns):
+        if not (isinstance(solver, str) and solver == "auto"):
+            raise ValueError(f"columns on disk need solver='auto'; got {solver!r}. Use data in memory for others.")
+        begun = X.n_reads
+        problem = problem_on_disk(X, y, loss, make(1.0), **of_samples)
+        rows = cast("ColumnRows", problem.rows)
+    else:
+        problem = Problem(X, y, loss, make(1.0), **of_samples)
     unit = problem.constraint
     if not contains_zero(unit) and (given is None or not given.all()):
         name = type(unit).__name__
         raise ValueError(
             f"{name} does not contain zero, so it has no default grid and no radius 0; give positive radii."
         )
+    is_served = rows is not None or serves(problem, make, solver)
     if penalties is not None:
-        _check_penalised(problem, make, solver)
+        _check_penalised(problem, make, solver, is_served)
+    if rows is not None:
+        rows.read_first()  # not within the path: here Ctrl-C ends the call
     settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": as_generator(random_state)}
     with Interrupts() as interrupts, show(callback, verbose) as report:
         path: SmoothPath | MinimizedPath
         if batched.serves(problem, make, solver):
             path = batched.BatchedPath(problem, make, tol=tol, interrupts=interrupts, **settings)
-        elif serves(problem, make, solver):
-            is_penalised = penalties is not None
-            path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, is_penalised=is_penalised, **settings)
+        elif is_served:
+            settings |= {"is_penalised": penalties is not None, "data": rows and DiskData(rows, interrupts)}
+            path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, **settings)
         else:
             path = MinimizedPath(Walk(problem, make, solver, **settings), tol=tol, scale=problem.loss_scale())
 
@@ -165,10 +184,11 @@ def radius_path(
                 raise InterruptedPathError from None
             yield from follow(path, grid, interrupts)
 
-        return collect(path, points(), report if callback is not None or verbose else None)
+        found, coefs, info = collect(path, points(), report if callback is not None or verbose else None)
+    return found, coefs, info if rows is None else info._replace(n_reads=rows.n_reads - begun)
 
 
-def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object) -> None:
+def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object, is_served: bool) -> None:
     """Raise unless penalties have a meaning for the problem, and the engine of smooth losses solves it."""
     gauge, loss = gauge_of(problem.constraint), type(problem.loss).__name__
     if gauge is None:
@@ -180,5 +200,5 @@ def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object)
         raise ValueError("alphas need a function that makes the ball of radius 1 for 1.0; give radii instead.")
     if not problem.is_convex or problem.samples.least_value() == -math.inf:
         raise ValueError(f"alphas need a convex loss that is bounded from below; {loss} is not. Give radii instead.")
-    if not serves(problem, make, solver):
+    if not is_served:
         raise ValueError(f"alphas need data in memory and solver='auto'; got solver={solver!r}. Give radii instead.")

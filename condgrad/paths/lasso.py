@@ -23,13 +23,14 @@ from condgrad.losses import Squared
 from condgrad.losses._protocol import as_loss
 from condgrad.paths.columns import Features, make_columns
 from condgrad.paths.disk_columns import DiskColumns, Question
-from condgrad.paths.disk_oracle import DiskOracle, Span
+from condgrad.paths.disk_oracle import DiskOracle, FeaturesAhead, Span
 from condgrad.paths.engine import ExactEngine, PathPoint
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.leaps import Leaps
 from condgrad.paths.least_squares import Goal, LeastSquares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import PathInfo, Solved, collect, follow
+from condgrad.paths.working_set import WorkingSet
 from condgrad.problems.linear import Problem
 from condgrad.problems.samples import Samples
 from condgrad.run.progress import check_callback, show
@@ -213,7 +214,7 @@ class _Regression:
             question = Question(self.weight, self.target, self.has_intercept, settings.standardize)
             self.columns = columns = DiskColumns(X, question)
             self.span = Span(columns, self.target)
-            self.along_shift, n_stored = columns.along_shift, self.n_samples * self.n_features
+            self.along_shift, n_stored = columns.along_shift, columns.n_stored
         else:
             matrix = Matrix(self.X)
             if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
@@ -230,9 +231,13 @@ class _Regression:
 
     def engine(self, interrupts: Interrupts) -> ExactEngine:
         """Return an exact engine that stands at w = 0."""
-        if (span := self.span) is not None:
-            return ExactEngine(self.quadratic, interrupts, lambda working: DiskOracle(working, span, interrupts))
-        return ExactEngine(self.quadratic, interrupts)
+        if (span := self.span) is None:
+            return ExactEngine(self.quadratic, interrupts)
+
+        def oracle(working: WorkingSet) -> DiskOracle:
+            return DiskOracle(span, working.residual.R, FeaturesAhead(span.columns, working), interrupts)
+
+        return ExactEngine(self.quadratic, interrupts, oracle)
 
 
 class _ExactPath:

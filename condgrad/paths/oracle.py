@@ -26,7 +26,7 @@ import numpy as np
 from condgrad.compiled import bits_of, compiled, float_of, kernel
 from condgrad.linalg import threads
 from condgrad.linalg.rounding import UNIT, gamma
-from condgrad.paths.columns import Columns, Features, offsets_of
+from condgrad.paths.columns import Columns, Features
 
 _BLOCK = 128  # number of bounds compared at a time: counting those above the threshold vectorises
 _WORTH_THREADS = 600_000  # least multiply-adds of a scan that is shared by several threads
@@ -121,7 +121,7 @@ class LazyBounds(NamedTuple):
     def lower(self, upper):
         """Take up other upper bounds of the correlations of all features, where these are smaller."""
         away = self.D[self.length_class] * self.reach
-        rounding = 4.0 * UNIT * (upper + away)  # of the key, and of the bound that is made of it again
+        rounding = 4.0 * UNIT * (np.abs(upper) + away)  # of the key, and of the bound that is made of it again
         np.fmin(self.key, (upper + rounding - away) / self.numbers[_B], out=self.key)  # a bound that is nan is none
 
     def list_above(self, threshold):
@@ -179,7 +179,7 @@ class LazyOracle(Oracle):
         super().__init__(columns, R)
         self.columns = columns
         n_features = columns.norm.shape[0]
-        self.apart = threads.cut(n_features, n_stored, offsets_of(columns))
+        self.apart = threads.cut(n_features, n_stored, columns.offsets())
         self.alone = np.array([0, n_features])
         self.work = n_stored / n_features  # of a column, on average
         self.last_scanned = n_features
@@ -216,7 +216,7 @@ def scan(
 def _length_classes(columns: Features) -> tuple[np.ndarray, np.ndarray]:
     """Return the class of every column, and how many entries those of a class have at most; the last one has all."""
     n_samples, n_features = columns.weight.size, columns.norm.size
-    offsets = offsets_of(columns)
+    offsets = columns.offsets()
     if offsets is None:
         return np.zeros(n_features, np.uint8), np.array([n_samples])
     most = 2 ** np.arange(math.ceil(math.log2(n_samples)) + 1)

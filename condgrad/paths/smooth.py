@@ -16,6 +16,7 @@ from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.penalised import PenalisedPath
 from condgrad.paths.points import InterruptedPathError, Solved, status_of
 from condgrad.paths.radius_search import radius_at
+from condgrad.paths.smooth_data import SmoothData
 from condgrad.paths.smooth_engine import OutgrownError, SmoothEngine
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
@@ -106,6 +107,8 @@ class SmoothPath:
     interrupts : Interrupts
     is_penalised : bool
         Whether the targets are penalties of the norm whose unit ball is ``make(1.0)``.
+    data : SmoothData, optional
+        The columns of the problem; by default they are in memory.
     max_epochs : float
         Most passes over the columns for one point.
     **settings
@@ -123,11 +126,12 @@ class SmoothPath:
         tol: float,
         interrupts: Interrupts,
         is_penalised: bool = False,
+        data: SmoothData | None = None,
         max_epochs: float = np.inf,
         **settings: Any,
     ) -> None:
         self.problem, self.make, self.tol, self.is_penalised = problem, make, tol, is_penalised
-        self.engine = SmoothEngine(self.problem, interrupts)
+        self.engine = SmoothEngine(self.problem, interrupts, data)
         self.engine.most_scanned = max_epochs * problem.n_features
         walk, scale = Walk(problem, make, max_epochs=max_epochs, **settings), problem.loss_scale()
         self._by_minimize = (

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from condgrad.paths.columns import Columns
+from condgrad.paths.smooth_data import SmoothData
 from condgrad.paths.smooth_point import FAILED, GOOD
 from condgrad.paths.working_set import Atoms
 from condgrad.problems.linear import Problem
@@ -34,8 +34,8 @@ class Curvature:
     Parameters
     ----------
     problem : Problem
-    columns : Columns
-        The features of the path.
+    data : SmoothData
+        The columns of the path.
     d : array
         The curvatures at the first point.
 
@@ -45,8 +45,8 @@ class Curvature:
         Least curvature of a sample, over L: where f'' can be zero, a model may need some.
     """
 
-    def __init__(self, problem: Problem, columns: Columns, d: np.ndarray) -> None:
-        self.problem, self.columns = problem, columns
+    def __init__(self, problem: Problem, data: SmoothData, d: np.ndarray) -> None:
+        self.problem, self.data = problem, data
         loss = problem.samples.loss
         self.smoothness = float(loss.smoothness())
         self.has_kinks = math.isfinite(self.smoothness) and not math.isfinite(loss.curvature_smoothness())
@@ -72,23 +72,26 @@ class Curvature:
         is_large = n_rows < d.size and d.any()
         self.rows, self.h = sample_by_curvature(d, n_rows) if is_large else (None, d.copy())
 
-    def fill(self, G: np.ndarray, atoms: Atoms, first: int) -> None:
-        """Compute the rows and columns of the Gram matrix that belong to the atoms from ``first`` on."""
-        size = atoms.features.size
+    def fill(self, G: np.ndarray, atoms: Atoms, features: np.ndarray, first: int) -> None:
+        """Compute the rows and columns of the Gram matrix that belong to the atoms from ``first`` on.
+
+        ``features`` are their numbers on the path; the atoms may have others, their places in memory.
+        """
+        size = features.size
         if 0 < first < size and self._work_by_columns(atoms, size - first) < self._work_by_rows(atoms, size - first):
             self._fill_by_columns(G, atoms, first)
             return
-        scale = self.columns.scale[atoms.features]
-        H = self.problem.feature_curvature(atoms.features, scale, self.h, self.rows, first)
+        H = self.data.curvature(features, self.h, self.rows, first)
         G[first:size, :size] = H[first:]
         G[:first, first:size] = H[:first, first:]
 
     def _fill_by_columns(self, G: np.ndarray, atoms: Atoms, first: int) -> None:
         """Compute the same by products of all atoms with each of the new ones times the curvatures."""
-        size, h = atoms.features.size, self.problem.spread(self.rows, self.h)
+        size, h = atoms.features.size, np.zeros(self.problem.n_samples)
+        h[slice(None) if self.rows is None else self.rows] = self.h
         zeros, total = np.zeros(size), float(h.sum())
         for q in range(first, size):
-            column = Atoms(self.columns, atoms.features[q : q + 1]).predict(np.ones(1))
+            column = Atoms(atoms.columns, atoms.features[q : q + 1]).predict(np.ones(1))
             atoms.correlate(h * column, 0.0, zeros, 0.0, G[q, :size])
         if self.problem.has_intercept and total > 0.0:  # less the part that a free intercept takes up
             mixed = np.empty(size)

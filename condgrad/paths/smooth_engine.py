@@ -13,13 +13,12 @@ import numpy as np
 from condgrad.linalg.gram_model import factor, forget_support, recentre, solve_model
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.rounding import UNIT, bounds, gamma
-from condgrad.paths.columns import columns_of
 from condgrad.paths.engine import PathPoint
-from condgrad.paths.gauges import Gauge, gauge_of
+from condgrad.paths.gauges import PLAIN, gauge_of
 from condgrad.paths.least_squares import Goal
-from condgrad.paths.oracle import lazy_bounds
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.smooth_curvature import Curvature
+from condgrad.paths.smooth_data import MemoryData, SmoothData
 from condgrad.paths.smooth_history import History
 from condgrad.paths.smooth_point import (
     LEVEL,
@@ -60,6 +59,8 @@ class SmoothEngine:
         Of a convex loss over a ball of a :class:`~condgrad.paths.gauges.Gauge`, of any radius.
     interrupts : Interrupts, optional
         Where Ctrl-C is heard: then :class:`~condgrad.paths.points.InterruptedPathError` is raised.
+    data : SmoothData, optional
+        The columns of the problem; by default they are in memory.
 
     Attributes
     ----------
@@ -71,21 +72,14 @@ class SmoothEngine:
         A lower bound of the loss over all predictions.
     """
 
-    def __init__(self, problem: Problem, interrupts: Interrupts | None = None) -> None:
+    def __init__(self, problem: Problem, interrupts: Interrupts | None = None, data: SmoothData | None = None) -> None:
         self.problem, self.interrupts = problem, interrupts
         samples, has_intercept = problem.samples, problem.has_intercept
-        self.n_stored = round(problem.entries_per_sample * problem.n_samples)
-        slices, weight = problem.contiguous_columns, samples.weight
-        self.gauge = gauge_of(problem.constraint) or Gauge(None, is_symmetric=True)
-        self.columns = columns_of(
-            slices, problem.n_features, self.n_stored, weight, has_intercept, False, self.gauge.is_symmetric
-        )
-        if self.gauge.weights is not None:
-            for sizes in (self.columns.scale, self.columns.norm):
-                sizes /= self.gauge.weights
+        self.gauge = gauge_of(problem.constraint) or PLAIN
+        self.data = MemoryData(problem, self.gauge) if data is None else data
+        self.columns = self.data.columns
         norms = np.hypot(self.columns.norm, self.columns.scale * self.columns.mean)
         self.largest_column = float(norms.max(initial=0.0))
-        self.largest_entry = problem.rows.measures.largest_entry
         zeros = np.zeros(samples.y.size)
         self._null_intercept = samples.best_intercept(zeros, 0.0) if has_intercept else 0.0
         self.scale = samples.loss_scale(zeros + self._null_intercept)
@@ -98,8 +92,9 @@ class SmoothEngine:
         """Go back to zero."""
         samples, has_intercept = self.problem.samples, self.problem.has_intercept
         self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, self.floor, _ROOM)
-        self.bounds = lazy_bounds(self.columns, self.point.R)
-        self.search = SmoothSearch(self.point, self.n_stored)
+        self.oracle = self.data.oracle(self.point.R, lambda: self.point)
+        self.bounds = self.oracle.bounds
+        self.search = SmoothSearch(self.point)
         self.falling, self.last_alpha = _FIRST, 0.0  # ratio of the last two alphas, and the last one
         self._pursue(Goal(0.0, is_penalised=False), 0.0, ZERO)
         self.largest = float(self.bounds.largest())
@@ -107,7 +102,7 @@ class SmoothEngine:
         self._at_zero = at_zero.totals.value, at_zero.b
         self._last_rounding = 0.0
         self.is_spent = self.was_spent = False  # whether most_scanned has ended the search for the last point, for any
-        self.curvature = Curvature(self.problem, self.columns, self.point.d)
+        self.curvature = Curvature(self.problem, self.data, self.point.d)
         self.history = History(self.largest)
         self.spent = 0.0  # work of the steps since the curvature was computed
 
@@ -130,9 +125,10 @@ class SmoothEngine:
             if found.certified_gap <= allowed:
                 return found
         if self.n_atoms == 0:
-            self._admit_best(_FIRST * self.largest)
+            self.search.ask(self.oracle, _FIRST * self.largest)
+            self._admit_best()
         elif self.bounds.largest() > self.falling * self.point.numbers[LEVEL]:  # it would enter now
-            self._admit_best(0.0)
+            self._admit_best()
         event, begun = START, int(self.bounds.n_scanned())
         self.curvature.relax()
         while True:
@@ -166,7 +162,7 @@ class SmoothEngine:
                 if self.bounds.n_scanned() - begun >= self.most_scanned:
                     self.is_spent = self.was_spent = True
                     return
-                self._admit_best(0.0)
+                self._admit_best()
             elif event != SOLVED:
                 n_steps += 1
                 self._minimise_next(goal, is_fresh=event == FRESH_MODEL)
@@ -192,12 +188,12 @@ class SmoothEngine:
     def _arrange_search(self) -> None:
         """Make a search for the present working set."""
         if self.search.point is not self.point or self.search.size != self.n_atoms:
-            self.search = SmoothSearch(self.point, self.n_stored)
+            self.search = SmoothSearch(self.point)
 
     def _pursue(self, goal: Goal, limit: float, event: int) -> int:
         """Search on until something is needed; return what."""
         self._arrange_search()
-        found = self.search.pursue(self.bounds, goal, limit, _INNER * limit, self.falling**_STEPS_AHEAD, event)
+        found = self.search.pursue(self.oracle, goal, limit, _INNER * limit, self.falling**_STEPS_AHEAD, event)
         self.search.add_up()
         return found
 
@@ -217,13 +213,11 @@ class SmoothEngine:
 
     # The working set.
 
-    def _admit_best(self, least: float) -> None:
-        """Admit the features with the largest correlations that the last scan has found, of at least this size."""
-        count = self.bounds.n_found()
-        features, sizes = self.bounds.found[:count].astype(np.int64), self.bounds.sizes[:count]
+    def _admit_best(self) -> None:
+        """Admit the features with the largest correlations that the last scan has found."""
+        found = self.search.found
         most = max(_BATCH, int(np.count_nonzero(self.point.x)) // 4)
-        order = np.argsort(-sizes, kind="stable")[:most]
-        self._admit(features[order[sizes[order] >= least]])
+        self._admit(found.features[np.argsort(-found.sizes, kind="stable")[:most]])
 
     def _admit(self, new: np.ndarray) -> None:
         first, size = self.n_atoms, self.n_atoms + new.size
@@ -237,7 +231,7 @@ class SmoothEngine:
         self.bounds.key[new] = -np.inf  # the correlations of atoms are always computed
         self.point.model.append(new.size)
         self._arrange_search()
-        self.curvature.fill(self.point.model.G, self.search.atoms, first)
+        self.curvature.fill(self.point.model.G, self.search.atoms, self.point.features[:size], first)
         self.search.correlate()
 
     def _prune(self) -> None:
@@ -256,7 +250,7 @@ class SmoothEngine:
         """Make the model of the curvatures of the present point."""
         point, model = self.point, self.point.model
         self.curvature.take(point.d, self.n_atoms, point.numbers[QUALITY], was_fresh=was_fresh(point))
-        self.curvature.fill(model.G, self.search.atoms, 0)
+        self.curvature.fill(model.G, self.search.atoms, point.features[: self.n_atoms], 0)
         forget_support(model, self.n_atoms)
         factor(model, np.flatnonzero(point.x[: self.n_atoms]))
 
@@ -285,7 +279,8 @@ class SmoothEngine:
         sizes = totals.sizes
         away = self._away(radius) if self.problem.has_intercept else 0.0
         norm_of_w = norm if self.gauge.weights is None else float(np.abs(x) @ self.columns.scale[features])
-        size, samples = norm_of_w * self.largest_entry + abs(facts.b), self.problem.samples  # of a prediction, at most
+        samples = self.problem.samples
+        size = norm_of_w * self.data.largest_entry + abs(facts.b)  # of a prediction, at most
         delta, one = samples.prediction_errors(sizes, n_terms, norm * self.largest_column, size)
         found = bounds(
             sizes,

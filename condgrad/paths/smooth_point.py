@@ -12,7 +12,7 @@ import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.linalg.gram_model import GramModel, empty_model, part_of
-from condgrad.paths.columns import Columns
+from condgrad.paths.columns import Features
 from condgrad.problems.samples import Samples, Totals
 
 _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the radius
@@ -32,7 +32,7 @@ class SmoothPoint(NamedTuple):
     """
 
     samples: Samples
-    columns: Columns
+    columns: Features
     has_intercept: bool
     features: np.ndarray
     x: np.ndarray
@@ -51,7 +51,7 @@ class SmoothPoint(NamedTuple):
 
 
 def point_at_zero(
-    samples: Samples, columns: Columns, has_intercept: bool, b: float, floor: float, room: int
+    samples: Samples, columns: Features, has_intercept: bool, b: float, floor: float, room: int
 ) -> SmoothPoint:
     """Return the point x = 0 with the intercept b and an empty working set that has room for some atoms.
 

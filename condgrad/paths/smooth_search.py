@@ -13,9 +13,8 @@ import functools
 import numpy as np
 
 from condgrad.linalg import threads
-from condgrad.paths.columns import offsets_of
 from condgrad.paths.least_squares import Goal
-from condgrad.paths.oracle import LazyBounds, move, scan
+from condgrad.paths.oracle import Oracle, Scan
 from condgrad.paths.smooth_point import (
     ACCEPTED,
     FAILED,
@@ -41,14 +40,14 @@ from condgrad.paths.smooth_point import (
 from condgrad.paths.working_set import Atoms
 from condgrad.problems.samples import derive_block, total_block
 
-_FAST = 0.1  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
+_FAST = 0.3  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
 _INNER = 0.05  # share of the gap to which a model is minimised
 _ROUNDING = 1e-14  # share of F that rounding may add to it
 _SUFFICIENT = 1e-3  # share of the model's slope by which F must fall, where a step has not halved the gap
 _GOOD = 0.1  # share of the model's slope by which F falls in a good step
 _SHORTER = 0.3  # factor by which a step is shortened as long as F does not fall
 _SHORTEST = 1e-3  # length of a step below which it is given up
-_AHEAD = 0.1  # share of the last gap that the working set's own gap may have while atoms are missing
+_AHEAD = 0.01  # share of the last gap that the working set's own gap may have while atoms are missing
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 _CALLS = 100_000.0  # work of the calls of one step, in multiply-adds
 _WORK_PER_SAMPLE = 20  # cost of a sample in multiply-adds: that of a loss with an exponential, about
@@ -59,14 +58,14 @@ ZERO, START, SOLVED, ATOMS, MODEL, FRESH_MODEL, LAST = range(7)  # how a search 
 class SmoothSearch:
     """The search from a point, whose arrays it changes; passes run on all cores where the data are large."""
 
-    def __init__(self, point: SmoothPoint, n_stored: int) -> None:
+    def __init__(self, point: SmoothPoint) -> None:
         self.point, self.numbers, self.totals, self.model = point, point.numbers, point.totals, point.model
         self.x, self.saved, self.correlation = point.x, point.saved, point.correlation
         self.p, self.saved_p = point.p, point.saved_p
         self.borders = threads.cut(self.p.size, _WORK_PER_SAMPLE * self.p.size)
-        self.apart = threads.cut(point.columns.norm.size, n_stored, offsets_of(point.columns))
         self.size = int(self.model.n_atoms())
-        self.atoms, self._zeros = Atoms(point.columns, point.features[: self.size]), np.zeros(self.size)
+        self.atoms, self._zeros = Atoms(*point.columns.chosen(point.features[: self.size])), np.zeros(self.size)
+        self.found = Scan(0.0, np.empty(0, np.int64), np.empty(0))  # the features that the last scan has found
 
     @property
     def work(self) -> float:
@@ -117,29 +116,29 @@ class SmoothSearch:
         out = self.correlation[: self.size]
         self.numbers[LEVEL] = self.atoms.correlate(self.point.a, self.numbers[MU], self._zeros, 0.0, out)
 
-    def ask(self, bounds: LazyBounds, level: float) -> None:
-        """Let ``bounds`` find the features whose correlations exceed a level."""
-        move(bounds, self.point.columns.weight, self.point.R)
-        scan(bounds, self.point.columns, self.point.a, self.numbers[MU], level, level, self.apart)
+    def ask(self, oracle: Oracle, level: float) -> None:
+        """Let the oracle find the features whose correlations exceed a level."""
+        oracle.move(self.point.R)
+        self.found = oracle.scan(self.point.a, self.numbers[MU], level, level)
 
     # The search.
 
-    def pursue(self, bounds: LazyBounds, goal: Goal, limit: float, finest: float, near: float, event: int) -> int:
+    def pursue(self, oracle: Oracle, goal: Goal, limit: float, finest: float, near: float, event: int) -> int:
         """Search for the minimiser over all features until something is needed; return what.
 
         That is the minimiser of a Taylor model (MODEL, or FRESH_MODEL with the curvature of x), features that the
         working set lacks (ATOMS), or nothing (SOLVED). ``event`` is ZERO for the point x = 0, START for the next one,
         LAST for no more than the certificate of the present one, or what was needed last. The working set is minimised
         to the gap ``finest``, roughly while atoms are missing; ``limit`` is what the gap over all features shall be.
-        ``bounds`` find all features whose correlation is at least ``near`` times that of the atoms.
+        ``oracle`` finds all features whose correlation is at least ``near`` times that of the atoms.
         """
         numbers, is_penalised, target = self.numbers, goal.is_penalised, goal.target
         if event == ZERO:
             self.arrive(True)
-            self.ask(bounds, -1.0)  # about every column
+            oracle.begin(self.point.a, numbers[MU])
             return ATOMS
         if event == LAST:  # no more steps: only the certificate
-            self.ask(bounds, numbers[LEVEL])
+            self.ask(oracle, numbers[LEVEL])
             return SOLVED
         if event in (START, ATOMS):
             numbers[GAP], numbers[IS_FRESH] = np.inf, 0.0
@@ -160,11 +159,11 @@ class SmoothSearch:
             if gap > needed and not is_stuck:
                 numbers[GAP] = gap
                 return MODEL if has_moved and gap <= _FAST * last else FRESH_MODEL
-            self.ask(bounds, near * numbers[LEVEL])
-            gap = gap_at(is_penalised, target, numbers, self.totals, max(numbers[LEVEL], bounds.largest()))
+            self.ask(oracle, near * numbers[LEVEL])
+            gap = gap_at(is_penalised, target, numbers, self.totals, max(numbers[LEVEL], self.found.largest))
             if gap <= limit:
                 return SOLVED
-            if bounds.largest() > numbers[LEVEL]:
+            if self.found.largest > numbers[LEVEL]:
                 numbers[TOL], numbers[IDLE] = max(finest, min(numbers[TOL], _AHEAD * gap)), 0.0
                 return ATOMS
             is_rough = numbers[TOL] > finest

@@ -68,6 +68,10 @@ class BaseProblem(abc.ABC):
     remedies: Mapping[Feature, str] = {}
     has_intercept = False  # whether a free intercept is minimised together with w
     is_quadratic = False  # whether the curvature of F is the same everywhere
+    first_part, part_growth = (
+        4000,
+        8,
+    )  # samples of the first subsample that is worth a pass, and how much the next are larger
     chunk_sizes: np.ndarray | None = None  # samples of each chunk that steps bring to memory; None: all are there
     _last: tuple[Any, Look] | None = None  # the last w of _look_once, and its look
 

@@ -112,6 +112,7 @@ class Problem(OverRows):
 
     def _set_rows(self, rows: Rows) -> None:
         self.rows, self.n_samples = rows, rows.n_samples
+        self.first_part, self.part_growth = rows.first_part, rows.part_growth
         self.offers = rows.offers - (_ONE_BY_ONE if self.l2 > 0.0 else set())
         self.remedies = self._remedies()
 
@@ -322,7 +323,9 @@ class Problem(OverRows):
 
     def slope_size(self, s: Vertex) -> float:
         """Return a bound of the slope of F at w = 0 towards the vertex s: its size if nothing cancelled."""
-        return self.derivative_size() * float(np.abs(self.vertex_predictions(s)[1]).max(initial=0.0))
+        if Feature.PREDICTIONS in self.rows.offers:
+            return self.derivative_size() * float(np.abs(self.vertex_predictions(s)[1]).max(initial=0.0))
+        return self.derivative_size() * self.rows.measures.largest_entry * float(np.abs(s.support()[1]).sum())
 
     def derivative_size(self) -> float:
         """Return the weighted mean of |f'(0, y_i)|."""

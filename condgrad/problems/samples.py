@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
+from condgrad.linalg.roots import Bracket
 from condgrad.linalg.rounding import FORMULA, UNIT, Sizes, gamma, prediction_error
 from condgrad.linalg.support import Support
 from condgrad.losses import Loss
@@ -22,6 +24,7 @@ from condgrad.problems import sample_lines
 from condgrad.problems.offset import EVERY, NoOffset, Offsets
 
 _MOST_DOUBLINGS = 200
+_MOST_STEPS = 200  # Newton steps to the best intercept
 _STEEP = 0.05  # fraction of L: if the norm of the derivatives is larger, curvatures are about L
 _WORK_PER_SAMPLE = 20  # cost in multiply-adds: that of a loss with an exponential, about
 _SMALLEST_SCALE = 1e-9  # smallest loss_scale, as a fraction of the loss of predicting 0: for constant targets
@@ -285,6 +288,22 @@ def bounds_of_intercepts(
     """Return what :meth:`Samples.intercept_range` describes."""
     level = samples.tangent(p, b)[0] if level is None else level
     return b - _farthest(samples, p, b, reach, level, -1.0), b + _farthest(samples, p, b, reach, level, 1.0)
+
+
+def newton_intercept(slopes: Callable[[float], tuple[float, float, float]], b: float) -> float:
+    """Return the root of the first of ``slopes`` at b: the derivative by the intercept, its own, and what rounds.
+
+    These are the steps of :func:`condgrad.problems.sample_lines.best_intercept`, for sums that are made elsewhere.
+    """
+    bracket, longest = Bracket(-math.inf, math.inf), 1.0
+    for k in range(_MOST_STEPS):
+        slope, curvature, size = slopes(b)
+        # Stop where the slope is rounding, or the step would not change b.
+        if abs(slope) <= max(2.0 * UNIT * (1.0 + k) * size, UNIT * abs(b) * curvature):
+            break
+        bracket, b = bracket.after(b, slope, curvature, b - longest, b + longest)
+        longest *= 4.0
+    return float(b)
 
 
 def scale_of_losses(size: float, size_at_zero: float) -> float:

@@ -64,8 +64,8 @@ class ClusterRows(OutsideRows):
             raise ValueError(f"partitions must have the same features; got widths {sorted(widths)}.")
         self.firsts = np.concatenate(([0], np.cumsum(self.sizes)))
         self.shape = (int(self.firsts[-1]), widths.pop())
-        self.n_bytes = sum(n_bytes for _, _, n_bytes, _ in outlines)
-        self.kind = outlines[0][3]
+        self.n_bytes = sum(n_bytes for _, _, n_bytes, *_ in outlines)
+        self.kind, self.has_targets, self.has_weights, self.has_offsets = outlines[0][3:]
         self.n_chunks = len(partitions)
         self._passes: list[int] = []  # one entry for each pass, also of copies with other targets
 
@@ -108,6 +108,10 @@ class ClusterRows(OutsideRows):
         parts = zip(self.partitions, *numbers, strict=True)
         other = copy.copy(self)
         other.partitions = [self._submit(_with_samples, *part) for part in parts]
+        has = (self.has_targets, self.has_weights, self.has_offsets)
+        other.has_targets, other.has_weights, other.has_offsets = (
+            old or each is not None for each, old in zip(new, has, strict=True)
+        )
         of_samples = zip(new, self._of_samples, strict=True)
         vars(other)["_of_samples"] = tuple(old if each is None else each for each, old in of_samples)
         return other
@@ -143,6 +147,11 @@ class ClusterRows(OutsideRows):
         """Return the sum of ``question(result, *args)`` over results that are with the workers."""
         return self.total([self._submit(question, each, *args) for each in found])
 
+    def ask_pairs(self, found: list[Any], question: Callable[..., Any], *args: Any) -> Any:
+        """Return the sum of ``question(partition, result, *args)`` over partitions and results that belong to them."""
+        pairs = zip(self.partitions, found, strict=True)
+        return self.total([self._submit(question, part, each, *args) for part, each in pairs])
+
     @functools.cached_property
     def moments(self) -> np.ndarray:
         """Sum and sum of squares of the entries of each column of dense rows: an array of shape (2, n_features)."""
@@ -151,10 +160,12 @@ class ClusterRows(OutsideRows):
 
     def shifted(self, shift: np.ndarray | None) -> ClusterRows:
         """Return the same rows with a number that is subtracted from each column; it goes to the workers once."""
-        if shift is None:
-            return self
+        return self if shift is None else self.changed(_with_shift, shift)
+
+    def changed(self, change: Callable[..., Partition], *args: Any) -> ClusterRows:
+        """Return the rows with the partitions ``change(partition, *args)``, which the workers make."""
         other = copy.copy(self)
-        other.partitions = [self._submit(_with_shift, part, shift) for part in self.partitions]
+        other.partitions = [self._submit(change, part, *args) for part in self.partitions]
         return other
 
     def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
@@ -163,6 +174,14 @@ class ClusterRows(OutsideRows):
         heads = [self._submit(_head, part, int(count)) for part, count in zip(self.partitions, counts, strict=True)]
         places = [first + np.arange(count) for first, count in zip(self.firsts[:-1], counts, strict=True)]
         return stacked([Matrix(X) for X in self._gather(heads)]), np.concatenate(places)
+
+    def sample_with_numbers(self, share: float) -> tuple[Matrix, tuple[np.ndarray | None, ...]]:
+        """Return this share of the rows in memory, as :meth:`sample` does, and their targets, weights and offsets."""
+        counts = np.maximum(1, (share * self.sizes).astype(int))
+        heads = [self._submit(_head_of_all, part, int(k)) for part, k in zip(self.partitions, counts, strict=True)]
+        X, *numbers = zip(*self._gather(heads), strict=True)
+        joined = (None if each[0] is None else np.concatenate(each) for each in numbers)
+        return stacked([Matrix(each) for each in X]), tuple(joined)
 
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W: an array of shape (k, n_samples)."""
@@ -337,9 +356,11 @@ def _with_shift(part: Partition, shift: np.ndarray) -> Partition:
     return part._replace(shift=shift)
 
 
-def _outline(part: Partition) -> tuple[int, int, int, str]:
+def _outline(part: Partition) -> tuple[int, int, int, str, bool, bool, bool]:
     matrix = Matrix(part.X)
-    return (*matrix.shape, matrix.n_bytes, "sparse" if matrix.is_sparse else "dense")
+    kind = "sparse" if matrix.is_sparse else "dense"
+    has_y, has_weight, has_offset = (each is not None for each in _numbers_of(part))
+    return (*matrix.shape, matrix.n_bytes, kind, has_y, has_weight, has_offset)
 
 
 def _numbers_of(part: Partition) -> tuple[np.ndarray | None, ...]:
@@ -353,6 +374,10 @@ def _moments(part: Partition) -> np.ndarray:
 
 def _head(part: Partition, count: int) -> Any:
     return part.X[:count]
+
+
+def _head_of_all(part: Partition, count: int) -> tuple[Any, ...]:
+    return (part.X[:count], *(None if values is None else values[:count] for values in _numbers_of(part)))
 
 
 def _dot(part: Partition, W: Any) -> np.ndarray:

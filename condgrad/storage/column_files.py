@@ -1,4 +1,4 @@
-"""ColumnFile: consecutive columns of X in one file, each contiguous, read all at once or one by one."""
+"""ColumnFile: consecutive columns of X in one file, each contiguous, read all at once or in runs of adjacent ones."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ _CHANGED = "changed after it was opened; open the columns again."
 
 class ColumnFile:
     """A dense array of shape (columns, samples) in C order, which is X of shape (samples, columns) in Fortran order.
+
+    The entries of sparse columns are a file of columns with one number each.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ class ColumnFile:
     def of(cls, folder: Path, entry: FileEntry) -> ColumnFile:
         """Return the file that a manifest names."""
         dtype, head = np.dtype(entry.dtype), make_head(np.dtype(entry.dtype), entry.shape)
-        n_columns, n_samples = entry.shape
+        n_columns, n_samples = (*entry.shape, 1)[:2]
         shape, path = (n_columns, n_samples), folder / entry.name
         return cls(path, dtype, shape, offset=len(head), head=head, crc32=entry.crc32, n_bytes=entry.n_bytes)
 
@@ -146,13 +148,12 @@ class ColumnFile:
                 raise StoppedError
             fill(file, into[begin : begin + _PIECE], self)
 
-    def read_columns(self, file: io.FileIO, into: memoryview, columns: np.ndarray, stopped: Callable[[], bool]) -> None:
-        """Fill ``into`` with chosen columns, in ascending order: one read for each run of adjacent ones."""
-        starts = np.concatenate(([0], np.flatnonzero(np.diff(columns) != 1) + 1, [columns.size])).tolist()
-        firsts = columns[starts[:-1]].tolist()
-        for first, begin, end in zip(firsts, starts[:-1], starts[1:], strict=True):
-            part = into[begin * self.column_bytes : end * self.column_bytes]
-            self.read_range(file, part, first, stopped)
+    def read_runs(self, file: io.FileIO, into: memoryview, runs: np.ndarray, stopped: Callable[[], bool]) -> None:
+        """Fill ``into`` with runs of adjacent columns, each given by its first column and the one after its last."""
+        end = 0
+        for first, stop in runs.tolist():
+            begin, end = end, end + (stop - first) * self.column_bytes
+            self.read_range(file, into[begin:end], first, stopped)
 
     def compare(self, body: memoryview) -> None:
         """Raise unless the checksum of all columns, as they were read, is that of the manifest."""

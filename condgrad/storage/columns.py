@@ -16,30 +16,30 @@ array([[1. , 2.5],
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from condgrad.linalg.convert import as_targets
-from condgrad.storage import manifest as manifests
-from condgrad.storage.array_files import write_array
+from condgrad.linalg.convert import as_data, as_targets
+from condgrad.linalg.settings import as_flag
 from condgrad.storage.column_files import ColumnFile
-from condgrad.storage.manifest import Chunk, FileEntry, Manifest
-from condgrad.storage.stored_columns import StoredColumns, check_columns
-from condgrad.storage.whole_files import sync_folder, write_whole
+from condgrad.storage.column_writer import ArrayBands, write_bands, write_samples
+from condgrad.storage.conversions import as_dtype, prepared, reporter
+from condgrad.storage.row_writer import Report
+from condgrad.storage.sources.choice import Options, source_of
+from condgrad.storage.sources.dask_array import is_dask
+from condgrad.storage.sources.text import file_identity
+from condgrad.storage.stored_columns import StoredColumns
 
 __all__ = ["StoredColumns", "convert", "open"]
 
-_CHUNK = 2**25  # bytes of a file of columns
-_BAND = 2**28  # bytes of the columns that are taken from the source at once
-
 
 def open(source: str | os.PathLike[str] | np.memmap, y: ArrayLike | None = None) -> StoredColumns:
-    """Return columns on disk, to be passed to :func:`condgrad.lasso_path` in place of X.
+    """Return columns on disk, for :func:`condgrad.lasso_path` and :func:`condgrad.radius_path` in place of X.
 
     No column is read yet.
 
@@ -53,11 +53,10 @@ def open(source: str | os.PathLike[str] | np.memmap, y: ArrayLike | None = None)
         The targets, kept as ``columns.y``; a folder may have its own.
     """
     if isinstance(source, np.memmap):
-        file = ColumnFile.of_memmap(source)
-        columns = StoredColumns(file.path, [file])
+        columns = StoredColumns.of_file(ColumnFile.of_memmap(source))
     else:
         path = Path(source)
-        columns = StoredColumns(path, [ColumnFile.of_npy(path)]) if path.is_file() else StoredColumns.of_folder(path)
+        columns = StoredColumns.of_file(ColumnFile.of_npy(path)) if path.is_file() else StoredColumns.of_folder(path)
     if 0 in columns.shape:
         raise ValueError(f"{str(columns.path)!r} must have samples and features; it has the shape {columns.shape}.")
     if y is not None:
@@ -75,55 +74,79 @@ def takes_more_than_memory(X: object) -> TypeGuard[np.memmap]:
 
 
 def convert(
-    source: ArrayLike | str | os.PathLike[str], folder: str | os.PathLike[str], *, y: ArrayLike | None = None
+    source: Any,
+    folder: str | os.PathLike[str],
+    *,
+    y: ArrayLike | None = None,
+    target: Any = None,
+    categories: Sequence[str] | str | None = None,
+    header: str | None = None,
+    n_features: int | None = None,
+    dtype: Any = None,
+    overwrite: bool = False,
+    callback: Report | None = None,
+    verbose: bool = False,
 ) -> StoredColumns:
-    """Write a dense array into a folder column by column, with checksums, and return its columns.
+    """Write data into a folder column by column, with checksums, and return its columns.
+
+    Memory holds some 256 MB of the data at a time. The folder holds data once its manifest is there, which is written
+    last. If the conversion of a path is interrupted, the same call continues where it stopped; other sources begin
+    again. Sparse data stay sparse; categories become columns of zeros and ones, stored as sparse ones.
 
     Parameters
     ----------
-    source : array, memory map, or path of an .npy file
-        X of shape (n_samples, n_features), in any order; it is read in bands of columns, 256 MB at a time.
+    source : array, sparse matrix, or any source of :func:`condgrad.rows.convert`
+        X of shape (n_samples, n_features) in any order or format; an .npy file; or a path of another format, (X, y), or
+        batches of samples: these are first written in pieces, which takes twice the space on the disk until the end.
+        The samples keep their order.
     folder : path
-        Is made if it does not exist. It holds data once its manifest is there, which is written last.
+        It is created, or it is empty, or it has an unfinished conversion.
     y : array of shape (n_samples,), optional
+        The targets; by default those of the source, if it has any.
+    target, categories, header, n_features
+        As those of :func:`condgrad.rows.convert`.
+    dtype : {"float32", "float64"}, optional
+        The dtype of X: by default float32 stays float32, and all else is float64.
+    overwrite : bool
+        Whether converted data in the folder are replaced. Files that are not from a conversion are never touched.
+    callback : callable, optional
+        Called with a :class:`condgrad.rows.ConversionProgress` now and then.
+    verbose : bool
+        Whether progress is printed to standard error.
     """
-    X = _as_array(source)
+    options = Options(target=target, categories=categories, header=header, n_features=n_features)
+    report, number_type = reporter(callback, as_flag(verbose, "verbose")), as_dtype(dtype)
+    bands = _bands_of(source, options, number_type)
+    samples = source_of(source, options) if bands is None else None
+    targets = None if y is None or bands is None else as_targets(y, bands.shape[0])
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    if (folder / manifests.NAME).exists():
-        raise FileExistsError(f"{str(folder)!r} holds converted data already; give another folder, or delete it first.")
-    n_samples, n_features = X.shape
-    shared = {} if y is None else {"y": write_array(folder, "y.npy", as_targets(y, n_samples))}
-    chunks = tuple(Chunk(entry.shape[0], {"X": entry}) for entry in _write_chunks(X, folder))
-    sync_folder(folder)
-    content = Manifest("columns", "dense", (n_samples, n_features), chunks, shared)
-    write_whole(folder / manifests.NAME, [content.to_json().encode()])
+    with prepared(folder, as_flag(overwrite, "overwrite")):
+        if bands is not None:
+            write_bands(folder, bands, _identity_of(source), targets, report)
+        elif samples is not None:
+            write_samples(folder, samples, number_type, y, report)
     return open(folder)
 
 
-def _as_array(source: ArrayLike | str | os.PathLike[str]) -> np.ndarray:
-    if isinstance(source, (str, os.PathLike)):
-        source = np.load(source, mmap_mode="r")
-    if scipy.sparse.issparse(source):
-        raise ValueError(
-            "columns on disk must be dense; got a sparse matrix. Pass it to lasso_path as it is, in memory."
-        )
-    X = np.asarray(source)
+def _bands_of(source: Any, options: Options, dtype: np.dtype | None) -> ArrayBands | None:
+    """Return data that can be cut by columns, None for samples that come in batches."""
+    is_path = isinstance(source, str | os.PathLike)
+    if is_path and (Path(source).suffix != ".npy" or not Path(source).exists() or options.target is not None):
+        return None
+    X = np.load(source, mmap_mode="r", allow_pickle=False) if is_path else source
+    if isinstance(X, tuple | Iterator) or is_dask(X) or (is_path and X.flags.c_contiguous and X.ndim == 2):
+        return None
+    options.check("arrays")
+    if scipy.sparse.issparse(X):
+        return ArrayBands(as_data(X).tocsc(), dtype)
+    X = np.asarray(X)
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must have two dimensions (samples, features), and both; got shape {X.shape}.")
     if X.dtype.kind not in "fiub":
         raise ValueError(f"X must be an array of numbers; got dtype {X.dtype}.")
-    return X
+    return ArrayBands(X, dtype)
 
 
-def _write_chunks(X: np.ndarray, folder: Path) -> Iterator[FileEntry]:
-    """Write all columns, some to a file, and yield the entries of the files."""
-    dtype = X.dtype.newbyteorder("=") if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    column_bytes = X.shape[0] * dtype.itemsize
-    height = max(1, _CHUNK // column_bytes)
-    width = max(1, _BAND // (column_bytes * height)) * height
-    for begin in range(0, X.shape[1], width):
-        band = np.array(X[:, begin : begin + width].T, dtype=dtype, order="C")
-        check_columns(band, begin, "the source")
-        for first in range(0, band.shape[0], height):
-            yield write_array(folder, f"columns-{begin + first:09d}.npy", band[first : first + height])
+def _identity_of(source: Any) -> dict[str, Any] | None:
+    """Return what tells a file from others, None for objects in memory."""
+    return file_identity(Path(source)) if isinstance(source, str | os.PathLike) else None

@@ -41,6 +41,11 @@ class Journal:
     is_mixed: bool = False
     form: Form | None = None
 
+    @property
+    def written(self) -> list[Chunk]:
+        """All that is written."""
+        return [*self.pieces, *self.chunks]
+
     def write(self, folder: Path) -> None:
         """Write the journal; the files that it names are on the disk before."""
         sync_folder(folder)

@@ -99,7 +99,8 @@ class Manifest:
         if manifest.layout != layout:
             raise ValueError(
                 f"{str(folder)!r} holds data by {manifest.layout}, not by {layout}; open it with "
-                f"condgrad.{manifest.layout}.open."
+                f"condgrad.{manifest.layout}.open, or convert the data with "
+                f"`condgrad convert{' --columns' if layout == 'columns' else ''}`."
             )
         return manifest
 

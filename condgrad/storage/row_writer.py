@@ -70,9 +70,10 @@ def write_rows(folder: Path, source: Source, settings: Settings, report: Report)
     except OSError:  # its files are damaged
         journal = Journal(plan)
         writer = RowWriter(folder, journal, settings, report)
-    kept = {entry.name for chunk in [*journal.pieces, *journal.chunks] for entry in chunk.files.values()}
-    remove_files(folder, kept | {journals.NAME} if kept else kept)
-    _check_space(folder, source, journal, settings)
+    remove_unrecorded(folder, journal)
+    hint = "" if settings.seed is None else " (shuffle=False needs half of that)"
+    n_bytes, n_copies = source.n_bytes(settings.dtype), 1 if settings.seed is None else 2
+    check_space(folder, None if n_bytes is None else n_copies * n_bytes, journal, hint)
     try:
         writer.read(source)
         if settings.seed is not None:
@@ -97,16 +98,19 @@ def own_files(folder: Path) -> list[Path]:
     return [path for pattern in _OWN_FILES for path in folder.glob(pattern)]
 
 
-def _check_space(folder: Path, source: Source, journal: Journal, settings: Settings) -> None:
-    """Raise one sentence if it is known in advance that the disk is too small."""
-    n_copies = 1 if settings.seed is None else 2
-    n_bytes = source.n_bytes(settings.dtype)
+def remove_unrecorded(folder: Path, journal: Journal) -> None:
+    """Remove the files that conversions write, except those that the journal names."""
+    kept = {entry.name for chunk in journal.written for entry in chunk.files.values()}
+    remove_files(folder, kept | {journals.NAME} if kept else kept)
+
+
+def check_space(folder: Path, n_bytes: int | None, journal: Journal, hint: str = "") -> None:
+    """Raise one sentence if it is known in advance that the disk is too small for all that is to be written."""
     if n_bytes is None:
         return
-    done = sum(entry.n_bytes for chunk in [*journal.pieces, *journal.chunks] for entry in chunk.files.values())
-    needed, free = n_copies * n_bytes - done, shutil.disk_usage(folder).free
+    done = sum(entry.n_bytes for chunk in journal.written for entry in chunk.files.values())
+    needed, free = n_bytes - done, shutil.disk_usage(folder).free
     if needed > free:
-        hint = " (shuffle=False needs half of that)" if n_copies > 1 else ""
         raise OSError(f"the conversion needs {_size(needed)}{hint} in {str(folder)!r}, and {_size(free)} are free.")
 
 
@@ -120,9 +124,13 @@ class RowWriter:
     def __init__(self, folder: Path, journal: Journal, settings: Settings, report: Report) -> None:
         self.folder, self.journal, self.settings, self.report = folder, journal, settings, report
         self._summary = Summary()
-        for piece in journal.pieces:
+        self._check_written()
+
+    def _check_written(self) -> None:
+        """Read what is written already: checksums are verified, and the chunks are summed up."""
+        for piece in self.journal.pieces:
             self._read_whole(piece)
-        for chunk in journal.chunks:
+        for chunk in self.journal.chunks:
             self._summary.add(self._read_whole(chunk), self._form.fields)
 
     @property
@@ -142,7 +150,7 @@ class RowWriter:
         if journal.is_read:
             return
         checker = Checker(self.settings.dtype, source.has_fixed_width, journal.form)
-        queue, n_skipped = _Queue(), journal.n_skipped
+        queue, n_skipped = Queue(), journal.n_skipped
         n_done = sum(chunk.size for chunk in self._written)
         with contextlib.closing(source.batches(journal.place)) as batches:
             for k, batch in enumerate(batches):
@@ -171,7 +179,7 @@ class RowWriter:
         """What is written in the order of the source."""
         return self.journal.chunks if self.settings.seed is None else self.journal.pieces
 
-    def _write_next(self, queue: _Queue, is_last: bool = False) -> None:
+    def _write_next(self, queue: Queue, is_last: bool = False) -> None:
         rows = queue.take(math.inf if is_last else self.settings.chunk_bytes)
         self.journal.place, self.journal.n_skipped = queue.place
         self.journal.is_read = is_last
@@ -239,10 +247,16 @@ class RowWriter:
         return {role: ArrayFile.of(self.folder, entry) for role, entry in chunk.files.items()}
 
     def _write(self, name: str, rows: RowBatch, written: list[Chunk]) -> None:
-        """Write the files of a chunk, and then record it; if a file cannot be written, none of them stays."""
+        """Write the files of some samples, and record them."""
         files = rows.files()
         if "y" in files:
             files = {**files, "y": _smallest(files["y"])}
+        self._write_files(name, files, len(rows), written)
+        if written is self.journal.chunks:
+            self._summary.add(rows, self._form.fields)
+
+    def _write_files(self, name: str, files: dict[str, np.ndarray], size: int, written: list[Chunk]) -> None:
+        """Write the files of a chunk, and then record it; if a file cannot be written, none of them stays."""
         names = {role: f"{name}.{role}.npy" for role in files}
         with self._full_disk_explained():
             try:
@@ -251,9 +265,7 @@ class RowWriter:
                 for file in names.values():
                     (self.folder / file).unlink(missing_ok=True)
                 raise
-            written.append(Chunk(len(rows), entries))
-            if written is self.journal.chunks:
-                self._summary.add(rows, self._form.fields)
+            written.append(Chunk(size, entries))
             self.journal.write(self.folder)
 
     @contextlib.contextmanager
@@ -270,7 +282,7 @@ class RowWriter:
             ) from None
 
 
-class _Queue:
+class Queue:
     """Samples that wait until there are enough for a chunk, and the places where their batches begin."""
 
     def __init__(self) -> None:

@@ -6,10 +6,7 @@ returns its samples, to be passed in place of X.
 
 from __future__ import annotations
 
-import math
 import os
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,19 +15,17 @@ import numpy as np
 
 from condgrad.linalg.convert import as_vector
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
-from condgrad.storage import folder_lock
-from condgrad.storage import manifest as manifests
+from condgrad.storage.array_files import Buffer
+from condgrad.storage.arrow_rows import SUFFIXES, arrow_columns
 from condgrad.storage.cluster_rows import ClusterRows, of_dask
-from condgrad.storage.folder_lock import locked
-from condgrad.storage.row_writer import ConversionProgress, Report, Settings, own_files, remove_files, write_rows
+from condgrad.storage.conversions import as_dtype, prepared, reporter
+from condgrad.storage.row_writer import ConversionProgress, Report, Settings, write_rows
 from condgrad.storage.sources.categories import Encoder
 from condgrad.storage.sources.choice import Options, source_of
 from condgrad.storage.sources.npy_file import load_npy
 from condgrad.storage.stored_rows import StoredRows
 
 __all__ = ["ClusterRows", "ConversionProgress", "StoredRows", "convert", "from_dask", "open"]
-
-_DTYPES = ("float32", "float64")
 
 
 def convert(
@@ -62,18 +57,18 @@ def convert(
     Parameters
     ----------
     source : path, X, (X, y), (X, y, weight), (X, y, weight, offset), or an iterable of these
-        A path has the suffix .csv or .tsv (also compressed), .parquet, .npy, .npz (X and y, or a file of
-        ``scipy.sparse.save_npz`` and y), .zarr; any other suffix is LIBSVM text. X is an array, a sparse matrix, a data
-        frame, an array of zarr or Dask. An iterable, such as a generator or a list, gives batches: it is the way for
-        any other source.
+        A path has the suffix .csv or .tsv (also compressed), .parquet, .arrow, .feather, .npy, .npz (X and y, or a file
+        of ``scipy.sparse.save_npz`` and y), .zarr; any other suffix is LIBSVM text. X is an array, a sparse matrix, a
+        data frame, an array of zarr or Dask. An iterable, such as a generator or a list, gives batches: it is the way
+        for any other source.
     folder : path
         It is created, or it is empty, or it has an unfinished conversion.
     target : str or False, optional
-        The target column of CSV and Parquet: by default the last one, unless it is a feature of ``like``; False for
-        none. For .npy and .zarr an .npy file with y, or an array.
+        The target column of CSV, Parquet and Arrow: by default the last one, unless it is a feature of ``like``; False
+        for none. For .npy and .zarr an .npy file with y, or an array.
     weight, offset : str, optional
-        The columns of CSV and Parquet with weights and with offsets of samples, which are added to their predictions;
-        for .npy and .zarr an .npy file, or an array.
+        The columns of CSV, Parquet and Arrow with weights and with offsets of samples, which are added to their
+        predictions; for .npy and .zarr an .npy file, or an array.
     categories : list of str or "all", optional
         The columns that are categories: by default those of CSV and Parquet that have words. For arrays only "all".
         Categories are counted in a first pass, and then numbered by falling frequency.
@@ -110,15 +105,11 @@ def convert(
     ((20, 3), 30.0)
     """
     folder = Path(folder)
-    settings = Settings(_as_bytes(chunk_bytes), _seed(shuffle, random_state), _as_dtype(dtype))
-    report = _reporter(callback, as_flag(verbose, "verbose"))
+    settings = Settings(_as_bytes(chunk_bytes), _seed(shuffle, random_state), as_dtype(dtype))
+    report = reporter(callback, as_flag(verbose, "verbose"))
     options = Options(target, weight, offset, categories, header, n_features, _encoder_of(like))
     samples = source_of(source, options)
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{str(folder)!r} is a file; give the name of a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
-        _prepare(folder, as_flag(overwrite, "overwrite"))
+    with prepared(folder, as_flag(overwrite, "overwrite")):
         write_rows(folder, samples, settings, report)
     return StoredRows.of_folder(folder)
 
@@ -126,35 +117,57 @@ def convert(
 def open(
     path: str | os.PathLike[str], y: Any = None, weight: Any = None, offset: Any = None, *, chunk_bytes: int = 2**27
 ) -> StoredRows:
-    """Return the samples of a folder that :func:`convert` has written, or of an .npy file, to be passed in place of X.
+    """Return the samples of a folder that :func:`convert` has written, or of a file, to be passed in place of X.
 
-    An .npy file with rows of float32 or float64 in C order is read where it lies: its order is kept, there are no
-    checksums, and the statistics of the columns are not known in advance.
+    An .npy file with rows of float32 or float64 in C order, and an Arrow file (.arrow, .feather) of numbers that is not
+    compressed, are read where they lie: their order is kept, there are no checksums, and the statistics of the columns
+    are not known in advance.
 
     Parameters
     ----------
     path : path
-        A folder, or an .npy file.
-    y, weight, offset : array or path of an .npy file, optional
-        Targets, weights and offsets of the samples of an .npy file; a folder has its own.
+        A folder, or an .npy or Arrow file. All columns of an Arrow file are features, except those with targets,
+        weights and offsets.
+    y, weight, offset : array, path of an .npy file or name of a column, optional
+        Targets, weights and offsets of the samples of a file; a folder has its own. Names are those of columns of an
+        Arrow file.
     chunk_bytes : int
-        How many bytes of an .npy file are read at a time.
+        How many bytes of a file are read at a time.
     """
-    path, numbers = Path(path), (("y", y), ("weight", weight), ("offset", offset))
-    if path.suffix != ".npy" or path.is_dir():
-        for name, part in numbers:
+    path, given = Path(path), {"y": y, "weight": weight, "offset": offset}
+    if path.suffix not in (".npy", *SUFFIXES) or path.is_dir():
+        for name, part in given.items():
             if part is not None:
-                raise ValueError(f"{name} is for .npy files; a folder of converted data has its own.")
+                raise ValueError(f"{name} is for .npy and Arrow files; a folder of converted data has its own.")
         return StoredRows.of_folder(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
-    rows = StoredRows.of_file(path, {}, _as_bytes(chunk_bytes))
-    given = {
-        name: as_vector(load_npy(Path(part)) if isinstance(part, str | os.PathLike) else part, name, rows.shape[0])
-        for name, part in numbers
+    if path.suffix in SUFFIXES:
+        return _open_arrow(path, given, _as_bytes(chunk_bytes))
+    n_samples = StoredRows.of_file(path, {}, _as_bytes(chunk_bytes)).shape[0]
+    return StoredRows.of_file(path, _vectors(given, n_samples), _as_bytes(chunk_bytes))
+
+
+def _open_arrow(path: Path, given: dict[str, Any], chunk_bytes: int) -> StoredRows:
+    """Return the rows of an Arrow file, some of whose columns are targets, weights and offsets."""
+    table = arrow_columns(path)
+    own = {role: part for role, part in given.items() if isinstance(part, str) and part in table.names}
+    features = [name for name in table.names if name not in own.values()]
+    if not features:
+        raise ValueError(f"{str(path)!r} has no features beside targets, weights and offsets.")
+    whole = {role: table.only([name]).whole() for role, name in own.items()}
+    vectors = {role: file.read(Buffer(), 0, file.shape[0])[:, 0] for role, file in whole.items()}
+    n_samples = sum(part.n_rows for part in table.batches)
+    return StoredRows.of_arrow(table.only(features), _vectors(given | vectors, n_samples), chunk_bytes)
+
+
+def _vectors(given: dict[str, Any], n_samples: int) -> dict[str, np.ndarray]:
+    """Return the numbers of all samples that are given as arrays, or as paths of .npy files."""
+    return {
+        name: as_vector(load_npy(Path(part)) if isinstance(part, str | os.PathLike) else part, name, n_samples)
+        for name, part in given.items()
         if part is not None
     }
-    return StoredRows.of_file(path, given, _as_bytes(chunk_bytes))
 
 
 def from_dask(X: Any, y: Any = None, weight: Any = None, offset: Any = None, *, client: Any = None) -> ClusterRows:
@@ -193,21 +206,6 @@ def _encoder_of(like: StoredRows | str | os.PathLike[str] | None) -> Encoder | N
     return encoder
 
 
-def _prepare(folder: Path, overwrite: bool) -> None:
-    """Make sure that nothing in the folder is lost."""
-    if (folder / manifests.NAME).exists():
-        if not overwrite:
-            raise FileExistsError(f"{str(folder)!r} has data already; use overwrite=True to replace them.")
-        remove_files(folder)
-    strange = sorted(
-        {path.name for path in folder.iterdir()} - {path.name for path in own_files(folder)} - {folder_lock.NAME}
-    )
-    if strange:
-        raise FileExistsError(
-            f"{str(folder)!r} has files that are no converted data, such as {strange[0]!r}; give a new folder."
-        )
-
-
 def _seed(shuffle: bool, random_state: RandomState) -> int | None:
     """Return the seed of the random order, None if the order is kept."""
     return int(as_generator(random_state).integers(2**62)) if as_flag(shuffle, "shuffle") else None
@@ -217,31 +215,3 @@ def _as_bytes(chunk_bytes: object) -> int:
     if not isinstance(chunk_bytes, int | np.integer) or isinstance(chunk_bytes, bool) or chunk_bytes < 1:
         raise ValueError(f"chunk_bytes must be a positive integer; got {chunk_bytes!r}.")
     return int(chunk_bytes)
-
-
-def _as_dtype(dtype: Any) -> np.dtype | None:
-    if dtype is None:
-        return None
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = None
-    if found is None or found.name not in _DTYPES:
-        raise ValueError(f"dtype must be 'float32', 'float64' or None; got {dtype!r}.")
-    return found
-
-
-def _reporter(callback: Report | None, verbose: bool) -> Report:
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable with one argument, a ConversionProgress; got {callback!r}.")
-    last = -math.inf
-
-    def report(progress: ConversionProgress) -> None:
-        nonlocal last
-        if callback is not None:
-            callback(progress)
-        if verbose and time.monotonic() - last > 1.0:
-            last = time.monotonic()
-            print(progress, file=sys.stderr, flush=True)
-
-    return report

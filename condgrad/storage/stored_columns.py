@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import scipy.sparse
 
 from condgrad.linalg.convert import check_magnitude
+from condgrad.linalg.matrix import Matrix
 from condgrad.storage.array_files import Buffer, read_array
+from condgrad.storage.column_chunks import ColumnChunk, DenseChunk, Piece, SparseChunk
 from condgrad.storage.column_files import ColumnFile
 from condgrad.storage.manifest import Manifest
 from condgrad.storage.read_ahead import read_ahead
@@ -29,34 +33,28 @@ class ColumnBlock(NamedTuple):
     ----------
     columns : array of k numbers
         Which columns of X these are, in ascending order.
-    values : array of shape (m, n_samples)
+    matrix : Matrix
         These columns, and perhaps others between them that were read along.
     places : array of k numbers
-        In which row of ``values`` each of the columns is.
+        In which column of ``matrix`` each of the columns is.
     """
 
     columns: np.ndarray
-    values: np.ndarray
+    matrix: Matrix
     places: np.ndarray
 
-
-class _Piece(NamedTuple):
-    """What one reader reads at once: chosen columns of a file, or a range that they lie in."""
-
-    file: int
-    columns: np.ndarray  # within the file
-    is_range: bool
-    check: bool = False
-
     @property
-    def n_read(self) -> int:
-        return int(self.columns[-1] - self.columns[0]) + 1 if self.is_range else self.columns.size
+    def was_read(self) -> np.ndarray:
+        """All columns that ``matrix`` has."""
+        has_others = self.matrix.shape[1] > self.columns.size
+        return np.arange(self.columns[0], self.columns[-1] + 1) if has_others else self.columns
 
 
 class StoredColumns:
     """The columns of an .npy file in Fortran order, of a memory map, or of a folder.
 
-    Make it with :func:`condgrad.columns.open`, and pass it to :func:`condgrad.lasso_path` in place of X.
+    Make it with :func:`condgrad.columns.open`, and pass it to :func:`condgrad.lasso_path` or
+    :func:`condgrad.radius_path` in place of X.
 
     Attributes
     ----------
@@ -73,27 +71,40 @@ class StoredColumns:
         The same in units of all of X.
     y : array or None
         The targets, if they were given or lie in the folder.
+    feature_names : list of str or None
+        The names of the features, if the folder has them.
     """
 
-    def __init__(self, path: Path, files: list[ColumnFile], y: np.ndarray | None = None) -> None:
-        self.path, self._files, self.y = path, files, y
-        self._firsts = np.concatenate(([0], np.cumsum([file.n_columns for file in files])))
-        self.shape = (files[0].n_samples, int(self._firsts[-1]))
-        self.dtype = files[0].dtype
-        self.n_bytes = sum(file.n_bytes for file in files)
+    def __init__(self, path: Path, chunks: Sequence[ColumnChunk], shape: tuple[int, int]) -> None:
+        self.path, self._chunks, self.shape = path, chunks, shape
+        self._firsts = np.concatenate(([0], np.cumsum([chunk.n_columns for chunk in chunks])))
+        self.dtype = chunks[0].dtype
+        self.n_bytes = int(sum(chunk.offsets[-1] for chunk in chunks))
+        self.y: np.ndarray | None = None
+        self.feature_names: list[str] | None = None
         self.bytes_read = 0
         self._lock = threading.Lock()  # several readers count
-        self._is_checked = [False] * len(files)
+        self._is_checked = [False] * len(chunks)
+
+    @classmethod
+    def of_file(cls, file: ColumnFile) -> StoredColumns:
+        """Return the columns of one file of dense columns, which is read where it lies."""
+        return cls(file.path, [DenseChunk(file)], (file.n_samples, file.n_columns))
 
     @classmethod
     def of_folder(cls, folder: Path) -> StoredColumns:
         """Return the columns of a folder with a manifest, and its targets."""
         manifest = Manifest.read(folder, "columns")
-        if manifest.kind != "dense":
-            raise ValueError(f"{str(folder)!r} holds {manifest.kind} columns; only dense columns are read from disk.")
-        files = [ColumnFile.of(folder, chunk.files["X"]) for chunk in manifest.chunks]
-        entry = manifest.shared.get("y")
-        return cls(folder, files, None if entry is None else read_array(folder, entry).copy())
+        chunks: list[ColumnChunk]
+        if manifest.kind == "sparse":
+            chunks = [SparseChunk(folder, chunk, manifest.shape[0]) for chunk in manifest.chunks]
+        else:
+            chunks = [DenseChunk(ColumnFile.of(folder, chunk.files["X"])) for chunk in manifest.chunks]
+        columns = cls(folder, chunks, manifest.shape)
+        if (entry := manifest.shared.get("y")) is not None:
+            columns.y = read_array(folder, entry).astype(np.float64)
+        columns.feature_names = manifest.facts.get("feature_names")
+        return columns
 
     @property
     def n_reads(self) -> float:
@@ -101,16 +112,45 @@ class StoredColumns:
         return self.bytes_read / max(1, self.n_bytes)
 
     @property
-    def column_bytes(self) -> int:
-        """The number of bytes of one column."""
-        return self._files[0].column_bytes
+    def is_sparse(self) -> bool:
+        """Whether only some entries are stored."""
+        return isinstance(self._chunks[0], SparseChunk)
+
+    @property
+    def format(self) -> str:
+        """What kind of columns these are, in words."""
+        return f"{'sparse' if self.is_sparse else 'dense'} columns on disk"
+
+    @property
+    def n_chunks(self) -> int:
+        """The number of files, or of groups of files, in which the columns lie."""
+        return len(self._chunks)
+
+    @functools.cached_property
+    def column_bytes(self) -> np.ndarray:
+        """The number of bytes of each column."""
+        return np.concatenate([np.diff(chunk.offsets) for chunk in self._chunks])
+
+    @functools.cached_property
+    def entry_offsets(self) -> np.ndarray | None:
+        """How many entries are stored before each column, for sparse columns."""
+        if not self.is_sparse:
+            return None
+        sizes = [np.diff(chunk.indptr) for chunk in self._chunks if isinstance(chunk, SparseChunk)]
+        return np.append(0, np.cumsum(np.concatenate(sizes)))
+
+    @property
+    def n_stored(self) -> int:
+        """The number of stored entries."""
+        n, d = self.shape
+        return n * d if self.entry_offsets is None else int(self.entry_offsets[-1])
 
     def file_of(self, column: int) -> Path:
         """Return the file in which a column lies."""
-        return self._files[int(np.searchsorted(self._firsts, column, side="right")) - 1].path
+        return self._chunks[int(np.searchsorted(self._firsts, column, side="right")) - 1].path
 
-    def read_chosen(self, columns: np.ndarray) -> np.ndarray:
-        """Return the chosen columns in the order given: an array of shape (n_samples, k), in Fortran order.
+    def read_chosen(self, columns: np.ndarray) -> Any:
+        """Return the chosen columns in the order given: an array in Fortran order, or a CSC matrix, with k columns.
 
         Columns are read one by one, by several readers at once, and adjacent ones together.
         """
@@ -119,91 +159,91 @@ class StoredColumns:
             raise IndexError(
                 f"columns must be between 0 and {self.shape[1] - 1}; got {columns.min()}, {columns.max()}."
             )
-        out = np.empty((columns.size, self.shape[0]), self.dtype)
         ascending, inverse = np.unique(columns, return_inverse=True)
+        if self.is_sparse:
+            none = scipy.sparse.csc_matrix((self.shape[0], 0), dtype=self.dtype)
+            parts = [block.matrix.chosen_columns(block.places) for block in self.blocks(ascending)]
+            return scipy.sparse.hstack([none, *parts], format="csc")[:, inverse]
+        rows = np.empty((ascending.size, self.shape[0]), self.dtype)
         for block in self.blocks(ascending):
             begin = int(np.searchsorted(ascending, block.columns[0]))
-            is_here = (inverse >= begin) & (inverse < begin + block.columns.size)
-            out[is_here] = block.values[block.places[inverse[is_here] - begin]]
-        return out.T
+            rows[begin : begin + block.columns.size] = block.matrix.chosen_columns(block.places).T
+        return rows[inverse].T
 
     def blocks(self, columns: np.ndarray | None = None) -> Iterator[ColumnBlock]:
         """Yield the chosen columns, which are ascending, or all of them, in blocks that are read ahead.
 
-        A yielded block is valid until the next one: its memory is used again. Checksums are compared when a file is
+        A yielded block is valid until the next one: its memory is used again. Checksums are compared when a chunk is
         read as a whole for the first time.
         """
         pieces = list(self._pieces(columns))
-        largest = self.column_bytes * max((piece.n_read for piece in pieces), default=1)
-        yield from read_ahead(pieces, self._read, max(1, min(N_READERS, _BUFFERED // largest - 1)))
+        largest = max((self._chunks[piece.chunk].n_bytes(piece) for piece in pieces), default=1)
+        yield from read_ahead(pieces, self._read, max(1, min(N_READERS, _BUFFERED // max(1, largest) - 1)))
 
-    def _pieces(self, columns: np.ndarray | None) -> Iterator[_Piece]:
+    def _pieces(self, columns: np.ndarray | None) -> Iterator[Piece]:
         """Yield what to read: whole ranges where many of their columns are chosen, and single columns elsewhere."""
-        n_chosen = self.shape[1] if columns is None else columns.size
-        few = max(1, min(_SCATTERED // self.column_bytes, -(-n_chosen // (2 * N_READERS))))
-        for k, (file, first) in enumerate(zip(self._files, self._firsts.tolist(), strict=False)):
+        n_bytes = self.n_bytes if columns is None else int(self.column_bytes[columns].sum())
+        few = max(1, min(_SCATTERED, -(-n_bytes // (2 * N_READERS))))
+        for k, (chunk, first) in enumerate(zip(self._chunks, self._firsts.tolist(), strict=False)):
             if columns is None:
-                chosen = np.arange(file.n_columns)
-                if not self._is_checked[k] and file.has_checksum:
-                    yield _Piece(k, chosen, is_range=True, check=True)
+                chosen = np.arange(chunk.n_columns)
+                if not self._is_checked[k] and chunk.has_checksum:
+                    yield Piece(k, chosen, is_range=True, check=True)
                     continue
             else:
-                begin, end = np.searchsorted(columns, [first, first + file.n_columns])
+                begin, end = np.searchsorted(columns, [first, first + chunk.n_columns])
                 chosen = columns[begin:end] - first
-            yield from _cut(k, chosen, max(1, _RANGE // self.column_bytes), few)
+            if chosen.size:
+                yield from _cut(k, chosen, chunk.offsets, few)
 
-    def _read(self, piece: _Piece, buffer: Buffer, stopped: Callable[[], bool]) -> ColumnBlock:
-        file, columns = self._files[piece.file], piece.columns
-        n_bytes = piece.n_read * file.column_bytes
-        buffer.reserve(n_bytes)
-        into = buffer.take(n_bytes)
-        with file.opened(is_scattered=not piece.is_range) as opened:
-            if piece.is_range:
-                file.read_range(opened, into, int(columns[0]), stopped)
-            else:
-                file.read_columns(opened, into, columns, stopped)
-        if piece.check:
-            file.compare(into)
+    def _read(self, piece: Piece, buffer: Buffer, stopped: Callable[[], bool]) -> ColumnBlock:
+        chunk = self._chunks[piece.chunk]
+        matrix = chunk.read(piece, buffer, stopped)
         with self._lock:
-            self.bytes_read += n_bytes
-            self._is_checked[piece.file] |= piece.check
-        values = np.frombuffer(into, self.dtype).reshape(piece.n_read, -1)
-        places = columns - columns[0] if piece.is_range else np.arange(columns.size)
-        return ColumnBlock(columns + int(self._firsts[piece.file]), values, places)
+            self.bytes_read += chunk.n_bytes(piece)
+            self._is_checked[piece.chunk] |= piece.check
+        return ColumnBlock(piece.columns + int(self._firsts[piece.chunk]), matrix, piece.places)
 
     def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
-        raise TypeError("columns on disk are no array: pass them to condgrad.lasso_path, or use their read_chosen")
+        raise TypeError(
+            "columns on disk are no array: pass them to condgrad.lasso_path or radius_path, or use their read_chosen"
+        )
 
     def __repr__(self) -> str:
         n, d = self.shape
-        return f"<{n:,} x {d:,} {self.dtype} columns in {str(self.path)!r}>"
+        kind = f"sparse {self.dtype}" if self.is_sparse else str(self.dtype)
+        return f"<{n:,} x {d:,} {kind} columns in {str(self.path)!r}>"
 
 
-def check_columns(values: np.ndarray, first: int, source: str) -> None:
-    """Raise one sentence if an entry of the columns ``first``, ... is not finite, or too large."""
-    low, high = float(values.min()), float(values.max())  # a nan or an inf in any entry appears in one of them
+def extremes_of(matrix: Matrix, first: int, source: str) -> tuple[float, float]:
+    """Return the smallest and the largest entry of the columns ``first``, ...; raise if one is not usable."""
+    values = matrix.X.data if matrix.is_sparse else matrix.X
+    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))  # nan or inf appears in one of them
     if np.isfinite(low) and np.isfinite(high):
         check_magnitude(np.array([low, high]), source)
-        return
-    k, i = np.argwhere(~np.isfinite(values))[0].tolist()
+        return low, high
+    X = scipy.sparse.coo_matrix(matrix.X)
+    order = np.lexsort((X.row, X.col))
+    k = order[np.argmin(np.isfinite(X.data[order]))]
     raise ValueError(
-        f"column {first + k} of {source} has an entry that is not finite, the first one in row {i}: {values[k, i]}. "
-        "Remove or impute such entries and write the data again."
+        f"column {first + X.col[k]} of {source} has an entry that is not finite, the first one in row {X.row[k]}: "
+        f"{X.data[k]}. Remove or impute such entries and write the data again."
     )
 
 
-def _cut(file: int, columns: np.ndarray, width: int, few: int) -> Iterator[_Piece]:
-    """Yield pieces of the chosen columns of a file: ranges of ``width`` columns, or up to ``few`` single ones."""
-    if columns.size == 0:
-        return
-    borders = np.searchsorted(columns, np.arange(0, int(columns[-1]) + width + 1, width))
-    is_range = np.diff(borders) > SHARE * width
-    changes = np.flatnonzero(np.diff(is_range)) + 1
-    for group in np.split(np.arange(is_range.size), changes):
+def _cut(chunk: int, columns: np.ndarray, offsets: np.ndarray, few: int) -> Iterator[Piece]:
+    """Yield pieces of the chosen columns of a chunk: ranges of adjacent ones, or single ones with ``few`` bytes."""
+    n_bytes, place = np.diff(offsets)[columns], offsets[columns] // _RANGE
+    starts = np.append(0, np.flatnonzero(np.diff(place)) + 1)
+    ends = np.append(starts[1:], columns.size)
+    borders = np.searchsorted(offsets[:-1], [place[starts] * _RANGE, (place[starts] + 1) * _RANGE])
+    is_range = np.add.reduceat(n_bytes, starts) > SHARE * np.diff(offsets[borders], axis=0)[0]
+    for group in np.split(np.arange(starts.size), np.flatnonzero(np.diff(is_range)) + 1):
         if is_range[group[0]]:
             for r in group.tolist():
-                yield _Piece(file, columns[borders[r] : borders[r + 1]], is_range=True)
+                yield Piece(chunk, columns[starts[r] : ends[r]], is_range=True)
         else:
-            scattered = columns[borders[group[0]] : borders[group[-1] + 1]]
-            for begin in range(0, scattered.size, few):
-                yield _Piece(file, scattered[begin : begin + few], is_range=False)
+            here = slice(starts[group[0]], ends[group[-1]])
+            parts = (np.cumsum(n_bytes[here]) - n_bytes[here]) // few
+            for scattered in np.split(columns[here], np.flatnonzero(np.diff(parts)) + 1):
+                yield Piece(chunk, scattered, is_range=False)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse
 
 from condgrad.linalg.matrix import Matrix, stacked
 from condgrad.linalg.one_hot import WIDTHS, OneHotMatrix, empty_codes
-from condgrad.storage.array_files import ArrayFile, Buffer, read_array
-from condgrad.storage.manifest import Chunk, Manifest
+from condgrad.storage.array_files import NO_CHECKSUM, ArrayFile, Buffer, read_array
+from condgrad.storage.arrow_rows import ArrowColumns, ArrowRows
+from condgrad.storage.manifest import Chunk, FileEntry, Manifest
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.read_ahead import read_ahead
 from condgrad.storage.sources.categories import Encoder
 
+RowFile: TypeAlias = ArrayFile | ArrowRows
 OF_SAMPLES = ("y", "weight", "offset")  # roles of files with one number per sample; they stay in memory
 
 
@@ -31,7 +33,7 @@ class _Reading:
     check: bool
     stopped: Callable[[], bool]
 
-    def __call__(self, file: ArrayFile, stop: int) -> np.ndarray:
+    def __call__(self, file: RowFile, stop: int) -> np.ndarray:
         return file.read(self.buffer, 0, stop, check=self.check, stopped=self.stopped)
 
 
@@ -49,7 +51,7 @@ class RowChunk:
 
 
 class StoredRows(OutsideRows):
-    """The samples of a folder that :func:`condgrad.rows.convert` wrote, or of an .npy file of rows.
+    """The samples of a folder that :func:`condgrad.rows.convert` wrote, or of an .npy or Arrow file of rows.
 
     Pass it to :class:`condgrad.Problem`, to the estimators or to ``predict`` in place of X. Only ``y``, ``weight`` and
     ``offset`` are kept in memory.
@@ -69,7 +71,7 @@ class StoredRows(OutsideRows):
         self,
         folder: Path,
         manifest: Manifest,
-        files: list[dict[str, ArrayFile]],
+        files: Sequence[Mapping[str, RowFile]],
         given: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self.folder, self.manifest, self._files = folder, manifest, files
@@ -107,6 +109,16 @@ class StoredRows(OutsideRows):
         facts = {"is_shuffled": False, "feature_names": None, "date": path.stat().st_mtime_ns}
         manifest = Manifest("rows", "dense", (n, file.shape[1]), chunks, {}, facts)
         return cls(path, manifest, [{"X": part} for part in parts], given)
+
+    @classmethod
+    def of_arrow(cls, columns: ArrowColumns, given: Mapping[str, np.ndarray], chunk_bytes: int) -> StoredRows:
+        """Return the rows of an uncompressed Arrow file, which is read where it lies, without checksums."""
+        parts, path = list(columns.chunks(chunk_bytes)), columns.path
+        n, d, status = sum(part.shape[0] for part in parts), len(columns.names), path.stat()
+        entry = FileEntry(path.name, parts[0].dtype.str, (n, d), status.st_size, NO_CHECKSUM)
+        chunks = tuple(Chunk(part.shape[0], {"X": entry}) for part in parts)
+        facts = {"is_shuffled": False, "feature_names": columns.names, "date": status.st_mtime_ns}
+        return cls(path, Manifest("rows", "dense", (n, d), chunks, {}, facts), [{"X": part} for part in parts], given)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
@@ -212,7 +224,7 @@ class StoredRows(OutsideRows):
                 f"({first + row}, {column}): {matrix.X[row, column]}. Remove or impute them."
             )
 
-    def _matrix_of(self, files: dict[str, ArrayFile], n_rows: int, read: _Reading) -> Matrix | OneHotMatrix:
+    def _matrix_of(self, files: dict[str, RowFile], n_rows: int, read: _Reading) -> Matrix | OneHotMatrix:
         n_features = self.shape[1]
         if self.kind == "dense":
             return Matrix(read(files["X"], n_rows))

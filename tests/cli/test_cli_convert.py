@@ -58,3 +58,31 @@ def test_ctrl_c_says_how_to_continue(capsys, monkeypatch):
         assert main(["convert", "clicks.csv", "clicks", "--quiet"]) == 130
     assert capsys.readouterr().err == "condgrad convert: interrupted; the same command continues.\n"
     assert main(["convert", "clicks.csv", "clicks", "--quiet"]) == 0
+
+
+def test_columns_are_converted_and_a_path_reads_them(capsys):
+    assert main(["convert", "--columns", "clicks.csv", "columns", "--quiet"]) == 0
+    assert "50 x 2 features, dense columns on disk" in capsys.readouterr().out
+    assert main(["convert", "--columns", "clicks.csv", "other", "--json", "--quiet", "--dtype", "float32"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["n_samples"], found["n_features"], found["kind"]) == (50, 2, "dense")
+    options = ["--loss", "logistic", "--alphas", "0.2,0.1", "--intercept", "--json", "--quiet"]
+    assert main(["path", "clicks.csv", *options]) == 0
+    in_memory = json.loads(capsys.readouterr().out)
+    assert main(["path", "columns", *options]) == 0
+    on_disk = json.loads(capsys.readouterr().out)
+    assert on_disk["n_reads"] > 0.0 == in_memory["n_reads"]
+    np.testing.assert_allclose(on_disk["objective"], in_memory["objective"], rtol=1e-6)
+    assert main(["path", "columns", "--n-radii", "3", "--out", "path.npz"]) == 0
+    assert "reads of X from disk" in capsys.readouterr().out
+
+
+def test_what_columns_do_not_have_is_said(capsys):
+    assert main(["convert", "--columns", "clicks.csv", "new", "--seed", "3"]) == 2
+    assert "--seed is for rows" in capsys.readouterr().err
+    assert main(["convert", "clicks.csv", "rows", "--quiet"]) == 0
+    assert main(["path", "rows"]) == 2
+    assert "holds data by rows, not by columns" in capsys.readouterr().err
+    assert main(["convert", "--columns", "clicks.csv", "bare", "--no-target", "--quiet"]) == 0
+    assert main(["path", "bare"]) == 2
+    assert "converted without targets" in capsys.readouterr().err

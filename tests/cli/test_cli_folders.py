@@ -56,6 +56,6 @@ def test_cv_chooses_on_a_sample_and_fits_all(clicks, capsys):
 
 def test_commands_that_need_a_file(clicks, capsys):
     assert main(["path", "rows", "--loss", "logistic", "--set", "l1"]) == 2
-    assert "is a folder, and this command needs data in memory" in capsys.readouterr().err
+    assert "holds data by rows, not by columns" in capsys.readouterr().err
     assert main(["fit", "rows", "--loss", "logistic", "--set", "l1", "--radius", "1", "--target", "clicked"]) == 2
     assert "--target is for files" in capsys.readouterr().err

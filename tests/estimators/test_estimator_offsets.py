@@ -109,6 +109,7 @@ def test_batches():
     own = cg.ConstrainedRegressor(**settings).partial_fit(X, y, offset=offset)
     plain = cg.ConstrainedRegressor(**settings).partial_fit(X, y - offset)
     np.testing.assert_allclose(own.coef_, plain.coef_, rtol=1e-9)
+    assert own.partial_fit(X, y - offset).has_offset_  # it has learnt from a batch with offsets
 
 
 def test_rows_on_disk_bring_their_offsets(tmp_path):

@@ -115,7 +115,7 @@ def test_requests_of_partial_fit(routing):
     model = cg.ConstrainedClassifier(radius=1.0, solver="sfw", fit_intercept=False)
     model.set_partial_fit_request(classes=True, sample_weight=True)
     asked = model.get_metadata_routing().partial_fit.requests
-    assert asked == {"classes": True, "sample_weight": True}
+    assert asked == {"classes": True, "sample_weight": True, "offset": None}
 
 
 def test_a_search_over_losses_sets_and_solvers():

@@ -277,15 +277,15 @@ def test_curvature_by_columns_is_that_by_rows(form, intercept):
         intercept=intercept,
         sample_weight=weight,
     )
-    columns = smooth_engine.SmoothEngine(problem).columns
-    curvature = Curvature(problem, columns, problem.samples.curvatures(np.zeros(y.size), 0.0))
+    engine = smooth_engine.SmoothEngine(problem)
+    curvature = Curvature(problem, engine.data, problem.samples.curvatures(np.zeros(y.size), 0.0))
     curvature.rows = np.arange(1, y.size, 2)
     curvature.h = curvature.h[curvature.rows]
-    atoms = Atoms(columns, np.array([3, 0, 17, 8, 5]))
+    atoms = Atoms(engine.columns, np.array([3, 0, 17, 8, 5]))
     whole, one, other = np.zeros((8, 8)), np.zeros((8, 8)), np.zeros((8, 8))
-    curvature.fill(whole, atoms, 0)
+    curvature.fill(whole, atoms, atoms.features, 0)
     one[:3, :3] = other[:3, :3] = whole[:3, :3]
-    curvature.fill(one, atoms, 3)
+    curvature.fill(one, atoms, atoms.features, 3)
     curvature._fill_by_columns(other, atoms, 3)
     np.testing.assert_allclose(one, whole, rtol=1e-11, atol=1e-15)
     np.testing.assert_allclose(other, whole, rtol=1e-11, atol=1e-15)

@@ -360,6 +360,18 @@ def test_features_in_another_order_are_refused(tmp_path):
         model.predict(cg.rows.convert((frame[["b", "a"]], y), tmp_path / "two"))
 
 
+@pytest.mark.parametrize("loss", [cg.losses.Poisson(), cg.losses.Huber(0.5)])
+def test_a_vertex_that_is_the_solution_gets_its_best_intercept(stored, loss):
+    """Steps do not move w any more, and the guess of the intercept must still become better."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 5))
+    y = rng.poisson(np.exp(0.8 * X[:, 0])).astype(float)
+    problem = cg.Problem(stored(X, y), None, loss, cg.constraints.L1Ball(0.4), intercept=True)
+    result = cg.minimize(problem, tol=1e-6)
+    assert result.status is cg.Status.CONVERGED and np.count_nonzero(result.w) == 1
+    assert result.n_reads <= 6
+
+
 def test_rows_without_entries(stored):
     rows = stored(scipy.sparse.csr_matrix((200, 5)), np.arange(200.0))
     problem = cg.Problem(rows, loss=cg.losses.Squared(), constraint=cg.constraints.L1Ball(1.0))

@@ -60,7 +60,7 @@ def coded(classes, offset):
     return classes * (FAR + offset)
 
 
-@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("intercept", [False, pytest.param(True, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_every_solver_makes_the_steps_of_a_loss_that_knows_the_offsets(solver, intercept):
     X, classes, offset = data()
@@ -88,7 +88,9 @@ def test_every_solver_makes_the_steps_of_a_loss_that_knows_the_offsets(solver, i
     assert runs[0].gap == pytest.approx(exact.gap, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("form", ["C", "F", "csr", "csc"])
+@pytest.mark.parametrize(
+    "form", ["C", "csr", *(pytest.param(form, marks=pytest.mark.campaign) for form in ("F", "csc"))]
+)
 @pytest.mark.parametrize("loss", [cls() for cls in CLASSES], ids=lambda loss: type(loss).__name__)
 def test_a_look_is_that_of_a_column_with_the_coefficient_one(loss, form):
     X, _, offset = data(seed=1)

@@ -338,5 +338,5 @@ def test_npy_files_that_must_be_converted(data, tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         cg.rows.open(tmp_path / "none.npy")
     cg.rows.convert(data, tmp_path / "rows")
-    with pytest.raises(ValueError, match=r"y is for .npy files"):
+    with pytest.raises(ValueError, match=r"y is for .npy and Arrow files"):
         cg.rows.open(tmp_path / "rows", y)

@@ -115,7 +115,9 @@ def test_wrong_offsets(tmp_path):
         cg.rows.convert([(X, y, weight, offset), (X, y, weight)], tmp_path / "rows")
     with pytest.raises(ValueError, match="offset must have one entry per sample"):
         cg.rows.convert((X, y, weight, offset[1:]), tmp_path / "rows")
-    with pytest.raises(ValueError, match=r"offset is for \.npy files; a folder of converted data has its own"):
+    with pytest.raises(
+        ValueError, match=r"offset is for \.npy and Arrow files; a folder of converted data has its own"
+    ):
         cg.rows.open(tmp_path, offset=offset)
     with pytest.raises(ValueError, match="a tuple of 5"):
         cg.rows.convert((X, y, weight, offset, offset), tmp_path / "rows")
@@ -137,7 +139,7 @@ def test_the_command_line_fits_and_predicts_with_offsets(tmp_path, capsys):
     rows = cg.rows.convert((X, y, None, offset), tmp_path / "rows", shuffle=False, chunk_bytes=4000)
     problem = ["--loss", "poisson", "--intercept", "--quiet"]
     model, out = str(tmp_path / "model.npz"), tmp_path / "out.csv"
-    assert main(["fit", str(tmp_path / "rows"), *problem, "--radius", "0.8", "--out", model]) == 0
+    assert main(["fit", str(tmp_path / "rows"), *problem, "--radius", "0.4", "--out", model]) == 0
     stored = cg.load_model(model)
     assert stored.has_offset
     assert main(["predict", model, str(tmp_path / "rows"), "--out", str(out)]) == 0

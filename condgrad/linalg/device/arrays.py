@@ -43,6 +43,13 @@ def is_on_device(X: object) -> bool:
     return package in ("cupy", "cupyx") or (package == "torch" and bool(X.is_cuda))  # type: ignore[attr-defined]
 
 
+def on_host(array: Any) -> Any:
+    """Return an array of a device in the memory of the host, anything else as it is."""
+    if not is_on_device(array):
+        return array
+    return array.cpu().numpy() if type(array).__module__.partition(".")[0] == "torch" else array.get()
+
+
 def matrix_on_device(device: Device, X: Any) -> DeviceMatrix:
     """Return X on the device; arrays that are there already are not copied if they are contiguous floats."""
     if type(X).__module__.partition(".")[0] == "torch":

@@ -100,11 +100,12 @@ class Losses(NamedTuple):
         return self._replace(y=y, v=v, o=o)
 
 
-def text_of(file: str, formulas: str | None, **macros: object) -> str:
+def text_of(file: str, losses: Losses | None, **macros: object) -> str:
     """Return the text of a kernel: its macros, the formulas of a loss, and the file."""
     macros |= {name: number for number, name in enumerate(STAGES)}
+    macros["HAS_OFFSET"] = int(losses is not None and losses.o is not None)
     defined = "\n".join(f"#define {name} {value}" for name, value in macros.items())
-    return "\n".join([defined, formulas or _NO_LOSS, _file("samples.cuh"), _file(file)])
+    return "\n".join([defined, _NO_LOSS if losses is None else losses.formulas, _file("samples.cuh"), _file(file)])
 
 
 @functools.cache
@@ -114,7 +115,7 @@ def _file(name: str) -> str:
 
 def expand_samples(device: Device, losses: Losses, p: DeviceArray | None, b: float, *, wants: bool) -> Expanded:
     """Return the sums over all samples at the predictions p + b (None: b alone), with derivatives where wanted."""
-    text, n = text_of("samples.cu", losses.formulas), losses.y.size
+    text, n = text_of("samples.cu", losses), losses.y.size
     n_threads, shared = 256, 8 * 8 * N_SUMS
     n_blocks = max(1, min(device.n_blocks(text, "expand_samples", n_threads, shared), -(-n // n_threads)))
     out = device.empty(n_blocks, N_SUMS)

@@ -10,6 +10,7 @@ import numpy as np
 
 from condgrad.linalg.device.base import Argument, Device, DeviceArray
 
+_SMALL = 2**18  # bytes below which a copy to ordinary memory costs no more than one to pinned memory
 _PLAIN_SHARED = 48 * 1024  # bytes of shared memory that a block has without asking for more
 
 
@@ -20,7 +21,7 @@ class CudaDevice(Device):
         import cupy
         import cupyx.scipy.sparse
 
-        self.xp, self.sparse = cupy, cupyx.scipy.sparse
+        self.xp, self.sparse, self._empty_pinned = cupy, cupyx.scipy.sparse, cupyx.empty_pinned
         properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
         self.name = properties["name"].decode()
         self.n_processors = int(properties["multiProcessorCount"])
@@ -49,8 +50,12 @@ class CudaDevice(Device):
 
     def to_host(self, array: DeviceArray) -> np.ndarray:
         """Return a copy of an array in the memory of the host."""
-        host: np.ndarray = self.xp.asnumpy(array)
-        return host
+        if array.nbytes < _SMALL:
+            host: np.ndarray = self.xp.asnumpy(array)
+            return host
+        pinned: np.ndarray = self._empty_pinned(array.shape, array.dtype)
+        self.xp.asnumpy(array, out=pinned)
+        return pinned
 
     def to_device(self, array: np.ndarray) -> DeviceArray:
         """Return a copy of an array in the memory of the device."""

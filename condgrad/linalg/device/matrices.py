@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import abc
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from condgrad.linalg.device.base import N_SUMS, Argument, Device, DeviceArray, Losses, expand_samples, text_of
 
@@ -57,6 +58,10 @@ class DeviceMatrix(abc.ABC):
     @abc.abstractmethod
     def chosen(self, rows: DeviceArray | slice, index: np.ndarray | None) -> DeviceArray:
         """Return the entries of some rows in the columns ``index`` (None: all) as a dense array in float64."""
+
+    @abc.abstractmethod
+    def fetched(self, every: int) -> Any:
+        """Return every ``every``-th row in the memory of the host: an array or a CSR matrix."""
 
     @property
     @abc.abstractmethod
@@ -172,6 +177,13 @@ class DenseOnDevice(DeviceMatrix):
             return X
         return X - (self.shift if index is None else self.shift[self.device.to_device(index)])
 
+    def fetched(self, every: int) -> np.ndarray:
+        """Return every ``every``-th row as an array."""
+        X = self.X[::every]
+        if self.element == "unsigned short":
+            X = (X.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return self.device.to_host(self.device.xp.ascontiguousarray(X))
+
     @property
     def arrays(self) -> tuple[DeviceArray, ...]:
         """The array."""
@@ -230,7 +242,7 @@ class DenseOnDevice(DeviceMatrix):
         device, (n, d) = self.device, self.shape
         text = text_of(
             "dense.cu",
-            None if losses is None else losses.formulas,
+            losses,
             ELEMENT=self.element,
             VEC=self._load,
             PACKS=self._packs,
@@ -320,7 +332,7 @@ class _ByFrequency(DeviceMatrix):
         """Launch the kernel of one stage; return what the blocks have stored, and the sum over rows."""
         device, (n, d) = self.device, self.shape
         hot = min(self._HOT, d)
-        text = text_of("sparse.cu", None if losses is None else losses.formulas, HOT=hot, STAGE=stage, **self._macros())
+        text = text_of("sparse.cu", losses, HOT=hot, STAGE=stage, **self._macros())
         shared = 8 * (hot + self._THREADS // 32 * N_SUMS) if stage != "PREDICT" else 0
         most = -(-n // (self._THREADS if self.is_one_hot else 8))
         n_blocks = max(1, min(device.n_blocks(text, "sparse_rows", self._THREADS, shared), most))
@@ -328,7 +340,7 @@ class _ByFrequency(DeviceMatrix):
         if stage != "PREDICT":
             out, R = device.empty(n_blocks, N_SUMS), device.zeros(d)
         of_samples = _NONE if losses is None else (losses.y, losses.v, np.float64(losses.v0), losses.o, losses.theta)
-        w_there = None if w is None else device.to_device(w)[self.order]
+        w_there = None if w is None else self._sent(w)
         args = (*self._entries(), w_there, np.float64(b), *of_samples, p_out, given, out, R, D)
         device.launch(text, "sparse_rows", (n_blocks, 1), self._THREADS, shared, args)
         if R is None:
@@ -336,6 +348,13 @@ class _ByFrequency(DeviceMatrix):
         r = device.empty(d)
         r[self.order] = R
         return device.to_host(out), device.to_host(r)
+
+    def _sent(self, w: np.ndarray) -> DeviceArray:
+        """Return w on the device, in the order of the new numbers; of a sparse w the nonzero entries travel alone."""
+        used = np.flatnonzero(w != 0.0)
+        there = self.device.zeros(self.shape[1])
+        there[self._numbers[self.device.to_device(used)]] = self.device.to_device(w[used])
+        return there
 
     @abc.abstractmethod
     def _macros(self) -> dict[str, object]:
@@ -383,6 +402,12 @@ class SparseOnDevice(_ByFrequency):
         if index is not None:
             X = X[:, self.device.to_device(index)]
         return X.toarray().astype(np.float64)
+
+    def fetched(self, every: int) -> Any:
+        """Return every ``every``-th row as a CSR matrix."""
+        part = self.X[self.device.xp.arange(0, self.shape[0], every)]
+        parts = (self.device.to_host(each) for each in (part.data, part.indices, part.indptr))
+        return scipy.sparse.csr_matrix(tuple(parts), shape=part.shape)
 
     @property
     def arrays(self) -> tuple[DeviceArray, ...]:
@@ -438,6 +463,18 @@ class OneHotOnDevice(_ByFrequency):
         samples = xp.broadcast_to(xp.arange(codes.shape[1]), codes.shape)
         Z[samples, place[codes]] = 1.0  # no feature occurs twice in a row
         return Z[:, :-1]
+
+    def fetched(self, every: int) -> Any:
+        """Return every ``every``-th row as a CSR matrix."""
+        codes = self.device.to_host(self.device.xp.ascontiguousarray(self.index[:, ::every])).T
+        is_entry = codes >= 0
+        features = self.device.to_host(self.order)[codes[is_entry]]
+        ends = np.concatenate([[0], np.cumsum(is_entry.sum(axis=1))])
+        X = scipy.sparse.csr_matrix(
+            (np.ones(features.size, np.float32), features, ends), shape=(codes.shape[0], self.shape[1])
+        )
+        X.sort_indices()
+        return X
 
     @property
     def arrays(self) -> tuple[DeviceArray, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from condgrad.linalg.matrix import ByRows
 from condgrad.problems.active_set import Stack
-from condgrad.problems.base import Feature
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
 from condgrad.problems.rows.parts import OutsidePass
 from condgrad.problems.samples import Samples
@@ -131,6 +131,8 @@ class Rows(abc.ABC):
         The features of a linear problem over these rows.
     is_in_memory : bool
         Whether passes are cheap. If not, a look does not make a pass of its own to find the best intercept.
+    first_part, part_growth : int
+        The number of samples of the first subsample that is worth a pass, and the factor from one to the next.
     n_reads : float
         How often all rows have been read from where they are stored; 0 for rows in memory.
     """
@@ -140,6 +142,7 @@ class Rows(abc.ABC):
     samples: Samples
     offers: frozenset[Feature]
     is_in_memory = True
+    first_part, part_growth = BaseProblem.first_part, BaseProblem.part_growth
     chunk_sizes: np.ndarray | None = None  # the number of samples of each chunk that ``visit`` brings to memory
 
     @property

@@ -27,10 +27,14 @@ from condgrad.problems.rows.device import DeviceRows
 from condgrad.problems.rows.device_samples import DeviceSamples
 from condgrad.problems.rows.disk import DiskRows
 from condgrad.problems.rows.memory import MemoryRows
+from condgrad.problems.rows.worker_samples import WorkerSamples
 from condgrad.problems.samples import Samples
 from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask
+from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
+
+_MANY = 2**24  # number of samples of a cluster from which on their targets and weights stay there
 
 
 def make_rows(
@@ -43,11 +47,14 @@ def make_rows(
     device: str | None = None,
 ) -> Rows:
     """Return the rows of X with their targets, weights and offsets, checked, and centred for an intercept."""
-    if device is not None or is_on_device(X):
-        there = device_by_name(device or "cuda")
+    if device is not None or is_on_device(X) or isinstance(X, DeviceData):
+        there = X.matrix.device if isinstance(X, DeviceData) else device_by_name(device or "cuda")
         return rows_on_device(X, y, loss, sample_weight, has_intercept, there, offset)
     if is_dask(X):
         X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
+    is_given = any(each is not None for each in (y, sample_weight, offset))
+    if isinstance(X, ClusterRows) and X.shape[0] >= _MANY and not is_given:
+        return PartitionedRows(X, WorkerSamples(X, loss), has_intercept)
     if isinstance(X, OutsideRows):
         samples = _samples_of(X, y, loss, sample_weight, offset)
         return _outside(X, samples, has_intercept)
@@ -75,6 +82,8 @@ def rows_on_device(
         matrix = chunks_on_device(device, (chunk.matrix for chunk in X.chunks()), *X.shape)
         y, weight = X.y if y is None else y, X.weight if weight is None else weight
         offset = X.offset if offset is None else offset
+    elif isinstance(X, DeviceData):
+        matrix = X.matrix
     elif isinstance(X, ClusterRows) or is_dask(X):
         raise TypeError("rows of a Dask cluster are on the devices of its workers, if any; leave device out.")
     else:

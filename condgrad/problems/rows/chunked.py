@@ -58,8 +58,7 @@ class ExpandAndKeep:
         look = self.look
         if look.p is None:
             return self
-        here = Expand(look.b, look.p[place], look.is_guess, look.sums, look.features)
-        return ExpandAndKeep(here, self.rate, self.every)
+        return self.with_predictions(look.p[place])
 
     def finish(self, found: Pass) -> Pass:
         """Return the result of all chunks."""
@@ -93,6 +92,11 @@ class ExpandAndKeep:
         used = np.ascontiguousarray(d[:: self.every])
         H = chunk.matrix.gram_of_rows(features, used, self.every)
         return FeatureCurvature(features, H, float(used.sum()), float(d.sum()))
+
+    def with_predictions(self, p: np.ndarray) -> ExpandAndKeep:
+        """Return the task for a chunk whose predictions are known."""
+        look = Expand(self.look.b, p, self.look.is_guess, self.look.sums, self.look.features)
+        return ExpandAndKeep(look, self.rate, self.every)
 
 
 class Sweep:

@@ -8,14 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condgrad.linalg import convert
 from condgrad.linalg.matrix import Matrix, centring
 from condgrad.losses import Loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.offset import as_offset
-from condgrad.problems.rows.base import AnyPass, Chunk, Expand, Measure
-from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask, Sweep
-from condgrad.problems.rows.findings import Measures
+from condgrad.problems.rows.base import AnyPass, Chunk, Expand, Measure, Predict
+from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask, ExpandAndKeep, Sweep
+from condgrad.problems.rows.findings import Joined, Measures
+from condgrad.problems.rows.memory import MemoryRows
 from condgrad.problems.rows.parts import CurvatureSums, OutsidePass, PartOfPass, curvature_sums, kept_rows
+from condgrad.problems.rows.worker_samples import WorkerPredictions, WorkerSamples, samples_of
 from condgrad.problems.samples import Samples
 from condgrad.storage.cluster_rows import ClusterRows, Partition
 
@@ -51,13 +54,18 @@ class PartitionedRows(ChunkedRows):
 
     shares_sums = False
 
-    def __init__(self, rows: ClusterRows, samples: Samples, has_intercept: bool) -> None:
+    samples: Samples | WorkerSamples  # type: ignore[assignment]
+
+    def __init__(self, rows: ClusterRows, samples: Samples | WorkerSamples, has_intercept: bool) -> None:
         self.samples, self._has_intercept = samples, has_intercept
         self.shift: np.ndarray | None = None
         if has_intercept and rows.kind == "dense":
             self.shift = centring(*(rows.moments / rows.shape[0]))
         self.n_samples, self.n_features = rows.shape
         self.n_bytes = rows.n_bytes
+        if isinstance(samples, WorkerSamples):
+            self._equal, self.rows = samples.equal, samples.rows.shifted(self.shift)
+            return
         weight = samples.weight
         self._equal = float(weight[0]) if (weight == weight[0]).all() else None  # the weight of all, if they are equal
         # Targets, weights, offsets and shifts that the workers do not have go to them once.
@@ -85,11 +93,45 @@ class PartitionedRows(ChunkedRows):
 
     def expand(self, task: Expand, w: np.ndarray) -> AnyPass:
         """Make the pass of a look at w."""
-        on_chunk, settings = self._expanding(task, w), (self.samples.loss, self._equal, SparseVector.of(w))
-        parts = self.rows.run(lambda place: (_keep, on_chunk.at(place), *settings))
+        p, settings = task.p, (self.samples.loss, self._equal, SparseVector.of(w))
+        predicted: dict[int, Any] = {}
+        if isinstance(p, WorkerPredictions):
+            task, predicted = Expand(task.b, None, task.is_guess), p.at(self.rows.firsts)
+        on_chunk = self._expanding(task, w)
+        parts = self.rows.run(lambda place: (_keep, on_chunk.at(place), *settings, predicted.get(place.start)))
         ask = functools.partial(self.rows.ask, parts)
         features = np.flatnonzero(w) if self._is_wide else None
         return OutsidePass(ask, self.n_samples, self.n_features, features, task.is_guess)
+
+    def predictions(self, w: np.ndarray) -> np.ndarray | WorkerPredictions:
+        """Return X w, at the workers if the targets are there."""
+        if not isinstance(self.samples, WorkerSamples):
+            return self.dot(w)
+        settings = (Sweep(Predict()), self.samples.loss, self._equal, SparseVector.of(w))
+        return WorkerPredictions(self.rows.run(lambda place: (_predict, *settings)))
+
+    def zeros(self) -> np.ndarray | None:
+        """Return the predictions of w = 0: None, if predictions are at the workers."""
+        return None if isinstance(self.samples, WorkerSamples) else np.zeros(self.n_samples)
+
+    def check_targets(self, has_intercept: bool) -> None:
+        """Raise ValueError if the loss is not defined for the targets, or no intercept is best for them."""
+        if isinstance(self.samples, WorkerSamples):
+            self.samples.check(has_intercept)
+        else:
+            super().check_targets(has_intercept)
+
+    def _in_memory(self, share: float) -> MemoryRows | None:
+        if not isinstance(self.samples, WorkerSamples):
+            return super()._in_memory(share)
+        matrix, (y, given, offset) = self.rows.sample_with_numbers(share)
+        assert y is not None
+        if given is not None and not given.any():
+            return None
+        weight = convert.as_weights(given, y.size)
+        return MemoryRows(
+            Matrix(matrix.X, self.shift), Samples(self.samples.loss, y, weight, as_offset(offset, y.size))
+        )
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return the curvature on atoms, estimated from the rows that the pass has kept."""
@@ -120,25 +162,37 @@ class PartitionedRows(ChunkedRows):
 
     def with_targets(self, y: np.ndarray) -> PartitionedRows:
         """Return the same rows with other targets."""
-        return PartitionedRows(self.rows, self.samples._replace(y=y), self._has_intercept)
+        samples = Samples(self.samples.loss, y, self.samples.weight, self.samples.offset)
+        return PartitionedRows(self.rows, samples, self._has_intercept)
 
     def definition(self) -> tuple[object, ...]:
         """Return checksums of all partitions, loss, targets and weights."""
-        return (*self.rows.definition(), self.samples)
+        return (*self.rows.definition(), *self.samples.definition())
 
 
 def _run(part: Partition, first: int, task: ChunkTask, loss: Loss, equal: float | None, w: SparseVector) -> Any:
     """Run a task on a partition, at its worker."""
-    assert part.y is not None
-    weight = part.weight if equal is None else np.full(part.y.size, equal)
-    assert weight is not None
-    samples = Samples(loss, part.y, weight, as_offset(part.offset, part.y.size))
-    return task(Chunk(first, Matrix(part.X, part.shift), samples), w.to_dense())
+    return task(Chunk(first, Matrix(part.X, part.shift), samples_of(part, loss, equal)), w.to_dense())
 
 
-def _keep(part: Partition, *args: Any) -> PartOfPass:
-    """Make the pass of a look on a partition, and return what its worker keeps."""
-    return PartOfPass.of(part.X.shape[0], _run(part, *args))
+def _predict(part: Partition, *args: Any) -> np.ndarray:
+    """Return the predictions of a partition."""
+    found: Joined = _run(part, *args)
+    return found.array
+
+
+def _keep(
+    part: Partition,
+    first: int,
+    task: ExpandAndKeep,
+    loss: Loss,
+    equal: float | None,
+    w: SparseVector,
+    p: np.ndarray | None,
+) -> PartOfPass:
+    """Make the pass of a look on a partition, with its predictions if they are known; return what its worker keeps."""
+    task = task if p is None else task.with_predictions(p)
+    return PartOfPass.of(part.X.shape[0], _run(part, first, task, loss, equal, w))
 
 
 def _measure(part: Partition, first: int, *args: Any) -> Measures:

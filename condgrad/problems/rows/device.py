@@ -18,7 +18,8 @@ from condgrad.problems.rows.base import AnyPass, Combine, Expand, Found, Measure
 from condgrad.problems.rows.device_samples import DeviceSamples, totals_of
 from condgrad.problems.rows.findings import Joined, Measures, Pass
 
-_MOST_DRAWN = 200_000  # samples from which a curvature is estimated: more would cost more than another pass
+_CANDIDATES = 4  # samples from which one row is drawn by its curvature, on average
+_MOST_DRAWN = 100_000  # samples from which a curvature is estimated: more would cost more than another pass
 _ONE = 2**32  # shares of samples are counted in units of 1 / _ONE: sums of integers do not depend on their order
 
 
@@ -29,6 +30,7 @@ class DeviceRows(Rows):
     """
 
     offers = BaseProblem.offers | {Feature.CURVATURE}
+    first_part, part_growth = 2**16, 256  # passes over fewer samples take no less time
     samples: DeviceSamples  # type: ignore[assignment]
 
     def __init__(self, matrix: DeviceMatrix, samples: DeviceSamples, has_intercept: bool = False) -> None:
@@ -103,9 +105,7 @@ class DeviceRows(Rows):
         if n_rows < np.inf:
             n_rows = min(n_rows, _MOST_DRAWN)
         if n_rows <= self.n_samples / 2:
-            total = float(c.sum())
-            if total > 0.0:
-                rows, c = self._drawn(c, n_rows / total)
+            rows, c = self._drawn(c, n_rows)
         if isinstance(atoms, AtomStack):
             H, u = self.matrix.gram(atoms.index, atoms.value, c, rows)
         else:
@@ -114,13 +114,24 @@ class DeviceRows(Rows):
         total = float(c.sum())
         return H - np.outer(u, u) / total if has_intercept and total > 0.0 else H
 
-    def _drawn(self, d: DeviceArray, rate: float) -> tuple[DeviceArray, DeviceArray]:
-        """Return rows and their weights, drawn as :func:`~condgrad.problems.samples.sample_by_curvature` does."""
-        xp = self.device.xp
+    def _drawn(self, d: DeviceArray, n_rows: float) -> tuple[DeviceArray, DeviceArray]:
+        """Return about ``n_rows`` rows and their weights, by curvature from evenly spread candidates.
+
+        They are drawn as :func:`~condgrad.problems.samples.sample_by_curvature` does.
+        """
+        xp, every = self.device.xp, max(1, int(self.n_samples / (_CANDIDATES * n_rows)))
+        d = d[::every] * float(every)
+        total = float(d.sum())
+        rate = n_rows / total if total > 0.0 else 0.0
         shares = xp.rint(xp.minimum(1.0, rate * d) * _ONE).astype(np.int64)
         walked = xp.cumsum(shares) + _ONE // 2
-        rows = xp.flatnonzero(walked // _ONE > (walked - shares) // _ONE)
-        return rows, xp.maximum(d[rows], 1.0 / rate)
+        places = xp.flatnonzero(walked // _ONE > (walked - shares) // _ONE)
+        return every * places, xp.maximum(d[places], 1.0 / rate) if rate > 0.0 else d[places]
+
+    def with_weights(self, weight: np.ndarray) -> DeviceRows:
+        """Return the same rows with other weights, such as those of a fold; both share the data."""
+        known, there = self.samples.losses, self.device.to_device(np.asarray(weight, dtype=np.float64))
+        return DeviceRows(self.matrix, DeviceSamples.of(self.device, self.samples.loss, known.y, there, known.o))
 
     def with_targets(self, y: ArrayLike) -> DeviceRows:
         """Return the same rows with other targets; both share the data."""

@@ -29,6 +29,13 @@ class Curvature(NamedTuple):
     total: float
 
 
+def _drawn(n_samples: int, every: int) -> np.ndarray:
+    """Return one sample of every ``every``, at random: folds may be periodic, and none of them must have them all."""
+    starts = np.arange(0, n_samples, every)
+    drawn: np.ndarray = np.minimum(starts + np.random.default_rng(0).integers(0, every, starts.size), n_samples - 1)
+    return drawn
+
+
 class DeviceBatch:
     """Rows with the same dense data, loss and targets, and different weights.
 
@@ -64,10 +71,10 @@ class DeviceBatch:
     def curvatures(
         self, W: np.ndarray, b: np.ndarray, owner: np.ndarray, features: Sequence[np.ndarray], every: int
     ) -> list[Curvature]:
-        """Return the curvatures of F at the columns of W on chosen features, from every ``every``-th sample."""
+        """Return the curvatures of F at the columns of W on chosen features, from one sample of every ``every``."""
         xp = self.device.xp
         there, intercepts, owners = self._sent(W, b, owner)
-        chosen = xp.arange(0, self.n_samples, every)
+        chosen = self.device.to_device(_drawn(self.n_samples, every))
         X = self.matrix.chosen(chosen, None)
         D = xp.ascontiguousarray(X @ there)
         V = xp.ascontiguousarray(self.V[:, chosen])
@@ -101,7 +108,7 @@ class DeviceBatch:
         """Replace predictions by derivatives, or curvatures, and return the sums over these samples."""
         m, k = P.shape
         y, o = self.losses.y[part], None if self.losses.o is None else self.losses.o[part]
-        text = text_of("batch.cu", self.losses.formulas, WANTS_CURVATURE=int(wants_curvature))
+        text = text_of("batch.cu", self.losses, WANTS_CURVATURE=int(wants_curvature))
         n_columns = -(-k // _THREADS)
         n_strips = max(1, min(m, 2 * self.device.n_blocks(text, "batch_losses", _THREADS, 0) // n_columns, 65535))
         out = self.device.empty(n_strips, k, N_SUMS)

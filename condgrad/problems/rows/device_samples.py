@@ -9,13 +9,16 @@ import numpy as np
 
 from condgrad.linalg.device.base import Device, DeviceArray, Expanded, Losses, expand_samples
 from condgrad.linalg.device.formulas import parameters_of, source_of
-from condgrad.linalg.roots import Bracket
-from condgrad.linalg.rounding import UNIT, Sizes, gamma
+from condgrad.linalg.rounding import Sizes, gamma
 from condgrad.losses import Loss
 from condgrad.problems.offset import NoOffset, Offset, Offsets, as_offset
-from condgrad.problems.samples import Totals, bounds_of_intercepts, errors_of_predictions, scale_of_losses
-
-_MOST_STEPS = 200  # Newton steps to the best intercept
+from condgrad.problems.samples import (
+    Totals,
+    bounds_of_intercepts,
+    errors_of_predictions,
+    newton_intercept,
+    scale_of_losses,
+)
 
 
 class DeviceSamples:
@@ -107,17 +110,12 @@ class DeviceSamples:
 
     def best_intercept(self, p: DeviceArray | None, b: float) -> float:
         """Return the b that minimises f(p + b), starting from the guess ``b``."""
-        bracket, longest = Bracket(-np.inf, np.inf), 1.0
-        for k in range(_MOST_STEPS):
+
+        def slopes(b: float) -> tuple[float, float, float]:
             sums = self._sums(p, b)
-            balance, curvature = float(sums[5]), float(sums[8])
-            # Stop where the slope is rounding, or the step would not change b.
-            size = np.sqrt(sums[2]) + np.sqrt(sums[7] * sums[3])
-            if abs(balance) <= max(2.0 * UNIT * (1.0 + k) * size, UNIT * abs(b) * curvature):
-                break
-            bracket, b = bracket.after(b, balance, curvature, b - longest, b + longest)
-            longest *= 4.0
-        return float(b)
+            return float(sums[5]), float(sums[8]), float(np.sqrt(sums[2]) + np.sqrt(sums[7] * sums[3]))
+
+        return newton_intercept(slopes, b)
 
     def tangent(self, p: DeviceArray | None, b: float) -> tuple[float, float, float]:
         """Return value, squared norm of the derivatives, and their sum."""

@@ -26,8 +26,7 @@ from condgrad.solvers.full_pass.taylor_model import ROWS_PER_ATOM, HullModel, mo
 _SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "first_objective", "rows_per_atom")  # saved besides n_rows
 _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Armijo's rule
 _ROUNDING = 1e-13  # share of F that rounding may add to it
-_SMALL = 4000  # number of samples of the first subsample
-_WIDENING = 8  # factor by which the subsample grows
+_SMALL, _WIDENING = 4000, 8  # samples of the first subsample and factor of the next, in files of older versions
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap there relative to that of all samples
@@ -56,7 +55,7 @@ class CorrectiveState(State):
         self.ahead: np.ndarray | None = None  # the minimiser on the largest part in memory, if the next step goes there
         self.is_guided = True  # whether steps may use the largest part in memory: until such a step fails
         is_one_model = problem.is_quadratic and self.model.is_exact  # then its minimiser is the solution
-        self.subsample(_SMALL if w0 is None and not is_one_model else problem.n_samples)
+        self.subsample(problem.first_part if w0 is None and not is_one_model else problem.n_samples)
         atoms, x = self.model.start(w0)
         self.count_pass()
         self.arrive(atoms, x, self.part.look(atoms.combination(x, problem.n_features)))
@@ -73,7 +72,8 @@ class CorrectiveState(State):
 
     def widen(self) -> None:
         """Make passes over more samples; for data that are not in memory, the largest part comes before all."""
-        part, n_rows = self.problem.part(_WIDENING * self.n_rows), _WIDENING * self.n_rows
+        n_rows = self.problem.part_growth * self.n_rows
+        part = self.problem.part(n_rows)
         if part is self.problem and self.guide is not None and self.part is not self.guide:
             part = self.guide
         self._use(part, n_rows)
@@ -323,6 +323,8 @@ class Corrective(FullPassSolver):
         can_be_longer = state.stretch > 1.0 and state.model.holds(x + state.stretch * direction)
         gamma, state.is_still = state.stretch if can_be_longer else 1.0, time.perf_counter() < state.deadline
         state.stretch = 1.0
+        if not direction.any():
+            self._guess_again(state)
         while direction.any() and gamma > 1e-10 and time.perf_counter() < state.deadline:
             look = state.look_at(atoms, x + gamma * direction)
             slope_there = float(look.slopes(atoms) @ direction)
@@ -332,6 +334,19 @@ class Corrective(FullPassSolver):
                 state.is_still = False
                 break
             gamma = _shortened(gamma, before.objective - look.objective, slope, slope_there)
+
+    def _guess_again(self, state: CorrectiveState) -> None:
+        """Make a pass at the same w with a better intercept, if the last pass had a guess of it.
+
+        A vertex can be the solution from the first pass on. Then only the error of the guess is left in the gap.
+        """
+        before = state.look
+        if state.part.guess_offset(state.w, before) == before.evaluation.offset:
+            return
+        look = state.look_at(state.atoms, state.x)
+        if look.gap <= 0.5 * before.gap:
+            state.arrive(state.atoms, state.x, look)
+            state.is_still = False
 
     def _step_on_part(self, state: CorrectiveState, part: BaseProblem) -> None:
         """Minimise F_S(z) + <grad F(w) - grad F_S(w), z> over the set, and make a pass over all samples at z.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from condgrad.storage.sources.arrays import Arrays, Batches, Sliceable, parts_of
+from condgrad.storage.sources.arrow import ArrowFile
 from condgrad.storage.sources.base import Source
 from condgrad.storage.sources.categories import EncodedArrays, Encoder
 from condgrad.storage.sources.csv_file import CsvFile
@@ -17,15 +18,16 @@ from condgrad.storage.sources.libsvm import LibsvmFile
 from condgrad.storage.sources.npy_file import npy_source
 from condgrad.storage.sources.npz_file import npz_source
 from condgrad.storage.sources.parquet_file import ParquetFile
-from condgrad.storage.sources.tables import ALL, Table
+from condgrad.storage.sources.tables import ALL, Table, TableReader
 from condgrad.storage.sources.text import PACKED
 from condgrad.storage.sources.zarr_array import zarr_source
 
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy", ".npz": "npz",
-            ".zarr": "zarr"}  # fmt: skip
+            ".zarr": "zarr", ".arrow": "arrow", ".feather": "arrow"}  # fmt: skip
 _OPTIONS = {  # format -> the options that it knows
     "csv": {"target", "weight", "offset", "categories", "header", "like"},
     "parquet": {"target", "weight", "offset", "categories", "like"},
+    "arrow": {"target", "weight", "offset", "categories", "like"},
     "npy": {"target", "weight", "offset", "categories", "like"},
     "zarr": {"target", "weight", "offset", "categories", "like"},
     "npz": set(),
@@ -80,15 +82,21 @@ def _of_object(source: Any) -> Source:
 def _of_path(path: Path, options: Options) -> Source:
     form = _format(path)
     options.check(form)
-    if form in ("csv", "parquet"):
-        reader = CsvFile(path, options.header or "auto") if form == "csv" else ParquetFile(path)
-        return Table(reader, options.target, options.weight, options.offset, options.categories, options.like)
+    if form in ("csv", "parquet", "arrow"):
+        columns = options.target, options.weight, options.offset, options.categories
+        return Table(_reader_of(path, form, options), *columns, options.like)
     if form == "libsvm":
         return LibsvmFile(path, options.n_features)
     if form == "npz":
         return npz_source(path)
     make = npy_source if form == "npy" else zarr_source
     return _encoded(make(path, options.target, options.weight, options.offset), options)
+
+
+def _reader_of(path: Path, form: str, options: Options) -> TableReader:
+    if form == "csv":
+        return CsvFile(path, options.header or "auto")
+    return ParquetFile(path) if form == "parquet" else ArrowFile(path)
 
 
 def _encoded(source: Source, options: Options) -> Source:

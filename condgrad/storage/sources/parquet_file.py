@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.storage.sources.arrow import words_of_arrow
+from condgrad.storage.sources.arrow import ArrowTable
 from condgrad.storage.sources.base import BATCH_BYTES, Place
-from condgrad.storage.sources.tables import Column, TableReader
+from condgrad.storage.sources.tables import Column
 from condgrad.storage.sources.text import file_identity
 
 
-class ParquetFile(TableReader):
+class ParquetFile(ArrowTable):
     """A Parquet file. Its place is the number of a row; row groups before it are not read."""
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -29,8 +29,7 @@ class ParquetFile(TableReader):
             schema, self._n_rows = file.schema_arrow, file.metadata.num_rows
             groups = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
         self._ends = np.cumsum([0, *groups])
-        self.column_names = list(schema.names)
-        self.is_text = [self._is_text(kind) for kind in schema.types]
+        self._set_schema(schema)
         if self._n_rows == 0:
             raise ValueError(f"{self.name} has no samples.")
 
@@ -39,10 +38,6 @@ class ParquetFile(TableReader):
             return self._arrow.parquet.ParquetFile(self._path)
         except (self._arrow.ArrowException, OSError, ValueError) as error:
             raise ValueError(f"{self.name} could not be read as a Parquet file: {str(error).rstrip('.')}.") from None
-
-    def _is_text(self, kind: Any) -> bool:
-        types = self._arrow.types
-        return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind))
 
     def blocks(
         self, are_words: Sequence[bool], place: Place | None = None
@@ -59,28 +54,10 @@ class ParquetFile(TableReader):
                     rest, start = batch.slice(max(0, first - row)), max(first, row)
                     row += batch.num_rows
                     if rest.num_rows:
-                        yield [self._column(rest, k, is_word, start) for k, is_word in enumerate(are_words)], (start,)
+                        yield self._columns(rest, are_words, start), (start,)
             except (self._arrow.ArrowException, OSError) as error:
                 raise ValueError(f"{self.name} could not be read: {str(error).rstrip('.')}.") from None
 
     def share(self, place: Place) -> float:
         """Return which share of the rows lies before a place."""
         return place[0] / self._n_rows
-
-    def _column(self, batch: Any, k: int, is_word: bool, first: int) -> Column:
-        column, title = batch.column(k), repr(batch.schema.names[k])
-        if is_word:
-            return words_of_arrow(column)
-        if column.null_count:
-            row = first + column.is_null().to_pylist().index(True)
-            raise ValueError(f"{self.name}, row {row + 1}: column {title} has no value.")
-        values = column.to_numpy(zero_copy_only=False)
-        if values.dtype.kind not in "biuf":
-            raise ValueError(
-                f"{self.name}: column {title} must hold numbers; got {column.type}. If it has "
-                "categories, name it in categories."
-            )
-        if not np.isfinite(values).all():
-            row = first + int(np.argmin(np.isfinite(values)))
-            raise ValueError(f"{self.name}, row {row + 1}: column {title} must hold a finite number.")
-        return values.astype(np.float64)

@@ -17,7 +17,7 @@ extern "C" __global__ void batch_losses(double* P, long long m, int k, const dou
     for (long long i = top; i < end; i++) {
         double alpha = 0.0, d = 0.0;
         const double weight = v[i];
-        if (weight > 0.0) add_sample(theta, P[i * k + j] + bj + (o ? o[i] : 0.0), y[i], weight, sums, alpha, d);
+        if (weight > 0.0) add_sample(theta, P[i * k + j] + bj OFFSET(i), y[i], weight, sums, alpha, d);
 #if WANTS_CURVATURE
         P[i * k + j] = d;
 #else

@@ -120,9 +120,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) dense_rows(
         if (is_inside) {
 #if STAGE == EXPAND || STAGE == EXPAND_AT
 #if STAGE == EXPAND
-            const double margin = p[0] + b + (o ? o[i] : 0.0);
+            const double margin = p[0] + b OFFSET(i);
 #else
-            const double margin = given[i] + b + (o ? o[i] : 0.0);
+            const double margin = given[i] + b OFFSET(i);
 #endif
             double curvature, apart[N_SUMS];
             for (int k = 0; k < N_SUMS; k++) apart[k] = 0.0;

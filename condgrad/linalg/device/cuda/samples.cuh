@@ -2,6 +2,13 @@
 // The functions `value`, `derivative` and `second_derivative` are written before this text, from the formulas of the
 // loss. `theta` holds the parameters of the loss.
 
+// What is added to the prediction of sample i, if there are offsets o.
+#if HAS_OFFSET
+#define OFFSET(i) +o[i]
+#else
+#define OFFSET(i)
+#endif
+
 #define N_SUMS 9  // the fields of Totals in their order, and the sum of all curvatures
 
 // v is the weight of the sample. The sums follow condgrad.problems.samples.total_block.

@@ -63,9 +63,9 @@ extern "C" __global__ void sparse_rows(const long long* __restrict__ indptr, con
         if (is_inside) {
 #if STAGE == EXPAND || STAGE == EXPAND_AT
 #if STAGE == EXPAND
-            const double margin = p + b + (o ? o[i] : 0.0);
+            const double margin = p + b OFFSET(i);
 #else
-            const double margin = given[i] + b + (o ? o[i] : 0.0);
+            const double margin = given[i] + b OFFSET(i);
 #endif
             double curvature, apart[N_SUMS];
             for (int k = 0; k < N_SUMS; k++) apart[k] = 0.0;

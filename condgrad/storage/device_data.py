@@ -1,0 +1,56 @@
+"""DeviceData: X in the memory of a GPU, as estimators take it in place of X."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.linalg.device.arrays import device_by_name, is_on_device, matrix_on_device
+from condgrad.linalg.device.base import Device
+from condgrad.linalg.device.matrices import DeviceMatrix
+from condgrad.linalg.matrix import Matrix
+from condgrad.storage.outside_rows import OutsideRows
+
+
+class DeviceData(OutsideRows):
+    """The rows of a matrix on a device; targets and weights are given beside them."""
+
+    n_chunks = 1
+    y = weight = offset = feature_names = None
+    n_reads = 0.0
+
+    def __init__(self, matrix: DeviceMatrix) -> None:
+        self.matrix, self.shape = matrix, matrix.shape
+
+    @classmethod
+    def of(cls, X: Any, device: Device | None = None) -> DeviceData:
+        """Return X on a device, by default on the current GPU."""
+        return cls(matrix_on_device(device_by_name("cuda") if device is None else device, X))
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        return f"<{n:,} rows of {d:,} features on {self.matrix.device.name}>"
+
+    def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
+        """Return about this share of the rows in memory, evenly spread, and their places among all."""
+        every = max(1, int(1.0 / share))
+        return Matrix(self.matrix.fetched(every)), np.arange(0, self.shape[0], every)
+
+    def dot_each(self, W: np.ndarray) -> np.ndarray:
+        """Return X w_c for every row w_c of W: an array of shape (k, n_samples)."""
+        device = self.matrix.device
+        return np.array([device.to_host(self.matrix.predict(np.ascontiguousarray(w))) for w in W])
+
+
+def like(X: object, array: np.ndarray) -> Any:
+    """Return numbers where X is: on its device, as an array of its library, or in memory."""
+    if not is_on_device(X) or array.dtype.kind not in "fiub":
+        return array
+    if type(X).__module__.partition(".")[0] == "torch":
+        import torch
+
+        return torch.as_tensor(array, device=X.device)  # type: ignore[attr-defined]
+    import cupy
+
+    return cupy.asarray(array)
