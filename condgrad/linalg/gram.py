@@ -39,13 +39,13 @@ def add_outer_products(rows, support, place, values, first, d, H, start, stop):
                 at = place[rows.indices[m]]  # without a branch, which would often be mispredicted
                 where[count] = at
                 value[count] = rows.data[m] * values[max(at, 0)]
-                count += np.uint64(0 <= at < first)
+                count = count + np.uint64(0 <= at < first)
         n_known = count
         for m in range(rows.indptr[i], rows.indptr[i + 1]):
             at = place[rows.indices[m]]
             where[count] = at
             value[count] = rows.data[m] * values[max(at, 0)]
-            count += np.uint64(at >= first)
+            count = count + np.uint64(at >= first)
         for a in range(n_known, count):
             scaled, row = d[k] * value[a], where[a]
             for b in range(a + np.uint64(1)):

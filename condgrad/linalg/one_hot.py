@@ -119,7 +119,7 @@ def _add_pairs(rows, place, every, d, H, start, stop):
             count = np.uint64(0)
             for q in range(n_fields):
                 where[count] = at[q, k]  # without a branch, which would often be mispredicted
-                count += np.uint64(at[q, k] >= 0)
+                count = count + np.uint64(at[q, k] >= 0)
             for a in range(count):
                 row = where[a] * np.uint64(H.shape[1])
                 for b in range(a + np.uint64(1)):

@@ -26,17 +26,17 @@ def prepared(folder: Path, overwrite: bool) -> Iterator[None]:
         raise ValueError(f"{str(folder)!r} is a file; give the name of a folder.")
     folder.mkdir(parents=True, exist_ok=True)
     with folder_lock.locked(folder):
-        _make_room(folder, overwrite)
+        _prepare(folder, overwrite)
         yield
 
 
-def _make_room(folder: Path, overwrite: bool) -> None:
+def _prepare(folder: Path, overwrite: bool) -> None:
     if (folder / manifests.NAME).exists():
         if not overwrite:
             raise FileExistsError(f"{str(folder)!r} has data already; use overwrite=True to replace them.")
         remove_files(folder)
-    known = {path.name for path in own_files(folder)} | {folder_lock.NAME}
-    strange = sorted({path.name for path in folder.iterdir()} - known)
+    own = {path.name for path in own_files(folder)} | {folder_lock.NAME}
+    strange = sorted({path.name for path in folder.iterdir()} - own)
     if strange:
         raise FileExistsError(
             f"{str(folder)!r} has files that are no converted data, such as {strange[0]!r}; give a new folder."

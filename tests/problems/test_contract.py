@@ -225,7 +225,7 @@ class Broken(WithCurvature):
         found = super().look(w)
         evaluation = found.evaluation
         if self.fault == "gradient":
-            evaluation = evaluation._replace(gradient=1.01 * evaluation.gradient)
+            evaluation = evaluation._replace(r=1.01 * evaluation.r)
         if self.fault == "gap":
             evaluation = evaluation._replace(gap=0.5 * evaluation.gap)
         if self.fault == "negative gap":

@@ -58,7 +58,8 @@ class ExpandAndKeep:
         look = self.look
         if look.p is None:
             return self
-        return self.with_predictions(look.p[place])
+        here = Expand(look.b, look.p[place], look.is_guess, look.sums, look.features)
+        return ExpandAndKeep(here, self.rate, self.every)
 
     def finish(self, found: Pass) -> Pass:
         """Return the result of all chunks."""
@@ -95,8 +96,8 @@ class ExpandAndKeep:
 
     def with_predictions(self, p: np.ndarray) -> ExpandAndKeep:
         """Return the task for a chunk whose predictions are known."""
-        look = Expand(self.look.b, p, self.look.is_guess, self.look.sums, self.look.features)
-        return ExpandAndKeep(look, self.rate, self.every)
+        look = self.look
+        return ExpandAndKeep(Expand(look.b, p, look.is_guess, look.sums, look.features), self.rate, self.every)
 
 
 class Sweep:
