@@ -122,7 +122,7 @@ class Bench:
     def one_hot(self):
         """Codes of 39 fields with a million categories, by their shares."""
         from condgrad.linalg.device.arrays import device_by_name
-        from condgrad.linalg.device.matrices import OneHotOnDevice
+        from condgrad.linalg.device.sparse import OneHotOnDevice
         from condgrad.problems.rows.device import DeviceRows
         from condgrad.problems.rows.device_samples import DeviceSamples
 

@@ -17,7 +17,7 @@ from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.estimators.radius import two_digits
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
-from condgrad.linalg.device.matrices import DenseOnDevice
+from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.settings import RandomState
 from condgrad.paths.batched import BatchedPaths, mean_losses, with_weights
 from condgrad.paths.grids import as_radii, check_grid, shares

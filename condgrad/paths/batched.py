@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from condgrad.linalg import threads
-from condgrad.linalg.device.matrices import DenseOnDevice
+from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.minimized import MinimizedPath, Walk

@@ -11,9 +11,10 @@ from stand_in_device import devices
 from condgrad import losses
 from condgrad.compiled import where
 from condgrad.linalg.device.base import Losses, text_of
+from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.device.digest import digest
 from condgrad.linalg.device.formulas import METHODS, parameters_of, source_of
-from condgrad.linalg.device.matrices import DenseOnDevice, OneHotOnDevice, SparseOnDevice
+from condgrad.linalg.device.sparse import OneHotOnDevice, SparseOnDevice
 
 
 @pytest.fixture(params=devices())

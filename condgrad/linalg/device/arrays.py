@@ -11,7 +11,9 @@ import scipy.sparse
 
 from condgrad.linalg.convert import as_data, as_vector
 from condgrad.linalg.device.base import Device, DeviceArray
-from condgrad.linalg.device.matrices import DenseOnDevice, DeviceMatrix, OneHotOnDevice, SparseOnDevice
+from condgrad.linalg.device.dense import DenseOnDevice
+from condgrad.linalg.device.matrices import DeviceMatrix
+from condgrad.linalg.device.sparse import OneHotOnDevice, SparseOnDevice
 from condgrad.linalg.matrix import ByRows, Matrix
 from condgrad.linalg.one_hot import OneHotMatrix
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condgrad.linalg.device.base import DeviceArray
+from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.device.digest import digest
-from condgrad.linalg.device.matrices import DenseOnDevice, DeviceMatrix
+from condgrad.linalg.device.matrices import DeviceMatrix
 from condgrad.linalg.matrix import centring
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.linalg.device.base import N_SUMS, DeviceArray, text_of
-from condgrad.linalg.device.matrices import DenseOnDevice
+from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.problems.rows.device import DeviceRows
 from condgrad.problems.rows.device_samples import totals_of
 from condgrad.problems.rows.findings import Joined, Pass

@@ -1,0 +1,182 @@
+"""DenseOnDevice: dense rows on a device, read once for a look."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condgrad.linalg.device.base import N_SUMS, Argument, Device, DeviceArray, Losses, expand_samples, text_of
+from condgrad.linalg.device.matrices import DeviceMatrix, Swept, arguments_of
+
+
+class DenseOnDevice(DeviceMatrix):
+    """A dense array of float32, float64, or the bits of bfloat16 in uint16; ``shift`` is subtracted from each row."""
+
+    _THREADS = 64
+    _REGISTERS = 96  # of a lane, for the rows of a group in float64
+    _MOST_GROUP = 8
+    _MOST_ENTRIES = 32  # of a row that a lane holds; longer rows are read twice
+    _WIDEST_LOAD = 16  # bytes
+
+    def __init__(self, device: Device, X: DeviceArray, shift: np.ndarray | None = None) -> None:
+        self.device, self.X = device, X
+        self.shape = X.shape
+        self.n_stored, self.n_bytes = X.size, X.nbytes
+        self.shift = None if shift is None else device.to_device(shift)
+        self.element = {"float32": "float", "float64": "double", "uint16": "unsigned short"}[str(X.dtype)]
+
+    def with_shift(self, shift: np.ndarray | None) -> DenseOnDevice:
+        """Return the same data with other means subtracted."""
+        return DenseOnDevice(self.device, self.X, shift)
+
+    def predict(self, w: np.ndarray) -> DeviceArray:
+        """Return X w."""
+        p = self.device.empty(self.shape[0])
+        if self._is_wide:
+            text, n_threads = self._wide(), 256
+            grid = self.device.n_blocks(text, "predict_wide", n_threads, 0), 1
+            args = (self.X, *self._sizes, self.shift, self.device.to_device(w), p)
+            self.device.launch(text, "predict_wide", grid, n_threads, 0, args)
+        else:
+            self._sweep("PREDICT", None, w=w, p_out=p)
+        return p
+
+    def expand(self, w: np.ndarray, b: float, p: DeviceArray | None, losses: Losses) -> Swept:
+        """Return sums, gradient and curvatures at w, in one read unless rows are long."""
+        if self._is_wide:
+            sums, alpha, D = expand_samples(self.device, losses, self.predict(w) if p is None else p, b, wants=True)
+            return Swept(sums, self.combine(alpha), D)
+        D = self.device.empty(self.shape[0])
+        sums, r = self._sweep("EXPAND" if p is None else "EXPAND_AT", losses, w=w, b=b, given=p, D=D)
+        return Swept(sums.sum(axis=0), r, D)
+
+    def combine(self, alpha: DeviceArray) -> np.ndarray:
+        """Return X' alpha."""
+        if self._is_wide:
+            return self._sum_wide(alpha, 0.0)[0]
+        return self._sweep("COMBINE", None, given=alpha)[1]
+
+    def measure(self, losses: Losses) -> tuple[np.ndarray, float]:
+        """Return the weighted squares of the columns, and the largest absolute entry."""
+        if self._is_wide:
+            return self._sum_wide(losses.v, losses.v0, squares=True)
+        found, squares = self._sweep("MEASURE", losses)
+        return squares, float(found.ravel()[: found.shape[0]].max(initial=0.0))
+
+    def chosen(self, rows: DeviceArray | slice, index: np.ndarray | None) -> DeviceArray:
+        """Return the entries of some rows and columns as a dense array in float64."""
+        X = self.X[rows]
+        if index is not None:
+            X = X[:, self.device.to_device(index)]
+        if self.element == "unsigned short":
+            X = (X.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        X = X.astype(np.float64)
+        if self.shift is None:
+            return X
+        return X - (self.shift if index is None else self.shift[self.device.to_device(index)])
+
+    def fetched(self, every: int) -> np.ndarray:
+        """Return every ``every``-th row as an array."""
+        X = self.X[::every]
+        if self.element == "unsigned short":
+            X = (X.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return self.device.to_host(self.device.xp.ascontiguousarray(X))
+
+    @property
+    def arrays(self) -> tuple[DeviceArray, ...]:
+        """The array."""
+        return (self.X,)
+
+    def along_shift(self, w: np.ndarray) -> float:
+        """Return <shift, w>."""
+        return 0.0 if self.shift is None else float(self.device.to_host(self.shift) @ w)
+
+    def thinned(self, every: int) -> DenseOnDevice:
+        """Return every ``every``-th row."""
+        part = DenseOnDevice(self.device, self.device.xp.ascontiguousarray(self.X[::every]))
+        part.shift = self.shift
+        return part
+
+    @property
+    def _sizes(self) -> tuple[np.int64, np.int32]:
+        return np.int64(self.shape[0]), np.int32(self.shape[1])
+
+    # Rows of a length that a warp can hold.
+
+    @property
+    def _load(self) -> int:
+        """How many entries a load brings: rows must begin at multiples of its size."""
+        most = self._WIDEST_LOAD // self.X.dtype.itemsize
+        return next(count for count in (8, 4, 2, 1) if count <= most and self.shape[1] % count == 0)
+
+    @property
+    def _packs(self) -> int:
+        return -(-self.shape[1] // (32 * self._load))
+
+    @property
+    def _is_wide(self) -> bool:
+        return self._packs * self._load > self._MOST_ENTRIES
+
+    @property
+    def _group(self) -> int:
+        registers = 2 * self._packs * self._load
+        group = self._MOST_GROUP
+        while group > 1 and group * registers > self._REGISTERS:
+            group //= 2
+        return group
+
+    def _sweep(
+        self,
+        stage: str,
+        losses: Losses | None,
+        *,
+        w: np.ndarray | None = None,
+        b: float = 0.0,
+        p_out: DeviceArray | None = None,
+        given: DeviceArray | None = None,
+        D: DeviceArray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Launch the kernel of one stage; return what the blocks have stored, and the sum of their gradients."""
+        device, (n, d) = self.device, self.shape
+        text = text_of(
+            "dense.cu",
+            losses,
+            ELEMENT=self.element,
+            VEC=self._load,
+            PACKS=self._packs,
+            GROUP=self._group,
+            THREADS=self._THREADS,
+            CENTRED=int(self.shift is not None),
+            STAGE=stage,
+        )
+        shared = 8 * (
+            32 * self._packs * self._load * (2 if self.shift is not None else 1) + self._THREADS // 32 * N_SUMS
+        )
+        most = -(-n // (self._THREADS // 32 * self._group))
+        n_blocks = max(1, min(device.n_blocks(text, "dense_rows", self._THREADS, shared), most))
+        out = R = None
+        if stage != "PREDICT":
+            out, R = device.empty(n_blocks, N_SUMS), device.empty(n_blocks, d)
+        w_there = None if w is None else device.to_device(w)
+        args: tuple[Argument, ...] = (self.X, *self._sizes, self.shift, w_there, np.float64(b))
+        args += (*arguments_of(losses), p_out, given, out, R, D)
+        device.launch(text, "dense_rows", (n_blocks, 1), self._THREADS, shared, args)
+        if R is None:
+            return np.empty(0), np.empty(0)
+        return device.to_host(out), device.to_host(R.sum(axis=0))
+
+    # Longer rows.
+
+    def _wide(self, **macros: int) -> str:
+        macros = {"SQUARES": 0, "CENTRED": int(self.shift is not None), **macros}
+        return text_of("wide.cu", None, ELEMENT=self.element, **macros)
+
+    def _sum_wide(self, alpha: DeviceArray | None, alpha0: float, *, squares: bool = False) -> tuple[np.ndarray, float]:
+        device, (n, d) = self.device, self.shape
+        text, n_threads = self._wide(SQUARES=int(squares)), 128
+        n_columns = -(-d // n_threads)
+        n_strips = max(1, min(n, 4 * device.n_blocks(text, "combine_wide", n_threads, 0) // n_columns, 65535))
+        strip = -(-n // n_strips)
+        R, largest = device.empty(n_strips, d), device.empty(n_strips, d) if squares else None
+        args = (self.X, *self._sizes, self.shift, alpha, np.float64(alpha0), np.int64(strip), R, largest)
+        device.launch(text, "combine_wide", (n_columns, n_strips), n_threads, 0, args)
+        return device.to_host(R.sum(axis=0)), 0.0 if largest is None else float(largest.max())
