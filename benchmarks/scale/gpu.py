@@ -1,6 +1,6 @@
 """Passes and fits on a GPU: bytes per second beside a copy, seconds beside the processor and beside peers.
 
-    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot path]
+    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot path peers]
 
 It needs CuPy and an NVIDIA GPU. Every part prints its times, the best of several, and the data of one part are freed
 before the next one. The full size needs 40 GB of memory on the device, --quick a few.
@@ -12,6 +12,7 @@ import argparse
 import functools
 import sys
 import time
+import warnings
 
 import numpy as np
 
@@ -119,6 +120,34 @@ class Bench:
             f" they differ by {abs(a.gap - b.gap) / abs(b.objective):.1e} of F"
         )
 
+    def peers(self):
+        """Compare with scikit-learn's saga on the processor: the penalty that has the same solution as the ball."""
+        from sklearn.linear_model import LogisticRegression
+
+        n, d = (20_000, 300) if self.quick else (200_000, 300)
+        X, y = self.dense_data(n, d)
+        problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(15.0))
+        fit = functools.partial(cg.minimize, problem, "corrective", tol=0.0, relative_tol=1e-6)
+        seconds, result = best_of(fit, 5, self.synchronize), fit()
+        alpha = float(np.abs(result.gradient).max())
+        best = result.objective + alpha * np.abs(result.w).sum()
+        self.say(f"{n:,} x {d} to 1e-6: condgrad on the GPU {1e3 * seconds:.0f} ms")
+        data = self.cp.asnumpy(X), self.cp.asnumpy(y)
+        for max_iter in (5, 20):
+            model = LogisticRegression(
+                l1_ratio=1.0, C=1.0 / (n * alpha), solver="saga", fit_intercept=False, max_iter=max_iter, tol=0.0
+            )
+            began = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(*data)
+            seconds_of_peer, w = time.perf_counter() - began, model.coef_.ravel().astype(float)
+            excess = problem.objective(w) + alpha * np.abs(w).sum() - best
+            self.say(
+                f"  scikit-learn's saga, {max_iter} epochs: {seconds_of_peer:.1f} s,"
+                f" {seconds_of_peer / seconds:.0f} times as long, F + penalty {excess:.1e} above"
+            )
+
     def one_hot(self):
         """Codes of 39 fields with a million categories, by their shares."""
         from condgrad.linalg.device.arrays import device_by_name
@@ -193,7 +222,7 @@ class Bench:
         return codes, y
 
 
-PARTS = {"copy": Bench.copy, "dense": Bench.dense, "one-hot": Bench.one_hot, "path": Bench.path}
+PARTS = {"copy": Bench.copy, "dense": Bench.dense, "one-hot": Bench.one_hot, "path": Bench.path, "peers": Bench.peers}
 
 
 def main():
