@@ -101,6 +101,7 @@ class BatchedPaths:
     ) -> None:
         self.problems, self.make, self.tol, self.interrupts = list(problems), make, tol, interrupts
         self.settings = settings
+        self.most_rounds = max(1, int(min(_MOST_ROUNDS, settings.get("max_epochs", _MOST_ROUNDS))))
         self.batch = DeviceBatch([problem.rows for problem in self.problems])
         self.scales = [problem.loss_scale() for problem in self.problems]
         self.n_passes = self.n_points = self.n_alone = 0  # of the device, at points; points that were solved alone
@@ -141,7 +142,7 @@ class BatchedPaths:
 
     def _solve_wave(self, points: list[_Point]) -> None:
         left = points
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(self.most_rounds):
             raise_if_interrupted(self.interrupts)
             self._look(left)
             left = [point for point in left if not self._is_solved(point)]

@@ -203,7 +203,8 @@ class SmoothPath:
                 point = self.last = self.engine.solve(goal, self.tol)
         is_short = point.certified_gap > self.tol * self.scale and point.gap > point.rounding
         if is_short and not self.engine.is_spent:  # its models do not lead further, as may be with flat losses
-            self._by_minimize.walk.w = self._dense(point)
+            inside = 1.0 if self.is_penalised else min(1.0, goal.target / max(point.norm, goal.target))
+            self._by_minimize.walk.w = inside * self._dense(point)
             return self._by_minimize.advance(np.array([target]))[0]
         return self._solved(point, target, watch.seconds)
 

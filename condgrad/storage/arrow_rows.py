@@ -135,6 +135,9 @@ def arrow_columns(path: Path) -> ArrowColumns:
     """Return the columns of an uncompressed Arrow file of numbers; raise one sentence for any other one."""
     (file, begin), name, n_bytes = open_arrow(path), repr(str(path)), path.stat().st_size
     titles = list(file.schema.names)
+    twice = next((title for title in titles if titles.count(title) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{name} has two columns named {twice!r}; rename one of them.")
     dtypes = [_dtype_of(kind, title, name) for title, kind in zip(titles, file.schema.types, strict=True)]
     parts = []
     for k in range(file.num_record_batches):

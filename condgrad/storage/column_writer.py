@@ -180,6 +180,9 @@ class _Unfolded(Source):
     def batches(self, place: Place | None = None) -> Generator[Batch, None, None]:
         """Yield the batches."""
         for batch in self._source.batches(place):
+            if batch.weight is not None or batch.offset is not None:
+                kind = "weights" if batch.weight is not None else "offsets"
+                raise ValueError(f"{self.name} has {kind}, which columns on disk do not store; give them to the path.")
             X = batch.X
             yield batch._replace(X=X.chosen(slice(None)).X) if isinstance(X, OneHotMatrix) else batch
 

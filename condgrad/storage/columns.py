@@ -134,7 +134,7 @@ def _bands_of(source: Any, options: Options, dtype: np.dtype | None) -> ArrayBan
     if is_path and (Path(source).suffix != ".npy" or not Path(source).exists() or options.target is not None):
         return None
     X = np.load(source, mmap_mode="r", allow_pickle=False) if is_path else source
-    if isinstance(X, tuple | Iterator) or is_dask(X) or (is_path and X.flags.c_contiguous and X.ndim == 2):
+    if _is_batches(X) or is_dask(X) or (is_path and X.flags.c_contiguous and X.ndim == 2):
         return None
     options.check("arrays")
     if scipy.sparse.issparse(X):
@@ -145,6 +145,13 @@ def _bands_of(source: Any, options: Options, dtype: np.dtype | None) -> ArrayBan
     if X.dtype.kind not in "fiub":
         raise ValueError(f"X must be an array of numbers; got dtype {X.dtype}.")
     return ArrayBands(X, dtype)
+
+
+def _is_batches(X: Any) -> bool:
+    """Return whether X is a batch with targets, or several batches: a list of them is no list of rows of numbers."""
+    if isinstance(X, list) and X:
+        return isinstance(X[0], tuple) or scipy.sparse.issparse(X[0]) or np.ndim(X[0]) == 2
+    return isinstance(X, tuple | Iterator)
 
 
 def _identity_of(source: Any) -> dict[str, Any] | None:

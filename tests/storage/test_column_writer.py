@@ -177,3 +177,14 @@ def test_paths_on_sparse_columns_are_those_of_the_matrix_in_memory(case, tmp_pat
     np.testing.assert_allclose(found_info.intercept, info.intercept, atol=1e-3)
     assert found_info.status is info.status is cg.Status.CONVERGED
     assert found_info.n_reads == columns.n_reads > 0.0
+
+
+def test_weights_and_offsets_are_refused_not_dropped(tmp_path):
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    with pytest.raises(ValueError, match="has weights, which columns on disk do not store"):
+        cg.columns.convert((X, X[:, 0], np.ones(30)), tmp_path / "weights")
+
+
+def test_a_list_of_batches_is_taken(tmp_path):
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    assert cg.columns.convert([(X, X[:, 0]), (X, X[:, 0])], tmp_path / "batches").shape == (60, 4)

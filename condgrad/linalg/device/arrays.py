@@ -22,11 +22,15 @@ _FLOATS = ("float32", "float64")
 _ROOM = 0.9  # share of the free memory of a device that data may take
 
 
-@functools.cache
-def device_by_name(name: str) -> Device:
+def device_by_name(name: object) -> Device:
     """Return the device with that name, or raise with one sentence if there is none."""
-    if name not in NAMES:
+    if not isinstance(name, str) or name not in NAMES:
         raise ValueError(f"device must be 'cuda' or None (the processor); got {name!r}.")
+    return _current_gpu()
+
+
+@functools.cache
+def _current_gpu() -> Device:
     try:
         from condgrad.linalg.device.cuda_device import CudaDevice
 
@@ -45,26 +49,30 @@ def is_on_device(X: object) -> bool:
     return package in ("cupy", "cupyx") or (package == "torch" and bool(X.is_cuda))  # type: ignore[attr-defined]
 
 
+def _is_torch(X: object) -> bool:
+    return type(X).__module__.partition(".")[0] == "torch"
+
+
 def on_host(array: Any) -> Any:
     """Return an array of a device in the memory of the host, anything else as it is."""
     if not is_on_device(array):
         return array
-    return array.cpu().numpy() if type(array).__module__.partition(".")[0] == "torch" else array.get()
+    return array.detach().cpu().numpy() if _is_torch(array) else array.get()
 
 
 def matrix_on_device(device: Device, X: Any) -> DeviceMatrix:
     """Return X on the device; arrays that are there already are not copied if they are contiguous floats."""
-    if type(X).__module__.partition(".")[0] == "torch":
-        X = _of_torch(device, X)
+    is_bfloat16 = _is_torch(X) and X.is_cuda and str(X.dtype) == "torch.bfloat16"
+    X = _of_torch(device, X) if _is_torch(X) else X
     if not is_on_device(X):
         return _sent(device, as_data(X))
     if device.sparse.issparse(X):
-        X = X.tocsr()
+        X = X.tocsr() if X.tocsr().has_canonical_format else X.tocsr(copy=True)
         X.sum_duplicates()
         return SparseOnDevice(device, X if str(X.dtype) in _FLOATS else X.astype(np.float64))
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must have two dimensions (samples, features), none of them 0; got shape {X.shape}.")
-    if X.dtype == np.uint16:  # the bits of bfloat16
+    if is_bfloat16:  # its bits, as whole numbers
         return DenseOnDevice(device, device.xp.ascontiguousarray(X))
     if str(X.dtype) not in _FLOATS:
         raise TypeError(f"X on a device must be float32, float64 or bfloat16; got {X.dtype}. Convert it first.")
@@ -73,8 +81,7 @@ def matrix_on_device(device: Device, X: Any) -> DeviceMatrix:
 
 def vector_on_device(device: Device, y: Any, name: str, n_samples: int) -> DeviceArray:
     """Return one number for each sample in float64, on the device; ``name`` is its name in errors."""
-    if type(y).__module__.partition(".")[0] == "torch":
-        y = _of_torch(device, y) if y.is_cuda else y.numpy()
+    y = _of_torch(device, y) if _is_torch(y) else y
     if not is_on_device(y):
         return device.to_device(as_vector(y, name, n_samples))
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
@@ -135,7 +142,8 @@ def check_room(device: Device, n_bytes: int) -> None:
 
 def _of_torch(device: Device, tensor: Any) -> DeviceArray:
     if not tensor.is_cuda:
-        return tensor.numpy()
+        tensor = tensor.detach()
+        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
     if str(tensor.layout) == "torch.sparse_csr":
         parts = (tensor.values(), tensor.col_indices(), tensor.crow_indices())
         data, indices, indptr = (device.xp.from_dlpack(part.contiguous()) for part in parts)
