@@ -119,7 +119,7 @@ class Problem(OverRows):
     def _remedies(self) -> dict[Feature, str]:
         """Return what the user can do about features that are not offered, or why they are missing."""
         no_penalty = "steps over single samples do not support an l2 penalty; l2=0 leaves it out"
-        if self.rows.is_in_memory:
+        if Feature.SAMPLES in self.rows.offers:
             return dict.fromkeys(_ONE_BY_ONE, no_penalty)
         remedies = dict.fromkeys(_ONE_BY_ONE, "its rows are not in memory, where single ones would be at hand")
         if self.rows.chunk_sizes is not None:

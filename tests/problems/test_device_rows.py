@@ -5,10 +5,12 @@ import functools
 import numpy as np
 import pytest
 import scipy.sparse
+from numpy.testing import assert_allclose
 from stand_in_device import devices
 
 import condgrad as cg
 from condgrad.linalg.device import arrays
+from condgrad.problems.active_set import AtomStack
 from condgrad.problems.rows.choice import rows_on_device
 from condgrad.testing import check_rows
 
@@ -79,6 +81,19 @@ def test_solvers_along_lines_run_there(data, device, solver):
     there, here = problem_on(device, X, y), cg.Problem(X, y, cg.losses.Logistic(), BALL)
     result = cg.minimize(there, solver, tol=1e-2, max_epochs=30)
     assert result.objective - cg.minimize(here, tol=1e-10).objective <= result.gap + result.rounding + 1e-10
+
+
+def test_steps_over_single_samples_are_refused_for_the_right_reason(data, device):
+    with pytest.raises(TypeError, match="its rows are not in memory"):
+        cg.minimize(problem_on(device, *data[:2]), "sfw")
+
+
+def test_the_curvature_leaves_out_what_an_intercept_takes_up(data, device):
+    X, y, weight = data
+    atoms, w = AtomStack(np.arange(4), np.ones(4)), np.full(12, 0.1)
+    there = problem_on(device, X, y, weight=weight, intercept=True)
+    here = cg.Problem(X, y, cg.losses.Logistic(), BALL, sample_weight=weight, intercept=True)
+    assert_allclose(there.look(w).curvature(atoms), here.look(w).curvature(atoms), rtol=1e-9, atol=1e-12)
 
 
 def test_large_means_cost_no_digits(data, device):
