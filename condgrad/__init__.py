@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 _NAMES_OF_MODULES = {
     "run.checkpoint": ("Checkpoint",),
     "run.minimize": ("minimize",),
+    "run.private": ("PrivateResult", "minimize_private"),
     "run.result": ("Result", "Status"),
     "run.trace": ("Progress", "Trace"),
     "problems.linear": ("Problem",),

@@ -34,6 +34,8 @@ from condgrad.problems.softmax import SoftmaxProblem as SoftmaxProblem
 from condgrad.run import plotting as plotting
 from condgrad.run.checkpoint import Checkpoint as Checkpoint
 from condgrad.run.minimize import minimize as minimize
+from condgrad.run.private import PrivateResult as PrivateResult
+from condgrad.run.private import minimize_private as minimize_private
 from condgrad.run.result import Result as Result
 from condgrad.run.result import Status as Status
 from condgrad.run.trace import Progress as Progress
@@ -64,6 +66,7 @@ __all__ = [
     "MultiModel",
     "MultiOutputProblem",
     "PathInfo",
+    "PrivateResult",
     "Problem",
     "Progress",
     "RadiusWarning",
@@ -78,6 +81,7 @@ __all__ = [
     "load_model",
     "losses",
     "minimize",
+    "minimize_private",
     "plotting",
     "radius_max",
     "radius_path",

@@ -59,6 +59,10 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
         """Return L, a Lipschitz constant of the derivative (inf where there is none)."""
         raise NotImplementedError
 
+    def lipschitz(self) -> float:
+        """Return G, a bound of the derivative's absolute value over all p and all targets (inf where there is none)."""
+        return math.inf
+
     def curvature_smoothness(self) -> float:
         """Return L-hat, a Lipschitz constant of the second derivative (inf where there is none)."""
         return math.inf

@@ -43,6 +43,10 @@ class Huber(NamedTuple):
         """Return 1 up to an error of delta, 0 beyond."""
         return 1.0 * where(abs(p - y) > self.delta, 0.0, 1.0)
 
+    def lipschitz(self):
+        """Return G = delta."""
+        return self.delta
+
     def smoothness(self):
         """Return L = 1."""
         return 1.0

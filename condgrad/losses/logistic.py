@@ -40,6 +40,10 @@ class Logistic(NamedTuple):
         e = exp(-abs(y * p))
         return e / ((1.0 + e) * (1.0 + e))
 
+    def lipschitz(self):
+        """Return G = 1."""
+        return 1.0
+
     def smoothness(self):
         """Return L = 1/4."""
         return 0.25

@@ -50,6 +50,10 @@ class Pinball(NamedTuple):
         low, high = (self.q - 1.0) * self.width, self.q * self.width
         return where(e > high, 0.0, where(e < low, 0.0, 1.0)) / self.width
 
+    def lipschitz(self):
+        """Return G = max(q, 1 - q)."""
+        return max(self.q, 1.0 - self.q)
+
     def smoothness(self):
         """Return L = 1 / width."""
         return 1.0 / self.width

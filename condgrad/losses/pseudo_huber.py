@@ -50,6 +50,10 @@ class PseudoHuber(NamedTuple):
         ratio = self.delta / np.sqrt(self.delta * self.delta + e * e)
         return ratio * ratio * ratio
 
+    def lipschitz(self):
+        """Return G = delta."""
+        return self.delta
+
     def smoothness(self):
         """Return L = 1."""
         return 1.0

@@ -47,6 +47,10 @@ class SmoothedHinge(NamedTuple):
         z = 1.0 - y * p
         return where(z > self.width, 0.0, where(z < 0.0, 0.0, 1.0)) / self.width
 
+    def lipschitz(self):
+        """Return G = 1."""
+        return 1.0
+
     def smoothness(self):
         """Return L = 1 / width."""
         return 1.0 / self.width

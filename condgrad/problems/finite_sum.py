@@ -94,6 +94,14 @@ class Estimate(NamedTuple):
         self.vector.shrink(factor)
         self.scalars[_ALONG] *= factor
 
+    def average_in(self, F, rows, w, rho):
+        """Set r to (1 - rho) r + rho g, where g is the mean over the batch of f_i'(x_i'w) x_i."""
+        self.shrink(1.0 - rho)
+        for q in range(rows.size()):
+            i = rows.at(q)
+            p = F.predict(i, w)
+            self.add_row(F, i, rho * rows.share(i) * F.derivative(i, p), p)
+
     def best_vertex(self, F):
         """Return s = LMO(r), and record the gap <r, w - s>."""
         s = F.constraint.lmo(self.vector)
@@ -128,6 +136,23 @@ class Estimate(NamedTuple):
         """Set w to (1 - gamma) w + gamma s, for the s that the oracle last returned."""
         self.scalars[_ALONG] = (1.0 - gamma) * self.scalars[_ALONG] + gamma * self.scalars[_TOWARDS]
         s.blend_into(w, gamma)
+
+    def pursue(self, F, w, pursuit):
+        """Let the pursuit find a direction from w that is close to -r; its end takes the place of the vertex."""
+        s = self.best_vertex(F)
+        n_calls = pursuit.aim(F.constraint, self.vector.to_array(), w.to_array(), s)
+        self.head_for(pursuit.end)
+        self.scalars[_CALLS] += n_calls
+
+    def head_for(self, point):
+        """Recompute <r, point> for an r that changed since the pursuit found the array ``point``."""
+        self.scalars[_TOWARDS] = self.vector.inner(point)
+
+    def move_to(self, w, point, gamma):
+        """Set w to (1 - gamma) w + gamma point, where the array ``point`` is the end of the last pursuit."""
+        self.scalars[_ALONG] = (1.0 - gamma) * self.scalars[_ALONG] + gamma * self.scalars[_TOWARDS]
+        w.shrink(1.0 - gamma)
+        w.add_array(gamma, point)
 
     def set_to(self, r, w):
         """Make r the array ``r``, where the iterate is the array ``w``."""

@@ -101,6 +101,10 @@ class Segment:
         """Return phi(gamma) - phi(0)."""
         return self._value(gamma) - self._value(0.0)
 
+    def turn(self, gamma: float) -> float:
+        """Return phi'(gamma) - phi'(0)."""
+        return self._slope(gamma) - self._slope(0.0)
+
     def minimiser(self) -> float:
         """Return the step that minimises phi; for a non-convex loss, a step where phi' = 0 and phi is lower."""
         raise NotImplementedError
@@ -123,7 +127,7 @@ class Segment:
         excess = end - start - gamma * self.slope - 0.5 * gamma * gamma * curvature
         if abs(excess) > 1e-12 * max(abs(start), abs(end)):
             return excess <= 0.0
-        return self._slope(gamma) - self._slope(0.0) <= gamma * curvature
+        return self.turn(gamma) <= gamma * curvature
 
     def curvature(self) -> float:
         """Return a bound of phi'' over the segment."""

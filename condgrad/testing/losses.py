@@ -228,8 +228,9 @@ def _random_pairs(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_constants(loss: Loss, p: np.ndarray, y: float) -> None:
-    """Check that L, L-hat and the local L bound all difference quotients."""
-    for constant, method in (("smoothness", "derivative"), ("curvature_smoothness", "second_derivative")):
+    """Check that G, L, L-hat and the local L bound all difference quotients."""
+    derivatives = {"lipschitz": "value", "smoothness": "derivative", "curvature_smoothness": "second_derivative"}
+    for constant, method in derivatives.items():
         bound = getattr(loss, constant)()
         _require(bound >= 0.0, f"{constant} of {loss!r} must be a number >= 0 or inf; got {bound}.")
         _check_lipschitz(f"{constant}()", bound, loss, method, p, y)

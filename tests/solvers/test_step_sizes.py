@@ -15,7 +15,16 @@ from condgrad.linalg.convert import as_number
 from condgrad.problems.linear_point import PredictionPoint
 from condgrad.problems.segment import away_from, between, towards
 from condgrad.solvers import AwayStep, FrankWolfe, Pairwise
-from condgrad.step_sizes import Backtracking, ExactLineSearch, OpenLoop, ShortStep, StepSize
+from condgrad.step_sizes import (
+    AutoConditioned,
+    Backtracking,
+    ExactLineSearch,
+    LogAdaptive,
+    OpenLoop,
+    SecantSearch,
+    ShortStep,
+    StepSize,
+)
 
 
 def point_of(loss, form, intercept=False, weighted=False, seed=0, n=15, d=4):
@@ -252,3 +261,92 @@ def test_step_size_must_be_a_rule():
         TypeError, match=r"^step_size must be a rule of condgrad.step_sizes such as OpenLoop\(\); got 0.1\.$"
     ):
         FrankWolfe(step_size=0.1)
+
+
+# Newer rules -----------------------------------------------------------------------------------------------------
+
+
+def test_log_adaptive_is_its_formula():
+    for t in (0, 1, 10, 1000):
+        order = 2.0 + math.log(t + 1.0)
+        assert LogAdaptive().at(t, None) == pytest.approx(order / (t + order), rel=1e-15)
+    problem, _ = point_of("Logistic", "C")
+    assert LogAdaptive().on_estimates(problem, 1).at(7, None) == LogAdaptive().at(7, None)
+
+
+def test_log_adaptive_is_faster_where_the_set_is_strongly_convex():
+    """Over an l2 ball whose boundary holds the solution, l / (t + l) converges like t^-2: faster than 2 / (t + 2)."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 10))
+    problem = cg.Problem(X, X @ rng.standard_normal(10), cg.losses.Squared(), cg.constraints.L2Ball(0.5))
+    settings = {"tol": 0.0, "max_steps": 1000}
+    gaps = [cg.minimize(problem, FrankWolfe(rule), **settings).trace.gap[-1] for rule in (LogAdaptive(), OpenLoop())]
+    assert gaps[0] < 0.3 * gaps[1]
+
+
+@every_pair(("loss", "form", "intercept", "weighted"), CASES)
+def test_secant_search_ends_where_the_slope_is_small(loss, form, intercept, weighted):
+    problem, point = point_of(loss, form, intercept, weighted)
+    for line in lines(point):
+        gamma = SecantSearch(tol=0.05, max_slopes=60).at(0, line)
+        end = line.slope + line.turn(gamma)
+        assert abs(end) <= 0.05 * abs(line.slope) * (1 + 1e-9) or (gamma == line.max_step and end < 0.0)
+        assert phi(problem, point, line)(gamma) < phi(problem, point, line)(0.0)
+
+
+class LogCosh:
+    """Terms log cosh(a_i'w - y_i) as a user would write them, with their means."""
+
+    n_samples, n_features, is_convex = 40, 5, True
+
+    def __init__(self):
+        rng = np.random.default_rng(0)
+        self.A, self.y = rng.standard_normal((40, 5)), 2.0 * rng.standard_normal(40)
+
+    def value(self, i, w):
+        return math.log(math.cosh(self.A[i] @ w - self.y[i]))
+
+    def gradient(self, i, w):
+        return math.tanh(self.A[i] @ w - self.y[i]) * self.A[i]
+
+
+def test_secant_search_uses_fewer_passes_than_the_exact_one():
+    """On terms of any form a slope is a pass."""
+    problem = cg.GeneralProblem(LogCosh(), cg.constraints.L1Ball(1.0))
+    rules = (SecantSearch(), ExactLineSearch())
+    quick, exact = (cg.minimize(problem, FrankWolfe(rule), max_steps=30, tol=0.0) for rule in rules)
+    assert quick.n_epochs < 0.7 * exact.n_epochs
+    assert quick.objective <= exact.objective + 1e-3
+
+
+@pytest.mark.parametrize("new", [FrankWolfe, AwayStep, Pairwise, cg.solvers.BlendedPairwise])
+@pytest.mark.parametrize("loss", ["Squared", "Logistic"])
+def test_auto_conditioned_steps_converge(new, loss):
+    """Without L: F - F* falls like 1/t at least, and like the exact search on polytopes with away steps."""
+    problem, _ = point_of(loss, "C", n=40, d=6)
+    run = cg.minimize(problem, new(AutoConditioned()), max_steps=3000, tol=1e-6)
+    best = cg.minimize(problem, "corrective", tol=1e-10)
+    assert run.objective - best.objective <= (1e-3 if new is FrankWolfe else 1e-6)
+
+
+def test_auto_conditioned_constant_is_the_largest_quotient():
+    """For a quadratic, the quotient along d is d'Hd / d'd exactly."""
+    problem, point = point_of("Squared", "C")
+    rule, largest = AutoConditioned().begin(problem), 0.0
+    H = problem.matrix.X.T @ (problem.samples.weight[:, None] * problem.matrix.X)
+    for t, line in enumerate(lines(point)):
+        d = line.direction()
+        quotient = d @ H @ d / (d @ d)
+        largest = max(largest, quotient) if t == 0 else largest
+        gamma = rule.at(t, line)
+        assert gamma == pytest.approx(min(line.max_step, -line.slope / (largest * (d @ d))), rel=1e-6)
+        largest = max(largest, quotient)  # known after the step
+    with pytest.raises(TypeError, match="stochastic solvers cannot use it"):
+        cg.minimize(problem, cg.solvers.SFW(step_size=AutoConditioned()))
+
+
+def test_bad_settings_of_the_secant_search():
+    with pytest.raises(ValueError, match=r"tol of SecantSearch must be a number in \[0, 1\); got 1.0"):
+        SecantSearch(tol=1.0)
+    with pytest.raises(ValueError, match="max_slopes of SecantSearch"):
+        SecantSearch(max_slopes=0)

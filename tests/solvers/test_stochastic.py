@@ -23,6 +23,7 @@ from condgrad.linalg.max_tree import MaxTree
 from condgrad.linalg.scaled import Scaled
 from condgrad.linalg.vectors import DenseVector
 from condgrad.solvers.stochastic import _schedule, _state, _workspace
+from condgrad.solvers.stochastic.coins import Coins
 from condgrad.solvers.stochastic.sampling import Sampler
 from condgrad.solvers.stochastic.sfw import SFWArrays
 
@@ -41,7 +42,7 @@ FORMULAS = FORMULAS | {
 }  # fmt: skip
 NAMES = [
     "sfw", "mokhtari", "lu-freund", "saga", "svrf", "growing-batch", "spider", "caspiderg", "one-sample",
-    "sfw-away", "sfw-pairwise",
+    "sfw-away", "sfw-pairwise", "sarah", "saga-sarah", "boosted-sfw", "boosted-saga", "boosted-mokhtari",
 ]  # fmt: skip
 ATOMIC_ONLY = ("sfw-away", "sfw-pairwise")
 DATA = ["dense-C", "dense-F", "csr", "csc"]
@@ -245,6 +246,74 @@ def box_directions(box, w, batches, kind, damping=0.03):
         yield w
 
 
+def box_sarah(box, w, batches):
+    """Beznosikov, Dobre & Gidel (2023): SARAH; an empty batch stands for the full gradient."""
+    before = w
+    for t, batch in enumerate(batches, 1):
+        if len(batch.rows) == 0:
+            r = box.full(w)
+        else:
+            r = r + sum(c * (box.grad(i, w) - box.grad(i, before)) for i, c in batch.shares())
+        before = w
+        w = w + 2.0 / (t + 2.0) * (box.lmo(r) - w)
+        yield w
+
+
+def box_saga_sarah(box, w, batches):
+    """Beznosikov, Dobre & Gidel (2023): SAGA SARAH, with l = b / (2n) and a table of gradients."""
+    table, r, before = np.zeros(box.X.shape), np.zeros(w.size), w
+    for t, batch in enumerate(batches, 1):
+        l = max(len(batch.rows) / (2.0 * box.n), 1.0 / t)  # noqa: E741
+        f_now = sum(c * box.grad(i, w) for i, c in batch.shares())
+        f_before = sum(c * box.grad(i, before) for i, c in batch.shares())
+        y_batch = sum(c * table[i] for i, c in batch.shares())
+        r = f_now - f_before + (1.0 - l) * r + l * (f_before - y_batch + table.sum(axis=0))
+        for i in batch.rows:
+            table[i] = box.grad(i, w)
+        before = w
+        w = w + 2.0 / (t + 2.0) * (box.lmo(r) - w)
+        yield w
+
+
+def chase(box, r, w, K=5, delta=1e-3):
+    """The pursuit of Combettes & Pokutta (2020); return the end of the direction."""
+
+    def cosine(d):
+        sizes = np.linalg.norm(r) * np.linalg.norm(d)
+        return -r @ d / sizes if sizes > 0.0 else -1.0
+
+    d, total = np.zeros(w.size), 0.0
+    for _ in range(K):
+        rest = -r - d
+        u = box.lmo(-rest) - w
+        if d.any() and rest @ u < -rest @ d / np.linalg.norm(d):
+            u, factor = -d / np.linalg.norm(d), 1.0 - (-rest @ d / np.linalg.norm(d)) / np.linalg.norm(d)
+        else:
+            factor = None
+        lam = rest @ u / (u @ u) if u.any() else 0.0
+        if lam <= 0.0 or cosine(d + lam * u) - cosine(d) < delta:
+            break
+        d, total = d + lam * u, total + lam if factor is None else total * factor
+    return w + d / total if total > 0.0 else box.lmo(r)
+
+
+def box_boosted(box, w, batches, kind):
+    """The estimates of sfw, saga and mokhtari, with the pursuit's direction in the place of the vertex."""
+    alpha, r = np.zeros(box.n), np.zeros(w.size)
+    for t, batch in enumerate(batches, 1):
+        rho = 4.0 / (t + 8.0) ** (2.0 / 3.0)
+        if kind == "boosted-mokhtari":
+            r = (1.0 - rho) * r + rho * sum(c * box.grad(i, w) for i, c in batch.shares())
+        if kind == "boosted-saga":
+            r = box.X.T @ alpha + sum(c * (box.grad(i, w) - alpha[i] * box.X[i]) for i, c in batch.shares())
+        for i in batch.rows:
+            alpha[i] = box.first(i, box.X[i] @ w)
+        if kind == "boosted-sfw":
+            r = box.X.T @ alpha
+        w = w + (1.0 / (t + 1.0) if kind == "boosted-mokhtari" else 2.0 / (t + 2.0)) * (chase(box, r, w) - w)
+        yield w
+
+
 # Batches: the same draws, with the sizes that the papers print ---------------------------------------------------
 
 
@@ -277,6 +346,18 @@ def spider_sizes(n, count, b=None):
     return sizes[:count]
 
 
+def sarah_sizes(n, count, b):
+    """The sizes of a run with the given seed: its coins come after the two streams of every run."""
+
+    def sizes(seed):
+        rng = np.random.default_rng(seed)
+        rng.spawn(2)
+        coins = Coins(np.array([rng.spawn(1)[0].integers(2**63)]))
+        return [0 if t == 0 or coins.is_below(b / (n + b), t) else b for t in range(count)]
+
+    return sizes
+
+
 def rounds(length, size, count):
     return [0 if k % length == 0 else size for k in range(count)]
 
@@ -290,6 +371,12 @@ def case(name, n, count, b=3, **settings):
     if name in ("sfw", "mokhtari", "lu-freund", "saga"):
         box = {"sfw": box_sfw, "mokhtari": box_mokhtari, "lu-freund": box_lu_freund, "saga": box_saga}[name]
         return new(batch_size=b, **settings), box, constant
+    if name == "sarah":
+        return new(batch_size=b, **settings), box_sarah, sarah_sizes(n, count, b)
+    if name == "saga-sarah":
+        return new(batch_size=b, **settings), box_saga_sarah, constant
+    if name.startswith("boosted"):
+        return new(batch_size=b, **settings), lambda *args: box_boosted(*args, kind=name), constant
     if name == "svrf":
         return new(batch_size=b, **settings), box_svrf, svrf_sizes(n, b, count)
     if name == "growing-batch":
@@ -392,6 +479,7 @@ def by_hand(monkeypatch):
 
 
 def check_against_box(solver, box_of, sizes, problem, box, seed, importance=None):
+    sizes = sizes(seed) if callable(sizes) else sizes
     batches = draw(problem.n_samples, sizes, seed, solver.sampling, importance)
     w0 = problem.constraint.start(problem.n_features).to_dense(problem.n_features)
     expected = list(box_of(box, w0, batches))
@@ -438,6 +526,11 @@ COMPILED = [
     ("one-sample-nonconvex", "csc", "L1Ball", np.float64),
     ("sfw-away", "csr", "Simplex", np.float64),
     ("sfw-pairwise", "dense-C", "L1Ball", np.float32),
+    ("sarah", "csr", "L1Ball", np.float64),
+    ("saga-sarah", "csr", "L1Ball", np.float64),
+    ("boosted-sfw", "csr", "L1Ball", np.float64),
+    ("boosted-saga", "dense-C", "L2Ball", np.float32),
+    ("boosted-mokhtari", "csr", "L1Ball", np.float64),
 ]
 
 
@@ -698,7 +791,8 @@ def test_a_solver_of_a_users_own(by_hand):
 # what was measured for the worst batch size; a wrong factor n/b (copt's saga for b > 1) leaves more than 1e-2.
 ERRORS = {
     "sfw": 3e-4, "mokhtari": 1e-2, "lu-freund": 1e-3, "saga": 3e-4, "svrf": 7e-4, "growing-batch": 1e-3, "spider": 6e-4,
-    "one-sample": 1.5e-3, "sfw-away": 4e-5, "sfw-pairwise": 1e-9,
+    "one-sample": 1.5e-3, "sfw-away": 4e-5, "sfw-pairwise": 1e-9, "sarah": 1e-3, "saga-sarah": 1e-3,
+    "boosted-sfw": 1e-3, "boosted-saga": 1e-3, "boosted-mokhtari": 1e-2,
 }  # fmt: skip
 
 
@@ -913,7 +1007,9 @@ def test_refresh_repairs(by_hand, name):
         solver.advance(problem, run, t, 1, np.inf)
         solver.advance(problem, honest, t, 1, np.inf)
     run.arrays.r.shift(1e-3)
-    if hasattr(run.arrays, "alpha") and name != "growing-batch":
+    if name == "saga-sarah":
+        run.arrays.y.add_at(2, 1e-3)  # r has a history of its own
+    elif hasattr(run.arrays, "alpha") and name != "growing-batch":
         run.arrays.r.vector.add_at(2, 1e-3)
     if name in ATOMIC_ONLY:
         run.arrays.w.add_at(1, 1e-3)  # w is the combination of its atoms
@@ -921,6 +1017,8 @@ def test_refresh_repairs(by_hand, name):
     # Forty steps of running sums: the rounding of each is about 1e-16.
     np.testing.assert_allclose(run.w, honest.w, rtol=0, atol=5e-15)
     np.testing.assert_allclose(run.arrays.r.vector.to_array(), honest.arrays.r.vector.to_array(), rtol=0, atol=1e-15)
+    if name == "saga-sarah":
+        np.testing.assert_allclose(run.arrays.y.to_array(), honest.arrays.y.to_array(), rtol=0, atol=1e-15)
     assert run.arrays.r.along() == pytest.approx(honest.arrays.r.along(), abs=1e-15)
 
 

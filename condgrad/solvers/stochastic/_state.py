@@ -129,7 +129,7 @@ class StepState(State):
             arrays["random_iterate"] = self.kept.w
         for part in self._with_memory():
             arrays |= part.snapshot()
-        return numbers, arrays | {"b": self.space.b}
+        return numbers, arrays | {"b": self.space.b, "coins": self.space.coins.key}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot."""
@@ -142,6 +142,7 @@ class StepState(State):
         for k, array in enumerate(leaves(self.arrays)):
             array[:] = arrays[f"state.{k}"]
         self.space.b[:] = arrays["b"]
+        self.space.coins.key[:] = arrays.get("coins", 0)  # files of the time before coins have none
         for part in self._with_memory():
             part.restore(arrays)
 

@@ -59,6 +59,37 @@ class AtomSolver(TableSolver):
 
 
 @compiled
+class Correction(NamedTuple):
+    """The unbiased correction of r = X' alpha by a batch: new derivatives and predictions of its samples."""
+
+    new: np.ndarray
+    p: np.ndarray
+
+    def add_to(self, r, F, rows, w, alpha):
+        """Turn r into g = r + (n/b) sum over the batch of (new alpha_i - alpha_i) x_i."""
+        for q in range(rows.size()):
+            i = rows.at(q)
+            p = F.predict(i, w)
+            new = F.derivative(i, p)
+            self.new[q], self.p[q] = new, p
+            r.add_row(F, i, rows.share(i) * (new - alpha.at(i)), p)
+
+    def settle(self, r, F, rows, alpha):
+        """Turn g back into r = X' alpha, with the batch's new derivatives in alpha."""
+        for q in range(rows.size()):
+            i = rows.at(q)
+            r.add_row(F, i, -rows.share(i) * (self.new[q] - alpha.at(i)), self.p[q])
+        for q in range(rows.size()):
+            i = rows.at(q)
+            r.add_row(F, i, alpha.replace(i, self.new[q]), self.p[q])
+
+
+def correction(batch_size: int) -> Correction:
+    """Return the arrays for a batch."""
+    return Correction(np.empty(batch_size), np.empty(batch_size))
+
+
+@compiled
 class AtomArrays(NamedTuple):
     """The arrays of SFW, the atoms of w, the norms of the columns of X, and the damped smoothness L of the loss."""
 

@@ -16,6 +16,8 @@ from condgrad.linalg.vectors import DenseVector, Vector
 from condgrad.problems.active_atoms import ActiveAtoms, active_atoms
 from condgrad.problems.finite_sum import Estimate, Table, Trail, estimate
 from condgrad.problems.linear import Problem
+from condgrad.problems.pursuit import Pursuit, pursuit
+from condgrad.solvers.stochastic.coins import Coins
 
 
 class Workspace:
@@ -40,6 +42,7 @@ class Workspace:
         self.first = problem.start()[0] if w0 is None else w0
         self.w0 = problem.in_coordinates(self.first)
         self.b, self.view = self._view()
+        self.coins = Coins(np.zeros(1, dtype=np.int64))
 
     def _view(self) -> tuple[np.ndarray, Any]:
         """Return the intercept, which steps read and evaluations update, and the problem in the form for kernels.
@@ -77,6 +80,10 @@ class Workspace:
     def trail(self) -> Trail:
         """Return the trail of w, at the start."""
         return Trail(self.iterate(), memory_for(self.problem.constraint.vertex, self.d), np.zeros(1))
+
+    def pursuit(self, n_rounds: int, delta: float) -> Pursuit:
+        """Return a pursuit of directions that are close to the steepest descent."""
+        return pursuit(self.problem.constraint, self.d, n_rounds, delta)
 
     def predictions(self, w: np.ndarray) -> np.ndarray:
         """Return X w in one pass."""

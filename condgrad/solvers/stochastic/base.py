@@ -33,6 +33,7 @@ class StepSolver:
     batches_grow = False  # whether batch sizes grow, starting at batch_size
     requires = frozenset({Feature.LOOK, Feature.PREDICTIONS, Feature.VERTICES})
     needs_uniform = False  # whether a step uses a uniform random number from [0, 1)
+    tosses_coins = False  # whether it makes full passes at random, as the coins of the workspace decide
 
     def _asdict(self) -> dict[str, object]:
         """Return the fields as a dictionary; every NamedTuple has this method."""
@@ -110,7 +111,10 @@ class StepSolver:
         importance = problem.importance() if self.sampling == "importance" else None
         sampler = Sampler(space.n, self.sampling, rng, importance)
         state = StepState if problem.chunk_sizes is None else ChunkedState
-        return state(self.in_kernel(space), space, self.start(space), sampler, rng)
+        run = state(self.in_kernel(space), space, self.start(space), sampler, rng)
+        if self.tosses_coins:
+            space.coins.key[0] = rng.spawn(1)[0].integers(2**63)
+        return run
 
     def in_kernel(self, space: Workspace) -> Any:
         """Return this solver with numbers for its settings: a kernel accepts neither strings nor Python rules."""

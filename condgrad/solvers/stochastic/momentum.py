@@ -65,11 +65,9 @@ class Momentum(NamedTuple):
         """Average a minibatch gradient into r and move."""
         k = t + 1  # the box counts from 1, t from 0
         rho = 4.0 / (k + 8.0) ** (2.0 / 3.0)
-        arrays.r.shrink(1.0 - rho)  # r <- (1 - rho) r + rho g, where g is the mean over the batch of f_i'(x_i'w) x_i
-        for q in range(rows.size()):
-            i = rows.at(q)
-            p = F.predict(i, arrays.w)
-            arrays.r.add_row(F, i, rho * rows.share(i) * F.derivative(i, p), p)
+        arrays.r.average_in(
+            F, rows, arrays.w, rho
+        )  # r <- (1 - rho) r + rho g, g = mean over the batch of f_i'(x_i'w) x_i
         s = arrays.r.best_vertex(F)  # s = LMO(r)
         gamma = self.step_size.at(k, arrays.r)
         arrays.r.move(arrays.w, s, gamma)  # w <- w + gamma (s - w)

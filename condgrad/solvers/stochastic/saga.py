@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from condgrad.compiled import compiled
 from condgrad.linalg.vectors import Vector
 from condgrad.problems.base import Feature
 from condgrad.problems.finite_sum import Estimate, Table
 from condgrad.solvers.step_sizes import EstimateRule, OpenLoop
-from condgrad.solvers.stochastic._table import table_solver
+from condgrad.solvers.stochastic._table import Correction, correction, table_solver
 
 
 @compiled
 class SAGAArrays(NamedTuple):
-    """w, the table alpha of derivatives, r = X' alpha, and work arrays for new derivatives and predictions."""
+    """w, the table alpha of derivatives, r = X' alpha, and the correction of r by a batch."""
 
     w: Vector
     alpha: Table
     r: Estimate
-    new: np.ndarray
-    p: np.ndarray
+    batch: Correction
 
 
 @table_solver
@@ -62,25 +59,16 @@ class SAGA(NamedTuple):
 
     def start(self, space):
         """Return w0 with alpha_0 = 0 and r_0 = 0, or the exact derivatives at w0."""
-        room = np.empty(space.batch_size), np.empty(space.batch_size)
-        arrays = SAGAArrays(space.iterate(), space.table(), space.estimate(), *room)
+        arrays = SAGAArrays(space.iterate(), space.table(), space.estimate(), correction(space.batch_size))
         return self.warmed(space, arrays) if self.warm else arrays
 
     def step(self, F, arrays, rows, t):
         """Call the oracle with g, then restore r = X' alpha."""
-        for q in range(rows.size()):
-            i = rows.at(q)
-            p = F.predict(i, arrays.w)
-            new = F.derivative(i, p)
-            arrays.new[q], arrays.p[q] = new, p
-            arrays.r.add_row(F, i, rows.share(i) * (new - arrays.alpha.at(i)), p)  # g = r + (n/b) sum ...
+        arrays.batch.add_to(
+            arrays.r, F, rows, arrays.w, arrays.alpha
+        )  # g = r + (n/b) sum over the batch of (new alpha_i - alpha_i) x_i
         s = arrays.r.best_vertex(F)  # s = LMO(g)
         gamma = self.step_size.at(t + 1, arrays.r)  # the paper counts from 1, t from 0
-        for q in range(rows.size()):  # from g back to r, with the batch's new derivatives in it
-            i = rows.at(q)
-            arrays.r.add_row(F, i, -rows.share(i) * (arrays.new[q] - arrays.alpha.at(i)), arrays.p[q])
-        for q in range(rows.size()):
-            i = rows.at(q)
-            arrays.r.add_row(F, i, arrays.alpha.replace(i, arrays.new[q]), arrays.p[q])
+        arrays.batch.settle(arrays.r, F, rows, arrays.alpha)  # alpha_i <- new alpha_i, r = X' alpha
         arrays.r.renew(s)
         arrays.r.move(arrays.w, s, gamma)  # w <- w + gamma (s - w)
