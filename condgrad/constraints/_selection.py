@@ -84,6 +84,30 @@ def sorted_places(keys):
     return places
 
 
+@kernel
+def make_heap(heap, keys, size):
+    """Order the first ``size`` places of ``heap`` so that no key is larger than that of its parent: O(size)."""
+    for k in range(size // 2):
+        sink(heap, keys, size // 2 - 1 - k, size)
+
+
+@kernel
+def sink(heap, keys, k, size):
+    """Let the entry at place ``k`` sink below larger keys; the children of place k are 2 k + 1 and 2 k + 2."""
+    if k >= size:
+        return
+    j = heap[k]
+    while 2 * k + 1 < size:
+        child = 2 * k + 1
+        if child + 1 < size and keys[heap[child + 1]] > keys[heap[child]]:
+            child += 1
+        if keys[heap[child]] <= keys[j]:
+            break
+        heap[k] = heap[child]
+        k = child
+    heap[k] = j
+
+
 def largest(scores: np.ndarray, count: int) -> np.ndarray:
     """Return the places of the ``count`` largest scores, the best first."""
     if count >= scores.size:

@@ -1,0 +1,108 @@
+"""LimitedL1Ball: the l1 ball with limits for each coefficient, and with free features."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from condgrad.constraints import Box, L1Ball, LimitedL1Ball, NonnegativeL1Ball, WeightedL1Ball, best_vertex
+
+D = 8
+
+
+def random_ball(seed, d=D):
+    """Return a ball with free features, one-sided limits, features fixed at zero and features without limits."""
+    rng = np.random.default_rng(seed)
+    weights = rng.choice([0.0, 0.5, 1.0, 2.0], d)
+    lower, upper = -rng.choice([0.0, 0.3, np.inf], d), rng.choice([0.0, 0.2, 0.7, np.inf], d)
+    is_free = weights == 0.0
+    lower[is_free], upper[is_free] = -1.5, np.where(rng.random(d) < 0.5, 0.0, 1.0)[is_free]
+    return LimitedL1Ball(1.3, weights, lower, upper)
+
+
+def as_program(ball):
+    """Return the set as rows over (u, v), w = u - v, for linprog."""
+    limits = [(0.0, high) for high in np.concatenate([ball.upper, -ball.lower])]
+    return {"A_ub": np.tile(ball.weights, 2)[None], "b_ub": [ball.radius], "bounds": limits}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_oracle_solves_the_linear_program(seed):
+    ball = random_ball(seed)
+    for r in np.random.default_rng(seed).standard_normal((5, D)):
+        expected = scipy.optimize.linprog(np.concatenate([r, -r]), **as_program(ball)).fun
+        assert r @ best_vertex(ball, r).to_dense(D) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_projection_is_the_nearest_point(seed):
+    ball = random_ball(seed)
+    for v in np.random.default_rng(seed).standard_normal((4, D)) * [[3.0], [0.1], [1.0], [50.0]]:
+        w = ball.project(v)
+        assert ball.violation(w) <= 1e-12
+        assert (v - w) @ (best_vertex(ball, w - v).to_dense(D) - w) <= 1e-11 * np.abs(v).max() ** 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_point_is_decomposed_into_few_vertices(seed):
+    ball = random_ball(seed)
+    w = ball.project(np.random.default_rng(seed).standard_normal(D))
+    parts = ball.decompose(w)
+    assert len(parts) <= D + 2
+    assert sum(weight for weight, _ in parts) == pytest.approx(1.0)
+    assert sum(weight * s.to_dense(D) for weight, s in parts) == pytest.approx(w, abs=1e-12)
+    free = ball.weights == 0.0
+    for _, s in parts:
+        values = s.to_dense(D)
+        at_limit = (values == 0.0) | np.isclose(values, ball.lower) | np.isclose(values, ball.upper)
+        assert (np.isclose(values, ball.lower) | np.isclose(values, ball.upper))[free].all()
+        assert np.count_nonzero(~at_limit[~free]) <= 1
+        assert ball.violation(values) <= 1e-12
+
+
+ALIKE = {
+    "plain": (LimitedL1Ball(1.5), L1Ball(1.5)),
+    "weighted": (LimitedL1Ball(1.5, [1.0, 2.0, 0.5, 1.0]), WeightedL1Ball(1.5, [1.0, 2.0, 0.5, 1.0])),
+    "non-negative": (LimitedL1Ball(1.5, lower=0.0), NonnegativeL1Ball(1.5)),
+    "box": (LimitedL1Ball(1.0, 0.0, -0.5, 2.0), Box(-0.5, 2.0)),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_it_contains_the_sets_that_it_generalises(name):
+    ours, theirs = ALIKE[name]
+    rng = np.random.default_rng(0)
+    for r in rng.standard_normal((10, 4)):
+        assert r @ best_vertex(ours, r).to_dense(4) == pytest.approx(r @ best_vertex(theirs, r).to_dense(4))
+        assert ours.project(r) == pytest.approx(theirs.project(r), abs=1e-12)
+        assert ours.contains(0.5 * r) == theirs.contains(0.5 * r)
+    assert ours.is_symmetric == theirs.is_symmetric
+    assert ours.diameter(np.inf, 4) == pytest.approx(theirs.diameter(np.inf, 4))
+
+
+def test_a_set_of_any_dimension_is_restricted_to_itself():
+    ball = LimitedL1Ball(2.0, lower=0.0, upper=0.5)
+    assert ball.n_features is None
+    assert ball.restricted(np.array([1, 3])) is ball
+    named = LimitedL1Ball(2.0, lower=0.0, upper=0.5, size=4)
+    assert named.n_features == 4
+    assert named.restricted(np.array([1, 3])).upper.tolist() == [0.5, 0.5]
+    assert repr(ball) == "LimitedL1Ball(radius=2.0, lower=0, upper=0.5)"
+    assert repr(named) == "LimitedL1Ball(radius=2.0, lower=[0, 0, 0, 0], upper=[0.5, 0.5, 0.5, 0.5])"
+
+
+WRONG = {
+    "radius": (lambda: LimitedL1Ball(0.0), "radius of LimitedL1Ball must be positive"),
+    "negative weight": (lambda: LimitedL1Ball(1.0, [1.0, -1.0]), "weights .* must be at least 0; got -1.0"),
+    "free, no limits": (lambda: LimitedL1Ball(1.0, [1.0, 0.0]), "must be finite where .* the weight 0 at feature 1"),
+    "zero outside": (lambda: LimitedL1Ball(1.0, lower=0.5), "0 must lie between lower and upper .* got .* 0.5"),
+    "nan": (lambda: LimitedL1Ball(1.0, upper=[1.0, np.nan]), "0 must lie between lower and upper"),
+    "lengths": (lambda: LimitedL1Ball(1.0, [1.0, 1.0], upper=[1.0] * 3), r"of one length; got lengths \[2, 3\]"),
+    "features": (lambda: LimitedL1Ball(1.0, [1.0, 1.0]).check_features(3), "length 2, but the data have 3"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_parameters_are_refused_in_one_sentence(name):
+    make, message = WRONG[name]
+    with pytest.raises(ValueError, match=message):
+        make()
