@@ -3,8 +3,20 @@
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.sparse
+from certificates import LONG, Truth
+from tables import targets
 
-from condgrad.constraints import Box, L1Ball, LimitedL1Ball, NonnegativeL1Ball, WeightedL1Ball, best_vertex
+import condgrad as cg
+from condgrad.constraints import (
+    Box,
+    L1Ball,
+    LimitedL1Ball,
+    LinearlyConstrained,
+    NonnegativeL1Ball,
+    WeightedL1Ball,
+    best_vertex,
+)
 
 D = 8
 
@@ -106,3 +118,88 @@ def test_wrong_parameters_are_refused_in_one_sentence(name):
     make, message = WRONG[name]
     with pytest.raises(ValueError, match=message):
         make()
+
+
+# Problems over it.
+
+
+LOSSES = {
+    "squared": cg.losses.Squared(),
+    "huber": cg.losses.Huber(0.7),
+    "logistic": cg.losses.Logistic(),
+    "squared hinge": cg.losses.SquaredHinge(),
+    "poisson": cg.losses.Poisson(),
+}
+
+
+def clinical(n, d, loss, seed=0):
+    """Return data, and a ball with three free features, and limits of some others, that cuts off the optimum."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    w = np.zeros(d)
+    w[:10] = rng.standard_normal(10)
+    y = targets(loss, X @ w / 2.0 + 0.5 * rng.standard_normal(n))
+    weights = np.where(np.arange(d) < 3, 0.0, rng.choice([0.5, 1.0, 2.0], d))
+    lower, upper = np.where(np.arange(d) % 3 == 0, 0.0, -np.inf), np.where(np.arange(d) % 4 == 1, 0.2, np.inf)
+    lower[:3], upper[:3] = -50.0, 50.0
+    return X, y, LimitedL1Ball(1.2, weights, lower, upper)
+
+
+def true_gap(problem, X, y, w):
+    """Return the gap at w in extended precision: <r, w> - min <r, .>."""
+    truth = Truth(X.astype(LONG), y, np.ones(y.size), problem.loss, problem.has_intercept)
+    r = truth.gradient(w)
+    s = best_vertex(problem.constraint, r.astype(float))
+    return r @ w - r[s.indices] @ s.values
+
+
+@pytest.mark.parametrize("shape", [(150, 30), (60, 200)])
+@pytest.mark.parametrize("name", LOSSES)
+def test_few_passes_reach_a_gap_that_holds_in_extended_precision(name, shape):
+    X, y, ball = clinical(*shape, LOSSES[name])
+    problem = cg.Problem(X, y, LOSSES[name], ball, intercept=shape[0] < 100)
+    result = cg.minimize(problem, tol=1e-9)
+    assert result.status is cg.Status.CONVERGED and result.n_epochs <= 25
+    assert ball.violation(result.w) <= 1e-12
+    assert true_gap(problem, X, y, result.w) <= result.gap + result.rounding
+    assert np.abs(problem.gradient(result.w)[:3]).max() <= 1e-9  # free features are minimised exactly
+    assert np.abs(result.w[:3]).max() < 50.0
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", LOSSES)
+def test_an_interior_point_method_finds_the_same_objective(name):
+    cp = pytest.importorskip("cvxpy")
+    X, y, ball = clinical(150, 30, LOSSES[name])
+    w = cp.Variable(30)
+    p = X @ w
+    values = {
+        "squared": cp.square(p - y) / 2.0,
+        "huber": cp.huber(p - y, 0.7) / 2.0,
+        "logistic": cp.logistic(-cp.multiply(y, p)),
+        "squared hinge": cp.square(cp.pos(1.0 - cp.multiply(y, p))),
+        "poisson": cp.exp(p) - cp.multiply(y, p),
+    }
+    limits = [w[ball.lower > -np.inf] >= ball.lower[ball.lower > -np.inf], w[:3] <= 50.0, w[5::4] <= 0.2]
+    program = cp.Problem(cp.Minimize(cp.sum(values[name]) / 150), [ball.weights @ cp.abs(w) <= ball.radius, *limits])
+    program.solve(solver="CLARABEL")
+    problem = cg.Problem(X, y, LOSSES[name], ball)
+    assert cg.minimize(problem, tol=1e-9).objective == pytest.approx(problem.objective(w.value), rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "float32"])
+def test_data_of_any_form_give_the_same_model(form):
+    X, y, ball = clinical(150, 30, LOSSES["logistic"])
+    X[np.abs(X) < 0.5] = 0.0
+    X = X.astype(np.float32)
+    w = cg.minimize(cg.Problem(X.astype(float), y, LOSSES["logistic"], ball), tol=1e-10).w
+    other = X if form == "float32" else scipy.sparse.csr_array(X.astype(float)).asformat(form)
+    assert cg.minimize(cg.Problem(other, y, LOSSES["logistic"], ball), tol=1e-10).w == pytest.approx(w, abs=1e-4)
+
+
+def test_a_row_more_is_a_cut():
+    X, y, ball = clinical(150, 30, LOSSES["squared"])
+    balanced = LinearlyConstrained(ball, A_eq=np.ones((1, 30)), b_eq=[0.0])
+    result = cg.minimize(cg.Problem(X, y, LOSSES["squared"], balanced), tol=1e-8)
+    assert result.status is cg.Status.CONVERGED
+    assert abs(result.w.sum()) <= 1e-8 and ball.violation(result.w) <= 1e-8
