@@ -11,12 +11,13 @@ from condgrad.constraints._budget import decompose_within_budget, most_within_bu
 from condgrad.constraints._parameters import as_integer, as_reals, shown
 from condgrad.constraints._protocol import best_vertex, constraint_set, known_features
 from condgrad.constraints._rounding import rounded_up, shortfall
-from condgrad.constraints._selection import largest, make_heap, sink
+from condgrad.constraints._selection import largest, pop, push
 from condgrad.constraints.linear_rows import LinearRows, split_rows
 from condgrad.constraints.vertices import SparseVertex, nonzeros
 from condgrad.linalg.settings import check_positive
 
 _NAME = "LimitedL1Ball"
+_MORE = 1.0 + 1e-9  # features are kept until their prices exceed the budget by this factor: sums of prices are rounded
 
 
 @constraint_set
@@ -123,29 +124,46 @@ class LimitedL1Ball(NamedTuple):
         steepest = abs(r.at(r.argmax_abs()))
         scale = 1.0 if steepest == 0.0 else steepest
         values, gains, heap = np.zeros(d), np.empty(d), np.empty(d, np.int64)
-        n_left = 0
+        # The features with the largest gains that the budget is enough for, and one more; what they cost together; the
+        # least gain that is worth buying.
+        n_bought, cost, least = 0, 0.0, 0.0
         for j in range(d):
             weight = self.weights[stride * j]
-            limit = self.lower[stride * j] if r.at(j) > 0.0 else self.upper[stride * j]
-            if weight == 0.0:
-                values[j] = limit
-            elif limit != 0.0 and r.at(j) != 0.0:
-                gains[j] = abs(r.at(j)) / scale / weight
-                heap[n_left] = j
-                n_left += 1
-        make_heap(heap, gains, n_left)
-        budget = self.radius
-        while n_left > 0 and budget > 0.0:
-            j = heap[0]
-            weight = self.weights[stride * j]
+            size = abs(r.at(j)) / scale
+            if size <= least * weight and weight > 0.0:
+                continue
             limit = -self.lower[stride * j] if r.at(j) > 0.0 else self.upper[stride * j]
-            amount = min(limit, budget / weight)
-            values[j] = -amount if r.at(j) > 0.0 else amount
-            budget = max(0.0, budget - weight * amount)  # rounding must not make it negative
-            n_left -= 1
-            heap[0] = heap[n_left]
-            sink(heap, gains, 0, n_left)
+            if weight == 0.0:
+                values[j] = -limit if r.at(j) > 0.0 else limit
+            elif limit > 0.0:
+                gains[j] = size / weight
+                push(heap, gains, n_bought, j)
+                n_bought += 1
+                cost += self.price(r, stride, j)
+                while n_bought > 1 and cost - self.price(r, stride, heap[0]) >= _MORE * self.radius:
+                    cost -= self.price(r, stride, heap[0])
+                    pop(heap, gains, n_bought)
+                    n_bought -= 1
+                least = gains[heap[0]] if cost >= _MORE * self.radius else 0.0
+        for k in range(n_bought):
+            pop(heap, gains, n_bought - k)
+        self.spend(r, stride, heap, n_bought, values)
         return nonzeros(values)
+
+    def price(self, r, stride, j):
+        """Return the budget that feature j can use in the direction of -r_j."""
+        limit = -self.lower[stride * j] if r.at(j) > 0.0 else self.upper[stride * j]
+        return min(self.radius, self.weights[stride * j] * limit)
+
+    def spend(self, r, stride, features, count, values):
+        """Spend the budget on the first ``count`` of the ``features``, one after the other."""
+        budget = self.radius
+        for k in range(count):
+            j = features[k]
+            limit = -self.lower[stride * j] if r.at(j) > 0.0 else self.upper[stride * j]
+            amount = min(limit, budget / self.weights[stride * j])
+            values[j] = -amount if r.at(j) > 0.0 else amount
+            budget = max(0.0, budget - self.weights[stride * j] * amount)  # rounding must not make it negative
 
     def restricted(self, features):
         """Return the set on the chosen features alone."""
