@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from condgrad.linalg.device.base import Device
+from condgrad.linalg.device.base import Device, Lane
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 HEADER = pathlib.Path(__file__).with_name("cuda_on_host.h")
@@ -62,6 +62,33 @@ class StandIn(Device):
 
     def free_bytes(self):
         return 2**30
+
+    def lane(self):
+        return HostLane()
+
+
+class HostLane(Lane):
+    """Copies of arrays, which are overwritten as soon as they are released."""
+
+    def __init__(self):
+        self._arrays, self.is_open, self.is_free = (), True, True
+
+    def fill(self, arrays):
+        assert self.is_open
+        assert self.is_free
+        self._arrays, self.is_free = tuple(np.array(array, order="C") for array in arrays), False
+
+    def arrays(self):
+        assert not self.is_free
+        return self._arrays
+
+    def release(self):
+        for array in self._arrays:
+            array.view(np.uint8)[...] = 0xFF
+        self.is_free = True
+
+    def close(self):
+        self.is_open = False
 
 
 def devices():

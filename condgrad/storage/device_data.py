@@ -1,4 +1,4 @@
-"""DeviceData: X in the memory of a GPU, as estimators take it in place of X."""
+"""DeviceData: X in the memory of a GPU, or streamed to it, as estimators take it in place of X."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.linalg.device.arrays import device_by_name, is_on_device, matrix_on_device
 from condgrad.linalg.device.base import Device
 from condgrad.linalg.device.matrices import DeviceMatrix
+from condgrad.linalg.device.streamed import StreamedMatrix
 from condgrad.linalg.matrix import Matrix
 from condgrad.storage.outside_rows import OutsideRows
 
@@ -20,7 +21,7 @@ class DeviceData(OutsideRows):
     y = weight = offset = feature_names = None
     n_reads = 0.0
 
-    def __init__(self, matrix: DeviceMatrix) -> None:
+    def __init__(self, matrix: DeviceMatrix | StreamedMatrix) -> None:
         self.matrix, self.shape = matrix, matrix.shape
 
     @classmethod
@@ -30,10 +31,13 @@ class DeviceData(OutsideRows):
 
     def __repr__(self) -> str:
         n, d = self.shape
-        return f"<{n:,} rows of {d:,} features on {self.matrix.device.name}>"
+        verb = "streamed to" if isinstance(self.matrix, StreamedMatrix) else "on"
+        return f"<{n:,} rows of {d:,} features {verb} {self.matrix.device.name}>"
 
     def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
         """Return about this share of the rows in memory, evenly spread, and their places among all."""
+        if isinstance(self.matrix, StreamedMatrix):
+            return self.matrix.source.sample(share)
         every = max(1, int(1.0 / share))
         return Matrix(self.matrix.fetched(every)), np.arange(0, self.shape[0], every)
 

@@ -1,4 +1,7 @@
-"""DeviceMatrix: X on a device, with the passes that a look needs; dense and sparse are files of their own."""
+"""DeviceMatrix: X on a device, with the passes that a look needs; dense and sparse are files of their own.
+
+SweptMatrix is what it has in common with data that are only sent there for a pass.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,8 @@ def arguments_of(losses: Losses | None) -> tuple[Argument, ...]:
     return losses.y, losses.v, np.float64(losses.v0), losses.o, losses.theta
 
 
-class DeviceMatrix(abc.ABC):
-    """X on a device; vectors over features come from the host and go back there, those over samples stay.
+class SweptMatrix(abc.ABC):
+    """A matrix whose passes run on a device; vectors over features come from the host and go back there, others stay.
 
     Attributes
     ----------
@@ -59,6 +62,14 @@ class DeviceMatrix(abc.ABC):
     def measure(self, losses: Losses) -> tuple[np.ndarray, float]:
         """Return sum_i v_i x_ij^2 of every column, and the largest absolute entry."""
 
+    def along_shift(self, w: np.ndarray) -> float:
+        """Return <shift, w> for what is subtracted from each row: 0 where nothing is."""
+        return 0.0
+
+
+class DeviceMatrix(SweptMatrix):
+    """X in the memory of a device."""
+
     @abc.abstractmethod
     def chosen(self, rows: DeviceArray | slice, index: np.ndarray | None) -> DeviceArray:
         """Return the entries of some rows in the columns ``index`` (None: all) as a dense array in float64."""
@@ -71,10 +82,6 @@ class DeviceMatrix(abc.ABC):
     @abc.abstractmethod
     def arrays(self) -> tuple[DeviceArray, ...]:
         """The arrays that hold the entries."""
-
-    def along_shift(self, w: np.ndarray) -> float:
-        """Return <shift, w> for what is subtracted from each row: 0 where nothing is."""
-        return 0.0
 
     @abc.abstractmethod
     def thinned(self, every: int) -> DeviceMatrix:

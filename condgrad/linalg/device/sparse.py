@@ -151,17 +151,24 @@ class OneHotOnDevice(_ByFrequency):
 
     is_one_hot = True
 
-    def __init__(self, device: Device, codes: DeviceArray, n_features: int, order: DeviceArray | None = None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        codes: DeviceArray,
+        n_features: int,
+        order: DeviceArray | None = None,
+        *,
+        are_numbered: bool = False,  # whether the codes are places in ``order`` already
+    ) -> None:
         n_fields, n_samples = codes.shape
         xp = device.xp
-        is_new = order is None
         if order is None:
             count = xp.zeros(n_features, dtype=np.int64)
             for field in codes:
                 count += xp.bincount(field[field >= 0], minlength=n_features)
             order = xp.argsort(-count, kind="stable")
         super().__init__(device, (n_samples, n_features), codes, order)
-        if is_new:
+        if not are_numbered:
             self.index = xp.empty_like(codes)
             for q, field in enumerate(codes):
                 self.index[q] = xp.where(field < 0, -1, self._numbers[field])
@@ -210,4 +217,4 @@ class OneHotOnDevice(_ByFrequency):
     def thinned(self, every: int) -> OneHotOnDevice:
         """Return every ``every``-th row."""
         codes = self.device.xp.ascontiguousarray(self.index[:, ::every])
-        return OneHotOnDevice(self.device, codes, self.shape[1], self.order)
+        return OneHotOnDevice(self.device, codes, self.shape[1], self.order, are_numbered=True)
