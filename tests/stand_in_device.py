@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import threading
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import scipy.sparse
 from condgrad.linalg.device.base import Device, Lane
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
+ONE_AT_A_TIME = threading.Lock()  # the threads of a block are variables of the compiled text
 HEADER = pathlib.Path(__file__).with_name("cuda_on_host.h")
 
 
@@ -52,7 +54,8 @@ class StandIn(Device):
         pointers = [np.uintp(0) if arg is None else np.uintp(arg.ctypes.data) if arg.ndim else arg for arg in args]
         boxes = [np.array(value) for value in pointers]  # a kernel reads its arguments from here
         places = (ctypes.c_void_p * len(boxes))(*(box.ctypes.data for box in boxes))
-        compiled(text, name)(places, *grid, n_threads)
+        with ONE_AT_A_TIME:
+            compiled(text, name)(places, *grid, n_threads)
 
     def to_host(self, array):
         return np.array(array)

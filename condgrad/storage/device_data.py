@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.linalg.device.arrays import device_by_name, is_on_device, matrix_on_device
+from condgrad.linalg.device.arrays import device_by_name, is_on_device, matrix_on_device, rows_for
 from condgrad.linalg.device.base import Device
 from condgrad.linalg.device.matrices import DeviceMatrix
 from condgrad.linalg.device.streamed import StreamedMatrix
 from condgrad.linalg.matrix import Matrix
 from condgrad.storage.outside_rows import OutsideRows
+from condgrad.storage.stored_rows import StoredRows
 
 
 class DeviceData(OutsideRows):
@@ -26,8 +27,9 @@ class DeviceData(OutsideRows):
 
     @classmethod
     def of(cls, X: Any, device: Device | None = None) -> DeviceData:
-        """Return X on a device, by default on the current GPU."""
-        return cls(matrix_on_device(device_by_name("cuda") if device is None else device, X))
+        """Return X on a device, by default on the current GPU, or streamed to it if it cannot hold X."""
+        device = device_by_name("cuda") if device is None else device
+        return cls(rows_for(device, X) if isinstance(X, StoredRows) else matrix_on_device(device, X))
 
     def __repr__(self) -> str:
         n, d = self.shape
