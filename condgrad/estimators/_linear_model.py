@@ -191,10 +191,12 @@ class ConstrainedLinearModel(BaseEstimator):
         self._check_settings()
         if is_dask(X):
             X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
-        if is_on_device(X):
-            X, y, sample_weight, offset = DeviceData.of(X), *map(on_host, (y, sample_weight, offset))
-        check = self._validated_rows if isinstance(X, OutsideRows) else self._checked
-        data = check(X, y, sample_weight, offset, **settings)
+        X = DeviceData.of(X) if is_on_device(X) else on_host(X)
+        y, sample_weight, offset = map(on_host, (y, sample_weight, offset))
+        if isinstance(X, OutsideRows):
+            data = self._validated_rows(X, y, sample_weight, offset, **settings)
+        else:
+            data = self._checked(X, y, sample_weight, offset, **settings)
         if self.device is None or isinstance(X, DeviceData):
             return data
         if isinstance(X, OutsideRows) and not isinstance(X, StoredRows):
@@ -446,7 +448,9 @@ class ConstrainedLinearModel(BaseEstimator):
 
     def _scores_without_offset(self, X: Data | OutsideRows) -> np.ndarray:
         check_is_fitted(self)
-        X = of_dask(X, None, None, None, None) if is_dask(X) else DeviceData.of(X) if is_on_device(X) else X
+        if is_dask(X):
+            X = of_dask(X, None, None, None, None)
+        X = DeviceData.of(X) if is_on_device(X) else on_host(X)
         if isinstance(X, OutsideRows):
             if X.shape[1] != self.n_features_in_:
                 name, wanted = type(self).__name__, self.n_features_in_

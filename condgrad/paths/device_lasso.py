@@ -48,8 +48,8 @@ class Sums(NamedTuple):
     @classmethod
     def of(cls, problem: Problem) -> Sums:
         """Return the sums over all samples of a problem on a device, in two passes."""
-        rows, losses = _rows_of(problem), problem.rows.samples.losses
-        xp, d = rows.device.xp, rows.n_features
+        rows = _rows_of(problem)
+        losses, xp, d = rows.samples.losses, rows.device.xp, rows.n_features
         v = xp.full(rows.n_samples, losses.v0) if losses.v is None else losses.v
         t = losses.y if losses.o is None else losses.y - losses.o
         G, u = rows.matrix.gram(np.arange(d), np.ones(d), v, None)

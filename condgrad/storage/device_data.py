@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.linalg.device.arrays import device_by_name, is_on_device, matrix_on_device, rows_for
+from condgrad.linalg.device.arrays import device_by_name, matrix_on_device, rows_for
 from condgrad.linalg.device.base import Device
 from condgrad.linalg.device.matrices import DeviceMatrix
 from condgrad.linalg.device.streamed import StreamedMatrix
@@ -47,16 +47,3 @@ class DeviceData(OutsideRows):
         """Return X w_c for every row w_c of W: an array of shape (k, n_samples)."""
         device = self.matrix.device
         return np.array([device.to_host(self.matrix.predict(np.ascontiguousarray(w))) for w in W])
-
-
-def like(X: object, array: np.ndarray) -> Any:
-    """Return numbers where X is: on its device, as an array of its library, or in memory."""
-    if not is_on_device(X) or array.dtype.kind not in "fiub":
-        return array
-    if type(X).__module__.partition(".")[0] == "torch":
-        import torch
-
-        return torch.as_tensor(array, device=X.device)  # type: ignore[attr-defined]
-    import cupy
-
-    return cupy.asarray(array)

@@ -7,9 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 from stand_in_device import devices
 
 import condgrad as cg
-from condgrad.linalg.device import arrays
 from condgrad.paths.batched import BatchedPaths
-from condgrad.storage.device_data import DeviceData, like
+from condgrad.storage.device_data import DeviceData
 
 
 @pytest.fixture(params=devices())
@@ -108,9 +107,3 @@ def test_samples_of_a_device_are_rows_of_it(data, device):
     part, places = there.sample(0.1)
     assert_allclose(part.X, X[places])
     assert "300 rows of 8 features" in repr(there)
-
-
-def test_arrays_of_the_host_stay_there():
-    y = np.arange(3)
-    assert arrays.on_host(y) is y
-    assert like(y, y) is y

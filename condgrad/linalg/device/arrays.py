@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -47,15 +47,33 @@ def is_on_device(X: object) -> bool:
     return package in ("cupy", "cupyx") or (package == "torch" and bool(X.is_cuda))  # type: ignore[attr-defined]
 
 
-def _is_torch(X: object) -> bool:
+def is_torch(X: object) -> bool:
+    """Return whether X is a tensor of PyTorch."""
     return type(X).__module__.partition(".")[0] == "torch"
 
 
+@runtime_checkable
+class _OfNamespace(Protocol):
+    """An array of a library that follows the standard of arrays."""
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """Return the functions of its library."""
+
+
+def is_foreign(array: object) -> bool:
+    """Return whether this is an array of another library than NumPy: CuPy, PyTorch, or one of the array API."""
+    is_numpy = isinstance(array, np.ndarray | np.generic)
+    return not is_numpy and (is_on_device(array) or is_torch(array) or isinstance(array, _OfNamespace))
+
+
 def on_host(array: Any) -> Any:
-    """Return an array of a device in the memory of the host, anything else as it is."""
-    if not is_on_device(array):
+    """Return an array of another library as an array of NumPy in the memory of the host, anything else as it is."""
+    if not is_foreign(array):
         return array
-    return array.detach().cpu().numpy() if _is_torch(array) else array.get()
+    if is_torch(array):
+        array = array.detach().cpu()
+        return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
+    return array.get() if is_on_device(array) else np.from_dlpack(array)
 
 
 def matrix_on_device(device: Device, X: Any) -> DeviceMatrix | StreamedMatrix:
@@ -63,8 +81,8 @@ def matrix_on_device(device: Device, X: Any) -> DeviceMatrix | StreamedMatrix:
 
     Data of the host that the device cannot hold are streamed in every pass.
     """
-    is_bfloat16 = _is_torch(X) and X.is_cuda and str(X.dtype) == "torch.bfloat16"
-    X = _of_torch(device, X) if _is_torch(X) else X
+    is_bfloat16 = is_torch(X) and X.is_cuda and str(X.dtype) == "torch.bfloat16"
+    X = _of_torch(device, X) if is_torch(X) else X
     if not is_on_device(X):
         return rows_for(device, MatrixRows(Matrix(as_data(X))))
     if device.sparse.issparse(X):
@@ -82,7 +100,7 @@ def matrix_on_device(device: Device, X: Any) -> DeviceMatrix | StreamedMatrix:
 
 def vector_on_device(device: Device, y: Any, name: str, n_samples: int) -> DeviceArray:
     """Return one number for each sample in float64, on the device; ``name`` is its name in errors."""
-    y = _of_torch(device, y) if _is_torch(y) else y
+    y = _of_torch(device, y) if is_torch(y) else y
     if not is_on_device(y):
         return device.to_device(as_vector(y, name, n_samples))
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
@@ -133,8 +151,7 @@ def rows_sent(device: Device, source: HostRows) -> DeviceMatrix:
 
 def _of_torch(device: Device, tensor: Any) -> DeviceArray:
     if not tensor.is_cuda:
-        tensor = tensor.detach()
-        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+        return on_host(tensor)
     if str(tensor.layout) == "torch.sparse_csr":
         parts = (tensor.values(), tensor.col_indices(), tensor.crow_indices())
         data, indices, indptr = (device.xp.from_dlpack(part.contiguous()) for part in parts)
