@@ -296,7 +296,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         if not self._is_joint:
             return super()._problem(data, y, budget)
         if isinstance(data.X, OutsideRows):
-            raise ValueError("rows on disk are fitted one problem at a time; use multi_class='ovr'.")
+            raise ValueError("rows on disk or on a GPU are fitted one problem at a time; use multi_class='ovr'.")
         return SoftmaxProblem(
             data.X,
             y,

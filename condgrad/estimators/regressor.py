@@ -231,7 +231,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         if not self._is_joint:
             return super()._problem(data, y, budget)
         if isinstance(data.X, OutsideRows):
-            raise ValueError("rows on disk are fitted one problem at a time; use multi_output='separate'.")
+            raise ValueError("rows on disk or on a GPU are fitted one problem at a time; use multi_output='separate'.")
         return MultiOutputProblem(
             data.X, y, self._loss(), budget.unit_set(), sample_weight=data.weight, intercept=bool(self.fit_intercept)
         )

@@ -94,6 +94,20 @@ def test_arrays_on_a_gpu_stay_there(gpu):
     assert info.status == cg.Status.CONVERGED
 
 
+def test_what_runs_in_memory_alone_is_said_in_a_sentence(gpu):
+    X = gpu(np.eye(6))
+    with pytest.raises(TypeError, match=r"SoftmaxProblem needs X in the memory of the host; pass X\.get\(\)"):
+        cg.SoftmaxProblem(X, np.arange(6) % 3, cg.constraints.L1Ball(1.0))
+    with pytest.raises(ValueError, match="on a GPU are fitted one problem at a time; use multi_class='ovr'"):
+        cg.ConstrainedLogisticRegression(radius=1.0, multi_class="multinomial").fit(X, np.arange(6) % 3)
+
+
+def test_entries_of_a_matrix_come_to_the_host(gpu):
+    rows, columns = np.divmod(np.arange(12), 4)
+    model = cg.MatrixCompletion(radius=2.0).fit(gpu(rows), gpu(columns), gpu(np.arange(12.0) / 12.0))
+    assert model.predict(rows, columns).shape == (12,)
+
+
 def test_arrays_of_numpy_stay_as_they_are():
     y = np.arange(3)
     assert arrays.on_host(y) is y

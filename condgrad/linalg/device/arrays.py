@@ -76,6 +76,12 @@ def on_host(array: Any) -> Any:
     return array.get() if is_on_device(array) else np.from_dlpack(array)
 
 
+def refuse_on_device(X: object, who: str) -> None:
+    """Raise TypeError, with one sentence, if X is on a GPU."""
+    if is_on_device(X):
+        raise TypeError(f"{who} needs X in the memory of the host; pass X.get() of CuPy, or X.cpu() of PyTorch.")
+
+
 def matrix_on_device(device: Device, X: Any) -> DeviceMatrix | StreamedMatrix:
     """Return X on the device; arrays that are there already are not copied if they are contiguous floats.
 

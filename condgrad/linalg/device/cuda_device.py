@@ -102,7 +102,7 @@ class CudaLane(Lane):
             self._parts = []
             for begin, array in zip(begins[:-1], arrays, strict=True):
                 copy = self._pinned[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
-                _copy(array, copy)
+                copy_on_all_cores(array, copy)
                 self._parts.append((begin, copy))
             stream = self.device.sending
             stream.wait_event(self._used)
@@ -129,7 +129,7 @@ class CudaLane(Lane):
         self._copied.synchronize()
 
 
-def _copy(array: np.ndarray, to: np.ndarray) -> None:
+def copy_on_all_cores(array: np.ndarray, to: np.ndarray) -> None:
     """Copy an array on all cores."""
     borders = threads.cut(array.shape[0], _WORK_PER_BYTE * array.nbytes)
     threads.run(lambda start, stop: np.copyto(to[start:stop], array[start:stop]), borders)
