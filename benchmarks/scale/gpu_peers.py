@@ -66,7 +66,8 @@ def fista(solved):
         L = float(v.norm())
         v = v / L
     seconds, w, z, t = 0.0, torch.zeros(d, device=X.device), torch.zeros(d, device=X.device), 1.0
-    for k in range(200):
+    n_steps = 0
+    while n_steps < 2000:
         torch.cuda.synchronize()
         began = time.perf_counter()
         for _ in range(10):
@@ -76,12 +77,13 @@ def fista(solved):
             w, z = after, after + (last - 1.0) / t * (after - w)
         torch.cuda.synchronize()
         seconds += time.perf_counter() - began
+        n_steps += 10
         F = solved.problem.objective(w.double().cpu().numpy())
         if target >= F:
             break
     yield (
-        f"FISTA with PyTorch over the same ball, float32: {seconds:.3f} s, {seconds / solved.seconds:.1f} times as long,"
-        f" {10 * (k + 1)} steps, F {F - solved.result.objective:.1e} above, no certificate"
+        f"FISTA with PyTorch over the same ball, float32: {seconds:.3f} s,"
+        f" {seconds / solved.seconds:.1f} times as long, {n_steps} steps, F {F - solved.result.objective:.1e} above, no certificate"
     )
 
 
