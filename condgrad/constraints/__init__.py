@@ -49,6 +49,7 @@ from condgrad.constraints.sparse.k_sparse_polytope import KSparsePolytope as KSp
 from condgrad.constraints.sparse.k_support_ball import KSupportBall as KSupportBall
 from condgrad.constraints.sparse.l1_ball import L1Ball as L1Ball
 from condgrad.constraints.sparse.latent_group_ball import LatentGroupBall as LatentGroupBall
+from condgrad.constraints.sparse.limited_l1_ball import LimitedL1Ball as LimitedL1Ball
 from condgrad.constraints.sparse.nonnegative_l1_ball import NonnegativeL1Ball as NonnegativeL1Ball
 from condgrad.constraints.sparse.ordered_weighted_l1_ball import OrderedWeightedL1Ball as OrderedWeightedL1Ball
 from condgrad.constraints.sparse.sparse_group_ball import SparseGroupBall as SparseGroupBall
@@ -64,6 +65,7 @@ REGISTERED = Registry(
         "l1": L1Ball,
         "weighted-l1": WeightedL1Ball,
         "nonnegative-l1": NonnegativeL1Ball,
+        "limited-l1": LimitedL1Ball,
         "simplex": Simplex,
         "l2": L2Ball,
         "linf": LinfBall,

@@ -84,6 +84,33 @@ def sorted_places(keys):
     return places
 
 
+@kernel
+def push(heap, keys, size, j):
+    """Put ``j`` into a heap of ``size`` places, whose first one has the smallest key."""
+    k = size
+    while k > 0 and keys[heap[(k - 1) // 2]] > keys[j]:
+        heap[k] = heap[(k - 1) // 2]
+        k = (k - 1) // 2
+    heap[k] = j
+
+
+@kernel
+def pop(heap, keys, size):
+    """Take the first place out of a heap of ``size`` places, and put it behind those that remain."""
+    first, j = heap[0], heap[size - 1]
+    k = 0
+    while 2 * k + 1 < size - 1:
+        child = 2 * k + 1
+        if child + 1 < size - 1 and keys[heap[child + 1]] < keys[heap[child]]:
+            child += 1
+        if keys[heap[child]] >= keys[j]:
+            break
+        heap[k] = heap[child]
+        k = child
+    heap[k] = j
+    heap[size - 1] = first
+
+
 def largest(scores: np.ndarray, count: int) -> np.ndarray:
     """Return the places of the ``count`` largest scores, the best first."""
     if count >= scores.size:

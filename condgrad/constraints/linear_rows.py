@@ -102,10 +102,10 @@ class Multipliers(NamedTuple):
     normal: np.ndarray
 
 
-def split_rows(weights: np.ndarray, limit: float, size: np.ndarray) -> LinearRows:
-    """Return the rows of {w : sum_j weights_j |w_j| <= limit, |w_j| <= size_j}."""
-    d = size.size
-    return LinearRows(np.zeros(2 * d), np.tile(size, 2), np.tile(weights, 2)[None, :], np.array([limit]), is_split=True)
+def split_rows(weights: np.ndarray, limit: float, above: np.ndarray, below: np.ndarray | None = None) -> LinearRows:
+    """Return the rows of {w : sum_j weights_j |w_j| <= limit, -below_j <= w_j <= above_j}; by default below = above."""
+    high = np.append(above, above if below is None else below)
+    return LinearRows(np.zeros(high.size), high, np.tile(weights, 2)[None, :], np.array([limit]), is_split=True)
 
 
 def stacked(*systems: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from condgrad.compiled import compiled
+from condgrad.compiled import compiled, kernel
 from condgrad.linalg.slices import Slices
 from condgrad.linalg.vectors import Vector
 
@@ -187,6 +187,23 @@ class SparseVertex(NamedTuple):
     def key(self):
         """Return a key that distinguishes this vertex from the others of its set."""
         return self.indices.tobytes(), self.values.tobytes()
+
+
+@kernel
+def nonzeros(values):
+    """Return an array as a SparseVertex of its nonzero entries, of which there is at least one: 0 e_0 stands for 0."""
+    count = 0
+    for j in range(values.shape[0]):
+        if values[j] != 0.0:
+            count += 1
+    indices, entries = np.zeros(max(count, 1), np.int64), np.zeros(max(count, 1))
+    k = 0
+    for j in range(values.shape[0]):
+        if values[j] != 0.0:
+            indices[k] = j
+            entries[k] = values[j]
+            k += 1
+    return SparseVertex(indices, entries)
 
 
 @compiled

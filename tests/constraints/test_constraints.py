@@ -335,6 +335,7 @@ WRONG = {
     "k above d, sparse": (lambda: KSparsePolytope(4, 1.0).check_features(3), ValueError, "at most the number of"),
     "k above d, simplex": (lambda: Hypersimplex(4).check_features(3), ValueError, "features, 3; got 4"),
     "zero weight": (lambda: WeightedL1Ball(1.0, [1.0, 0.0]), ValueError, "weights of WeightedL1Ball must be positive"),
+    "what takes zero weights": (lambda: WeightedL1Ball(1.0, [1.0, 0.0]), ValueError, "LimitedL1Ball takes features of"),
     "nan weight": (lambda: WeightedL1Ball(1.0, [1.0, np.nan]), ValueError, "must be finite; got nan"),
     "tiny weight": (lambda: WeightedL1Ball(1.0, [5e-324, 1.0]), ValueError, "must be finite"),
     "string weights": (lambda: WeightedL1Ball(1.0, ["a", "b"]), TypeError, "must hold real numbers"),

@@ -29,6 +29,7 @@ from condgrad.constraints import (
     L1Ball,
     L2Ball,
     LatentGroupBall,
+    LimitedL1Ball,
     LinearImage,
     LinearlyConstrained,
     LinfBall,
@@ -172,6 +173,18 @@ def _(sack, r):
     for j in sorted(range(len(r)), key=lambda j: r[j] / prices[j]):
         amount = min(upper[j], left / prices[j]) if r[j] < 0 else Decimal(0)
         total, left = total + r[j] * amount, left - prices[j] * amount
+    return total
+
+
+@formula(LimitedL1Ball)
+def _(ball, r):
+    total, left = Decimal(0), Decimal(ball.radius)
+    weights, lower, upper = (np.broadcast_to(part, len(r)) for part in (ball.weights, ball.lower, ball.upper))
+    limits = [-low if x > 0 else high for x, low, high in zip(r, exact(lower), exact(upper), strict=True)]
+    weights = exact(weights)
+    for j in sorted(range(len(r)), key=lambda j: -abs(r[j]) / weights[j] if weights[j] else -Decimal("inf")):
+        amount = min(limits[j], left / weights[j]) if weights[j] else limits[j]
+        total, left = total - abs(r[j]) * amount, left - weights[j] * amount
     return total
 
 
@@ -408,6 +421,8 @@ OTHERS = [
     (LpBall(1.3, 0.1), 40),
     (WeightedL1Ball(0.1, 10.0 ** np.linspace(-12.0, 12.0, 30)), 30),
     (Knapsack(10.0 ** np.linspace(-6.0, 6.0, 20), 0.1, 10.0 ** np.linspace(6.0, -6.0, 20)), 20),
+    (LimitedL1Ball(0.1, 10.0 ** np.linspace(-6.0, 6.0, 20), -(10.0 ** np.linspace(6.0, -6.0, 20)), 0.1), 20),
+    (LimitedL1Ball(0.1, np.arange(20) % 3, -1e6, 0.1), 20),
     (OrderedWeightedL1Ball(0.1, np.linspace(0.7, 0.1, 60)), 60),
     (KSupportBall(7, 0.1), 60),
     (GroupBall(np.arange(60) // 7, 0.1), 60),

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condgrad.constraints._budget import most_within_budget, project_within_budget
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import constraint_set
-from condgrad.constraints._rounding import WIDE_EPS, shortfall
+from condgrad.constraints._rounding import shortfall
 from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.settings import check_positive
@@ -89,23 +90,12 @@ class Knapsack(NamedTuple):
         return DenseVertex(values)
 
     def oracle_rounding(self, r, s):
-        """Return price budget + sum_j upper_j (-r_j - price prices_j)_+ + <r, s>, rounded up.
-
-        In exact arithmetic this is a bound for any price >= 0 of money; the best price is the one at which the budget
-        is spent.
-        """
+        """Return the most that the budget can gain along -r, plus <r, s>, rounded up."""
 
         def top(x):
-            # Wide arrays throughout: NumPy 1 rounds the product of a wide number and a plain array to plain floats.
             prices = np.asarray(self.prices, dtype=np.longdouble)
-            upper = np.minimum(self.upper, self.budget / prices)
-            gains = np.maximum(-x / prices, 0.0)
-            order = np.argsort(-gains)
-            is_spent = np.cumsum((upper * prices)[order]) >= self.budget
-            price = gains[order[is_spent.argmax()]] if is_spent.any() else 0.0
-            profits = np.maximum(-x - price * prices, 0.0)
-            rounding = (4 * x.size + 64) * WIDE_EPS * (upper * np.abs(x))[profits > 0.0].sum()
-            return price * self.budget + (upper * profits).sum() + rounding
+            limits = np.minimum(self.upper, self.budget / prices)
+            return most_within_budget(np.maximum(-x, 0.0), prices, limits, self.budget)
 
         return shortfall(top, r, s)
 
@@ -118,23 +108,5 @@ class Knapsack(NamedTuple):
         return float(np.max([self.prices @ w - self.budget, -w.min(), (w - self.upper).max()]))
 
     def project(self, w):
-        """Return the point of the polytope nearest to ``w``: w - theta prices, clipped, for the smallest theta >= 0.
-
-        The cost of the point decreases with theta, linearly between the places where an entry leaves a bound: bisection
-        over these places finds the interval, and a linear equation gives theta.
-        """
-
-        def clipped(theta):
-            return np.clip(w - theta * self.prices, 0.0, self.upper)
-
-        if self.prices @ clipped(0.0) <= self.budget:
-            return clipped(0.0)
-        places = np.concatenate([(w - self.upper) / self.prices, w / self.prices])
-        places = np.unique(np.concatenate([[0.0], places[np.isfinite(places) & (places > 0.0)]]))
-        low, high = 0, places.size - 1  # the cost is above the budget at places[low], and not at places[high]
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.prices @ clipped(places[middle]) > self.budget else (low, middle)
-        at_low, at_high = (self.prices @ clipped(places[k]) for k in (low, high))
-        share = (at_low - self.budget) / (at_low - at_high)
-        return clipped(places[low] + share * (places[high] - places[low]))
+        """Return the point of the polytope nearest to ``w``: w - theta prices, clipped, for the smallest theta >= 0."""
+        return project_within_budget(w, self.prices, self.upper, self.budget)

@@ -29,8 +29,8 @@ class LinearlyConstrained(ConstraintSet):
     Parameters
     ----------
     constraint : a constraint set
-        An L1Ball, WeightedL1Ball, KSparsePolytope, NonnegativeL1Ball, Simplex, Hypersimplex, Knapsack, Box, LinfBall,
-        IsotonicBox or Polytope, or a set of your own with ``linear_rows``.
+        An L1Ball, WeightedL1Ball, LimitedL1Ball, KSparsePolytope, NonnegativeL1Ball, Simplex, Hypersimplex, Knapsack,
+        Box, LinfBall, IsotonicBox or Polytope, or a set of your own with ``linear_rows``.
     A_ub, b_ub : arrays of shapes (m, n_features) and (m,), optional
         The inequalities; A_ub may be sparse.
     A_eq, b_eq : arrays of shapes (m, n_features) and (m,), optional
@@ -67,9 +67,9 @@ class LinearlyConstrained(ConstraintSet):
         own = self.constraint.linear_rows(self.n_features)
         if own is None:
             raise TypeError(
-                "constraint of LinearlyConstrained must be an L1Ball, WeightedL1Ball, KSparsePolytope, "
-                "NonnegativeL1Ball, Simplex, Hypersimplex, Knapsack, Box, LinfBall, IsotonicBox or Polytope; "
-                f"got {type(self.constraint).__qualname__}."
+                "constraint of LinearlyConstrained must be an L1Ball, WeightedL1Ball, LimitedL1Ball, "
+                "KSparsePolytope, NonnegativeL1Ball, Simplex, Hypersimplex, Knapsack, Box, LinfBall, IsotonicBox or "
+                f"Polytope; got {type(self.constraint).__qualname__}."
             )
         self.vertex = DenseVertex if self.constraint.vertex is DenseVertex else SparseVertex
         self._rows = self._cut(own)

@@ -65,7 +65,7 @@ class WeightedL1Ball(NamedTuple):
         if self.weights.min() <= 0.0:
             raise ValueError(
                 f"weights of WeightedL1Ball must be positive; got {float(self.weights.min())!r}. "
-                "A feature with weight 0 would be unbounded: give it a small weight."
+                "LimitedL1Ball takes features of weight 0, with limits."
             )
         if self.radius / float(self.weights.min()) == np.inf:
             raise ValueError(
