@@ -83,7 +83,8 @@ def fista(solved):
             break
     yield (
         f"FISTA with PyTorch over the same ball, float32: {seconds:.3f} s,"
-        f" {seconds / solved.seconds:.1f} times as long, {n_steps} steps, F {F - solved.result.objective:.1e} above, no certificate"
+        f" {seconds / solved.seconds:.1f} times as long, {n_steps} steps,"
+        f" F {F - solved.result.objective:.1e} above, no certificate"
     )
 
 

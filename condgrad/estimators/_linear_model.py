@@ -26,6 +26,7 @@ from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import device_by_name, is_on_device, on_host
+from condgrad.linalg.device.failures import failures_explained
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
 from condgrad.models.files import save_model
@@ -344,8 +345,9 @@ class ConstrainedLinearModel(BaseEstimator):
             return None
         problems = [first, *(first.with_targets(y) for y in targets[1:])]
         deadline = time.perf_counter() + 0.5 * self._time_left(time.perf_counter())
-        paths = BatchedPaths(problems, budget.make, tol=0.5 * self.tol, deadline=deadline, max_epochs=self.max_iter)
-        return paths.solve_each([budget.radius] * len(targets))
+        with failures_explained():
+            paths = BatchedPaths(problems, budget.make, tol=0.5 * self.tol, deadline=deadline, max_epochs=self.max_iter)
+            return paths.solve_each([budget.radius] * len(targets))
 
     def _check_offset(self, offset: np.ndarray | None, targets: list[np.ndarray]) -> None:
         """Raise where a sample has several scores, to which one offset cannot belong."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.linalg.device.arrays import device_by_name, matrix_on_device, rows_for
 from condgrad.linalg.device.base import Device
+from condgrad.linalg.device.failures import failures_explained
 from condgrad.linalg.device.matrices import DeviceMatrix
 from condgrad.linalg.device.streamed import StreamedMatrix
 from condgrad.linalg.matrix import Matrix
@@ -29,7 +30,8 @@ class DeviceData(OutsideRows):
     def of(cls, X: Any, device: Device | None = None) -> DeviceData:
         """Return X on a device, by default on the current GPU, or streamed to it if it cannot hold X."""
         device = device_by_name("cuda") if device is None else device
-        return cls(rows_for(device, X) if isinstance(X, StoredRows) else matrix_on_device(device, X))
+        with failures_explained():
+            return cls(rows_for(device, X) if isinstance(X, StoredRows) else matrix_on_device(device, X))
 
     def __repr__(self) -> str:
         n, d = self.shape
@@ -46,4 +48,5 @@ class DeviceData(OutsideRows):
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W: an array of shape (k, n_samples)."""
         device = self.matrix.device
-        return np.array([device.to_host(self.matrix.predict(np.ascontiguousarray(w))) for w in W])
+        with failures_explained():
+            return np.array([device.to_host(self.matrix.predict(np.ascontiguousarray(w))) for w in W])

@@ -17,6 +17,7 @@ from condgrad.linalg.device.arrays import (
     weights_on_device,
 )
 from condgrad.linalg.device.base import Device
+from condgrad.linalg.device.failures import failures_explained
 from condgrad.linalg.device.streamed import StreamedMatrix
 from condgrad.linalg.matrix import Matrix
 from condgrad.losses import Loss
@@ -50,7 +51,8 @@ def make_rows(
     """Return the rows of X with their targets, weights and offsets, checked, and centred for an intercept."""
     if device is not None or is_on_device(X) or isinstance(X, DeviceData):
         there = X.matrix.device if isinstance(X, DeviceData) else device_by_name(device or "cuda")
-        return rows_on_device(X, y, loss, sample_weight, has_intercept, there, offset)
+        with failures_explained():
+            return rows_on_device(X, y, loss, sample_weight, has_intercept, there, offset)
     if is_dask(X):
         X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
     is_given = any(each is not None for each in (y, sample_weight, offset))
