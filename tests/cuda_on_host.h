@@ -1,6 +1,8 @@
 // Runs CUDA kernels on the processor, for tests: the threads of a block are coroutines that take turns.
 // A thread runs until it exchanges numbers within its warp or waits for its block; then the next one runs.
+// Coroutines are made once, by makecontext; they take turns by longjmp, which needs no call of the system.
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cmath>
@@ -25,27 +27,45 @@ namespace host {
 const size_t STACK = 1 << 17;
 
 struct Thread {
-    ucontext_t context;
+    jmp_buf place;  // where it goes on
     std::vector<char> stack = std::vector<char>(STACK);
-    bool is_done = false;
+    bool has_begun = false, is_done = false;
     int n_exchanges = 0;
     double slot[2];  // what it offers in the last two exchanges
 };
 
 static std::vector<Thread> threads;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static unsigned current = 0, n_waiting = 0, generation = 0;
 static void (*body)() = nullptr;
 
 inline void take_turns() {
-    const unsigned me = current;
-    swapcontext(&threads[me].context, &scheduler);
+    if (!_setjmp(threads[current].place)) _longjmp(scheduler, 1);
 }
 
-static void begin() {
-    body();
-    threads[current].is_done = true;
-    swapcontext(&threads[current].context, &scheduler);
+static void live() {
+    for (;;) {  // one round for each block
+        body();
+        threads[current].is_done = true;
+        take_turns();
+    }
+}
+
+static void begin(Thread& thread) {
+    ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = thread.stack.data();
+    context.uc_stack.ss_size = STACK;
+    context.uc_link = nullptr;
+    makecontext(&context, live, 0);
+    thread.has_begun = true;
+    setcontext(&context);
+}
+
+inline void resume(Thread& thread) {
+    if (_setjmp(scheduler)) return;
+    if (!thread.has_begun) begin(thread);
+    _longjmp(thread.place, 1);
 }
 
 inline void wait_for_block() {
@@ -69,11 +89,6 @@ inline void run_block() {
     for (Thread& thread : threads) {
         thread.is_done = false;
         thread.n_exchanges = 0;
-        getcontext(&thread.context);
-        thread.context.uc_stack.ss_sp = thread.stack.data();
-        thread.context.uc_stack.ss_size = STACK;
-        thread.context.uc_link = &scheduler;
-        makecontext(&thread.context, begin, 0);
     }
     n_waiting = 0;
     for (bool is_running = true; is_running;) {
@@ -82,7 +97,7 @@ inline void run_block() {
             if (threads[current].is_done) continue;
             is_running = true;
             threadIdx.x = current;
-            swapcontext(&scheduler, &threads[current].context);
+            resume(threads[current]);
         }
     }
 }
@@ -96,7 +111,7 @@ static void** now;
 
 template <auto kernel, class... A>
 void run_of(void (*)(A...), void** arguments, unsigned grid_x, unsigned grid_y, unsigned n_threads) {
-    threads.resize(n_threads);
+    if (threads.size() != n_threads) threads = std::vector<Thread>(n_threads);
     blockDim.x = n_threads, gridDim.x = grid_x, gridDim.y = grid_y, now = arguments;
     body = [] { call(static_cast<void (*)(A...)>(kernel), now, std::index_sequence_for<A...>()); };
     for (blockIdx.y = 0; blockIdx.y < grid_y; blockIdx.y++)

@@ -7,14 +7,16 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import threading
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from condgrad.linalg.device.base import Device
+from condgrad.linalg.device.base import Device, Lane
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
+ONE_AT_A_TIME = threading.Lock()  # the threads of a block are variables of the compiled text
 HEADER = pathlib.Path(__file__).with_name("cuda_on_host.h")
 
 
@@ -52,7 +54,8 @@ class StandIn(Device):
         pointers = [np.uintp(0) if arg is None else np.uintp(arg.ctypes.data) if arg.ndim else arg for arg in args]
         boxes = [np.array(value) for value in pointers]  # a kernel reads its arguments from here
         places = (ctypes.c_void_p * len(boxes))(*(box.ctypes.data for box in boxes))
-        compiled(text, name)(places, *grid, n_threads)
+        with ONE_AT_A_TIME:
+            compiled(text, name)(places, *grid, n_threads)
 
     def to_host(self, array):
         return np.array(array)
@@ -62,6 +65,33 @@ class StandIn(Device):
 
     def free_bytes(self):
         return 2**30
+
+    def lane(self):
+        return HostLane()
+
+
+class HostLane(Lane):
+    """Copies of arrays, which are overwritten as soon as they are released."""
+
+    def __init__(self):
+        self._arrays, self.is_open, self.is_free = (), True, True
+
+    def fill(self, arrays):
+        assert self.is_open
+        assert self.is_free
+        self._arrays, self.is_free = tuple(np.array(array, order="C") for array in arrays), False
+
+    def arrays(self):
+        assert not self.is_free
+        return self._arrays
+
+    def release(self):
+        for array in self._arrays:
+            array.view(np.uint8)[...] = 0xFF
+        self.is_free = True
+
+    def close(self):
+        self.is_open = False
 
 
 def devices():

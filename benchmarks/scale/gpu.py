@@ -1,9 +1,10 @@
 """Passes and fits on a GPU: bytes per second beside a copy, seconds beside the processor and beside peers.
 
-    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot path peers]
+    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot path classes lasso stream peers]
 
 It needs CuPy and an NVIDIA GPU. Every part prints its times, the best of several, and the data of one part are freed
-before the next one. The full size needs 40 GB of memory on the device, --quick a few.
+before the next one. The full size needs 40 GB of memory on the device and 40 GB on the host, --quick a tenth. The peers
+are scikit-learn on the processor and, where they are installed, PyTorch and cuML on the GPU.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import argparse
 import functools
 import sys
 import time
-import warnings
 
 import numpy as np
+from gpu_peers import Solved, cuml_qn, fista, scikit_learn
 
 import condgrad as cg
 from condgrad.paths.batched import BatchedPaths
@@ -121,32 +122,91 @@ class Bench:
         )
 
     def peers(self):
-        """Compare with scikit-learn's saga on the processor: the penalty that has the same solution as the ball."""
-        from sklearn.linear_model import LogisticRegression
-
+        """Compare with solvers of the same problem, or of the penalty that has the same solution as the ball."""
         n, d = (20_000, 300) if self.quick else (200_000, 300)
         X, y = self.dense_data(n, d)
         problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(15.0))
         fit = functools.partial(cg.minimize, problem, "corrective", tol=0.0, relative_tol=1e-6)
         seconds, result = best_of(fit, 5, self.synchronize), fit()
-        alpha = float(np.abs(result.gradient).max())
-        best = result.objective + alpha * np.abs(result.w).sum()
         self.say(f"{n:,} x {d} to 1e-6: condgrad on the GPU {1e3 * seconds:.0f} ms")
-        data = self.cp.asnumpy(X), self.cp.asnumpy(y)
-        for max_iter in (5, 20):
-            model = LogisticRegression(
-                l1_ratio=1.0, C=1.0 / (n * alpha), solver="saga", fit_intercept=False, max_iter=max_iter, tol=0.0
-            )
-            began = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model.fit(*data)
-            seconds_of_peer, w = time.perf_counter() - began, model.coef_.ravel().astype(float)
-            excess = problem.objective(w) + alpha * np.abs(w).sum() - best
-            self.say(
-                f"  scikit-learn's saga, {max_iter} epochs: {seconds_of_peer:.1f} s,"
-                f" {seconds_of_peer / seconds:.0f} times as long, F + penalty {excess:.1e} above"
-            )
+        solved = Solved(X, y, problem, result, seconds)
+        for peer in (scikit_learn, fista, cuml_qn):
+            for line in peer(solved):
+                self.say("  " + line)
+
+    def stream(self):
+        """Data of the host that the device may not hold: bytes per second beside a pinned copy, and a fit."""
+        from condgrad.linalg.device.arrays import device_by_name
+        from condgrad.linalg.device.cuda_device import copy_on_all_cores
+
+        n, d = (2_000_000, 300) if self.quick else (20_000_000, 300)
+        X, y = map(self.cp.asnumpy, self.dense_data(n, d))
+        self.free()
+        device = device_by_name("cuda")
+        pinned, there = device.empty_pinned(2**30), self.cp.empty(2**30, dtype=np.uint8)
+        seconds = best_of(lambda: there.set(pinned), 5, self.synchronize)
+        self.say(f"pinned copy alone: {2**30 / seconds / 1e9:.1f} GB/s")
+        speed = 2**30 / seconds
+        own = X.view(np.uint8).reshape(-1)[: 2**30]
+        seconds = best_of(lambda: copy_on_all_cores(own, pinned), 5, self.synchronize)
+        self.say(f"copy of the host to pinned memory, on all cores: {2**30 / seconds / 1e9:.1f} GB/s")
+        pinned = there = None
+        device.most_bytes = X.nbytes // 4
+        began = time.perf_counter()
+        problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(15.0), device="cuda")
+        self.say(f"streamed {n:,} x {d} float32, {X.nbytes / 1e9:.1f} GB: {time.perf_counter() - began:.2f} s to begin")
+        w, rows = np.random.default_rng(0).standard_normal(d) / d, problem.rows
+        seconds = best_of(lambda: rows.matrix.expand(w, 0.0, None, rows.samples.losses), 3, self.synchronize)
+        rate = X.nbytes / seconds
+        self.say(f"  a pass: {seconds:.3f} s, {rate / 1e9:.1f} GB/s, {rate / speed:.0%} of the pinned copy")
+        found = problem.look(w)
+        for intercept in (False, True):
+            for tol in (1e-4, 1e-6):
+                ball = cg.constraints.L1Ball(15.0)
+                streamed = cg.Problem(X, y, cg.losses.Logistic(), ball, intercept=intercept, device="cuda")
+                began = time.perf_counter()
+                result = cg.minimize(streamed, "corrective", tol=0.0, relative_tol=tol)
+                self.say(
+                    f"  corrective to {tol:g}{' with intercept' if intercept else ''}:"
+                    f" {time.perf_counter() - began:.2f} s, {result.n_reads:.0f} reads, {result.status.name}"
+                )
+        device.most_bytes = np.inf
+        began = time.perf_counter()
+        known = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(15.0), device="cuda")
+        self.say(f"  sent once instead: {time.perf_counter() - began:.2f} s")
+        there = known.look(w)
+        self.say(f"  gaps differ by {abs(found.gap - there.gap) / abs(there.objective):.1e} of F")
+
+    def classes(self):
+        """Ten classes, each against the rest, in common passes and one after the other."""
+        n, d, k = (100_000, 300, 10) if self.quick else (1_000_000, 300, 10)
+        X, _ = self.dense_data(n, d)
+        W = self.cp.asarray(np.random.default_rng(0).standard_normal((d, k)), dtype=self.cp.float32)
+        y = self.cp.asnumpy((X @ W + self.cp.random.default_rng(1).standard_normal((n, k))).argmax(axis=1))
+        model = cg.ConstrainedLogisticRegression(radius=5.0, tol=1e-6)
+        seconds = best_of(lambda: model.fit(X, y), 3, self.synchronize)
+        steps = sum(result.n_steps for result in model.result_)
+        self.say(f"{k} classes on {n:,} x {d} to 1e-6: {seconds:.2f} s together, {steps} steps were left to do alone")
+        began = time.perf_counter()
+        for c in range(k):
+            cg.ConstrainedLogisticRegression(radius=5.0, tol=1e-6).fit(X, y == c)
+        self.say(f"  one after the other: {time.perf_counter() - began:.2f} s")
+
+    def lasso(self):
+        """A hundred radii, and penalties, of the Lasso."""
+        n, d = (100_000, 300) if self.quick else (1_000_000, 300)
+        X, _ = self.dense_data(n, d)
+        y = X[:, :20].sum(axis=1) + self.cp.random.default_rng(1).standard_normal(n, dtype=self.cp.float32)
+        for intercept in (False, True):
+            path = functools.partial(cg.lasso_path, X, y, n_radii=100, fit_intercept=intercept)
+            seconds, (_, _, info) = best_of(path, 3, self.synchronize), path()
+            self.say(f"lasso_path on {n:,} x {d}, intercept {intercept}: {1e3 * seconds:.0f} ms, {info}")
+            penalties = functools.partial(cg.lasso_path, X, y, alphas=info.alpha, fit_intercept=intercept)
+            seconds, (_, _, info) = best_of(penalties, 3, self.synchronize), penalties()
+            self.say(f"  the same penalties: {1e3 * seconds:.0f} ms, {info}")
+        began = time.perf_counter()
+        cg.lasso_path(self.cp.asnumpy(X), self.cp.asnumpy(y), n_radii=100)
+        self.say(f"  on the processor: {time.perf_counter() - began:.2f} s")
 
     def one_hot(self):
         """Codes of 39 fields with a million categories, by their shares."""
@@ -222,7 +282,16 @@ class Bench:
         return codes, y
 
 
-PARTS = {"copy": Bench.copy, "dense": Bench.dense, "one-hot": Bench.one_hot, "path": Bench.path, "peers": Bench.peers}
+PARTS = {
+    "copy": Bench.copy,
+    "dense": Bench.dense,
+    "one-hot": Bench.one_hot,
+    "path": Bench.path,
+    "classes": Bench.classes,
+    "lasso": Bench.lasso,
+    "stream": Bench.stream,
+    "peers": Bench.peers,
+}
 
 
 def main():

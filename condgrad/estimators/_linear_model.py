@@ -26,11 +26,13 @@ from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import device_by_name, is_on_device, on_host
+from condgrad.linalg.device.failures import failures_explained
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
 from condgrad.models.files import save_model
 from condgrad.models.linear import Model
 from condgrad.models.multi import OUTPUTS, MultiModel
+from condgrad.paths.batched import BatchedPaths, serves
 from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
@@ -39,6 +41,7 @@ from condgrad.run.result import Result, Status
 from condgrad.storage.cluster_rows import is_dask, of_dask
 from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
+from condgrad.storage.stored_rows import StoredRows
 
 # Fields of each run's result that a model stores:
 _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
@@ -189,12 +192,17 @@ class ConstrainedLinearModel(BaseEstimator):
         self._check_settings()
         if is_dask(X):
             X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
-        if is_on_device(X):
-            X, y, sample_weight, offset = DeviceData.of(X), *map(on_host, (y, sample_weight, offset))
+        X = DeviceData.of(X) if is_on_device(X) else on_host(X)
+        y, sample_weight, offset = map(on_host, (y, sample_weight, offset))
         if isinstance(X, OutsideRows):
-            return self._validated_rows(X, y, sample_weight, offset, **settings)
-        data = self._checked(X, y, sample_weight, offset, **settings)
-        return data if self.device is None else data._replace(X=DeviceData.of(data.X, device_by_name(self.device)))
+            data = self._validated_rows(X, y, sample_weight, offset, **settings)
+        else:
+            data = self._checked(X, y, sample_weight, offset, **settings)
+        if self.device is None or isinstance(X, DeviceData):
+            return data
+        if isinstance(X, OutsideRows) and not isinstance(X, StoredRows):
+            raise TypeError(f"{X!r} cannot be sent to a device; leave device out.")
+        return data._replace(X=DeviceData.of(data.X, device_by_name(self.device)))
 
     def _checked(
         self,
@@ -301,12 +309,14 @@ class ConstrainedLinearModel(BaseEstimator):
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
         random_state = as_seed(self.random_state)
-        first, fits, began = None, [], time.perf_counter()
+        first, fits, began = self._problem(data, targets[0], budget), [], time.perf_counter()
+        if starts is None and len(targets) > 1:
+            starts = self._solved_together(first, targets, budget)
         for k, y in enumerate(targets):
             # Remaining time per remaining problem; at most half of it is for choosing the radius.
             share = self._time_left(began) / (len(targets) - k)
             solved_by = time.perf_counter() + share
-            first = self._problem(data, y, budget) if first is None else first.with_targets(y)
+            first = first if k == 0 else first.with_targets(y)
             problem, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
             tol = self.tol * problem.loss_scale()
             result = minimize(
@@ -326,6 +336,18 @@ class ConstrainedLinearModel(BaseEstimator):
         self._fitted_to = [repr(fit.problem.constraint) for fit in fits], data.X.shape[0]
         self._set_fitted([fit.result for fit in fits], [fit.radius for fit in fits])
         self._warn(fits, is_given)
+
+    def _solved_together(
+        self, first: Problem | OutputsProblem, targets: list[np.ndarray], budget: Budget
+    ) -> list[np.ndarray] | None:
+        """Return the solutions of all problems if X is on a device where they share passes; each is certified later."""
+        if not isinstance(first, Problem) or budget.radius is None or not serves(first, budget.make, self.solver):
+            return None
+        problems = [first, *(first.with_targets(y) for y in targets[1:])]
+        deadline = time.perf_counter() + 0.5 * self._time_left(time.perf_counter())
+        with failures_explained():
+            paths = BatchedPaths(problems, budget.make, tol=0.5 * self.tol, deadline=deadline, max_epochs=self.max_iter)
+            return paths.solve_each([budget.radius] * len(targets))
 
     def _check_offset(self, offset: np.ndarray | None, targets: list[np.ndarray]) -> None:
         """Raise where a sample has several scores, to which one offset cannot belong."""
@@ -428,7 +450,9 @@ class ConstrainedLinearModel(BaseEstimator):
 
     def _scores_without_offset(self, X: Data | OutsideRows) -> np.ndarray:
         check_is_fitted(self)
-        X = of_dask(X, None, None, None, None) if is_dask(X) else DeviceData.of(X) if is_on_device(X) else X
+        if is_dask(X):
+            X = of_dask(X, None, None, None, None)
+        X = DeviceData.of(X) if is_on_device(X) else on_host(X)
         if isinstance(X, OutsideRows):
             if X.shape[1] != self.n_features_in_:
                 name, wanted = type(self).__name__, self.n_features_in_

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from condgrad import constraints, losses
+from condgrad.estimators._like import like
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import supports_partial_fit
@@ -25,7 +26,6 @@ from condgrad.models.multi import MULTINOMIAL, REST, probabilities
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.problems.softmax import SoftmaxProblem
-from condgrad.storage.device_data import like
 from condgrad.storage.outside_rows import OutsideRows
 
 
@@ -296,7 +296,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         if not self._is_joint:
             return super()._problem(data, y, budget)
         if isinstance(data.X, OutsideRows):
-            raise ValueError("rows on disk are fitted one problem at a time; use multi_class='ovr'.")
+            raise ValueError("rows on disk or on a GPU are fitted one problem at a time; use multi_class='ovr'.")
         return SoftmaxProblem(
             data.X,
             y,

@@ -21,6 +21,7 @@ from condgrad.constraints import NuclearBall, WeightedNuclearBall
 from condgrad.estimators._linear_model import as_seed, remedy
 from condgrad.estimators._radius_choice import RadiusChoice, held_out
 from condgrad.linalg import convert
+from condgrad.linalg.device.arrays import on_host
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.settings import RandomState
 from condgrad.models.completion import CompletionModel, as_places, warn_of_unseen
@@ -386,6 +387,7 @@ def _as_entries(
     rows: object, columns: object, values: ArrayLike | None, shape: tuple[int, int] | None
 ) -> tuple[object, object, ArrayLike, tuple[int, int] | None]:
     """Return rows, columns, values and shape, from arrays or from the stored entries of a sparse matrix."""
+    rows, columns, values = map(on_host, (rows, columns, values))
     if not scipy.sparse.issparse(rows):
         if columns is None or values is None:
             raise ValueError("fit takes rows, columns and values, or a scipy sparse matrix; got neither.")

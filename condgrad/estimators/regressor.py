@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
 from condgrad import constraints
+from condgrad.estimators._like import like
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import supports_partial_fit
@@ -21,7 +22,6 @@ from condgrad.linalg.settings import RandomState
 from condgrad.problems.linear import Problem
 from condgrad.problems.multi_output import MultiOutputProblem
 from condgrad.problems.outputs import OutputsProblem
-from condgrad.storage.device_data import like
 from condgrad.storage.outside_rows import OutsideRows
 
 
@@ -231,7 +231,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         if not self._is_joint:
             return super()._problem(data, y, budget)
         if isinstance(data.X, OutsideRows):
-            raise ValueError("rows on disk are fitted one problem at a time; use multi_output='separate'.")
+            raise ValueError("rows on disk or on a GPU are fitted one problem at a time; use multi_output='separate'.")
         return MultiOutputProblem(
             data.X, y, self._loss(), budget.unit_set(), sample_weight=data.weight, intercept=bool(self.fit_intercept)
         )

@@ -11,6 +11,8 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import itertools
+import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -82,12 +84,14 @@ class BatchedPaths:
     Parameters
     ----------
     problems : sequence of Problem
-        Over dense rows on a device that share the data and the targets, such as the folds of a cross-validation.
+        Over dense rows on a device that share the data: the folds of a cross-validation, or several outputs.
     make : callable
         Makes the ball of a radius.
     tol : float
         Gap of every point, relative to the mean size of the loss at zero.
     interrupts : Interrupts, optional
+    deadline : float
+        The time of ``time.perf_counter`` at which points are left as they are.
     """
 
     def __init__(
@@ -97,9 +101,11 @@ class BatchedPaths:
         *,
         tol: float,
         interrupts: Interrupts | None = None,
+        deadline: float = math.inf,
         **settings: Any,
     ) -> None:
         self.problems, self.make, self.tol, self.interrupts = list(problems), make, tol, interrupts
+        self.deadline = deadline
         self.settings = settings
         self.most_rounds = max(1, int(min(_MOST_ROUNDS, settings.get("max_epochs", _MOST_ROUNDS))))
         self.batch = DeviceBatch([problem.rows for problem in self.problems])
@@ -119,6 +125,15 @@ class BatchedPaths:
             self._solve_wave(list(points.values()))
             solved |= points
         return [[self._solved(solved[owner, k]) for k in range(radii.size)] for owner in range(len(self.problems))]
+
+    def solve_each(self, radii: Sequence[float]) -> list[np.ndarray]:
+        """Return the solution of every problem over the ball of its own radius, found in common passes."""
+        points = []
+        for owner, (problem, radius) in enumerate(zip(self.problems, radii, strict=True)):
+            zero = np.zeros(problem.n_features)
+            points.append(_Point(problem.over(self.make(radius)), owner, radius, zero, problem.best_offset(zero)))
+        self._solve_wave(points)
+        return [point.w for point in points]
 
     def _begin(
         self, largest: Problem, owner: int, radii: np.ndarray, k: int, solved: dict[tuple[int, int], _Point]
@@ -146,7 +161,7 @@ class BatchedPaths:
             raise_if_interrupted(self.interrupts)
             self._look(left)
             left = [point for point in left if not self._is_solved(point)]
-            if not left:
+            if not left or time.perf_counter() >= self.deadline:
                 return
             self._renew([point for point in left if point.ahead is None and point.curvature is None])
             self._minimise([point for point in left if point.ahead is None])

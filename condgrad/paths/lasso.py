@@ -15,6 +15,7 @@ from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.device.arrays import is_on_device
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import UNIT
@@ -22,6 +23,7 @@ from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.losses._protocol import as_loss
 from condgrad.paths.columns import Features, make_columns
+from condgrad.paths.device_lasso import path_on_device
 from condgrad.paths.disk_columns import DiskColumns, Question
 from condgrad.paths.disk_oracle import DiskOracle, FeaturesAhead, Span
 from condgrad.paths.engine import ExactEngine, PathPoint
@@ -37,6 +39,7 @@ from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
 from condgrad.storage import columns as columns_on_disk
+from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import refuse_outside
 from condgrad.storage.stored_columns import StoredColumns
 
@@ -82,7 +85,7 @@ def lasso_path(
     X : array, sparse matrix, data frame or columns on disk, of shape (n_samples, n_features)
         Columns are read one by one: Fortran order and CSC are fastest, CSR is copied to CSC once. Columns on disk
         (:func:`condgrad.columns.open`) are read where they lie, and only those that can matter; so is a memory map in
-        Fortran order that is larger than half of the memory.
+        Fortran order that is larger than half of the memory. Arrays on a GPU stay there, for up to 4096 features.
     y : array of shape (n_samples,)
     n_radii : int or None
         None: as few radii, from 0 on, as it takes for *every* radius in between to be certified: there w is on the line
@@ -145,6 +148,8 @@ def lasso_path(
     """
     settings = _checked(n_radii, eps, tol, radii, alphas, l2, engine, fit_intercept, standardize)
     check_callback(callback)
+    if is_on_device(X) or isinstance(X, DeviceData):
+        return _on_device(X, y, sample_weight, offset, engine, settings, callback, verbose)
     X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
     refuse_outside(X, "lasso_path")
     if isinstance(X, StoredColumns) and engine != "exact":
@@ -159,6 +164,35 @@ def lasso_path(
         walk = _walk(path, data, settings, interrupts)
         found, coefs, info = collect(path, walk, report if callback is not None or verbose else None)
     return found, coefs, info._replace(n_reads=X.n_reads - begun) if isinstance(X, StoredColumns) else info
+
+
+def _on_device(
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    offset: ArrayLike | None,
+    engine: object,
+    settings: _Settings,
+    callback: Callable[[Progress], object] | None,
+    verbose: bool,
+) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
+    """Solve the path of data on a device on few rows in memory, and certify it on the device."""
+    if engine != "exact" or settings.is_everywhere:
+        raise ValueError("lasso_path on a device needs engine='exact', and n_radii, radii or alphas.")
+    if settings.l2 > 0.0 and settings.standardize:
+        raise ValueError("lasso_path on a device takes l2 or standardize, not both; divide X by its scales first.")
+
+    def solve(R: np.ndarray, z: np.ndarray, tol: float) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
+        return lasso_path(
+            R, z, n_radii=settings.n_radii, eps=settings.eps, tol=tol, radii=settings.radii, alphas=settings.alphas,
+            l2=settings.l2, standardize=settings.standardize, callback=callback, verbose=verbose,
+        )  # fmt: skip
+
+    of_samples: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset}
+    problem = Problem(X, y, Squared(), L1Ball(1.0), intercept=settings.fit_intercept, l2=settings.l2, **of_samples)  # type: ignore[call-arg]
+    return path_on_device(
+        problem, solve, tol=settings.tol, alphas=settings.alphas, is_standardised=settings.standardize
+    )
 
 
 class _Settings(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy.sparse
 
+from condgrad.linalg.device.failures import explained, is_failure
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
@@ -151,6 +152,12 @@ def collect(
                 break
     except InterruptedPathError:
         status = Status.INTERRUPTED
+    except Exception as error:
+        if not is_failure(error):
+            raise
+        if not solved:
+            raise explained(error) from error
+        status = Status.DEVICE_FAILED
     points = [solved[k] for k in sorted(solved)]
     if status is Status.CONVERGED:
         status = status_of(points, path)

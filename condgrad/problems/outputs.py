@@ -14,6 +14,7 @@ from condgrad.constraints.oracle_set import as_set_for
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.device.arrays import refuse_on_device
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.settings import as_flag
@@ -37,6 +38,7 @@ class OutputsProblem(BaseProblem):
     n_outputs: int
 
     def __init__(self, X: Data, sample_weight: ArrayLike | None, intercept: bool) -> None:
+        refuse_on_device(X, type(self).__name__)
         self.matrix = Matrix(convert.as_data(X))
         self.n_samples, self.n_columns = self.matrix.shape
         self.weight = convert.as_weights(sample_weight, self.n_samples)

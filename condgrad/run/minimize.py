@@ -14,6 +14,7 @@ import numpy as np
 from condgrad import solvers
 from condgrad.compiled import Stopwatch
 from condgrad.linalg import convert
+from condgrad.linalg.device.failures import DeviceError, explained, failures_explained, is_failure
 from condgrad.linalg.factored import Iterate, IterateLike, from_arrays, sizes, to_arrays
 from condgrad.linalg.interrupts import Interrupts, PassInterruptedError
 from condgrad.linalg.settings import RandomState
@@ -124,14 +125,19 @@ def minimize(
     with Interrupts() as interrupts, show(callback, verbose, limits) as report:
         began, n_reads = time.perf_counter(), problem.n_reads  # passes over the data at the start count
         try:
-            state = solver.init(problem, w0, random_state)
-            run = _Run(problem, solver, state, limits, checkpoint, began, n_reads, interrupts, w0 is not None)
+            with failures_explained():
+                state = solver.init(problem, w0, random_state)
+                run = _Run(problem, solver, state, limits, checkpoint, began, n_reads, interrupts, w0 is not None)
         except PassInterruptedError:
             raise KeyboardInterrupt from None  # there is no iterate yet
         try:
             return run.result(run.to_the_end(report), description)
         except PassInterruptedError:
             return run.interrupted_result(description)
+        except Exception as error:
+            if not is_failure(error):
+                raise
+            return run.result_without_device(description, explained(error))
         finally:
             run.state.release()
 
@@ -328,6 +334,15 @@ class _Run:
             start = self.problem.constraint.start(self.problem.n_coordinates)
             evaluation = Evaluation(np.nan, unknown, np.inf, start, 0.0)
         return self._result_with(evaluation, status, solver)
+
+    def result_without_device(self, solver: str, error: DeviceError) -> Result:
+        """Return the best iterate so far after the failure of a device, if it has a certificate; else raise."""
+        if self.best_evaluation is None:
+            raise error
+        if self.checkpoint is not None and (self.before_step is not None or not self.is_stepping):
+            self._save(self.before_step)
+        warnings.warn(str(error), RuntimeWarning, stacklevel=3)
+        return self._result_with(self.best_evaluation, Status.DEVICE_FAILED, solver)
 
     def _certify_best(self) -> None:
         """Make a pass at the best iterate, whose numbers were updated from step to step, unless Ctrl-C ends it."""

@@ -27,6 +27,7 @@ class Status(enum.Enum):
     STALLED = "No further progress is possible in floating point; the gap is as small as rounding allows."
     STOPPED = "The callback asked to stop."
     INTERRUPTED = "The run was interrupted; this is the best iterate so far."
+    DEVICE_FAILED = "The GPU failed or was lost; this is the best iterate so far, in the memory of the host."
 
     def __str__(self) -> str:
         return self.value

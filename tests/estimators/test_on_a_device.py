@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from stand_in_device import devices
 
 import condgrad as cg
-from condgrad.linalg.device import arrays
-from condgrad.storage.device_data import DeviceData, like
+from condgrad.paths.batched import BatchedPaths
+from condgrad.storage.device_data import DeviceData
 
 
 @pytest.fixture(params=devices())
@@ -54,6 +55,30 @@ def test_cross_validation_solves_all_folds_at_once(data, device):
     assert_allclose(there.coef_, here.coef_, atol=1e-3)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_classes_against_the_rest_are_solved_together(data, device, fit_intercept, monkeypatch):
+    X = data[0]
+    y = np.argmax(X[:, :3] + np.random.default_rng(1).gumbel(size=(300, 3)), axis=1)
+    solve, solved = BatchedPaths.solve_each, []
+    monkeypatch.setattr(BatchedPaths, "solve_each", lambda paths, radii: solved.extend(solve(paths, radii)) or solved)
+    settings = {"radius": 0.5, "fit_intercept": fit_intercept}
+    there = cg.ConstrainedLogisticRegression(**settings).fit(DeviceData.of(X, device), y)
+    here = cg.ConstrainedLogisticRegression(**settings).fit(X, y)
+    assert len(solved) == 3
+    assert [result.n_steps for result in there.result_] == [0, 0, 0]  # the common passes had solved them
+    assert (there.gap_ + there.rounding_ <= 1e-6 * 0.7).all()
+    assert_allclose(there.coef_, here.coef_, atol=1e-3)
+    assert_allclose(there.intercept_, here.intercept_, atol=1e-3)
+
+
+def test_the_time_ends_what_classes_do_together(data, device):
+    X = data[0]
+    y = np.argmax(X[:, :3], axis=1)
+    with pytest.warns(ConvergenceWarning, match="raise max_time"):
+        model = cg.ConstrainedLogisticRegression(radius=0.5, max_time=0.0).fit(DeviceData.of(X, device), y)
+    assert (np.abs(model.coef_).sum(axis=1) <= 0.5 + 1e-12).all()
+
+
 def test_other_scores_are_those_of_a_sample(data, device):
     X, y, _ = data
     settings = {"radii": [0.1, 1.0], "cv": 3, "scoring": "accuracy"}
@@ -82,9 +107,3 @@ def test_samples_of_a_device_are_rows_of_it(data, device):
     part, places = there.sample(0.1)
     assert_allclose(part.X, X[places])
     assert "300 rows of 8 features" in repr(there)
-
-
-def test_arrays_of_the_host_stay_there():
-    y = np.arange(3)
-    assert arrays.on_host(y) is y
-    assert like(y, y) is y

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import scipy.sparse
 
 from condgrad.linalg.convert import as_data, as_vector
 from condgrad.linalg.device.base import Device, DeviceArray
 from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.device.matrices import DeviceMatrix
 from condgrad.linalg.device.sparse import OneHotOnDevice, SparseOnDevice
-from condgrad.linalg.matrix import ByRows, Matrix
-from condgrad.linalg.one_hot import OneHotMatrix
+from condgrad.linalg.device.streamed import HostRows, MatrixRows, StreamedMatrix, sent_ahead
+from condgrad.linalg.matrix import Matrix
 
 NAMES = ("cuda",)
 _FLOATS = ("float32", "float64")
-_ROOM = 0.9  # share of the free memory of a device that data may take
+_SPACE = {"dense": 1, "sparse": 3, "one-hot": 4}  # memory that rows take there while they are arranged, in their size
 
 
 def device_by_name(name: object) -> Device:
@@ -49,23 +47,50 @@ def is_on_device(X: object) -> bool:
     return package in ("cupy", "cupyx") or (package == "torch" and bool(X.is_cuda))  # type: ignore[attr-defined]
 
 
-def _is_torch(X: object) -> bool:
+def is_torch(X: object) -> bool:
+    """Return whether X is a tensor of PyTorch."""
     return type(X).__module__.partition(".")[0] == "torch"
 
 
+@runtime_checkable
+class _OfNamespace(Protocol):
+    """An array of a library that follows the standard of arrays."""
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """Return the functions of its library."""
+
+
+def is_foreign(array: object) -> bool:
+    """Return whether this is an array of another library than NumPy: CuPy, PyTorch, or one of the array API."""
+    is_numpy = isinstance(array, np.ndarray | np.generic)
+    return not is_numpy and (is_on_device(array) or is_torch(array) or isinstance(array, _OfNamespace))
+
+
 def on_host(array: Any) -> Any:
-    """Return an array of a device in the memory of the host, anything else as it is."""
-    if not is_on_device(array):
+    """Return an array of another library as an array of NumPy in the memory of the host, anything else as it is."""
+    if not is_foreign(array):
         return array
-    return array.detach().cpu().numpy() if _is_torch(array) else array.get()
+    if is_torch(array):
+        array = array.detach().cpu()
+        return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
+    return array.get() if is_on_device(array) else np.from_dlpack(array)
 
 
-def matrix_on_device(device: Device, X: Any) -> DeviceMatrix:
-    """Return X on the device; arrays that are there already are not copied if they are contiguous floats."""
-    is_bfloat16 = _is_torch(X) and X.is_cuda and str(X.dtype) == "torch.bfloat16"
-    X = _of_torch(device, X) if _is_torch(X) else X
+def refuse_on_device(X: object, who: str) -> None:
+    """Raise TypeError, with one sentence, if X is on a GPU."""
+    if is_on_device(X):
+        raise TypeError(f"{who} needs X in the memory of the host; pass X.get() of CuPy, or X.cpu() of PyTorch.")
+
+
+def matrix_on_device(device: Device, X: Any) -> DeviceMatrix | StreamedMatrix:
+    """Return X on the device; arrays that are there already are not copied if they are contiguous floats.
+
+    Data of the host that the device cannot hold are streamed in every pass.
+    """
+    is_bfloat16 = is_torch(X) and X.is_cuda and str(X.dtype) == "torch.bfloat16"
+    X = _of_torch(device, X) if is_torch(X) else X
     if not is_on_device(X):
-        return _sent(device, as_data(X))
+        return rows_for(device, MatrixRows(Matrix(as_data(X))))
     if device.sparse.issparse(X):
         X = X.tocsr() if X.tocsr().has_canonical_format else X.tocsr(copy=True)
         X.sum_duplicates()
@@ -81,7 +106,7 @@ def matrix_on_device(device: Device, X: Any) -> DeviceMatrix:
 
 def vector_on_device(device: Device, y: Any, name: str, n_samples: int) -> DeviceArray:
     """Return one number for each sample in float64, on the device; ``name`` is its name in errors."""
-    y = _of_torch(device, y) if _is_torch(y) else y
+    y = _of_torch(device, y) if is_torch(y) else y
     if not is_on_device(y):
         return device.to_device(as_vector(y, name, n_samples))
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
@@ -105,45 +130,34 @@ def weights_on_device(device: Device, weight: Any, n_samples: int) -> DeviceArra
     return v
 
 
-def chunks_on_device(device: Device, chunks: Iterable[ByRows], n_samples: int, n_features: int) -> DeviceMatrix:
-    """Return chunks of rows, dense, sparse or codes of categories, as one matrix on the device."""
-    first, parts = 0, []
+def rows_for(device: Device, source: HostRows) -> DeviceMatrix | StreamedMatrix:
+    """Return rows of the host on the device if it can hold them, else rows that are streamed to it in every pass."""
+    can_hold = device.holds(_SPACE[source.kind] * source.n_bytes)
+    return rows_sent(device, source) if can_hold else StreamedMatrix(device, source)
+
+
+def rows_sent(device: Device, source: HostRows) -> DeviceMatrix:
+    """Return rows of the host as one matrix on the device."""
+    (n_samples, n_features), parts = source.shape, []
     whole: DeviceArray | None = None
-    for chunk in chunks:
-        if isinstance(chunk, OneHotMatrix):
-            codes = device.to_device(np.ascontiguousarray(chunk.features(slice(None)).T.astype(np.int32)))
-            whole = device.xp.empty((codes.shape[0], n_samples), dtype=np.int32) if whole is None else whole
-            whole[:, first : first + codes.shape[1]] = codes
-        else:
-            assert isinstance(chunk, Matrix)
-            X = chunk.X
-            if scipy.sparse.issparse(X):
-                parts.append(device.sparse.csr_matrix(X, copy=True))
-            else:
-                whole = device.xp.empty((n_samples, n_features), dtype=X.dtype) if whole is None else whole
-                whole[first : first + X.shape[0]] = device.to_device(X)
-        first += chunk.shape[0]
-    if parts:
-        return SparseOnDevice(device, device.sparse.vstack(parts, format="csr"))
-    assert whole is not None
-    is_one_hot = whole.dtype == np.int32
-    return OneHotOnDevice(device, whole, n_features) if is_one_hot else DenseOnDevice(device, whole)
-
-
-def check_room(device: Device, n_bytes: int) -> None:
-    """Raise MemoryError, with one sentence, if data of this size do not fit into the memory of the device."""
-    free = device.free_bytes()
-    if n_bytes > _ROOM * free:
-        raise MemoryError(
-            f"X takes {n_bytes / 1e9:.1f} GB, but {free / 1e9:.1f} GB are free on {device.name}; "
-            "leave device out, use float32, or divide the rows among several devices with Dask."
-        )
+    for place, arrays in sent_ahead(device, source.chunks()):
+        if source.kind == "sparse":
+            shape = (place.stop - place.start, n_features)
+            parts.append(device.sparse.csr_matrix(tuple(each.copy() for each in arrays), shape=shape))
+            continue
+        (array,), is_dense = arrays, source.kind == "dense"
+        if whole is None:
+            shape = (n_samples, n_features) if is_dense else (array.shape[0], n_samples)
+            whole = device.xp.empty(shape, dtype=array.dtype)
+        whole[place if is_dense else (slice(None), place)] = array
+    if source.kind == "sparse":
+        return SparseOnDevice(device, device.sparse.vstack(parts, format="csr") if len(parts) > 1 else parts[0])
+    return DenseOnDevice(device, whole) if source.kind == "dense" else OneHotOnDevice(device, whole, n_features)
 
 
 def _of_torch(device: Device, tensor: Any) -> DeviceArray:
     if not tensor.is_cuda:
-        tensor = tensor.detach()
-        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+        return on_host(tensor)
     if str(tensor.layout) == "torch.sparse_csr":
         parts = (tensor.values(), tensor.col_indices(), tensor.crow_indices())
         data, indices, indptr = (device.xp.from_dlpack(part.contiguous()) for part in parts)
@@ -153,13 +167,3 @@ def _of_torch(device: Device, tensor: Any) -> DeviceArray:
 
         tensor = tensor.view(torch.uint16)
     return device.xp.from_dlpack(tensor.detach().contiguous())
-
-
-def _sent(device: Device, X: Any) -> DeviceMatrix:
-    """Send checked data of the host to the device."""
-    if scipy.sparse.issparse(X):
-        X = X.tocsr()
-        check_room(device, 2 * (X.data.nbytes + X.indices.nbytes) + X.indptr.nbytes)
-        return SparseOnDevice(device, device.sparse.csr_matrix(X))
-    check_room(device, X.nbytes)
-    return DenseOnDevice(device, device.to_device(np.ascontiguousarray(X)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import functools
 import importlib.resources
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,12 +15,36 @@ DeviceArray: TypeAlias = Any  # an array of the device's array module
 Argument: TypeAlias = Any  # of a kernel: a DeviceArray, a NumPy scalar of the type that the kernel declares, or None
 
 STAGES = ("EXPAND", "EXPAND_AT", "PREDICT", "COMBINE", "MEASURE")  # what a kernel over rows does
+_ROOM = 0.9  # share of the free memory of a device that data may take
 N_SUMS = 9  # the sums over samples that kernels return: the fields of Totals, and the sum of the curvatures
 
 _NO_LOSS = "\n".join(
     f"__device__ __forceinline__ double {name}(const double*, double, double) {{ return 0.0; }}"
     for name in ("value", "derivative", "second_derivative")
 )
+
+
+class Lane(abc.ABC):
+    """Memory on the host and on the device through which arrays are sent: filled, used, released, and filled again."""
+
+    @abc.abstractmethod
+    def fill(self, arrays: Sequence[np.ndarray]) -> None:
+        """Copy arrays of the host and begin to send them; they may change as soon as this returns.
+
+        It may be called in another thread than the other methods.
+        """
+
+    @abc.abstractmethod
+    def arrays(self) -> tuple[DeviceArray, ...]:
+        """Return the arrays on the device; what is launched from now on waits until they are there."""
+
+    @abc.abstractmethod
+    def release(self) -> None:
+        """Allow the lane to be filled again, after what has been launched so far."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Wait until nothing is being sent any more."""
 
 
 class Device(abc.ABC):
@@ -32,11 +57,14 @@ class Device(abc.ABC):
         Its array module, with the functions of NumPy.
     sparse : module
         Its sparse matrices, with the classes of scipy.sparse.
+    most_bytes : float
+        Data of the host that are larger than this are streamed, even if more memory is free.
     """
 
     name: str
     xp: Any
     sparse: Any
+    most_bytes: float = math.inf
 
     @abc.abstractmethod
     def launch(
@@ -59,6 +87,14 @@ class Device(abc.ABC):
     @abc.abstractmethod
     def free_bytes(self) -> int:
         """Return how much memory of the device is free."""
+
+    @abc.abstractmethod
+    def lane(self) -> Lane:
+        """Return a new lane."""
+
+    def holds(self, n_bytes: int) -> bool:
+        """Tell whether data of this size fit into the memory of the device, beside what passes need."""
+        return n_bytes <= min(self.most_bytes, _ROOM * self.free_bytes())
 
     def zeros(self, *shape: int) -> DeviceArray:
         """Return an array of zeros in float64."""
@@ -94,9 +130,14 @@ class Losses(NamedTuple):
     v0: float
     o: DeviceArray | None = None
 
-    def thinned(self, every: int) -> Losses:
-        """Return every ``every``-th sample, with the weights as they are."""
-        y, v, o = (None if each is None else each[::every].copy() for each in (self.y, self.v, self.o))
+    def part(self, place: slice) -> Losses:
+        """Return consecutive samples, with the weights as they are; the arrays are shared."""
+        y, v, o = (None if each is None else each[place] for each in (self.y, self.v, self.o))
+        return self._replace(y=y, v=v, o=o)
+
+    def chosen(self, rows: DeviceArray | slice) -> Losses:
+        """Return copies of some samples, with the weights as they are."""
+        y, v, o = (None if each is None else each[rows].copy() for each in (self.y, self.v, self.o))
         return self._replace(y=y, v=v, o=o)
 
 

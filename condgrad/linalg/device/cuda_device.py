@@ -1,4 +1,4 @@
-"""CudaDevice: a GPU of NVIDIA, through CuPy."""
+"""CudaDevice: a GPU of NVIDIA, through CuPy; CudaLane: pinned memory through which arrays are sent to it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.linalg.device.base import Argument, Device, DeviceArray
+from condgrad.linalg import threads
+from condgrad.linalg.device.base import Argument, Device, DeviceArray, Lane
 
 _SMALL = 2**18  # bytes below which a copy to ordinary memory costs no more than one to pinned memory
+_ALIGNED = 256  # bytes: arrays that are sent together begin at multiples of it
+_WORK_PER_BYTE = 0.25  # cost of a copy in multiply-adds
 _PLAIN_SHARED = 48 * 1024  # bytes of shared memory that a block has without asking for more
 
 
@@ -22,7 +25,8 @@ class CudaDevice(Device):
         import cupyx.scipy.sparse
 
         self.xp, self.sparse, self._empty_pinned = cupy, cupyx.scipy.sparse, cupyx.empty_pinned
-        properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+        self.number = int(cupy.cuda.Device().id)
+        properties = cupy.cuda.runtime.getDeviceProperties(self.number)
         self.name = properties["name"].decode()
         self.n_processors = int(properties["multiProcessorCount"])
 
@@ -64,3 +68,68 @@ class CudaDevice(Device):
     def free_bytes(self) -> int:
         """Return how much memory of the device is free."""
         return int(self.xp.cuda.runtime.memGetInfo()[0]) + int(self.xp.get_default_memory_pool().free_bytes())
+
+    def lane(self) -> CudaLane:
+        """Return a new lane."""
+        return CudaLane(self)
+
+    @functools.cached_property
+    def sending(self) -> Any:
+        """The stream on which lanes send, beside that of the kernels."""
+        return self.xp.cuda.Stream(non_blocking=True)
+
+    def empty_pinned(self, n_bytes: int) -> np.ndarray:
+        """Return memory of the host from which the device can copy by itself."""
+        pinned: np.ndarray = self._empty_pinned((n_bytes,), np.uint8)
+        return pinned
+
+
+class CudaLane(Lane):
+    """Pinned memory of the host, and as much memory of a GPU."""
+
+    def __init__(self, device: CudaDevice) -> None:
+        self.device, self.xp = device, device.xp
+        self._pinned, self._there = device.empty_pinned(0), device.xp.empty(0, dtype=np.uint8)
+        self._copied, self._used = (device.xp.cuda.Event(disable_timing=True) for _ in range(2))
+        self._parts: list[tuple[int, np.ndarray]] = []  # where each array begins, and its copy in pinned memory
+
+    def fill(self, arrays: Sequence[np.ndarray]) -> None:
+        """Copy arrays to pinned memory, on all cores, and begin to send it."""
+        with self.xp.cuda.Device(self.device.number):
+            self._copied.synchronize()  # the last arrays have left the pinned memory
+            begins = np.cumsum([0, *(-(-array.nbytes // _ALIGNED) * _ALIGNED for array in arrays)]).tolist()
+            self._reserve(begins[-1])
+            self._parts = []
+            for begin, array in zip(begins[:-1], arrays, strict=True):
+                copy = self._pinned[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+                copy_on_all_cores(array, copy)
+                self._parts.append((begin, copy))
+            stream = self.device.sending
+            stream.wait_event(self._used)
+            self._there.data.copy_from_host_async(self._pinned.ctypes.data, begins[-1], stream)
+            self._copied.record(stream)
+
+    def _reserve(self, n_bytes: int) -> None:
+        if n_bytes > self._pinned.size:
+            self._pinned, self._there = self.device.empty_pinned(n_bytes), self.xp.empty(n_bytes, dtype=np.uint8)
+            self.xp.cuda.Device().synchronize()  # kernels may still use memory that was given back and is taken here
+
+    def arrays(self) -> tuple[DeviceArray, ...]:
+        """Return the arrays on the device; what is launched from now on waits until they are there."""
+        self.xp.cuda.get_current_stream().wait_event(self._copied)
+        parts = ((self._there[begin : begin + copy.nbytes], copy) for begin, copy in self._parts)
+        return tuple(there.view(copy.dtype).reshape(copy.shape) for there, copy in parts)
+
+    def release(self) -> None:
+        """Allow the lane to be filled again, after what has been launched so far."""
+        self._used.record(self.xp.cuda.get_current_stream())
+
+    def close(self) -> None:
+        """Wait until nothing is being sent any more."""
+        self._copied.synchronize()
+
+
+def copy_on_all_cores(array: np.ndarray, to: np.ndarray) -> None:
+    """Copy an array on all cores."""
+    borders = threads.cut(array.shape[0], _WORK_PER_BYTE * array.nbytes)
+    threads.run(lambda start, stop: np.copyto(to[start:stop], array[start:stop]), borders)

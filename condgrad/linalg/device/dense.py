@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from condgrad.linalg.device.base import N_SUMS, Argument, Device, DeviceArray, Losses, expand_samples, text_of
-from condgrad.linalg.device.matrices import DeviceMatrix, Swept, arguments_of
+from condgrad.linalg.device.matrices import Kernel, KernelMatrix, Swept
 
 
-class DenseOnDevice(DeviceMatrix):
+class DenseOnDevice(KernelMatrix):
     """A dense array of float32, float64, or the bits of bfloat16 in uint16; ``shift`` is subtracted from each row."""
 
     _THREADS = 64
@@ -30,30 +30,23 @@ class DenseOnDevice(DeviceMatrix):
 
     def predict(self, w: np.ndarray) -> DeviceArray:
         """Return X w."""
-        p = self.device.empty(self.shape[0])
-        if self._is_wide:
-            text, n_threads = self._wide(), 256
-            grid = self.device.n_blocks(text, "predict_wide", n_threads, 0), 1
-            args = (self.X, *self._sizes, self.shift, self.device.to_device(w), p)
-            self.device.launch(text, "predict_wide", grid, n_threads, 0, args)
-        else:
-            self._sweep("PREDICT", None, w=w, p_out=p)
+        if not self._is_wide:
+            return super().predict(w)
+        p, text, n_threads = self.device.empty(self.shape[0]), self._wide(), 256
+        grid = self.device.n_blocks(text, "predict_wide", n_threads, 0), 1
+        self.device.launch(text, "predict_wide", grid, n_threads, 0, (*self._entries(), self._sent(w), p))
         return p
 
     def expand(self, w: np.ndarray, b: float, p: DeviceArray | None, losses: Losses) -> Swept:
         """Return sums, gradient and curvatures at w, in one read unless rows are long."""
-        if self._is_wide:
-            sums, alpha, D = expand_samples(self.device, losses, self.predict(w) if p is None else p, b, wants=True)
-            return Swept(sums, self.combine(alpha), D)
-        D = self.device.empty(self.shape[0])
-        sums, r = self._sweep("EXPAND" if p is None else "EXPAND_AT", losses, w=w, b=b, given=p, D=D)
-        return Swept(sums.sum(axis=0), r, D)
+        if not self._is_wide:
+            return super().expand(w, b, p, losses)
+        sums, alpha, D = expand_samples(self.device, losses, self.predict(w) if p is None else p, b, wants=True)
+        return Swept(sums, self.combine(alpha), D)
 
     def combine(self, alpha: DeviceArray) -> np.ndarray:
         """Return X' alpha."""
-        if self._is_wide:
-            return self._sum_wide(alpha, 0.0)[0]
-        return self._sweep("COMBINE", None, given=alpha)[1]
+        return self._sum_wide(alpha, 0.0)[0] if self._is_wide else super().combine(alpha)
 
     def measure(self, losses: Losses) -> tuple[np.ndarray, float]:
         """Return the weighted squares of the columns, and the largest absolute entry."""
@@ -96,9 +89,11 @@ class DenseOnDevice(DeviceMatrix):
         part.shift = self.shift
         return part
 
-    @property
-    def _sizes(self) -> tuple[np.int64, np.int32]:
-        return np.int64(self.shape[0]), np.int32(self.shape[1])
+    def _entries(self) -> tuple[Argument, ...]:
+        return self.X, np.int64(self.shape[0]), np.int32(self.shape[1]), self.shift
+
+    def _sent(self, w: np.ndarray) -> DeviceArray:
+        return self.device.to_device(w)
 
     # Rows of a length that a warp can hold.
 
@@ -124,19 +119,8 @@ class DenseOnDevice(DeviceMatrix):
             group //= 2
         return group
 
-    def _sweep(
-        self,
-        stage: str,
-        losses: Losses | None,
-        *,
-        w: np.ndarray | None = None,
-        b: float = 0.0,
-        p_out: DeviceArray | None = None,
-        given: DeviceArray | None = None,
-        D: DeviceArray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Launch the kernel of one stage; return what the blocks have stored, and the sum of their gradients."""
-        device, (n, d) = self.device, self.shape
+    def _kernel(self, stage: str, losses: Losses | None) -> Kernel:
+        is_centred, warps = self.shift is not None, self._THREADS // 32
         text = text_of(
             "dense.cu",
             losses,
@@ -145,24 +129,17 @@ class DenseOnDevice(DeviceMatrix):
             PACKS=self._packs,
             GROUP=self._group,
             THREADS=self._THREADS,
-            CENTRED=int(self.shift is not None),
+            CENTRED=int(is_centred),
             STAGE=stage,
         )
-        shared = 8 * (
-            32 * self._packs * self._load * (2 if self.shift is not None else 1) + self._THREADS // 32 * N_SUMS
-        )
-        most = -(-n // (self._THREADS // 32 * self._group))
-        n_blocks = max(1, min(device.n_blocks(text, "dense_rows", self._THREADS, shared), most))
-        out = R = None
-        if stage != "PREDICT":
-            out, R = device.empty(n_blocks, N_SUMS), device.empty(n_blocks, d)
-        w_there = None if w is None else device.to_device(w)
-        args: tuple[Argument, ...] = (self.X, *self._sizes, self.shift, w_there, np.float64(b))
-        args += (*arguments_of(losses), p_out, given, out, R, D)
-        device.launch(text, "dense_rows", (n_blocks, 1), self._THREADS, shared, args)
-        if R is None:
-            return np.empty(0), np.empty(0)
-        return device.to_host(out), device.to_host(R.sum(axis=0))
+        shared = 8 * (32 * self._packs * self._load * (2 if is_centred else 1) + warps * N_SUMS)
+        return Kernel(text, "dense_rows", self._THREADS, shared, -(-self.shape[0] // (warps * self._group)))
+
+    def _room_for_sums(self, n_blocks: int) -> DeviceArray:
+        return self.device.empty(n_blocks, self.shape[1])
+
+    def _added(self, R: DeviceArray) -> DeviceArray:
+        return R.sum(axis=0)
 
     # Longer rows.
 
@@ -177,6 +154,6 @@ class DenseOnDevice(DeviceMatrix):
         n_strips = max(1, min(n, 4 * device.n_blocks(text, "combine_wide", n_threads, 0) // n_columns, 65535))
         strip = -(-n // n_strips)
         R, largest = device.empty(n_strips, d), device.empty(n_strips, d) if squares else None
-        args = (self.X, *self._sizes, self.shift, alpha, np.float64(alpha0), np.int64(strip), R, largest)
+        args = (*self._entries(), alpha, np.float64(alpha0), np.int64(strip), R, largest)
         device.launch(text, "combine_wide", (n_columns, n_strips), n_threads, 0, args)
         return device.to_host(R.sum(axis=0)), 0.0 if largest is None else float(largest.max())

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from condgrad.linalg.device.base import N_SUMS, Device, DeviceArray, Losses, text_of
-from condgrad.linalg.device.matrices import DeviceMatrix, Swept, arguments_of
+from condgrad.linalg.device.base import N_SUMS, Argument, Device, DeviceArray, Losses, text_of
+from condgrad.linalg.device.matrices import Kernel, KernelMatrix
 
 
-class _ByFrequency(DeviceMatrix):
+class _ByFrequency(KernelMatrix):
     """Sparse rows whose features are numbered by frequency: the sums of frequent ones stay in shared memory."""
 
     _HOT = 6144  # frequent features
@@ -25,55 +25,20 @@ class _ByFrequency(DeviceMatrix):
         self.index = index  # the features of the entries, by their new numbers
         self.order = order  # the features as the user numbers them, the most frequent one first
 
-    @abc.abstractmethod
-    def _entries(self) -> tuple[DeviceArray | None, DeviceArray, DeviceArray | None, np.int64, np.int32]:
-        """Return the first arguments of the kernel: offsets, numbers of features, values, rows, fields."""
-
-    def predict(self, w: np.ndarray) -> DeviceArray:
-        """Return X w."""
-        p = self.device.empty(self.shape[0])
-        self._sweep("PREDICT", None, w=w, p_out=p)
-        return p
-
-    def expand(self, w: np.ndarray, b: float, p: DeviceArray | None, losses: Losses) -> Swept:
-        """Return sums, gradient and curvatures at w, in one pass over the entries."""
-        D = self.device.empty(self.shape[0])
-        sums, r = self._sweep("EXPAND" if p is None else "EXPAND_AT", losses, w=w, b=b, given=p, D=D)
-        return Swept(sums.sum(axis=0), r, D)
-
-    def combine(self, alpha: DeviceArray) -> np.ndarray:
-        """Return X' alpha."""
-        return self._sweep("COMBINE", None, given=alpha)[1]
-
-    def _sweep(
-        self,
-        stage: str,
-        losses: Losses | None,
-        *,
-        w: np.ndarray | None = None,
-        b: float = 0.0,
-        p_out: DeviceArray | None = None,
-        given: DeviceArray | None = None,
-        D: DeviceArray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Launch the kernel of one stage; return what the blocks have stored, and the sum over rows."""
-        device, (n, d) = self.device, self.shape
+    def _kernel(self, stage: str, losses: Losses | None) -> Kernel:
+        (n, d), n_threads = self.shape, self._THREADS
         hot = min(self._HOT, d)
+        shared = 8 * (hot + n_threads // 32 * N_SUMS) if stage != "PREDICT" else 0
         text = text_of("sparse.cu", losses, HOT=hot, STAGE=stage, **self._macros())
-        shared = 8 * (hot + self._THREADS // 32 * N_SUMS) if stage != "PREDICT" else 0
-        most = -(-n // (self._THREADS if self.is_one_hot else 8))
-        n_blocks = max(1, min(device.n_blocks(text, "sparse_rows", self._THREADS, shared), most))
-        out = R = None
-        if stage != "PREDICT":
-            out, R = device.empty(n_blocks, N_SUMS), device.zeros(d)
-        w_there = None if w is None else self._sent(w)
-        args = (*self._entries(), w_there, np.float64(b), *arguments_of(losses), p_out, given, out, R, D)
-        device.launch(text, "sparse_rows", (n_blocks, 1), self._THREADS, shared, args)
-        if R is None:
-            return np.empty(0), np.empty(0)
-        r = device.empty(d)
+        return Kernel(text, "sparse_rows", n_threads, shared, -(-n // (n_threads if self.is_one_hot else 8)))
+
+    def _room_for_sums(self, n_blocks: int) -> DeviceArray:
+        return self.device.zeros(self.shape[1])
+
+    def _added(self, R: DeviceArray) -> DeviceArray:
+        r = self.device.empty(self.shape[1])
         r[self.order] = R
-        return device.to_host(out), device.to_host(r)
+        return r
 
     def _sent(self, w: np.ndarray) -> DeviceArray:
         """Return w on the device, in the order of the new numbers; of a sparse w the nonzero entries travel alone."""
@@ -109,7 +74,7 @@ class SparseOnDevice(_ByFrequency):
         self.indptr = X.indptr.astype(np.int64)
         self.n_stored, self.n_bytes = X.nnz, X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
 
-    def _entries(self) -> tuple[DeviceArray | None, DeviceArray, DeviceArray | None, np.int64, np.int32]:
+    def _entries(self) -> tuple[Argument, ...]:
         return self.indptr, self.index, self.X.data, np.int64(self.shape[0]), np.int32(0)
 
     def _macros(self) -> dict[str, object]:
@@ -151,24 +116,31 @@ class OneHotOnDevice(_ByFrequency):
 
     is_one_hot = True
 
-    def __init__(self, device: Device, codes: DeviceArray, n_features: int, order: DeviceArray | None = None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        codes: DeviceArray,
+        n_features: int,
+        order: DeviceArray | None = None,
+        *,
+        are_numbered: bool = False,  # whether the codes are places in ``order`` already
+    ) -> None:
         n_fields, n_samples = codes.shape
         xp = device.xp
-        is_new = order is None
         if order is None:
             count = xp.zeros(n_features, dtype=np.int64)
             for field in codes:
                 count += xp.bincount(field[field >= 0], minlength=n_features)
             order = xp.argsort(-count, kind="stable")
         super().__init__(device, (n_samples, n_features), codes, order)
-        if is_new:
+        if not are_numbered:
             self.index = xp.empty_like(codes)
             for q, field in enumerate(codes):
                 self.index[q] = xp.where(field < 0, -1, self._numbers[field])
         self.n_fields = n_fields
         self.n_stored, self.n_bytes = codes.size, codes.nbytes
 
-    def _entries(self) -> tuple[DeviceArray | None, DeviceArray, DeviceArray | None, np.int64, np.int32]:
+    def _entries(self) -> tuple[Argument, ...]:
         return None, self.index, None, np.int64(self.shape[0]), np.int32(self.n_fields)
 
     def _macros(self) -> dict[str, object]:
@@ -210,4 +182,4 @@ class OneHotOnDevice(_ByFrequency):
     def thinned(self, every: int) -> OneHotOnDevice:
         """Return every ``every``-th row."""
         codes = self.device.xp.ascontiguousarray(self.index[:, ::every])
-        return OneHotOnDevice(self.device, codes, self.shape[1], self.order)
+        return OneHotOnDevice(self.device, codes, self.shape[1], self.order, are_numbered=True)

@@ -9,24 +9,26 @@ from numpy.typing import ArrayLike
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import (
-    check_room,
-    chunks_on_device,
     device_by_name,
     is_on_device,
     matrix_on_device,
+    rows_for,
     vector_on_device,
     weights_on_device,
 )
 from condgrad.linalg.device.base import Device
+from condgrad.linalg.device.failures import failures_explained
+from condgrad.linalg.device.streamed import StreamedMatrix
 from condgrad.linalg.matrix import Matrix
 from condgrad.losses import Loss
 from condgrad.problems.offset import as_offset
 from condgrad.problems.rows.base import Rows
 from condgrad.problems.rows.cluster import PartitionedRows
-from condgrad.problems.rows.device import DeviceRows
+from condgrad.problems.rows.device import DeviceRows, RowsOnDevice
 from condgrad.problems.rows.device_samples import DeviceSamples
 from condgrad.problems.rows.disk import DiskRows
 from condgrad.problems.rows.memory import MemoryRows
+from condgrad.problems.rows.streamed import StreamedRows
 from condgrad.problems.rows.worker_samples import WorkerSamples
 from condgrad.problems.samples import Samples
 from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask
@@ -49,7 +51,8 @@ def make_rows(
     """Return the rows of X with their targets, weights and offsets, checked, and centred for an intercept."""
     if device is not None or is_on_device(X) or isinstance(X, DeviceData):
         there = X.matrix.device if isinstance(X, DeviceData) else device_by_name(device or "cuda")
-        return rows_on_device(X, y, loss, sample_weight, has_intercept, there, offset)
+        with failures_explained():
+            return rows_on_device(X, y, loss, sample_weight, has_intercept, there, offset)
     if is_dask(X):
         X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
     is_given = any(each is not None for each in (y, sample_weight, offset))
@@ -75,11 +78,10 @@ def rows_on_device(
     has_intercept: bool,
     device: Device,
     offset: ArrayLike | None = None,
-) -> DeviceRows:
-    """Return the rows of X on a device, with their targets, weights and offsets, checked."""
+) -> RowsOnDevice:
+    """Return the rows of X on a device, or streamed to it, with their targets, weights and offsets, checked."""
     if isinstance(X, StoredRows):
-        check_room(device, X.n_bytes)
-        matrix = chunks_on_device(device, (chunk.matrix for chunk in X.chunks()), *X.shape)
+        matrix = rows_for(device, X)
         y, weight = X.y if y is None else y, X.weight if weight is None else weight
         offset = X.offset if offset is None else offset
     elif isinstance(X, DeviceData):
@@ -93,7 +95,10 @@ def rows_on_device(
     n_samples = matrix.shape[0]
     targets, weights = vector_on_device(device, y, "y", n_samples), weights_on_device(device, weight, n_samples)
     known = None if offset is None else vector_on_device(device, offset, "offset", n_samples)
-    return DeviceRows(matrix, DeviceSamples.of(device, loss, targets, weights, known), has_intercept)
+    samples = DeviceSamples.of(device, loss, targets, weights, known)
+    if isinstance(matrix, StreamedMatrix):
+        return StreamedRows(matrix, samples, has_intercept)
+    return DeviceRows(matrix, samples, has_intercept)
 
 
 def _outside(X: OutsideRows, samples: Samples, has_intercept: bool) -> Rows:

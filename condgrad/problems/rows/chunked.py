@@ -263,13 +263,11 @@ class ChunkedRows(Rows):
         )
 
     def guess_intercept(self, found: AnyPass, b: float, step: np.ndarray) -> float:
-        """Return the best intercept after a step of w from the point of ``found``, by Newton's formula.
-
-        At (w, b) the derivative by b is the balance; a step changes it by sum_i d_i x_i'step.
-        """
+        """Return the best intercept after a step of w from the point of ``found``, by Newton's formula."""
         assert isinstance(found, Pass) and isinstance(found.d, Kept)
-        if found.slope is not None and found.slope.total > 0.0:
-            return b - (found.totals.balance + float(found.slope.u @ step)) / found.slope.total
+        known = found.intercept_after(b, step)
+        if known is not None:
+            return known
         total = float(found.d.c.sum())
         if total <= 0.0:
             return b

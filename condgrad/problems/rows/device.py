@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 from condgrad.linalg.device.base import DeviceArray
 from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.device.digest import digest
-from condgrad.linalg.device.matrices import DeviceMatrix
+from condgrad.linalg.device.matrices import DeviceMatrix, SweptMatrix
 from condgrad.linalg.matrix import centring
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
@@ -24,8 +25,8 @@ _MOST_DRAWN = 100_000  # samples from which a curvature is estimated: more would
 _ONE = 2**32  # shares of samples are counted in units of 1 / _ONE: sums of integers do not depend on their order
 
 
-class DeviceRows(Rows):
-    """The rows of a matrix on a device; w comes from the host and the gradient goes back there.
+class RowsOnDevice(Rows):
+    """Rows whose passes run on a device; w comes from the host and the gradient goes back there.
 
     Predictions and curvatures, one number for each sample, stay on the device.
     """
@@ -33,23 +34,11 @@ class DeviceRows(Rows):
     offers = BaseProblem.offers | {Feature.CURVATURE}
     first_part, part_growth = 2**16, 256  # passes over fewer samples take no less time
     samples: DeviceSamples  # type: ignore[assignment]
+    matrix: SweptMatrix
 
-    def __init__(self, matrix: DeviceMatrix, samples: DeviceSamples, has_intercept: bool = False) -> None:
+    def _begin(self, matrix: SweptMatrix, samples: DeviceSamples) -> None:
         self.device, self.samples = matrix.device, samples
         self.n_samples, self.n_features = matrix.shape
-        squares, largest = matrix.measure(samples.losses)
-        if not np.isfinite(squares).all():
-            raise ValueError("X has entries that are not finite, or too large; remove or impute them.")
-        if has_intercept and isinstance(matrix, DenseOnDevice):
-            shift = centring(self._means(matrix), squares)
-            if shift is not None:  # the intercept absorbs it; large means then cost no digits
-                matrix = matrix.with_shift(shift)
-                squares, largest = matrix.measure(samples.losses)
-        self.matrix, self.measures = matrix, Measures(squares, largest)
-
-    def _means(self, matrix: DeviceMatrix) -> np.ndarray:
-        v = self.samples.losses.v
-        return matrix.combine(self.device.xp.full(self.n_samples, 1.0 / self.n_samples) if v is None else v)
 
     def check_targets(self, has_intercept: bool) -> None:
         """Raise ValueError if the loss is not defined for the targets, or no intercept is best for them."""
@@ -71,10 +60,9 @@ class DeviceRows(Rows):
                 raise TypeError(f"{type(task).__name__} cannot run on a device.")
         return found
 
+    @abc.abstractmethod
     def _expand(self, task: Expand, w: np.ndarray) -> Pass:
-        p: Any = task.p
-        swept = self.matrix.expand(w, task.b, p, self.samples.losses)
-        return Pass(totals_of(swept.sums), swept.r, Joined((swept.D,)))
+        """Make the pass of a look at w."""
 
     def predictions(self, w: np.ndarray) -> DeviceArray:
         """Return X w, on the device."""
@@ -84,12 +72,59 @@ class DeviceRows(Rows):
         """Return the predictions of w = 0: None."""
         return
 
+    def with_targets(self, y: ArrayLike) -> Self:
+        """Return the same rows with other targets; both share the data."""
+        other = copy.copy(self)
+        other.samples = self.samples.with_targets(self.device.to_device(np.asarray(y, dtype=np.float64)))
+        return other
+
+    @property
+    def cost_of_pass(self) -> float:
+        """Two multiply-adds for every stored entry of X."""
+        return 2.0 * self.matrix.n_stored
+
+    def along_shift(self, w: np.ndarray) -> float:
+        """Return <shift, w> for centred columns."""
+        return self.matrix.along_shift(w)
+
+
+def check_finite(squares: np.ndarray) -> None:
+    """Raise ValueError if the sum of the squares of a column is not a number."""
+    if not np.isfinite(squares).all():
+        raise ValueError("X has entries that are not finite, or too large; remove or impute them.")
+
+
+class DeviceRows(RowsOnDevice):
+    """The rows of a matrix in the memory of a device."""
+
+    matrix: DeviceMatrix
+
+    def __init__(self, matrix: DeviceMatrix, samples: DeviceSamples, has_intercept: bool = False) -> None:
+        self._begin(matrix, samples)
+        squares, largest = matrix.measure(samples.losses)
+        check_finite(squares)
+        if has_intercept and isinstance(matrix, DenseOnDevice):
+            shift = centring(self._means(matrix), squares)
+            if shift is not None:  # the intercept absorbs it; large means then cost no digits
+                matrix = matrix.with_shift(shift)
+                squares, largest = matrix.measure(samples.losses)
+        self.matrix, self.measures = matrix, Measures(squares, largest)
+
+    def _means(self, matrix: DeviceMatrix) -> np.ndarray:
+        v = self.samples.losses.v
+        return matrix.combine(self.device.xp.full(self.n_samples, 1.0 / self.n_samples) if v is None else v)
+
+    def _expand(self, task: Expand, w: np.ndarray) -> Pass:
+        p: Any = task.p
+        swept = self.matrix.expand(w, task.b, p, self.samples.losses)
+        return Pass(totals_of(swept.sums), swept.r, Joined((swept.D,)))
+
     def head(self, n_rows: int) -> DeviceRows | None:
         """Return a subsample of ``n_rows`` samples or somewhat more, evenly spread, on the device."""
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
-        samples = self.samples.thinned(every)
+        samples = self.samples.alone(slice(None, None, every))
         return None if samples is None else DeviceRows(self.matrix.thinned(every), samples)
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
@@ -134,21 +169,6 @@ class DeviceRows(Rows):
         known, there = self.samples.losses, self.device.to_device(np.asarray(weight, dtype=np.float64))
         return DeviceRows(self.matrix, DeviceSamples.of(self.device, self.samples.loss, known.y, there, known.o))
 
-    def with_targets(self, y: ArrayLike) -> DeviceRows:
-        """Return the same rows with other targets; both share the data."""
-        other = copy.copy(self)
-        other.samples = self.samples.with_targets(self.device.to_device(np.asarray(y, dtype=np.float64)))
-        return other
-
     def definition(self) -> tuple[object, ...]:
         """Return shape, a digest of the data, loss, targets and weights."""
         return (self.matrix.shape, digest(self.device, self.matrix.arrays), *self.samples.definition())
-
-    @property
-    def cost_of_pass(self) -> float:
-        """Two multiply-adds for every stored entry of X."""
-        return 2.0 * self.matrix.n_stored
-
-    def along_shift(self, w: np.ndarray) -> float:
-        """Return <shift, w> for centred columns."""
-        return self.matrix.along_shift(w)

@@ -55,9 +55,9 @@ class DeviceSamples:
         """Return what identifies the samples in a fingerprint."""
         return (self.loss, self.y, self.weight, *self.offset.definition())
 
-    def thinned(self, every: int) -> DeviceSamples | None:
-        """Return every ``every``-th sample; None if they have no weight."""
-        part = self.losses.thinned(every)
+    def alone(self, rows: DeviceArray | slice) -> DeviceSamples | None:
+        """Return some of the samples; None if they have no weight."""
+        part = self.losses.chosen(rows)
         if part.v is not None and not float(part.v.sum()) > 0.0:
             return None
         return DeviceSamples.of(self.device, self.loss, part.y, part.v, part.o)

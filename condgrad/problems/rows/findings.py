@@ -51,6 +51,14 @@ class Kept:
 
 
 @dataclasses.dataclass(frozen=True)
+class At:
+    """The point of a pass that keeps no curvatures: those of a sample at this point stand for all."""
+
+    w: np.ndarray
+    b: float
+
+
+@dataclasses.dataclass(frozen=True)
 class InterceptSlope:
     """The derivatives by the intercept: ``u`` = sum_i d_i x_i of the gradient, ``total`` = sum_i d_i of the balance."""
 
@@ -120,14 +128,15 @@ class FeatureCurvature:
 class Pass:
     """The results of a pass at w: sums over the samples, the gradient ``r``, and the curvatures of the samples.
 
-    The curvatures are one number ``d_i`` for each sample in memory, or rows that were drawn by them. ``slope`` is there
+    The curvatures are one number ``d_i`` for each sample in memory, or rows that were drawn by them, or the point at
+    which those of a sample are to be computed. ``slope`` is there
     if the intercept of the pass was a guess, ``bends`` if second derivatives by some features were asked for. The
     gradient of a block that adds to :class:`GradientSums` is zero here.
     """
 
     totals: Totals
     r: np.ndarray
-    d: Joined | Kept
+    d: Joined | Kept | At
     slope: InterceptSlope | None = None
     bends: FeatureCurvature | None = None
 
@@ -135,6 +144,15 @@ class Pass:
     def slope_total(self) -> float | None:
         """The derivative of the balance by the intercept, if the intercept of the pass was a guess."""
         return None if self.slope is None else self.slope.total
+
+    def intercept_after(self, b: float, step: np.ndarray) -> float | None:
+        """Return the best intercept after a step of w, by Newton's formula; None if the slopes by b are not known.
+
+        At (w, b) the derivative by b is the balance; a step changes it by sum_i d_i x_i'step.
+        """
+        if self.slope is None or self.slope.total <= 0.0:
+            return None
+        return b - (self.totals.balance + float(self.slope.u @ step)) / self.slope.total
 
     def gradient(self, step: float, penalty: np.ndarray | None = None) -> np.ndarray:
         """Return the gradient after a step of the intercept, to first order, plus that of a penalty."""

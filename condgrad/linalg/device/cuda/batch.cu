@@ -1,15 +1,16 @@
 // The losses of many models at once: P holds one row for each sample and one column for each model.
 // A thread takes one model and a strip of samples; its sums have a fixed order. P is replaced by the derivatives, or by
-// the curvatures where WANTS_CURVATURE. Model j has the weights of owner[j]: row owner[j] of V, from sample `first` on.
+// the curvatures where WANTS_CURVATURE. Model j has the weights of row owner[j] of V and the targets of row target[j] of
+// Y, both from sample `first` on.
 
 extern "C" __global__ void batch_losses(double* P, long long m, int k, const double* __restrict__ b,
-                                        const double* __restrict__ y, const double* __restrict__ V, long long n,
-                                        long long first, const int* __restrict__ owner,
+                                        const double* __restrict__ Y, const double* __restrict__ V, long long n,
+                                        long long first, const int* __restrict__ target, const int* __restrict__ owner,
                                         const double* __restrict__ o, const double* __restrict__ theta,
                                         long long strip, double* out) {
     const int j = blockIdx.x * blockDim.x + threadIdx.x;
     if (j >= k) return;
-    const double* v = V + owner[j] * n + first;
+    const double *v = V + owner[j] * n + first, *y = Y + target[j] * n + first;
     const double bj = b[j];
     double sums[N_SUMS];
     for (int s = 0; s < N_SUMS; s++) sums[s] = 0.0;

@@ -1,0 +1,116 @@
+"""Other solvers of the l1 ball of logistic regression, for gpu.py: scikit-learn, PyTorch and cuML."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import condgrad as cg
+
+
+class Solved(NamedTuple):
+    """A problem on the device, its solution, and the time that it took."""
+
+    X: Any
+    y: Any
+    problem: cg.Problem
+    result: cg.Result
+    seconds: float
+
+    @property
+    def alpha(self):
+        """The penalty that has the same solution as the ball."""
+        return float(np.abs(self.result.gradient).max())
+
+    def penalised_line(self, name, seconds, w):
+        """Return a line about a peer that minimises F + alpha ||w||_1."""
+        best = self.result.objective + self.alpha * np.abs(self.result.w).sum()
+        excess = self.problem.objective(w) + self.alpha * np.abs(w).sum() - best
+        times = seconds / self.seconds
+        return f"{name}: {seconds:.3f} s, {times:.0f} times as long, F + penalty {excess:.1e} above"
+
+
+def scikit_learn(solved):
+    """Yield lines about scikit-learn's saga on the processor."""
+    from sklearn.linear_model import LogisticRegression
+
+    data = solved.X.get(), solved.y.get()
+    for max_iter in (5, 20):
+        C = 1.0 / (data[1].size * solved.alpha)
+        model = LogisticRegression(l1_ratio=1.0, C=C, solver="saga", fit_intercept=False, max_iter=max_iter, tol=0.0)
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(*data)
+        seconds = time.perf_counter() - began
+        w = model.coef_.ravel().astype(float)
+        yield solved.penalised_line(f"scikit-learn's saga, {max_iter} epochs", seconds, w)
+
+
+def fista(solved):
+    """Yield a line about accelerated projected gradients over the same ball, written with PyTorch's functions."""
+    try:
+        import torch
+    except ImportError:
+        yield "PyTorch is not installed"
+        return
+    X, y = torch.from_dlpack(solved.X), torch.from_dlpack(solved.y).to(torch.float32)
+    target = solved.result.objective + solved.result.gap
+    n, d = X.shape
+    v = torch.ones(d, device=X.device)
+    for _ in range(50):  # the power method, for the step size
+        v = X.T @ (X @ v) / n
+        L = float(v.norm())
+        v = v / L
+    seconds, w, z, t = 0.0, torch.zeros(d, device=X.device), torch.zeros(d, device=X.device), 1.0
+    n_steps = 0
+    while n_steps < 2000:
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        for _ in range(10):
+            r = X.T @ (-y * torch.sigmoid(-y * (X @ z))) / n
+            after = projected(torch, z - 4.0 / L * r, 15.0)
+            t, last = (1.0 + (1.0 + 4.0 * t * t) ** 0.5) / 2.0, t
+            w, z = after, after + (last - 1.0) / t * (after - w)
+        torch.cuda.synchronize()
+        seconds += time.perf_counter() - began
+        n_steps += 10
+        F = solved.problem.objective(w.double().cpu().numpy())
+        if target >= F:
+            break
+    yield (
+        f"FISTA with PyTorch over the same ball, float32: {seconds:.3f} s,"
+        f" {seconds / solved.seconds:.1f} times as long, {n_steps} steps,"
+        f" F {F - solved.result.objective:.1e} above, no certificate"
+    )
+
+
+def projected(torch, w, radius):
+    """Return the closest point of the l1 ball."""
+    size = w.abs()
+    if float(size.sum()) <= radius:
+        return w
+    ordered = size.sort(descending=True).values
+    excess = (ordered.cumsum(0) - radius) / torch.arange(1, w.numel() + 1, device=w.device)
+    level = excess[int((ordered > excess).sum()) - 1]
+    return w.sign() * (size - level).clamp(min=0.0)
+
+
+def cuml_qn(solved):
+    """Yield a line about cuML's logistic regression."""
+    try:
+        from cuml.linear_model import LogisticRegression
+    except ImportError:
+        yield "cuML is not installed"
+        return
+    settings = {"penalty": "l1", "fit_intercept": False, "tol": 1e-6, "max_iter": 1000}
+    model = LogisticRegression(C=1.0 / (solved.y.size * solved.alpha), **settings)
+    model.fit(solved.X[:1000], solved.y[:1000])
+    began = time.perf_counter()
+    model.fit(solved.X, solved.y)
+    seconds = time.perf_counter() - began
+    coef = model.coef_.get() if type(model.coef_).__module__.startswith("cupy") else np.asarray(model.coef_)
+    yield solved.penalised_line("cuML's qn", seconds, coef.ravel().astype(float))
