@@ -3,13 +3,15 @@
 
 PYTHON ?= python3
 VENV := .venv
-RUN := $(VENV)/bin/python
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+RUN := $(BIN)/python
 # Two processes; the tests of a file stay together, so that they share what they have compiled and solved.
 PYTEST := $(RUN) -m pytest -n 2 --dist loadfile
 INSTALL := $(RUN) -m pip install -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-all test-generic test-device test-cpus lint format bench docs wheel clean
+.PHONY: help demo test test-quick test-all test-generic test-device test-cpus lint format bench bench-smoke docs \
+	wheel dist check-site check-release publish clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,13 +37,18 @@ test-device: $(VENV)/.dev  ## run the tests of data on a device, on the GPU too 
 	@$(PYTEST) -m "" -rs tests/linalg/test_device.py tests/problems/test_device_rows.py tests/paths/test_batched.py \
 		tests/estimators/test_on_a_device.py
 
+# make test-cpus MACHINES="oldest generic"     to choose some of them
 test-cpus: $(VENV)/.dev  ## run these tests as other processors, BLAS kernels, threads and versions would
-	@$(RUN) tests/machines.py
+	@$(RUN) tests/machines.py $(MACHINES)
 
-lint: $(VENV)/.dev  ## check style, formatting and types
+lint: $(VENV)/.dev  ## check style, formatting, types and workflows
 	@$(RUN) -m ruff check --quiet .
 	@$(RUN) -m ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'." >&2; exit 1; }
 	@$(RUN) -m mypy
+	@$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(BIN)/check-jsonschema -q --builtin-schema vendor.dependabot .github/dependabot.yml
+	@$(BIN)/check-jsonschema -q --builtin-schema vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	@$(BIN)/zizmor --quiet --offline --no-progress --config .github/zizmor.yml .github/workflows
 
 format: $(VENV)/.dev  ## sort imports and format the code
 	@$(RUN) -m ruff check --quiet --select I --fix .
@@ -50,14 +57,36 @@ format: $(VENV)/.dev  ## sort imports and format the code
 bench: $(VENV)/.bench  ## time the deterministic solvers side by side with C-OPT
 	@$(RUN) benchmarks/peers/deterministic.py
 
+bench-smoke: $(VENV)/.dev  ## run small benchmarks that need no data and no peers; times go to build/benchmarks/*.json
+	@$(RUN) benchmarks/auto_sweep.py --quick --only l1 box simplex --json build/benchmarks/auto_sweep.json
+	@$(RUN) benchmarks/peers/logistic.py --quick --cpu --only dense --json build/benchmarks/logistic.json
+
 docs: $(VENV)/.docs  ## build the documentation into docs/_build/html
 	@$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html."
+
+check-site: $(VENV)/.created  ## walk the built documentation: links, titles, formulas, errors in a browser if there is one
+	@$(RUN) .ci/check_site.py docs/_build/html
 
 wheel: $(VENV)/.created  ## build the wheel with its kernels into dist/, and try it in an environment of its own
 	@$(INSTALL) "build>=1.2"
 	@HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(RUN) -m build --wheel --outdir dist .
 	@$(RUN) .ci/try_wheel.py "$$(ls -t dist/condgrad-*.whl | head -n 1)"
+
+dist: $(VENV)/.created  ## build the sdist and from it the pure wheel, install it in an environment of its own, test it there
+	@$(INSTALL) "build>=1.2"
+	@rm -rf dist/pure
+	@$(RUN) -m build --outdir dist/pure .
+	@$(RUN) .ci/try_dist.py dist/pure
+
+# make check-release TAG=v0.1.0
+check-release: $(VENV)/.created  ## check that the version, the tag, the changelog and the citation agree
+	@$(RUN) .ci/check_release.py $(TAG)
+
+# The identity of the workflow that runs this is the password: it works in the release workflow and nowhere else.
+publish: $(VENV)/.created
+	@$(INSTALL) "uv>=0.5"
+	@$(RUN) -m uv publish --trusted-publishing always dist/*
 
 clean:  ## remove the virtual environment and everything that was generated
 	@rm -rf $(VENV) build dist docs/_build docs/generated docs/auto_examples docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks

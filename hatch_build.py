@@ -44,7 +44,12 @@ class KernelBuildHook(BuildHookInterface):
         for file in sorted(pathlib.Path(self._folder.name, "kernels").glob("*.kernel")):
             build_data["force_include"][str(file)] = f"condgrad/prebuilt_kernels/{file.name}"
         build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        if sys.platform == "linux":
+            # The kernels are machine code without a C library of their own: the wheel runs wherever numba's does.
+            python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+            build_data["tag"] = f"{python}-{python}-manylinux_2_28_{MACHINE}"
+        else:
+            build_data["infer_tag"] = True
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the folder in which the kernels were made."""

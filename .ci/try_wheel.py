@@ -2,19 +2,19 @@
 
     python .ci/try_wheel.py dist/condgrad-....whl
 
-The fits are the examples of README.md, `condgrad fit`, and `lasso_path` on dense and sparse data, each in a new process
-with an empty kernel cache. Seconds are shown, compilations are counted.
+The fits are the ten lines of README.md, the scripts of the estimators, `condgrad fit`, and `lasso_path` on dense and
+sparse data, each in a new process with an empty kernel cache. Seconds are shown, compilations are counted.
 """
 
 from __future__ import annotations
 
-import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
-import venv
+
+from environments import clean_environment, outside_of_the_checkout
 
 ROOT = pathlib.Path(__file__).parents[1]
 COUNT = """
@@ -56,6 +56,7 @@ def cases() -> dict[str, str]:
     """Return the code of the first fits by name."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     found = {"ten lines": re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]}
+    text = (ROOT / "docs" / "estimator_scripts.md").read_text(encoding="utf-8")
     for block in re.findall(r"```pycon\n(.*?)```", text, re.DOTALL):
         code = "".join(line[4:] + "\n" for line in block.splitlines() if line.startswith((">>> ", "... ")))
         names = re.findall(r"cg\.(\w+)\(", code)
@@ -69,16 +70,12 @@ def main(wheel: str) -> int:
     """Try the wheel; return 1 where a fit had to compile."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        venv.create(folder / "venv", with_pip=True)
-        python = folder / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
-        subprocess.run(
-            [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", wheel, "pandas"], check=True
-        )
+        python = clean_environment(folder / "venv", wheel, "pandas")
         failed = 0
         for k, (case, code) in enumerate(cases().items()):
             work = folder / str(k)
             work.mkdir()
-            environment = {**os.environ, "NUMBA_CACHE_DIR": str(work / "cache"), "PYTHONPATH": ""}
+            environment = outside_of_the_checkout(NUMBA_CACHE_DIR=str(work / "cache"))
             done = subprocess.run(
                 [python, "-c", COUNT + code + REPORT],
                 cwd=work, env=environment, capture_output=True, text=True, check=False,

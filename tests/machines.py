@@ -43,6 +43,8 @@ _OLDEST = (
     "pytest<9",
 )
 _NEWEST = ("numpy", "scipy", "numba", "scikit-learn", "pytest")
+_UNRELEASED = ("--pre", "numpy", "scipy", "numba", "llvmlite", "scikit-learn")
+_INDEX = "PIP_EXTRA_INDEX_URL"  # where pip finds the packages of the last night
 _AVX512 = "+avx512f,+avx512cd,+avx512bw,+avx512dq,+avx512vl,+avx2,+fma,-prefer-256-bit"
 _VECTORS_OF_NUMPY = """
 try:
@@ -59,6 +61,7 @@ class Setting(NamedTuple):
     variables: dict[str, str]
     needs: str = ""  # a feature of the processor
     packages: tuple[str, ...] = ()  # in an environment of its own
+    forced: tuple[str, ...] = ()  # there too, whatever versions pyproject.toml allows
 
 
 SETTINGS = {
@@ -73,6 +76,7 @@ SETTINGS = {
     "two-threads": Setting({"NUMBA_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}),
     "oldest": Setting({}, packages=_OLDEST),
     "newest": Setting({}, packages=_NEWEST),
+    "unreleased": Setting({}, packages=_NEWEST, forced=_UNRELEASED),
 }
 
 
@@ -97,8 +101,11 @@ def run(name: str, n_processes: int) -> bool:
     if setting.needs and setting.needs not in processor_features():
         say(name, f"skipped: this processor lacks {setting.needs}, and code for it cannot be run without.")
         return True
+    if setting.forced and not os.environ.get(_INDEX):
+        say(name, f"skipped: {_INDEX} does not name an index with unreleased packages.")
+        return True
     folder.mkdir(parents=True, exist_ok=True)
-    python = environment(folder, setting.packages) if setting.packages else sys.executable
+    python = environment(folder, setting) if setting.packages else sys.executable
     # Compiled kernels are found by the processor that they were made for, but not by versions or threads.
     variables = os.environ | setting.variables | {"NUMBA_CACHE_DIR": str(folder / "kernels"), "PYTHONPATH": str(ROOT)}
     if "NPY_DISABLE_CPU_FEATURES" in setting.variables:
@@ -132,16 +139,19 @@ def processor_features() -> set[str]:
     return set(re.search(r"^flags\s*:(.*)$", info.read_text(), re.MULTILINE)[1].split())  # type: ignore[index]
 
 
-def environment(folder: Path, packages: tuple[str, ...]) -> str:
-    """Return the Python of an environment with these packages, made or brought up to date where need be."""
+def environment(folder: Path, setting: Setting) -> str:
+    """Return the Python of an environment with the packages of a setting, made or brought up to date where need be."""
     place = folder / "environment"
     python, stamp = place / "bin" / "python", place / "packages.txt"
-    wanted = "\n".join(packages) + "\n" + (ROOT / "pyproject.toml").read_text()
+    packages = setting.packages
+    wanted = "\n".join(packages + setting.forced) + "\n" + (ROOT / "pyproject.toml").read_text()
     if not stamp.exists() or stamp.read_text() != wanted:
         say(folder.name, "installing " + ", ".join(packages), is_final=False)
         venv.create(place, with_pip=True)
         pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-input", "--upgrade"]
         subprocess.run([*pip, "-e", f"{ROOT}[dev]", *packages], check=True)
+        if setting.forced:
+            subprocess.run([*pip, "--no-deps", *setting.forced], check=True)
         stamp.write_text(wanted)
     return str(python)
 
