@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from results import Report, add_option
 
 import condgrad as cg
 from condgrad import constraints
@@ -246,7 +247,9 @@ def main() -> int:
     parser.add_argument("--loss", nargs="*", choices=LOSSES)
     parser.add_argument("--shape", nargs="*", choices=SHAPES)
     parser.add_argument("--solver", default="auto")
+    add_option(parser)
     options = parser.parse_args()
+    report = Report(__file__, 'How long does `solver="auto"` take for every set, beside the l1 ball on the same data?')
     chosen_losses = options.loss or (("squared", "logistic") if options.quick else tuple(LOSSES))
     chosen_shapes = options.shape or (QUICK if options.quick else tuple(SHAPES))
     slow = []
@@ -255,6 +258,7 @@ def main() -> int:
         for loss in chosen_losses:
             print(f"\n{shape}, {loss}")
             y, unit = targets(loss, p), 0.0
+            rows: list[list[Any]] = []
             for name in dict.fromkeys(["l1", *options.only]):
                 if w.size > 1000 and not SETS[name].is_wide:
                     continue
@@ -277,11 +281,14 @@ def main() -> int:
                     f"  {name:24s} {seconds:9.4f} s {result.n_epochs:8.1f} passes  {result.solver.split('(')[0]:16s}"
                     f" {ratio:7.1f}{mark}{state}"
                 )
+                rows.append([name, seconds, result.n_epochs, result.solver.split("(")[0], ratio])
                 if mark or state:
                     slow.append((shape, loss, name, ratio))
+            report.table(f"{shape}, {loss}", ["set", "CPU seconds", "passes", "solver", "ratio to the l1 ball"], rows)
     print(f"\n{len(slow)} above {SLOW:g} times the l1 ball, or not converged:")
     for line in slow:
         print("  {}, {}, {}: {:.1f}".format(*line))
+    report.write(options.json)
     return 0
 
 

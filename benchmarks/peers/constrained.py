@@ -29,6 +29,8 @@ import functools
 import importlib.util
 import itertools
 import os
+import pathlib
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -41,6 +43,9 @@ import numpy as np  # noqa: E402
 
 import condgrad as cg  # noqa: E402
 from condgrad.constraints import Box, L1Ball, LinearlyConstrained, Polytope  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from results import Report, add_option  # noqa: E402
 
 SIZES = ((10_000, 50), (100_000, 50), (1_000, 500))
 SETS = ("monotone", "sum to zero", "log-contrast", "portfolio")
@@ -87,7 +92,9 @@ def main() -> None:
     parser.add_argument("--loss", choices=LOSSES, help="one loss")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds after which a method climbs no further")
     parser.add_argument("--repeats", type=int, default=4)
+    add_option(parser)
     options = parser.parse_args()
+    report = Report(__file__, "How long do regressions with linear constraints take to equal accuracy?", PEERS)
     warnings.simplefilter("ignore")  # peers warn where a rung of the ladder is too tight for them
     missing = [peer for peer in PEERS if importlib.util.find_spec(peer) is None]
     if missing:
@@ -97,10 +104,11 @@ def main() -> None:
     losses = LOSSES if options.loss is None else (options.loss,)
     for (n, d), loss, kind in itertools.product(sizes, losses, SETS if options.only is None else (options.only,)):
         if (d, loss, kind) != (500, "logistic", "sum to zero"):
-            ratios += race(simulate(n, d, loss, kind), options)
+            ratios += race(simulate(n, d, loss, kind), options, report)
     if ratios:
         ahead = sum(ratio >= 10.0 for ratio in ratios)
         print(f"\nthe fastest peer takes 10 times as long or longer in {ahead} of {len(ratios)} cells")
+    report.write(options.json)
 
 
 def simulate(n: int, d: int, loss: str, kind: str) -> Task:
@@ -127,7 +135,7 @@ def steps(d: int) -> np.ndarray:
     return np.eye(d)[:-1] - np.eye(d)[1:]
 
 
-def race(task: Task, options: argparse.Namespace) -> list[float]:
+def race(task: Task, options: argparse.Namespace, report: Report) -> list[float]:
     """Time all methods, print milliseconds and ratios, and return the ratios of the fastest peer to condgrad."""
     judge = Judge(task)
     n, d = task.X.shape
@@ -143,6 +151,11 @@ def race(task: Task, options: argparse.Namespace) -> list[float]:
                     best[target] = min(seconds, best.get(target, np.inf))
     for name, row in times.items():
         print(f"{name:28}" + "".join(f"{1e3 * row[t]:12.1f}" if t in row else f"{'-':>12}" for t in TARGETS))
+    report.table(
+        f"{task.kind}, {task.loss}, {n} x {d}",
+        ["milliseconds to the excess", *(f"{target:.0e}" for target in TARGETS)],
+        [[name, *(1e3 * row[t] if t in row else None for t in TARGETS)] for name, row in times.items()],
+    )
     ours, by_hand = times.pop("condgrad"), times.pop(BY_HAND, {})
     print_ratios("by hand / condgrad", ours, by_hand)
     fastest = {

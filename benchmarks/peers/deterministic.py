@@ -28,10 +28,14 @@ import io
 import json
 import math
 import os
+import pathlib
 import subprocess
 import sys
 import time
 from typing import NamedTuple
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from results import Report, add_option
 
 TARGETS = (1e-3, 1e-6, 1e-9)
 OURS = ("fw", "away", "pairwise", "bpcg")
@@ -64,6 +68,7 @@ def main() -> int:
     effort.add_argument("--full", dest="effort", action="store_const", const=FULL, help="hours, for a quiet machine")
     parser.add_argument("--only", choices=RADIUS, help="one problem instead of three")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
+    add_option(parser)
     parser.set_defaults(effort=NORMAL)
     options = parser.parse_args()
     if options.worker:
@@ -72,12 +77,14 @@ def main() -> int:
     if importlib.util.find_spec("copt") is None:
         print("Skipped: the comparison needs C-OPT. Run `make bench`, or pip install 'condgrad[bench]'.")
         return 0
+    report = Report(__file__, "How long do deterministic solvers take to an exact gap, beside C-OPT?", ["copt"])
     for name in [options.only] if options.only else RADIUS:
-        compare(name, options.effort)
+        compare(name, options.effort, report)
+    report.write(options.json)
     return 0
 
 
-def compare(name: str, effort: Effort) -> None:
+def compare(name: str, effort: Effort, report: Report) -> None:
     """Run one problem in processes of their own and print its table."""
     best: dict[str, list[float]] = {}
     facts = None
@@ -97,6 +104,10 @@ def compare(name: str, effort: Effort) -> None:
             times = [math.inf if s is None else s for s in seconds]
             best[method] = [min(pair) for pair in zip(best.get(method, [math.inf] * len(TARGETS)), times, strict=True)]
     show(name, facts, best, effort)
+    n, d = facts["shape"]
+    columns = ["seconds", *(f"gap {target:g}" for target in TARGETS)]
+    caption = f"{name}, {n} x {d}, l1 radius {RADIUS[name]:g}; limit {effort.seconds:g} s a run"
+    report.table(caption, columns, [[method, *times] for method, times in best.items()])
 
 
 def show(name: str, facts: dict, best: dict[str, list[float]], effort: Effort) -> None:

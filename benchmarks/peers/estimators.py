@@ -29,6 +29,8 @@ import importlib.util
 import inspect
 import math
 import multiprocessing
+import pathlib
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -41,6 +43,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import condgrad as cg
 from condgrad import datasets
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from results import Report, add_option
+
 LADDER = tuple(10.0**-k for k in range(2, 13))
 N_POINTS, EPS, N_FOLDS = 30, 1e-2, 5
 
@@ -51,13 +56,16 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small simulated data only")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds after which a method climbs no further")
     parser.add_argument("--target", type=float, default=1e-6, help="gap relative to the loss of zero")
+    add_option(parser)
     options = parser.parse_args()
+    report = Report(__file__, "How long does cross-validation take?", ["celer"])
     warnings.simplefilter("ignore")
     show_overhead()
     for name, data in regression_data(options.quick):
-        compare(f"cross-validated Lasso, {name}", data, LASSO, options)
+        compare(f"cross-validated Lasso, {name}", data, LASSO, options, report)
     for name, data in classification_data(options.quick):
-        compare(f"cross-validated l1 logistic regression, {name}", data, LOGISTIC, options)
+        compare(f"cross-validated l1 logistic regression, {name}", data, LOGISTIC, options, report)
+    report.write(options.json)
     return 0
 
 
@@ -166,7 +174,7 @@ def xlogx(u: np.ndarray) -> np.ndarray:
 LASSO, LOGISTIC = Task(cg.losses.Squared(), False), Task(cg.losses.Logistic(), True)
 
 
-def compare(title: str, data: tuple[Any, np.ndarray], task: Task, options: Any) -> None:
+def compare(title: str, data: tuple[Any, np.ndarray], task: Task, options: Any, report: Report) -> None:
     """Run all methods on one data set and print the table."""
     X, y = data
     alphas, folds = task.alphas(X, y), task.folds(X, y)
@@ -178,6 +186,7 @@ def compare(title: str, data: tuple[Any, np.ndarray], task: Task, options: Any) 
     for name, (seconds, worst) in rows.items():
         shown = f"{seconds:8.3f} s   largest gap {worst:.1e}" if math.isfinite(seconds) else "not reached"
         print(f"  {name:<14}{shown}")
+    report.table(title, ["method", "seconds", "largest gap"], [[name, *row] for name, row in rows.items()])
     fastest = min((seconds for name, (seconds, _) in rows.items() if name != "condgrad"), default=math.inf)
     if math.isfinite(fastest):
         print(f"  fastest peer over condgrad: {fastest / rows['condgrad'][0]:.1f}")

@@ -40,6 +40,9 @@ import glmnet_path
 import numpy as np
 import scipy.sparse
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from results import Report, add_option
+
 TARGETS = (1e-3, 1e-6)
 LADDER = tuple(10.0**-k for k in range(2, 17))
 PEERS = ("scikit-learn", "celer", "skglm", "adelie", "glmnet")
@@ -59,6 +62,7 @@ def main() -> int:
     parser.add_argument("--threads", help="numbers of threads to try, separated by commas (default 1,2)")
     parser.add_argument("--limit", type=float, help="seconds that a method may take in all for a problem (default 300)")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
+    add_option(parser)
     options = parser.parse_args()
     if options.worker:
         return work(*json.loads(options.worker))
@@ -69,9 +73,11 @@ def main() -> int:
             print(f"{name}: skipped, because it is not installed.")
     peers = [name for name in peers if is_installed(name)]
     threads = [int(count) for count in (options.threads or ("1" if options.quick else "1,2")).split(",")]
+    report = Report(__file__, "How long does a Lasso path of 100 points take?", MODULES.values())
     with tempfile.TemporaryDirectory() as folder:
         for name in options.only or (("duke", "dorothea") if options.quick else PROBLEMS):
-            compare(name, peers, threads, limit, folder)
+            compare(name, peers, threads, limit, folder, report)
+    report.write(options.json)
     return 0
 
 
@@ -80,7 +86,7 @@ def is_installed(peer: str) -> bool:
     return glmnet_path.is_installed() if peer == "glmnet" else importlib.util.find_spec(MODULES[peer]) is not None
 
 
-def compare(name: str, peers: list[str], threads: list[int], limit: float, folder: str) -> None:
+def compare(name: str, peers: list[str], threads: list[int], limit: float, folder: str, report: Report) -> None:
     """Run all methods on one problem in processes of their own and print its table."""
     try:
         X, y = PROBLEMS[name]()
@@ -89,7 +95,8 @@ def compare(name: str, peers: list[str], threads: list[int], limit: float, folde
         return
     save(folder, X, y)
     stored = X.nnz if scipy.sparse.issparse(X) else X.size
-    print(f"{name}: {X.shape[0]} x {X.shape[1]}, {stored} stored entries; limit {limit:g} s a method")
+    caption = f"{name}: {X.shape[0]} x {X.shape[1]}, {stored} stored entries; limit {limit:g} s a method"
+    print(caption)
     del X
     runs = {method: [] for method in ("condgrad", *peers)}
     for count in threads:
@@ -98,6 +105,7 @@ def compare(name: str, peers: list[str], threads: list[int], limit: float, folde
     best = np.min([run["objectives"] for found in runs.values() for run in found], axis=0)
     scale = best[0]  # at lambda_max the solution is zero
     print(f"  {'':<14}" + "".join(f"{f'gap {target:g}':>46}" for target in TARGETS))
+    rows = []
     for method, found in runs.items():
         cells = []
         for target in TARGETS:
@@ -109,7 +117,10 @@ def compare(name: str, peers: list[str], threads: list[int], limit: float, folde
             ratio = f" ({lead(runs, peers, target)}x)" if method == "condgrad" and peers else ""
             cells.append(f"{seconds:.3g} s{ratio}, excess {excess:.0e}, +{run['above'] / 1e9:.2f} GB")
         print(f"  {method:<14}" + "".join(f"{cell:>46}" for cell in cells))
+        rows.append([method, *cells])
     print("  In brackets: time of the fastest peer over this time.\n")
+    columns = ["method", *(f"gap {target:g}" for target in TARGETS)]
+    report.table(caption, columns, rows, "In brackets: time of the fastest peer over this time.")
 
 
 def lead(runs: dict[str, list[dict]], peers: list[str], target: float) -> str:

@@ -20,15 +20,20 @@ import argparse
 import importlib.util
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import time
 import warnings
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from results import Report, add_option
+
 TARGETS = (1e-3, 1e-5, 1e-7, 1e-9)
 NAMES = (
     "svmguide3", "phishing", "a9a", "w8a", "ijcnn1", "covtype-subset", "news20-binary", "duke", "few-samples", "dense"
 )  # fmt: skip
+PEERS = ("celer", "skglm", "snapml", "glum", "cyanure")
 SIMULATED = {"few-samples": (62, 2000), "dense": (2000, 500)}
 LADDER = tuple(10.0**-k for k in range(1, 13))
 THREAD_VARIABLES = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -43,12 +48,14 @@ def main() -> int:
     parser.add_argument("--only", choices=NAMES, help="one data set")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds after which a method climbs no further")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
+    add_option(parser)
     options = parser.parse_args()
     if options.worker:
         clock = time.process_time if options.cpu else time.perf_counter
         print(json.dumps(measure(options.worker, 1 if options.quick else 3, options.limit, clock)))
         return 0
     wins = []
+    written = Report(__file__, "How long do solvers of l1 logistic regression take to an excess F(w) - F*?", PEERS)
     for name in [options.only] if options.only else NAMES:
         times: dict[str, dict[str, float]] = {}
         for threads in ("1",) if options.quick or options.cpu else ("1", "2"):
@@ -65,14 +72,15 @@ def main() -> int:
                 for target, seconds in row.items():
                     best[target] = min(seconds, best.get(target, float("inf")))
         else:
-            wins += show(report, times)
+            wins += show(report, times, written)
     if wins:
         twice, four = sum(ratio >= 2 for ratio in wins), sum(ratio >= 4 for ratio in wins)
         print(f"\nthe fastest peer takes 2 times as long or longer in {twice} of {len(wins)} cells, 4 times in {four}")
+    written.write(options.json)
     return 0
 
 
-def show(report: dict, times: dict[str, dict[str, float]]) -> list[float]:
+def show(report: dict, times: dict[str, dict[str, float]], written: Report) -> list[float]:
     """Print milliseconds and ratios; return the ratios of the fastest peer to corrective."""
     head = f"{report['name']}: {report['n']} x {report['d']}, radius {report['radius']:.4g}, "
     head += f"{report['nonzero']} nonzeros"
@@ -85,6 +93,9 @@ def show(report: dict, times: dict[str, dict[str, float]]) -> list[float]:
         ours = times["corrective"].get(str(target))
         ratios.append(min(peers) / ours if peers and ours else float("nan"))
     print(f"{'fastest peer / corrective':24}" + "".join(f"{ratio:11.1f}x" for ratio in ratios))
+    columns = ["milliseconds to F - F*", *(f"{target:.0e}" for target in TARGETS)]
+    rows = [[method, *(1e3 * row.get(str(t), float("nan")) for t in TARGETS)] for method, row in times.items()]
+    written.table(head, columns, [*rows, ["fastest peer / corrective", *ratios]])
     print(f"certified gap of corrective's last answer: {report['gap']:.1e}; of the peers': {report['peer_gaps']}")
     return [ratio for ratio in ratios if ratio == ratio]
 

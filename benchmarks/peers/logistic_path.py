@@ -24,6 +24,8 @@ import functools
 import importlib.util
 import math
 import os
+import pathlib
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -38,6 +40,9 @@ import scipy.sparse  # noqa: E402
 
 import condgrad as cg  # noqa: E402
 from condgrad import datasets  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from results import Report, add_option  # noqa: E402
 
 TUNED = ("svmguide3", "duke", "a9a", "w8a", "news20-binary")
 HELD_OUT = ("phishing", "ijcnn1", "breast-cancer", "dorothea", "dense", "texts")
@@ -60,7 +65,9 @@ def main() -> None:
     parser.add_argument("--peers", default=",".join(PEERS), help="the peers to run, separated by commas")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds after which a peer climbs no further")
     parser.add_argument("--repeats", type=int, default=3)
+    add_option(parser)
     options = parser.parse_args()
+    report = Report(__file__, "How long does a path of l1 logistic regression of 100 points take?", PEERS)
     peers = []
     for name in filter(None, options.peers.split(",")):
         if is_installed(name):
@@ -73,7 +80,8 @@ def main() -> None:
         except (OSError, LookupError, ValueError) as problem:
             print(f"{name}: skipped, {str(problem).splitlines()[0]}")
             continue
-        race(name, X, y, peers, options)
+        race(name, X, y, peers, options, report)
+    report.write(options.json)
 
 
 def load(name: str) -> tuple[object, np.ndarray]:
@@ -92,7 +100,7 @@ def load(name: str) -> tuple[object, np.ndarray]:
     return (scipy.sparse.csc_matrix(data.X) if sparse else np.asfortranarray(data.X)), y
 
 
-def race(name: str, X: object, y: np.ndarray, peers: list[str], options: argparse.Namespace) -> None:
+def race(name: str, X: object, y: np.ndarray, peers: list[str], options: argparse.Namespace, report: Report) -> None:
     """Run all methods on one data set and print its table."""
     alphas = np.abs(X.T @ y).max() / (2 * y.size) * np.logspace(0, -2, 100)
     radii = radii_of(cg.radius_path(X, y, n_radii=100, tol=1e-6), alphas)
@@ -100,6 +108,7 @@ def race(name: str, X: object, y: np.ndarray, peers: list[str], options: argpars
     kind = " (held out)" if name in HELD_OUT else ""
     print(f"{name} {X.shape[0]} x {X.shape[1]}{kind}", flush=True)
     climbed = {peer: climb(peer, X, y, alphas, best, options) for peer in peers}
+    rows: list[list[str | float | None]] = []
     for target in TARGETS:
         path = functools.partial(cg.radius_path, X, y, radii=radii, tol=0.5 * target)
         ours = fastest(path, options.repeats)
@@ -108,15 +117,19 @@ def race(name: str, X: object, y: np.ndarray, peers: list[str], options: argpars
         gap, excess = judge(X, y, coefs, alphas, best)
         print(f"  gap {target:.0e}  condgrad {ours:8.3f} s  gap {gap:.0e}  excess {excess:.0e}"
               f"  {info.passes:.1f} passes  (corrective {plain:.3f} s)")  # fmt: skip
+        rows.append([f"{target:.0e}", "condgrad", ours, gap, 1.0])
         for peer, runs in climbed.items():
             reached = [run for run in runs if max(run.gap, run.excess) <= target]
             if reached:
                 first = min(reached, key=lambda run: run.seconds)
+                rows.append([f"{target:.0e}", peer, first.seconds, first.gap, first.seconds / ours])
                 print(f"            {peer:9}{first.seconds:8.3f} s  gap {first.gap:.0e}  excess {first.excess:.0e}"
                       f"  ratio {first.seconds / ours:.1f}", flush=True)  # fmt: skip
             else:
                 last = min(runs, key=lambda run: run.gap, default=Run(math.nan, math.nan, math.nan))
                 print(f"            {peer:9}> {last.seconds:.3g} s  gap {last.gap:.0e}", flush=True)
+                rows.append([f"{target:.0e}", peer, f"> {last.seconds:.3g}", last.gap, None])
+    report.table(f"{name}, {X.shape[0]} x {X.shape[1]}{kind}", ["target", "method", "seconds", "gap", "ratio"], rows)
 
 
 def radii_of(reference: tuple, alphas: np.ndarray) -> np.ndarray:

@@ -22,6 +22,8 @@ import argparse
 import contextlib
 import gc
 import importlib.util
+import pathlib
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -32,6 +34,9 @@ import numpy as np
 import condgrad as cg
 from condgrad import datasets
 from condgrad.solvers.stochastic import sampling
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from results import Report, add_option
 
 RADIUS = 50.0
 N, PER_ROW = 20_000, 50
@@ -59,21 +64,24 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, help="how often each is measured (default 5; 2 with --quick)")
     parser.add_argument("--skew", type=float, default=0.0, help="of the column frequencies; 1 is like text (default 0)")
     parser.add_argument("--only", choices=("widths", "news20", "lengths"), help="one table instead of all")
+    add_option(parser)
     options = parser.parse_args()
+    report = Report(__file__, "How long does a step of stochastic Frank-Wolfe take, beside C-OPT?", ["copt"])
     repeats = options.repeats or (2 if options.quick else 5)
     has_peer = importlib.util.find_spec("copt") is not None
     if not has_peer:
         print("C-OPT is not installed (pip install 'condgrad[bench]'): only condgrad is measured.\n")
     if options.only in (None, "widths"):
-        compare_widths(repeats, options.skew, has_peer)
+        compare_widths(repeats, options.skew, has_peer, report)
     if options.only in (None, "news20"):
-        compare_news20(repeats, has_peer)
+        compare_news20(repeats, has_peer, report)
     if options.only in (None, "lengths"):
         compare_lengths(repeats, options.skew, LENGTHS[:-1] if options.quick else LENGTHS)
+    report.write(options.json)
     return 0
 
 
-def compare_widths(repeats: int, skew: float, has_peer: bool) -> None:
+def compare_widths(repeats: int, skew: float, has_peer: bool, report: Report) -> None:
     """Print microseconds a step for three numbers of features and two batch sizes."""
     cases = {}
     for d in WIDTHS:
@@ -87,12 +95,13 @@ def compare_widths(repeats: int, skew: float, has_peer: bool) -> None:
         for d in WIDTHS:
             target = TARGETS.get(d) if b == 1 else None
             print_line(f"{d:,}", *measured[d, b], target)
+        report.table(f"b = {b}, n = {N:,}", FIELDS, [in_microseconds(f"d = {d:,}", *measured[d, b]) for d in WIDTHS])
         growth = measured[WIDTHS[-1], b][0].total / measured[WIDTHS[0], b][0].total
         target = f" (target: at most {TARGET_WIDTH:g}: {verdict(growth <= TARGET_WIDTH)})" if b == 1 else ""
         print(f"  from d = {WIDTHS[0]:,} to {WIDTHS[-1]:,} a step of condgrad grows {growth:.2f} times{target}.\n")
 
 
-def compare_news20(repeats: int, has_peer: bool) -> None:
+def compare_news20(repeats: int, has_peer: bool, report: Report) -> None:
     """Print microseconds a step on news20 with b = n / 100."""
     try:
         data = datasets.load("news20-binary")
@@ -105,6 +114,7 @@ def compare_news20(repeats: int, has_peer: bool) -> None:
     print(f"news20: n = {n:,}, d = {d:,}, {data.X.nnz / n:.0f} stored entries a row, b = {b}; microseconds a step")
     print(HEADER.format(""))
     print_line("news20", *measured["news20"], TARGET_NEWS20)
+    report.table(f"news20, {n:,} x {d:,}, b = {b}", FIELDS, [in_microseconds("news20", *measured["news20"])])
     print()
 
 
@@ -135,6 +145,15 @@ def compare_lengths(repeats: int, skew: float, lengths: tuple[int, ...]) -> None
 
 COLUMNS = f"{'condgrad':>12}{'copt':>12}{'ratio':>10}"
 HEADER = f"  {{:>12}}{COLUMNS}{'drawing excluded:':>20}{COLUMNS}"
+
+
+FIELDS = ["data", "condgrad, microseconds a step", "copt", "ratio"]
+
+
+def in_microseconds(name: str, ours: Time, peer: Time | None) -> list[str | float | None]:
+    """Return a line of the table for the site."""
+    theirs = [None, None] if peer is None else [1e6 * peer.total, peer.total / ours.total]
+    return [name, 1e6 * ours.total, *theirs]
 
 
 def print_line(name: str, ours: Time, peer: Time | None, target: float | None) -> None:
