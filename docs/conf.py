@@ -1,11 +1,15 @@
 """Sphinx configuration. The build needs no network: `make docs`."""
 
+import sys
 from collections import _tuplegetter
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
 import condgrad
+
+sys.path.insert(0, str(Path(__file__).parent))  # our own extensions
 
 project = "condgrad"
 author = "condgrad developers"
@@ -17,10 +21,12 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "generate",
+    "mathml",
+    "matplotlib.sphinxext.plot_directive",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "_templates", "pictures", "sg_execution_times.rst"]
 
 # Every script of examples/ but the demonstration is run, and its output and pictures are shown.
 sphinx_gallery_conf = {
@@ -31,9 +37,11 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,
     "plot_gallery": True,
     "abort_on_example_error": True,
 }
+html_math_renderer = "mathml"
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]
@@ -51,11 +59,21 @@ suppress_warnings = ["ref.citation"]  # a list of references may name a paper th
 html_theme = "pydata_sphinx_theme"
 html_title = "condgrad"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["condgrad.css"]
 html_theme_options = {
+    "header_links_before_dropdown": 8,
     "navigation_with_keys": False,
-    "show_prev_next": False,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
     "secondary_sidebar_items": ["page-toc"],
+    "show_nav_level": 1,
+    "show_prev_next": False,
 }
+
+plot_html_show_formats = False
+plot_html_show_source_link = False
+plot_formats = [("svg", 100)]
 
 
 def skip_member(app, what, name, obj, skip, options):

@@ -21,8 +21,13 @@ compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="the example
 ROOT = Path(__file__).parents[2]
 PAGES = [f"docs/extend/{name}.md" for name in ("loss", "constraint_set", "problem", "solver", "terms")]
 PAGES += [
-    f"docs/{name}.md" for name in ("quickstart", "sets", "estimators", "paths", "completion", "data_on_disk", "cli")
-]
+    f"docs/{name}.md"
+    for name in (
+        "index", "quickstart", "sets", "which_solver", "step_sizes", "debugging", "estimators", "paths", "completion",
+        "data_on_disk", "cli", "versions",
+    )
+]  # fmt: skip
+SCRIPTS = "docs/estimator_scripts.md"  # one for each estimator
 
 
 def blocks(page, language):
@@ -65,23 +70,21 @@ def test_page_runs(page, tmp_path, monkeypatch):
 def test_readme_shows_its_real_output(tmp_path):
     printed = run_page("README.md", tmp_path)
     shown = blocks("README.md", "text")[0]
-    assert steady(printed) == steady(shown)
+    assert steady(printed)[: len(steady(shown))] == steady(shown)
 
 
 @pytest.mark.slow
 @compiled_only
-@pytest.mark.parametrize(
-    "script", blocks("README.md", "pycon"), ids=lambda script: re.findall(r"cg\.(\w+)\(", script)[0]
-)
-def test_a_newcomers_script_works_as_printed(script):
-    test = doctest.DocTestParser().get_doctest(script, {}, "README.md", "README.md", 0)
+@pytest.mark.parametrize("script", blocks(SCRIPTS, "pycon"), ids=lambda script: re.findall(r"cg\.(\w+)\(", script)[0])
+def test_the_script_of_an_estimator_works_as_printed(script):
+    test = doctest.DocTestParser().get_doctest(script, {}, SCRIPTS, SCRIPTS, 0)
     said = io.StringIO()
     failed, tried = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.write)
     assert tried > 3 and not failed, said.getvalue()
 
 
-def test_every_estimator_has_a_script_in_the_readme():
-    shown = {re.findall(r"cg\.(\w+)\(", script)[0] for script in blocks("README.md", "pycon")}
+def test_every_estimator_has_a_script():
+    shown = {re.findall(r"cg\.(\w+)\(", script)[0] for script in blocks(SCRIPTS, "pycon")}
     assert shown == {name for name in cg.estimators.__all__ if name.startswith(("Constrained", "MatrixCompletion"))}
 
 
