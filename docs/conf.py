@@ -73,7 +73,7 @@ html_theme_options = {
     "show_prev_next": False,
 }
 
-html_sidebars = dict.fromkeys(["index", "install", "first_steps"], [])  # pages of no section
+html_sidebars = {name: [] for name in ("index", "install", "first_steps")}  # pages of no section
 
 plot_html_show_formats = False
 plot_html_show_source_link = False
