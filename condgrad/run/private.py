@@ -15,7 +15,7 @@ from condgrad.losses._protocol import as_loss
 
 
 class PrivateResult(NamedTuple):
-    """The result of :func:`minimize_private`. Objective, gap and trace look at the data, so there are none.
+    """The result of :func:`minimize_private`, without objective, gap and trace, which would tell about the data.
 
     Attributes
     ----------
