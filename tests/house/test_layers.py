@@ -31,7 +31,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__in
 SHARED_BY_SOLVERS = {
     "base", "face", "feature_model", "hull_steps", "linear_rows_model", "taylor_model", "vertex_hull", "step_sizes",
     "sampling", "renewal_rules", "atom_counts",
-    "_boosted", "_columns", "_schedule", "_state", "_table", "_workspace",
+    "_boosted", "_coins", "_columns", "_schedule", "_state", "_table", "_workspace",
 }  # fmt: skip
 
 
