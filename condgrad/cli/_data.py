@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from condgrad.cli._columns import Wanted
-from condgrad.storage.sources.libsvm import parse_libsvm
-from condgrad.storage.sources.text import read_bytes
+from condgrad.storage.sources.libsvm import read_samples
+from condgrad.storage.sources.text import Text, read_bytes
 
 if TYPE_CHECKING:
     import argparse
@@ -55,7 +56,7 @@ def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiMod
         if args.target is not None:
             raise ValueError("--target is for CSV and Parquet; LIBSVM text has its target at the start of a line.")
         n_features = args.n_features if model is None else model.n_features
-        return Data(*parse_libsvm(content, name, n_features), None, name)
+        return Data(*read_samples(Text(name, io.BytesIO(content)), n_features), None, name)
     if args.n_features is not None:
         raise ValueError("--n-features is for LIBSVM text; other formats define it themselves.")
     if form == "csv":
