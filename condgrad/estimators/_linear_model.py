@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -22,7 +21,7 @@ from condgrad.constraints import as_constraint_set
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._penalised import NAMES, penalised_solution
-from condgrad.estimators._report import report
+from condgrad.estimators._report import ShownWithItsGap
 from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
@@ -100,7 +99,7 @@ class Fit(NamedTuple):
         return complaint(self.problem, self.result, self.problem.null_objective(), self.radius)
 
 
-class ConstrainedLinearModel(BaseEstimator):
+class ConstrainedLinearModel(ShownWithItsGap):
     """Base of the estimators: coefficients from one problem, or from one per class or output."""
 
     # Values of settings that an estimator does not offer as parameters.
@@ -496,15 +495,6 @@ class ConstrainedLinearModel(BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         coef = self.coef_ if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
         return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
-
-    def _repr_html_inner(self) -> str:
-        return super()._repr_html_inner() + report(self)
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += report(self)
-        return bundle
 
 
 def remedy(status: Status, max_iter: float, max_time: float | None, *, has_features: bool) -> str:

@@ -24,7 +24,7 @@ FLOORS = [
 HEIGHT = {name: k for k, names in enumerate(FLOORS) for name in names}
 MOST_ENTRIES = 15
 OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars", "pyarrow", "pooch", "zarr"}
-SERVES = {"run/plotting": {"matplotlib"}, "run/progress": {"rich"}}  # module -> what it may import at once
+SERVES = {"run/progress": {"rich"}}  # module -> what it may import at once
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # What several solvers share: a solver imports these, and no other solver.
