@@ -71,9 +71,9 @@ class DenseOnDevice(KernelMatrix):
             return X
         return X - (self.shift if index is None else self.shift[self.device.to_device(index)])
 
-    def fetched(self, every: int) -> np.ndarray:
-        """Return every ``every``-th row as an array."""
-        X = self.X[::every]
+    def fetched(self, rows: DeviceArray | slice) -> np.ndarray:
+        """Return some rows as an array, without the shift."""
+        X = self.X[rows]
         if self.element == "unsigned short":
             X = (X.astype(np.uint32) << np.uint32(16)).view(np.float32)
         return self.device.to_host(self.device.xp.ascontiguousarray(X))
