@@ -27,7 +27,7 @@ class Batch(NamedTuple):
 
 
 def joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
-    """Return parts as one array, and empty their list: each part is dropped once it is copied, so memory holds one copy.
+    """Return parts as one array, and empty their list: each is dropped once it is copied, so that memory holds one copy.
 
     >>> joined([np.ones(1), np.zeros(2)], np.float64)
     array([1., 0., 0.])
