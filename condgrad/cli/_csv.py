@@ -1,4 +1,4 @@
-"""CSV as X, y and weights, by the reader of `condgrad convert`: pyarrow where it is installed; errors name their line."""
+"""CSV as X, y and weights, by the reader of `condgrad convert`; errors name their line."""
 
 from __future__ import annotations
 

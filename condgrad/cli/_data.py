@@ -59,7 +59,7 @@ def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiMod
 
         text = open_text(args.data)
         with reading(args, text.name) as report:
-            return read_csv(text, wanted, report)
+            return _checked(read_csv(text, wanted, report))
     name = "standard input" if args.data == "-" else path.name
     content = sys.stdin.buffer.read() if args.data == "-" else read_bytes(path)
     if not content:
@@ -67,10 +67,19 @@ def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiMod
     if form == "parquet":
         from condgrad.cli._parquet import parse_parquet
 
-        return parse_parquet(content, name, wanted)
+        return _checked(parse_parquet(content, name, wanted))
     from condgrad.cli._npz import parse_npz
 
-    return parse_npz(content, name, wanted)
+    return _checked(parse_npz(content, name, wanted))
+
+
+def _checked(data: Data) -> Data:
+    """Return the data if their weights can be weights."""
+    if data.weight is not None and not (data.weight.min() >= 0.0 and data.weight.sum() > 0.0):
+        worst = int(data.weight.argmin())
+        raise ValueError(f"weights of {data.name} must be numbers of at least 0, not all 0; sample {worst + 1} has "
+                         f"{data.weight[worst]:g}.")  # fmt: skip
+    return data
 
 
 def _read_libsvm(args: argparse.Namespace, model: Model | MultiModel | None) -> Data:

@@ -616,7 +616,6 @@ def test_arrays_that_do_not_fit_are_refused(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "the set l1 needs a radius; use --radius R."),
         (["--radius", "-1"], "radius of L1Ball must be positive and finite; got -1.0."),
         (["--radius", "1", "--loss", "logistc"], "Did you mean 'logistic'?"),
         (["--radius", "1", "--loss", "huber:width=1"], "huber has no parameter 'width'; it has delta."),
