@@ -10,6 +10,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
+from condgrad.cli._features import add_features, sets_of_options
 from condgrad.cli._outputs import check_outputs, check_plot, note, save_plot, show
 from condgrad.cli._saved_runs import SavedRun
 from condgrad.cli._saved_runs import add_options as add_saving
@@ -29,6 +30,7 @@ reached, use --resume with a higher one. The checkpoint is deleted when the run 
 examples:
   condgrad fit train.svm --loss logistic --set l1 --radius 10 --out model.npz --plot run.png
   condgrad fit houses.csv --target price --loss huber:delta=2 --set l2 --radius 3 --intercept
+  condgrad fit houses.csv --loss squared --radius 3 --feature-weight area=0 --lower rooms=0 --upper 2
   xz -dc train.svm.xz | condgrad fit - --radius 5 --solver sfw:batch_size=64 --max-time 60 --json
 
 exit codes: 0 converged, 1 a limit came first, 2 bad input, 130 interrupted
@@ -43,6 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     problem.add_argument(
         "--device", choices=["cuda"], help="where passes run: cuda is the GPU (default: the processor)"
     )
+    add_features(problem)
     options.add_run(parser)
     output = options.add_outputs(parser, "model file (.npz)", "the gap against epochs and the objective against time")
     add_saving(output)
@@ -55,15 +58,20 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.out, args.plot, force=args.force or saved.is_resumed)
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
+    from condgrad.paths.allowed_sets import minimize_over, suited
 
-    loss, constraint = options.loss_of(args.loss), options.set_maker(args.set)[0](args.radius)
+    loss, (make_set, _) = options.loss_of(args.loss), options.set_maker(args.set)
+    constraint = make_set(args.radius)
     solver = options.solver_of(args.solver)
     data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
     problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept, device=args.device)
     note(args, str(data))
-    result = cg.minimize(
+    make = suited(sets_of_options(args, data) or (lambda _: constraint), problem)
+    problem, _, result = minimize_over(
         problem,
+        make,
+        1.0 if args.radius is None else args.radius,
         solver,
         max_epochs=args.max_epochs,
         max_steps=args.max_steps,

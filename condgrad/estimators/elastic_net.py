@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.linalg import convert
 from condgrad.linalg.settings import RandomState
@@ -20,6 +21,8 @@ class ConstrainedElasticNet(ConstrainedRegressor):
         The largest l1 norm. By default it is picked by the rule of :class:`ConstrainedLasso`, l2 term included.
     l2 : float
         The factor of the l2 term; alpha (1 - l1_ratio) of scikit-learn's ElasticNet. 0 is the Lasso.
+    feature_weight, positive, lower, upper
+        Weights and limits of the coefficients: as in :class:`ConstrainedRegressor`.
     solver, fit_intercept, tol, max_iter, max_time, warm_start, random_state, verbose
         As in :class:`ConstrainedRegressor`.
 
@@ -45,6 +48,10 @@ class ConstrainedElasticNet(ConstrainedRegressor):
         radius: float | None = None,
         *,
         l2: float = 0.1,
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -56,6 +63,10 @@ class ConstrainedElasticNet(ConstrainedRegressor):
     ) -> None:
         self.radius = radius
         self.l2 = l2
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor import ConstrainedRegressor
@@ -29,6 +30,8 @@ class ConstrainedLasso(ConstrainedRegressor):
         The largest l1 norm. By default it is picked by :func:`condgrad.radius_max` with eps = 0.1: the l1 norm of the
         penalised Lasso whose ``alpha`` is a tenth of the smallest one that gives zero. :class:`ConstrainedLassoCV`
         tunes it.
+    feature_weight, positive, lower, upper
+        Weights and limits of the coefficients: as in :class:`ConstrainedRegressor`.
     solver, fit_intercept, tol, max_iter, max_time, warm_start, random_state, verbose
         As in :class:`ConstrainedRegressor`.
 
@@ -52,6 +55,10 @@ class ConstrainedLasso(ConstrainedRegressor):
         self,
         radius: float | None = None,
         *,
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -62,6 +69,10 @@ class ConstrainedLasso(ConstrainedRegressor):
         verbose: bool = False,
     ) -> None:
         self.radius = radius
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

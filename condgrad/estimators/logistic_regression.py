@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import get_scorer
 from sklearn.utils.multiclass import check_classification_targets
 
+from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.estimators import _cross_validation as validation
 from condgrad.estimators._linear_model import as_seed
 from condgrad.estimators._observations import Observations
@@ -39,6 +40,8 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         :class:`ConstrainedLogisticRegressionCV` tunes it.
     constraint : str or set
         The l1 ball by default, for sparse models; as in :class:`ConstrainedClassifier`.
+    feature_weight, positive, lower, upper
+        Weights and limits of the coefficients: as in :class:`ConstrainedClassifier`.
     solver, fit_intercept, tol, max_iter, max_time, multi_class, class_weight, warm_start, random_state, verbose, device
         As in :class:`ConstrainedClassifier`.
 
@@ -63,6 +66,10 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         radius: float | None = None,
         *,
         constraint: object = "l1",
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -77,6 +84,10 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
     ) -> None:
         self.radius = radius
         self.constraint = constraint
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol
