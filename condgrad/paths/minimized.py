@@ -10,7 +10,7 @@ import numpy as np
 from condgrad.compiled import Stopwatch
 from condgrad.paths.allowed_sets import at_radius_zero, minimize_over, suited
 from condgrad.paths.points import InterruptedPathError, Solved
-from condgrad.paths.radius_search import contains_zero, go_on_unless_interrupted, multiplier
+from condgrad.paths.radius_search import contains_zero, go_on_unless_interrupted, multiplier, multiplier_over
 from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear import Problem
@@ -109,13 +109,17 @@ class MinimizedPath:
             features=features,
             w=self.walk.w[features],
             radius=radius,
-            alpha=multiplier(self.unit, r, self.walk.problem.constraint if radius > 0.0 else None),
+            alpha=self._multiplier(r, radius),
             gap=found.gap,
             rounding=found.rounding,
             objective=found.objective,
             intercept=found.intercept,
             seconds=0.0,
         )
+
+    def _multiplier(self, r: np.ndarray, radius: float) -> float:
+        over = self.walk.problem.constraint
+        return multiplier(self.unit, r) if radius == 0.0 else multiplier_over(over, self.unit, r, radius)
 
     def totals(self) -> tuple[int, int]:
         """Return the columns seen and the oracle calls."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def radius_at(
         part, make, result = minimize_over(problem, make, radius, w0=start, tol=tol, random_state=0, **limits)
         go_on_unless_interrupted(result.status)
         w, last = result.w, radius
-        found = multiplier(unit, part.gradient(w), part.constraint)
+        found = multiplier_over(part.constraint, unit, part.gradient(w), radius)
         if target / _CLOSE <= found <= target * _CLOSE:
             return radius
         multipliers[radius] = found
@@ -78,20 +78,28 @@ def radius_at(
     return radius
 
 
-def multiplier(unit: ConstraintSet, r: np.ndarray, over: ConstraintSet | None = None) -> float:
+def multiplier(unit: ConstraintSet, r: np.ndarray) -> float:
+    """Return max over s in the set of radius 1 of <-r, s>: the rate at which F falls as the radius grows from 0."""
+    if isinstance(unit, constraints.LimitedL1Ball):
+        return float(unit.gains(r).max())  # what limits do not hinder at 0, and features that cost nothing do not count
+    return gap_at(r, np.zeros(r.size), best_vertex(unit, r))
+
+
+def multiplier_over(over: ConstraintSet, unit: ConstraintSet, r: np.ndarray, radius: float) -> float:
     """Return the rate at which F falls as the radius grows, for the gradient r at the minimiser over the set ``over``.
 
-    It is max over s in the set of radius 1 of <-r, s>, where sets are multiples of that one. Limits do not grow with
-    the radius: there it is the multiplier of the budget, after those of other rows. Without ``over`` the radius is 0.
+    It is that of the set of radius 1, where sets are multiples of that one. Limits do not grow with the radius: there
+    it is the multiplier of the budget, after those of other rows.
     """
     if isinstance(over, constraints.LinearlyConstrained):
-        inner = cast("constraints.LinearlyConstrained", unit).constraint
-        return multiplier(inner, -over.multipliers(r).normal, over.constraint)
+        r = -over.multipliers(r).normal
+        inner = over.constraint
+        if not isinstance(inner, constraints.LimitedL1Ball):
+            return gap_at(r, np.zeros(r.size), best_vertex(inner, r)) / radius
+        over = inner
     if isinstance(over, constraints.LimitedL1Ball):
         return over.multiplier(r)
-    if isinstance(unit, constraints.LimitedL1Ball):
-        return float(unit.gains(r).max())
-    return gap_at(r, np.zeros(r.size), best_vertex(unit, r))
+    return multiplier(unit, r)
 
 
 def _without_budget(problem: Problem | OutputsProblem, make: Callable[[float], ConstraintSet]) -> np.ndarray:

@@ -468,7 +468,7 @@ def test_auto_says_why():
 
 
 def test_solvers_of_predictions_say_so():
-    fitting = {"tufw", "fw", "lazy", "away", "pairwise", "bpcg"}
+    fitting = {"tufw", "fw", "lazy", "away", "pairwise", "bpcg", "boosted"}
     for name in set(cg.solvers.REGISTERED) - fitting - {"corrective", "low-rank"}:
         with pytest.raises(TypeError, match=r"requires single .*, which this GeneralProblem does not offer"):
             cg.minimize(general(), name)
