@@ -6,7 +6,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -17,7 +17,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from condgrad import __version__, losses
-from condgrad.constraints import as_constraint_set
+from condgrad.constraints import LimitedL1Ball, LinearlyConstrained, as_constraint_set
+from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._penalised import NAMES, penalised_solution
@@ -32,11 +33,11 @@ from condgrad.losses import Loss
 from condgrad.models.files import save_model
 from condgrad.models.linear import Model
 from condgrad.models.multi import OUTPUTS, MultiModel
+from condgrad.paths.allowed_sets import AllowedSets, Columns, minimize_over, sets_of, suited
 from condgrad.paths.batched import BatchedPaths, serves
-from condgrad.paths.radius_search import go_on_unless_interrupted, multiplier, set_by_name
+from condgrad.paths.radius_search import go_on_unless_interrupted, multiplier_over, set_by_name
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
-from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
 from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask, on_devices
 from condgrad.storage.device_data import DeviceData
@@ -55,20 +56,20 @@ class Budget(NamedTuple):
     radius: float | None
 
     def unit_set(self) -> object:
-        """Return the given object, or a set of radius 1 of the class."""
-        return self.constraint if self.make is None else self.make(1.0)
+        """Return the given object, or a set of the class: of the given radius, else of radius 1."""
+        return self.constraint if self.make is None else self.make(1.0 if self.radius is None else self.radius)
 
     def applied(
         self, problem: Problem | OutputsProblem, max_time: float | None = None
-    ) -> tuple[Problem | OutputsProblem, float | None]:
-        """Return the problem over the set, and the radius or None; ``problem`` itself is over the unit set.
+    ) -> tuple[Callable[[float], Any], float | None]:
+        """Return what makes the set of a radius, and the radius or None; ``problem`` is over the unit set.
 
         Choosing a radius takes at most ``max_time`` seconds.
         """
         if self.make is None:
-            return problem, None
-        radius = default_radius(problem, self.make, max_time) if self.radius is None else self.radius
-        return problem.over(self.make(radius)), radius
+            return (lambda _: self.constraint), None
+        make = suited(self.make, problem)
+        return make, default_radius(problem, make, max_time) if self.radius is None else self.radius
 
 
 class Fit(NamedTuple):
@@ -106,6 +107,10 @@ class ConstrainedLinearModel(ShownWithItsGap):
     loss: object = "squared"
     constraint: object = "l1"
     radius: float | None = None
+    feature_weight: PerFeature = None
+    positive: Which = False
+    lower: PerFeature = None
+    upper: PerFeature = None
     solver: object = "auto"
     fit_intercept: bool = True
     tol: float = 1e-6
@@ -179,7 +184,8 @@ class ConstrainedLinearModel(ShownWithItsGap):
         if not hasattr(self, "radius_"):
             raise AttributeError(f"alpha_ needs a set with a radius of its own; {self.constraint!r} was given whole.")
         results = self.result_ if isinstance(self.result_, list) else [self.result_]
-        alphas = np.array([multiplier(result.constraint, result.gradient) for result in results]) / self.radius_
+        radii = np.broadcast_to(self.radius_, len(results))
+        alphas = np.array([_multiplier_of(result, radius) for result, radius in zip(results, radii, strict=True)])
         return alphas if isinstance(self.result_, list) else float(alphas[0])
 
     @property
@@ -290,6 +296,9 @@ class ConstrainedLinearModel(ShownWithItsGap):
         return getattr(loss, "link", None)
 
     def _budget(self) -> Budget:
+        sets = self._allowed_sets()
+        if sets is not None:
+            return Budget(None, sets, None if self.radius is None else float(self.radius))
         if isinstance(self.constraint, str):
             return Budget(None, set_by_name(self.constraint), None if self.radius is None else float(self.radius))
         if self.radius is not None:
@@ -297,6 +306,19 @@ class ConstrainedLinearModel(ShownWithItsGap):
                 f"radius is for a constraint given by name; {self.constraint!r} has its own size. Leave radius out."
             )
         return Budget(as_constraint_set(self.constraint), None, None)
+
+    def _allowed_sets(self) -> AllowedSets | None:
+        """Return the sets that weights and limits of features ask for, None where there are none."""
+        terms = self.feature_weight, self.positive, self.lower, self.upper
+        names = getattr(self, "feature_names_in_", None)
+        sets = sets_of(self.constraint, Columns(self.n_features_in_, names), *terms)
+        if sets is not None and self._is_joint:
+            raise ValueError(
+                "weights and limits of features need one problem per output or class; this is a joint one."
+            )
+        if sets is not None and self.radius is None and sets.allowance.excludes_zero:
+            raise ValueError("lower and upper leave out 0, so no radius can be chosen by default; give a radius.")
+        return sets
 
     def _problem(self, data: Observations, y: np.ndarray, budget: Budget) -> Problem | OutputsProblem:
         """Return the problem over the given set, or over the unit set if a radius is to be applied."""
@@ -337,14 +359,16 @@ class ConstrainedLinearModel(ShownWithItsGap):
             start = None if starts is None else starts[k]
             if (alpha := self._norm_penalty(data)) is not None and radius is None:
                 used, start = self._solved_with(alpha, data, first, y)
-                problem: Problem | OutputsProblem = first.over(budget.make(used))
+                make: Any = suited(budget.make, first)
             else:
-                problem, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
-            tol = self.tol * problem.loss_scale()
-            result = minimize(
-                problem,
+                make, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
+            tol = self.tol * first.loss_scale()
+            problem, _, result = minimize_over(
+                first,
+                make,
+                used or 1.0,
                 self.solver,
-                w0=None if start is None else feasible_start(problem.constraint, start),
+                w0=None if start is None else feasible_start(make(used or 1.0), start),
                 tol=tol,
                 max_epochs=self.max_iter,
                 max_time=None if self.max_time is None else max(0.0, solved_by - time.perf_counter()),
@@ -366,6 +390,7 @@ class ConstrainedLinearModel(ShownWithItsGap):
         return penalised_solution(
             data, problem, y, cast("str", self.constraint), alpha,
             l2=self._penalty(), tol=float(self.tol), fit_intercept=bool(self.fit_intercept),
+            sets=self._allowed_sets(),
         )  # fmt: skip
 
     def _norm_penalty(self, data: Observations) -> float | None:
@@ -405,6 +430,8 @@ class ConstrainedLinearModel(ShownWithItsGap):
         budget = self._budget()
         if budget.make is not None and budget.radius is None:
             raise ValueError("partial_fit needs a radius: the rule behind radius=None needs all data.")
+        if isinstance(budget.make, AllowedSets) and budget.make.allowance.unlimited.size:
+            raise ValueError("partial_fit takes no free features without limits; give them lower and upper.")
         if self.fit_intercept:
             raise ValueError(
                 "partial_fit needs fit_intercept=False: the best intercept of a batch is not that of all data. "
@@ -418,7 +445,7 @@ class ConstrainedLinearModel(ShownWithItsGap):
                 raise ValueError(f"earlier batches had {len(befores)} outputs; this one has {len(targets)}.")
             starts = self._coefficients()
         for y, w, before in zip(targets, starts, befores, strict=True):
-            problem, radius = budget.applied(self._problem(data, y, budget))
+            problem, radius = self._problem(data, y, budget), budget.radius
             start = None if w is None else feasible_start(problem.constraint, w)
             result = one_epoch(problem, self.solver, start, before, seed)
             go_on_unless_interrupted(result.status)
@@ -510,6 +537,13 @@ def remedy(status: Status, max_iter: float, max_time: float | None, *, has_featu
     if status in (Status.STALLED, Status.ROUNDING):
         return f"rounding allows no smaller gap; raise tol{scaling}."
     return str(status)
+
+
+def _multiplier_of(result: Result, radius: float) -> float:
+    """Return the rate at which the objective of a run falls as the radius of its set grows."""
+    has_limits = isinstance(result.constraint, LimitedL1Ball | LinearlyConstrained)
+    over = multiplier_over(result.constraint, result.constraint, result.gradient, radius)
+    return over if has_limits else over / radius
 
 
 def feasible_start(constraint: Any, w: np.ndarray) -> np.ndarray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.linalg.settings import RandomState
@@ -19,6 +20,8 @@ class ConstrainedLasso(ConstrainedRegressor):
     alpha : float, optional
         In place of ``radius``: the penalty of the Lasso with the same solution, scikit-learn's ``alpha``; ``radius_``
         is then the l1 norm of that solution.
+    feature_weight, positive, lower, upper
+        Weights and limits of the coefficients: as in :class:`ConstrainedRegressor`.
     solver, fit_intercept, tol, max_iter, max_time, warm_start, random_state, verbose
         As in :class:`ConstrainedRegressor`.
 
@@ -43,6 +46,10 @@ class ConstrainedLasso(ConstrainedRegressor):
         radius: float | None = None,
         *,
         alpha: float | None = None,
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -54,6 +61,10 @@ class ConstrainedLasso(ConstrainedRegressor):
     ) -> None:
         self.radius = radius
         self.alpha = alpha
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol
