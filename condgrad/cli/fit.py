@@ -33,7 +33,7 @@ examples:
   condgrad fit train.svm --loss logistic --set l1 --radius 10 --out model.npz --plot run.png
   condgrad fit houses.csv --target price --loss huber:delta=2 --set l2 --radius 3 --intercept
   condgrad fit survey.csv --target answer --weights weight --intercept --standardize
-  condgrad fit houses.csv --loss squared --radius 3 --feature-weight area=0 --lower rooms=0 --upper 2
+  condgrad fit houses.csv --loss squared --feature-weight area=0 --lower rooms=0 --upper 2
   xz -dc train.svm.xz | condgrad fit - --radius 5 --solver sfw:batch_size=64 --max-time 60 --json
 
 exit codes: 0 converged, 1 a limit came first, 2 bad input, 130 interrupted
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     note(args, str(data))
     allowed = sets_of_options(args, data)
     make = suited(allowed or (make_set if is_chosen else lambda _: first_set), problem)
-    radius = 1.0 if args.radius is None else args.radius
+    radius = 1.0 if allowed is None or args.radius is None else args.radius  # a set without allowances is made already
     problem, _, result = minimize_over(
         problem,
         make,

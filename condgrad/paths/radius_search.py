@@ -43,9 +43,8 @@ def radius_at(
     seconds it is the radius that would be tried next.
     """
     deadline = math.inf if max_time is None else time.perf_counter() + max_time
-    make = suited(make, problem)
+    zero, make = _without_budget(problem, suited(make, problem))
     unit = make(1.0)
-    zero = _without_budget(problem, make)
     look = problem.look(zero)
     s = _best_paid_vertex(unit, look.gradient)
     largest = gap_at(look.gradient, np.zeros(zero.size), s)
@@ -102,14 +101,16 @@ def multiplier_over(over: ConstraintSet, unit: ConstraintSet, r: np.ndarray, rad
     return multiplier(unit, r)
 
 
-def _without_budget(problem: Problem | OutputsProblem, make: Callable[[float], ConstraintSet]) -> np.ndarray:
-    """Return the minimiser over the set of radius 0: zero, or the best coefficients of free features."""
+def _without_budget(
+    problem: Problem | OutputsProblem, make: Callable[..., ConstraintSet]
+) -> tuple[np.ndarray, Callable[..., ConstraintSet]]:
+    """Return the minimiser over the set of radius 0 (zero, or the best free coefficients), and what makes its sets."""
     if at_radius_zero(make) is None:
-        return np.zeros(problem.n_features)
+        return np.zeros(problem.n_features), make
     tol = _CLOSE_GAP**2 * problem.loss_scale()
-    _, _, result = minimize_over(problem, make, 0.0, tol=tol, max_epochs=_MOST_EPOCHS, random_state=0)
+    _, make, result = minimize_over(problem, make, 0.0, tol=tol, max_epochs=_MOST_EPOCHS, random_state=0)
     go_on_unless_interrupted(result.status)
-    return result.w
+    return result.w, make
 
 
 def _best_paid_vertex(unit: ConstraintSet, r: np.ndarray) -> Vertex:
