@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condgrad.datasets.ratings import Ratings, parse_ratings
-from condgrad.storage.sources.text import read_bytes
+from condgrad.cli._reading import open_text, reading
+from condgrad.datasets.ratings import Ratings, ratings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -19,17 +17,15 @@ if TYPE_CHECKING:
 
 def read_entries(args: argparse.Namespace, file: str, model: CompletionModel | None = None) -> Ratings:
     """Return the entries of a file, or of standard input for "-"; with a ``model`` values may be missing."""
-    name = "standard input" if file == "-" else Path(file).name
-    content = sys.stdin.buffer.read() if file == "-" else read_bytes(Path(file))
-    if not content:
-        raise ValueError(f"{name} is empty.")
-    if model is None:
-        return parse_ratings(content, name, columns=args.columns, header=args.header)
-
-    def is_known(row: str, column: str) -> bool:
-        return row in (model.row_labels or ()) or column in (model.column_labels or ())
-
-    return parse_ratings(content, name, columns=args.columns, header=args.header, needs_values=False, is_known=is_known)
+    text = open_text(file)
+    with reading(args, text.name) as report:
+        if model is None:
+            return ratings_of(text, columns=args.columns, header=args.header, report=report)
+        rows, columns = frozenset(model.row_labels or ()), frozenset(model.column_labels or ())
+        return ratings_of(
+            text, columns=args.columns, header=args.header, needs_values=False, report=report,
+            is_known=lambda row, column: row in rows or column in columns,
+        )  # fmt: skip
 
 
 def predict_entries(model: CompletionModel, entries: Ratings) -> tuple[np.ndarray, dict[str, object]]:

@@ -24,7 +24,7 @@ FILLED_IN = {
 _SPEC = "NAME[:KEY=VALUE,...]"
 
 
-def add_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+def add_data(parser: argparse.ArgumentParser, *, has_weights: bool = False) -> argparse._ArgumentGroup:
     """Add the data file and how to read it, and return their group of options."""
     parser.add_argument(
         "data", metavar="DATA", help="file with the data, a folder of `condgrad convert`, or - for standard input"
@@ -38,7 +38,19 @@ def add_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     _add_header(group)
     group.add_argument("--n-features", type=int, metavar="N", help="number of features of LIBSVM text (default: its "
                        "largest index)")  # fmt: skip
+    group.add_argument("--cache", action="store_true", help="keep a binary copy of LIBSVM text beside it, as "
+                       "DATA.condgrad, and read that the next time")  # fmt: skip
+    parser.set_defaults(weights=None)
+    if has_weights:
+        group.add_argument("--weights", metavar="COLUMN", help="column with the weights of the samples, as --target; "
+                           "for .npz the name of an array")  # fmt: skip
     return group
+
+
+def add_scales(group: argparse._ArgumentGroup) -> None:
+    """Add the option that brings features to one scale."""
+    group.add_argument("--standardize", action="store_true", help="divide features by their standard deviations for "
+                       "the fit; coefficients are reported in the units of the data")  # fmt: skip
 
 
 def add_entries(parser: argparse.ArgumentParser) -> None:

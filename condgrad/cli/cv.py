@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
         cg.save_model(args.out, model)
         status = result.status if status is cg.Status.CONVERGED else status
     if args.plot is not None:
-        from condgrad.run.plotting import plot_path_scores
+        from condgrad.paths.plotting import plot_path_scores
 
         ax = plot_path_scores(radii, scores.mean, scores.error, n_nonzero=scores.nonzero, best=best)
         save_plot(ax, args.plot)

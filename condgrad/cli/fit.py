@@ -93,7 +93,7 @@ def draw_run(result: Result) -> Axes:
     """Plot the gap against epochs and, beside it, the objective against time; return the axes of the former."""
     import matplotlib.pyplot as plt
 
-    from condgrad.run.plotting import plot_convergence
+    from condgrad.paths.plotting import plot_convergence
 
     _, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
     plot_convergence(result, x="epoch", y="gap", ax=left, slopes=(1.0,))

@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
                   "indices": coefs.indices, "indptr": coefs.indptr}  # fmt: skip
         write_file(args.out, pack("path", 1, header, columns | sparse))
     if args.plot is not None:
-        from condgrad.run.plotting import plot_coefficient_path
+        from condgrad.paths.plotting import plot_coefficient_path
 
         save_plot(plot_coefficient_path(info.radius, coefs, names=data.feature_names), args.plot)
     if not args.json:

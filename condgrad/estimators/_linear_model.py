@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -21,7 +20,8 @@ from condgrad import __version__, losses
 from condgrad.constraints import as_constraint_set
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import one_epoch
-from condgrad.estimators._report import report
+from condgrad.estimators._penalised import NAMES, penalised_solution
+from condgrad.estimators._report import ShownWithItsGap
 from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
@@ -33,7 +33,7 @@ from condgrad.models.files import save_model
 from condgrad.models.linear import Model
 from condgrad.models.multi import OUTPUTS, MultiModel
 from condgrad.paths.batched import BatchedPaths, serves
-from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
+from condgrad.paths.radius_search import go_on_unless_interrupted, multiplier, set_by_name
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.minimize import minimize
@@ -45,9 +45,6 @@ from condgrad.storage.stored_rows import StoredRows
 
 # Fields of each run's result that a model stores:
 _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
-
-
-_SAMPLE_BYTES = 2**28  # size of the sample in memory on which a radius is chosen for rows on disk
 
 
 class Budget(NamedTuple):
@@ -102,7 +99,7 @@ class Fit(NamedTuple):
         return complaint(self.problem, self.result, self.problem.null_objective(), self.radius)
 
 
-class ConstrainedLinearModel(BaseEstimator):
+class ConstrainedLinearModel(ShownWithItsGap):
     """Base of the estimators: coefficients from one problem, or from one per class or output."""
 
     # Values of settings that an estimator does not offer as parameters.
@@ -170,6 +167,20 @@ class ConstrainedLinearModel(BaseEstimator):
         own = {name: tuple(getattr(result, name) for result in results) for name in _OF_A_RUN}
         own |= {"constraint": tuple(constraints), "radius": tuple(radii)}
         return MultiModel(coef=coef, intercept=np.asarray(self.intercept_), kind=self._kind, **of_all, **own)
+
+    @property
+    def alpha_(self) -> Any:
+        """The multiplier of the radius: a float, or an array with one entry per class or output fitted separately.
+
+        It is the rate at which the objective would fall if the radius grew; for a norm ball the penalty alpha of the
+        norm whose solution this is, in the scale of the mean loss.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "radius_"):
+            raise AttributeError(f"alpha_ needs a set with a radius of its own; {self.constraint!r} was given whole.")
+        results = self.result_ if isinstance(self.result_, list) else [self.result_]
+        alphas = np.array([multiplier(result.constraint, result.gradient) for result in results]) / self.radius_
+        return alphas if isinstance(self.result_, list) else float(alphas[0])
 
     @property
     def _kind(self) -> str:
@@ -245,20 +256,24 @@ class ConstrainedLinearModel(BaseEstimator):
             self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
         return checked._replace(X=rows)
 
-    def _choose_on_sample(self, data: Observations, chosen: Sequence[str]) -> float:
-        """Fit a copy of this estimator to a sample in memory, take over what it has chosen, and return its radius."""
-        matrix, places = data.X.sample_within(_SAMPLE_BYTES)
-        of_samples = (None if part is None else part[places] for part in data[1:])
-        chooser = clone(self).fit(matrix.X, *of_samples)
-        for name in chosen:
-            setattr(self, name, getattr(chooser, name))
-        return float(chooser.radius_)
-
     def _check_settings(self) -> None:
         convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
         convert.as_number(self.max_iter, "max_iter", low=0.0, what="a number of at least 0")
         if self.radius is not None:
             convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
+
+    def _check_norm_penalty(self, name: str, value: float | None) -> None:
+        """Raise unless a penalty in place of a radius makes sense."""
+        if value is None:
+            return
+        convert.as_number(value, name, low=1e-300, what="a positive number, or None")
+        if self.radius is not None:
+            raise ValueError(f"give radius or {name}, not both: each radius has its penalty, which alpha_ reports.")
+        if not (isinstance(self.constraint, str) and self.constraint in NAMES):
+            raise ValueError(
+                f"{name} is a penalty of the l1 norm, so constraint must be 'l1' or 'nonnegative-l1'; got "
+                f"{self.constraint!r}. Give a radius instead."
+            )
 
     def _loss(self) -> Loss:
         loss = losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss
@@ -319,12 +334,17 @@ class ConstrainedLinearModel(BaseEstimator):
             share = self._time_left(began) / (len(targets) - k)
             solved_by = time.perf_counter() + share
             first = first if k == 0 else first.with_targets(y)
-            problem, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
+            start = None if starts is None else starts[k]
+            if (alpha := self._norm_penalty(data)) is not None and radius is None:
+                used, start = self._solved_with(alpha, data, first, y)
+                problem: Problem | OutputsProblem = first.over(budget.make(used))
+            else:
+                problem, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
             tol = self.tol * problem.loss_scale()
             result = minimize(
                 problem,
                 self.solver,
-                w0=None if starts is None else feasible_start(problem.constraint, starts[k]),
+                w0=None if start is None else feasible_start(problem.constraint, start),
                 tol=tol,
                 max_epochs=self.max_iter,
                 max_time=None if self.max_time is None else max(0.0, solved_by - time.perf_counter()),
@@ -338,6 +358,19 @@ class ConstrainedLinearModel(BaseEstimator):
         self._fitted_to = [repr(fit.problem.constraint) for fit in fits], data.X.shape[0]
         self._set_fitted([fit.result for fit in fits], [fit.radius for fit in fits])
         self._warn(fits, is_given)
+
+    def _solved_with(
+        self, alpha: float, data: Observations, problem: Problem | OutputsProblem, y: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return the norm of the solution with a penalty of the norm, and that solution."""
+        return penalised_solution(
+            data, problem, y, cast("str", self.constraint), alpha,
+            l2=self._penalty(), tol=float(self.tol), fit_intercept=bool(self.fit_intercept),
+        )  # fmt: skip
+
+    def _norm_penalty(self, data: Observations) -> float | None:
+        """Return the penalty of the norm that was given in place of a radius, or None."""
+        return None
 
     def _solved_together(
         self, first: Problem | OutputsProblem, targets: list[np.ndarray], budget: Budget
@@ -464,15 +497,6 @@ class ConstrainedLinearModel(BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         coef = self.coef_ if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
         return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
-
-    def _repr_html_inner(self) -> str:
-        return super()._repr_html_inner() + report(self)
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += report(self)
-        return bundle
 
 
 def remedy(status: Status, max_iter: float, max_time: float | None, *, has_features: bool) -> str:

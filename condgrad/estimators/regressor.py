@@ -82,6 +82,9 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         A bound of the rounding error of ``gap_``: ``gap_ + rounding_`` is always a valid bound.
     radius_ : float, or array with one entry per output
         The radius that was used, for named sets.
+    alpha_ : float, or array
+        The multiplier of the radius: the rate at which the objective would fall if it grew. For a norm ball this is the
+        penalty of the norm with the same solution, scikit-learn's ``alpha`` for the Lasso.
     result_, trace_ : Result and Trace, or a list of one per output
     n_iter_ : int
         The largest number of epochs of any output.

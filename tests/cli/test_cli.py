@@ -578,7 +578,7 @@ CSV = "a,b,y\n1,2,1\n3,4,-1\n"
         ("d.svm", "", "d.svm is empty."),
         ("d.svm", "1 1:1\n2 1:1\n3 1:1\n", "Logistic needs targets of two classes; got 3: 1.0, 2.0, 3.0."),
         ("d.csv", CSV + "5,x,1\n", "d.csv, line 4: column 'b' must hold a finite number; got 'x'."),
-        ("d.csv", CSV + "5,,1\n", "d.csv, line 4: column 'b' must hold a finite number; got ''."),
+        ("d.csv", CSV + "5,,1\n", "d.csv, line 4: column 'b' has no value."),
         ("d.csv", CSV + "5,nan,1\n", "d.csv, line 4: column 'b' must hold a finite number; got 'nan'."),
         ("d.csv", CSV + "5,1_0,1\n", "d.csv, line 4: column 'b' must hold a finite number; got '1_0'."),
         ("d.csv", CSV + "5,6\n", "d.csv, line 4: there must be 3 fields; got 2."),

@@ -123,7 +123,7 @@ def test_a_file_that_never_uses_the_first_index_is_not_shifted(tmp_path):
         ("abc 1:1", "the target must be a finite number; got 'abc'"),
         ("1 1:1_0", "an entry must be index:value with a finite number; got '1:1_0'"),
         ("1 1_0:1", "an entry must be index:value with a finite number; got '1_0:1'"),
-        ("1 qid:3 1:1", "an entry must be index:value with a finite number; got 'qid:3'"),
+        ("1 qid:3 1:1", "an entry must be index:value with a finite number; got 'qid:3'; query ids are not supported"),
         ("1 1", "an entry must be index:value with a finite number; got '1'"),
         ("1 1:", "an entry must be index:value with a finite number; got '1:'"),
         ("1 :1", "an entry must be index:value with a finite number; got ':1'"),

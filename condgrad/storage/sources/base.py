@@ -26,6 +26,21 @@ class Batch(NamedTuple):
     offset: Any = None
 
 
+def joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
+    """Return parts as one array, and empty their list: each part is dropped once it is copied, so memory holds one copy.
+
+    >>> joined([np.ones(1), np.zeros(2)], np.float64)
+    array([1., 0., 0.])
+    """
+    whole, start = np.empty(sum(part.size for part in parts), dtype), 0
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        whole[start : start + part.size] = part
+        start += part.size
+    return whole
+
+
 class Source(abc.ABC):
     """Samples in batches.
 
