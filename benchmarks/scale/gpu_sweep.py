@@ -12,6 +12,7 @@ import argparse
 import itertools
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,14 +27,40 @@ from results import Report, add_option
 REGISTERS = {2: 48, 4: 96, 8: 192}  # by the number of rows of a group, for 300 features in float32
 
 
+class Setting(NamedTuple):
+    """How rows wait: groups in shared memory, whether entries are kept, threads, rows of a group, least blocks."""
+
+    slots: int
+    is_kept: bool
+    n_threads: int
+    group: int
+    blocks: int = 1
+
+    def __str__(self):
+        how = "kept" if self.is_kept else "read twice"
+        return f"slots {self.slots}, {how}, {self.n_threads} threads, groups of {self.group}, {self.blocks} blocks"
+
+    def kernel_class(self):
+        """Return the class of rows with this setting."""
+        slots, is_kept, n_threads, group, blocks = self
+        fields = {"_SLOTS": slots, "_IS_KEPT": is_kept, "_THREADS": n_threads, "_REGISTERS": REGISTERS[group]}
+        return type("Measured", (DenseOnDevice,), {**fields, "_BLOCKS": blocks})
+
+
+DEFAULT = Setting(0, True, 64, 4)
+
+
 def settings():
-    """Yield how rows wait: (slots, whether entries are kept, threads of a block, registers for a group)."""
-    for n_threads, group in itertools.product((64, 128), (2, 4)):
-        yield 0, True, n_threads, REGISTERS[group]
-    for slots, n_threads, group in itertools.product((2, 3, 4), (64, 128), (2, 4)):
-        yield slots, True, n_threads, REGISTERS[group]
-    for slots, n_threads, group in itertools.product((2, 3), (32, 64, 128, 256), (2, 4, 8)):
-        yield slots, False, n_threads, REGISTERS[group]
+    """Yield all settings, the default first."""
+    yield DEFAULT
+    for blocks in (6, 7, 8):
+        yield DEFAULT._replace(blocks=blocks)
+    yield from (Setting(0, True, 64, 2), Setting(0, True, 128, 4), Setting(0, True, 128, 2), Setting(0, True, 64, 2, 9))
+    for slots, n_threads, group in itertools.product((2, 3), (64, 128), (2, 4)):
+        yield Setting(slots, True, n_threads, group)
+    yield from (Setting(slots, True, 64, 4, blocks) for slots in (2, 3) for blocks in (7, 8))
+    for slots, n_threads, group in itertools.product((2, 3), (32, 64, 128), (2, 4, 8)):
+        yield Setting(slots, False, n_threads, group)
 
 
 def kernel_seconds(cp, run, repeats=8):
@@ -74,11 +101,10 @@ def rows_of(report, cp, device, bandwidth, shape, kind, chosen):
     losses = DeviceSamples.of(device, cg.losses.Logistic(), y, None).losses
     w, known = np.random.default_rng(0).standard_normal(d) / d, None
     lines, measured = [], []
-    for slots, is_kept, n_threads, registers in chosen:
-        fields = {"_SLOTS": slots, "_IS_KEPT": is_kept, "_THREADS": n_threads, "_REGISTERS": registers}
-        matrix = type("Setting", (DenseOnDevice,), fields)(device, X)
+    for setting in chosen:
+        matrix, n_threads = setting.kernel_class()(device, X), setting.n_threads
         kernel = matrix._kernel("EXPAND", losses)
-        name = f"slots {slots}, {'kept' if is_kept else 'read twice'}, {n_threads} threads, groups of {matrix._group}"
+        name = f"{setting} (groups here: {matrix._group})"
         try:
             seconds = kernel_seconds(cp, lambda: matrix.expand(w, 0.0, None, losses))  # noqa: B023
             found = matrix.expand(w, 0.0, None, losses)
@@ -90,7 +116,7 @@ def rows_of(report, cp, device, bandwidth, shape, kind, chosen):
         known = found if known is None else known
         error = max(np.abs(found.r - known.r).max(), np.abs(found.sums - known.sums).max())
         share = X.nbytes / seconds / bandwidth
-        measured.append((seconds, (slots, is_kept, n_threads, registers)))
+        measured.append((seconds, setting))
         lines.append([name, 1e3 * seconds, X.nbytes / seconds / 1e12, share, made.num_regs, made.local_size_bytes,
                       blocks * n_threads // 32, "wrong" if error > 1e-12 else ""])  # fmt: skip
         print(
@@ -118,7 +144,7 @@ def main():
     bandwidth = copy_bandwidth(cp, 2**28 if options.quick else 2**31)
     print(f"{device.name}: a copy reads and writes {bandwidth / 1e12:.2f} TB/s", flush=True)
     scale = 10 if options.quick else 1
-    every = chosen = list(settings())
+    chosen = list(settings())
     for n, d, kind in (
         (10_000_000, 300, "float32"),
         (30_000_000, 100, "float32"),
@@ -130,7 +156,7 @@ def main():
         cp.get_default_memory_pool().free_all_blocks()
         print(f"{n // scale:,} x {d} {kind}", flush=True)
         chosen = rows_of(report, cp, device, bandwidth, (n // scale, d), kind, chosen)[:8]
-        chosen += [] if every[1] in chosen else [every[1]]
+        chosen = [DEFAULT, *(setting for setting in chosen if setting != DEFAULT)]
         report.write(options.json)
 
 

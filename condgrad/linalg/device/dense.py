@@ -19,6 +19,7 @@ class DenseOnDevice(KernelMatrix):
     _MOST_ENTRIES = 32  # of a row that a lane holds; longer rows are read twice
     _WIDEST_LOAD = 16  # bytes
     _SLOTS = 0  # groups of rows of a warp that wait in shared memory; 0: one waits in registers
+    _BLOCKS = 1  # of a multiprocessor, for which there must be registers
     _IS_KEPT = True  # whether entries stay in registers between margins and gradient
 
     def __init__(self, device: Device, X: DeviceArray, shift: np.ndarray | None = None) -> None:
@@ -141,6 +142,7 @@ class DenseOnDevice(KernelMatrix):
             GROUP=self._group,
             THREADS=self._THREADS,
             CENTRED=int(is_centred),
+            BLOCKS=self._BLOCKS,
             SLOTS=self._n_slots,
             IS_KEPT=int(self._IS_KEPT or self._n_slots == 0),
             STAGE=stage,

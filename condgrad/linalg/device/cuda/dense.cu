@@ -12,6 +12,7 @@
 // copied asynchronously. Every lane reads what it has copied itself, so that nobody waits for others.
 // IS_KEPT: the entries of a group stay in registers between margins and gradient, as float64, because a conversion
 // costs as much as four multiplications. Otherwise they are read from shared memory twice, and more warps have room.
+// BLOCKS is the number of blocks for which a multiprocessor must have registers.
 
 #include "copies.cuh"
 
@@ -111,7 +112,7 @@ __device__ __forceinline__ Sample sample_at(long long i, long long n, const doub
     return s;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) dense_rows(
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) dense_rows(
         const ELEMENT* __restrict__ X, long long n, int d, const double* __restrict__ shift,
         const double* __restrict__ w, double b, const double* __restrict__ y, const double* __restrict__ v, double v0,
         const double* __restrict__ o, const double* __restrict__ theta, double* p_out,
