@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from condgrad.cli import _options as options
+from condgrad.cli._features import add_features, sets_of_options
 from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, progress_of, save_plot, show
 from condgrad.cli.fit import exit_code
 
@@ -48,6 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     problem = options.add_problem(parser, has_radius=False)
     options.add_scales(problem)
     problem.add_argument("--intercept", action="store_true", help="add an intercept, which is not constrained")
+    add_features(problem)
     grid = parser.add_argument_group("grid")
     grid.add_argument("--radii", metavar="R,R,...", help="radii to try")
     grid.add_argument("--n-radii", type=int, default=20, metavar="N", help="number of radii of the default grid "
@@ -68,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._scales import Scales
+    from condgrad.paths.allowed_sets import minimize_over, suited
     from condgrad.paths.grids import check_grid
     from condgrad.paths.validation import BEST, ONE_STANDARD_ERROR, select
     from condgrad.storage.stored_rows import StoredRows
@@ -80,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
     solver = options.solver_of(args.solver)
     data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
+    make_set = sets_of_options(args, data) or make_set
     X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
     weight, offset, scales = data.weight, None, Scales(args, X, data.weight)
     whole = cg.Problem(scales.scaled(X), y, loss, make_set(1.0), intercept=args.intercept, sample_weight=weight)
@@ -105,14 +109,14 @@ def run(args: argparse.Namespace) -> int:
     best = select(-scores.losses, ONE_STANDARD_ERROR if args.one_se else BEST)
     model = None
     if args.out is not None and status is not cg.Status.INTERRUPTED:
-        problem = whole.over(make_set(float(radii[best])))
-        result = cg.minimize(problem, solver, tol=args.tol, verbose=not args.quiet, **settings)
+        make, settings = suited(make_set, whole), settings | {"tol": args.tol, "verbose": not args.quiet}
+        problem, _, result = minimize_over(whole, make, float(radii[best]), solver, **settings)
         model = cg.Model.of(problem, result, classes=classes, feature_names=data.feature_names)
         model = model._replace(w=scales.coefficients(model.w), radius=float(radii[best]))
         cg.save_model(args.out, model)
         status = result.status if status is cg.Status.CONVERGED else status
     if args.plot is not None:
-        from condgrad.run.plotting import plot_path_scores
+        from condgrad.paths.plotting import plot_path_scores
 
         ax = plot_path_scores(radii, scores.mean, scores.error, n_nonzero=scores.nonzero, best=best)
         save_plot(ax, args.plot)

@@ -12,6 +12,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
+from condgrad.cli._features import add_features, sets_of_options
 from condgrad.cli._outputs import check_outputs, check_plot, note, save_plot, show
 from condgrad.cli._saved_runs import SavedRun
 from condgrad.cli._saved_runs import add_options as add_saving
@@ -32,6 +33,7 @@ examples:
   condgrad fit train.svm --loss logistic --set l1 --radius 10 --out model.npz --plot run.png
   condgrad fit houses.csv --target price --loss huber:delta=2 --set l2 --radius 3 --intercept
   condgrad fit survey.csv --target answer --weights weight --intercept --standardize
+  condgrad fit houses.csv --loss squared --feature-weight area=0 --lower rooms=0 --upper 2
   xz -dc train.svm.xz | condgrad fit - --radius 5 --solver sfw:batch_size=64 --max-time 60 --json
 
 exit codes: 0 converged, 1 a limit came first, 2 bad input, 130 interrupted
@@ -47,6 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     problem.add_argument(
         "--device", choices=["cuda"], help="where passes run: cuda is the GPU (default: the processor)"
     )
+    add_features(problem)
     options.add_run(parser)
     output = options.add_outputs(parser, "model file (.npz)", "the gap against epochs and the objective against time")
     add_saving(output)
@@ -61,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._scales import Scales
     from condgrad.estimators.radius import default_radius
+    from condgrad.paths.allowed_sets import minimize_over, suited
 
     loss, (make_set, _) = options.loss_of(args.loss), options.set_maker(args.set)
     is_chosen = options.lacks_radius(args)
@@ -74,10 +78,13 @@ def run(args: argparse.Namespace) -> int:
         device=args.device,
     )  # fmt: skip
     note(args, str(data))
-    if is_chosen:
-        problem = problem.over(make_set(default_radius(problem, make_set, args.max_time)))
-    result = cg.minimize(
+    allowed = sets_of_options(args, data)
+    make = suited(allowed or (make_set if is_chosen else lambda _: first_set), problem)
+    radius = 1.0 if allowed is None or args.radius is None else args.radius  # a set without allowances is made already
+    problem, _, result = minimize_over(
         problem,
+        make,
+        default_radius(problem.over(make(1.0)), make, args.max_time) if is_chosen else radius,
         solver,
         max_epochs=args.max_epochs,
         max_steps=args.max_steps,
@@ -108,7 +115,7 @@ def draw_run(result: Result) -> Axes:
     """Plot the gap against epochs and, beside it, the objective against time; return the axes of the former."""
     import matplotlib.pyplot as plt
 
-    from condgrad.run.plotting import plot_convergence
+    from condgrad.paths.plotting import plot_convergence
 
     _, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
     plot_convergence(result, x="epoch", y="gap", ax=left, slopes=(1.0,))

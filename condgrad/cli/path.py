@@ -14,6 +14,7 @@ import math
 from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
+from condgrad.cli._features import add_features, sets_of_options
 from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, progress_of, save_plot, show
 from condgrad.cli.cv import parse_numbers
 from condgrad.cli.fit import exit_code
@@ -44,7 +45,9 @@ _SHOWN = 12  # number of points in the printed table
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     options.add_data(parser, has_weights=True)
-    options.add_scales(options.add_problem(parser, has_radius=False, loss="squared"))
+    problem = options.add_problem(parser, has_radius=False, loss="squared")
+    options.add_scales(problem)
+    add_features(problem)
     grid = parser.add_argument_group("path")
     grid.add_argument("--n-radii", type=int, default=100, metavar="N", help="number of points (default: 100)")
     grid.add_argument("--eps", type=float, default=1e-2, help="smallest penalty over the largest (default: 0.01)")
@@ -82,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
     data = read_columns(args) or read_data(args, labels=loss.classes is not None)
     y, _ = encode_targets(data.y, loss)
     note(args, str(data))
+    sets = sets_of_options(args, data)
     points = radii if alphas is None else alphas
     n_points = args.n_radii if points is None else points.size
     settings = {"n_radii": args.n_radii, "eps": args.eps, "tol": args.tol, "radii": radii, "alphas": alphas,
@@ -95,11 +99,13 @@ def run(args: argparse.Namespace) -> int:
 
         settings["callback"] = None if args.quiet else report
         if is_lasso:
+            if sets is not None:
+                settings["feature_weight"], settings["lower"], settings["upper"] = sets.allowance
             lasso = {"l2": args.l2, "engine": args.engine, "standardize": args.standardize}
             _, coefs, info = cg.lasso_path(data.X, y, **settings, **lasso)
         else:
-            scales = Scales(args, data.X, data.weight)
-            _, coefs, info = cg.radius_path(scales.scaled(data.X), y, loss=loss, constraint=make_set, **settings)
+            X, scales = data.X, Scales(args, data.X, data.weight)
+            _, coefs, info = cg.radius_path(scales.scaled(X), y, loss=loss, constraint=sets or make_set, **settings)
             coefs = scales.coefficients(coefs)
     columns: dict[str, np.ndarray] = {name: getattr(info, name) for name in _COLUMNS}
     if args.out is not None:
@@ -108,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
                   "indices": coefs.indices, "indptr": coefs.indptr}  # fmt: skip
         write_file(args.out, pack("path", 1, header, columns | sparse))
     if args.plot is not None:
-        from condgrad.run.plotting import plot_coefficient_path
+        from condgrad.paths.plotting import plot_coefficient_path
 
         save_plot(plot_coefficient_path(info.radius, coefs, names=data.feature_names), args.plot)
     if not args.json:

@@ -15,7 +15,9 @@ from condgrad.losses._protocol import as_loss
 
 
 class PrivateResult(NamedTuple):
-    """The result of :func:`minimize_private`. Objective, gap and trace look at the data, so there are none.
+    """The result of :func:`minimize_private`.
+
+    It has no objective, gap or trace: they look at the data.
 
     Attributes
     ----------

@@ -417,7 +417,7 @@ def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train
 
 @pytest.mark.parametrize("n_solved", [2, 4])
 def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, train, tmp_path, monkeypatch, n_solved):
-    module, solved = importlib.import_module("condgrad.paths.minimized"), []
+    module, solved = importlib.import_module("condgrad.paths.allowed_sets"), []
     real = module.minimize
 
     def minimize(*arguments, **settings):
