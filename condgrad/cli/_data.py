@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from condgrad.cli._columns import Wanted
 from condgrad.cli._reading import open_text, reading
+from condgrad.cli._samples import Data
 from condgrad.storage.sources.libsvm import read_samples
 from condgrad.storage.sources.libsvm_copy import read_with_copy
 from condgrad.storage.sources.text import TextFile, read_bytes, suffix_of
@@ -22,20 +23,6 @@ if TYPE_CHECKING:
     from condgrad.models.multi import MultiModel
 
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz"}
-
-
-class Data(NamedTuple):
-    """Samples, their targets, the names of the features and weights; None where there are no such things."""
-
-    X: Any
-    y: np.ndarray | None
-    feature_names: tuple[str, ...] | None
-    name: str
-    weight: np.ndarray | None = None
-
-    def __str__(self) -> str:
-        kind = getattr(self.X, "format", "dense")
-        return f"{self.name}: {self.X.shape[0]} samples, {self.X.shape[1]} features, {kind}"
 
 
 def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiModel | None = None) -> Data:

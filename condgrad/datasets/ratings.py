@@ -16,6 +16,7 @@ from condgrad.storage.sources.delimited import decode, find_column, guess_delimi
 from condgrad.storage.sources.text import Block, Text, TextFile, suffix_of
 
 _USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_FIRST_BYTES = 2**20  # of text in which the delimiter is searched for, at a time
 _PARTS = ("row", "column", "value")
 
 
@@ -111,7 +112,7 @@ def ratings_of(
 
 
 def _delimiter(text: Text) -> str:
-    for block in text.blocks():
+    for block in text.blocks(n_bytes=_FIRST_BYTES):
         if block.text.strip():
             return guess_delimiter(decode(block.text, text.name, block.line), _USUAL.get(suffix_of(text.name)))
     raise ValueError(f"{text.name} holds no entries.")

@@ -360,7 +360,7 @@ def test_path_is_lasso_path(capsys, data, train, tmp_path):
     assert b"<svg" in plot.read_bytes()
     code, printed, err = run(capsys, "path", train, "--radii", "0.5,1", "--intercept")
     assert code == 0 and "point 2 of 2" in err and printed.count("\n") >= 5
-    assert "must be positive numbers" in complaint(capsys, "path", train, "--radii", "1,x")
+    assert "must be numbers of at least 0" in complaint(capsys, "path", train, "--radii", "1,x")
     assert "is not a model of condgrad, but a condgrad path." in complaint(capsys, "predict", out, train)
 
 
