@@ -30,17 +30,6 @@ class Night:
         Read if it exists; written after every piece.
     pieces : sequence of str
         Their names, in the order in which they are done.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     night = Night(0.001, Path(folder) / "found.json", ["a", "b"])
-    ...     for piece, seconds in night:
-    ...         night.store(piece, {"limit": seconds})
-    ...     again = list(Night(0.001, Path(folder) / "found.json", ["a", "b", "c"]))
-    >>> [piece for piece, seconds in again]
-    ['c']
     """
 
     def __init__(self, hours: float, file: Path, pieces: Sequence[str]) -> None:

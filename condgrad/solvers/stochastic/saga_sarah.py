@@ -79,7 +79,13 @@ class SagaSARAH(NamedTuple):
 
     def start(self, space):
         """Return w0 with alpha = 0, y = 0 and r = 0, or the exact derivatives at w0."""
-        vectors = space.iterate(), space.trail(), space.table(), space.vector(), space.estimate(shrinks=True, is_whole=True)
+        vectors = (
+            space.iterate(),
+            space.trail(),
+            space.table(),
+            space.vector(),
+            space.estimate(shrinks=True, is_whole=True),
+        )
         arrays = SagaSARAHArrays(*vectors, np.empty(space.batch_size), space.batch_size / (2.0 * space.n))
         if self.warm:
             self.warmed(space, arrays)
