@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from condgrad.cli._data import Data
+    from condgrad.cli._samples import Data
     from condgrad.paths.allowed_sets import AllowedSets
 
 _SPEC = "NUMBER, FEATURE=NUMBER,... or @FILE"
