@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     y, classes = encode_targets(data.y, loss)
     problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept, device=args.device)
     note(args, str(data))
-    make = suited(sets_of_options(args, data) or (lambda _: constraint), problem)
+    make = suited(sets_of_options(args, data, make_set) or (lambda _: constraint), problem)
     problem, _, result = minimize_over(
         problem,
         make,
