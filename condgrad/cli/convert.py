@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--weight",
         "--weights",
         metavar="COLUMN",
-        help="column with weights of samples; for .npy and .zarr an .npy file",
+        help="column with weights of samples; for .npy and .zarr a file",
     )
     data.add_argument(
         "--offset", metavar="COLUMN", help="column with offsets of samples, which are added to their predictions; for "

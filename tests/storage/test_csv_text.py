@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow")
 
 FIELD = st.one_of(
     st.sampled_from(["1", "2.5", "-3e-2", "+1", " 4 ", "", " ", "nan", "inf", "1_0", "a", "ann", " ann", '"a"', '"a,b"',
-                     '"a\nb"', '"say ""x"""', '"', "1e400", "0x1", "NA", "true", "\xa0", "\ufeff", "\0", "1,5", "#", "é"]),
+                     '"a\nb"', '"say ""x"""', '"', "1e400", "0x1", "NA", "true", "\xa0", "\ufeff", "\0", "1,5", "#"]),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.integers(0, 9).map(str),
     st.text(max_size=3),
