@@ -35,14 +35,15 @@ def sets_of_options(args: argparse.Namespace, data: Data, make_set: Callable[[An
     given = {"--feature-weight": args.feature_weight, "--lower": args.lower, "--upper": args.upper}
     columns = Columns(data.X.shape[1], data.feature_names)
     used = [option for option, text in given.items() if text is not None] + ["--positive"] * args.positive
+    if args.standardize and (used or args.row):
+        option = [*used, "--row"][0]
+        raise ValueError(f"{option} counts coefficients in the units of the data; leave --standardize out.")
     if not used and args.row is not None:
         return sets_of(args.set if args.set in _BALLS else make_set, columns, None, False, None, None, args.row)
     if not used:
         return None
     if args.set not in _BALLS:
         raise ValueError(f"{used[0]} is for --set l1 or nonnegative-l1; got --set {args.set}.")
-    if args.standardize:
-        raise ValueError(f"{used[0]} counts coefficients in the units of the data; leave --standardize out.")
     weight, lower, upper = (_parsed(text, option, data) for option, text in given.items())
     return sets_of(args.set, columns, weight, args.positive, lower, upper, args.row)
 
