@@ -34,8 +34,7 @@ test-generic: $(VENV)/.dev  ## run the tests that compare numbers with kernels f
 	@$(RUN) tests/machines.py generic
 
 test-device: $(VENV)/.dev  ## run the tests of data on a device, on the GPU too if there is one
-	@$(PYTEST) -m "" -rs tests/linalg/test_device.py tests/problems/test_device_rows.py tests/paths/test_batched.py \
-		tests/estimators/test_on_a_device.py
+	@$(PYTEST) -m "" -rs $$(grep -rl --include='test_*.py' stand_in_device tests)
 
 # make test-cpus MACHINES="oldest generic"     to choose some of them
 test-cpus: $(VENV)/.dev  ## run these tests as other processors, BLAS kernels, threads and versions would

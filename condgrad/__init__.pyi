@@ -6,12 +6,15 @@ from condgrad import losses as losses
 from condgrad import solvers as solvers
 from condgrad import theory as theory
 from condgrad.estimators import ConstrainedClassifier as ConstrainedClassifier
+from condgrad.estimators import ConstrainedClassifierCV as ConstrainedClassifierCV
 from condgrad.estimators import ConstrainedElasticNet as ConstrainedElasticNet
+from condgrad.estimators import ConstrainedElasticNetCV as ConstrainedElasticNetCV
 from condgrad.estimators import ConstrainedLasso as ConstrainedLasso
 from condgrad.estimators import ConstrainedLassoCV as ConstrainedLassoCV
 from condgrad.estimators import ConstrainedLogisticRegression as ConstrainedLogisticRegression
 from condgrad.estimators import ConstrainedLogisticRegressionCV as ConstrainedLogisticRegressionCV
 from condgrad.estimators import ConstrainedRegressor as ConstrainedRegressor
+from condgrad.estimators import ConstrainedRegressorCV as ConstrainedRegressorCV
 from condgrad.estimators import MatrixCompletion as MatrixCompletion
 from condgrad.estimators import MatrixCompletionCV as MatrixCompletionCV
 from condgrad.estimators import RadiusWarning as RadiusWarning
@@ -52,12 +55,15 @@ __all__ = [
     "CompletionModel",
     "CompletionProblem",
     "ConstrainedClassifier",
+    "ConstrainedClassifierCV",
     "ConstrainedElasticNet",
+    "ConstrainedElasticNetCV",
     "ConstrainedLasso",
     "ConstrainedLassoCV",
     "ConstrainedLogisticRegression",
     "ConstrainedLogisticRegressionCV",
     "ConstrainedRegressor",
+    "ConstrainedRegressorCV",
     "Evaluation",
     "GeneralProblem",
     "MatrixCompletion",
