@@ -44,6 +44,7 @@ _NAMES_OF_MODULES = {
         "ConstrainedLassoCV",
         "ConstrainedLogisticRegression",
         "ConstrainedLogisticRegressionCV",
+        "ConstrainedQuantileRegressor",
         "ConstrainedRegressor",
         "ConstrainedRegressorCV",
         "MatrixCompletion",

@@ -13,6 +13,7 @@ from condgrad.estimators import ConstrainedLasso as ConstrainedLasso
 from condgrad.estimators import ConstrainedLassoCV as ConstrainedLassoCV
 from condgrad.estimators import ConstrainedLogisticRegression as ConstrainedLogisticRegression
 from condgrad.estimators import ConstrainedLogisticRegressionCV as ConstrainedLogisticRegressionCV
+from condgrad.estimators import ConstrainedQuantileRegressor as ConstrainedQuantileRegressor
 from condgrad.estimators import ConstrainedRegressor as ConstrainedRegressor
 from condgrad.estimators import ConstrainedRegressorCV as ConstrainedRegressorCV
 from condgrad.estimators import MatrixCompletion as MatrixCompletion
@@ -62,6 +63,7 @@ __all__ = [
     "ConstrainedLassoCV",
     "ConstrainedLogisticRegression",
     "ConstrainedLogisticRegressionCV",
+    "ConstrainedQuantileRegressor",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
     "Evaluation",

@@ -9,6 +9,7 @@ from condgrad.estimators.lasso_cv import ConstrainedLassoCV
 from condgrad.estimators.logistic_regression import ConstrainedLogisticRegression
 from condgrad.estimators.logistic_regression_cv import ConstrainedLogisticRegressionCV
 from condgrad.estimators.matrix_completion import MatrixCompletion, MatrixCompletionCV
+from condgrad.estimators.quantile_regressor import ConstrainedQuantileRegressor
 from condgrad.estimators.radius import RadiusWarning, radius_max
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.estimators.regressor_cv import ConstrainedRegressorCV
@@ -22,6 +23,7 @@ __all__ = [
     "ConstrainedLassoCV",
     "ConstrainedLogisticRegression",
     "ConstrainedLogisticRegressionCV",
+    "ConstrainedQuantileRegressor",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
     "MatrixCompletion",
