@@ -145,7 +145,7 @@ def test_what_a_problem_does_not_offer_is_refused_in_one_sentence():
     with pytest.raises(
         TypeError,
         match=r"^Corrective requires the curvature of F on vertices, which this LeastSquares "
-        r"does not offer; use one of 'fw', 'lazy', 'away', 'pairwise', 'bpcg'\.$",
+        r"does not offer; use one of 'fw', 'lazy', 'away', 'pairwise', 'bpcg', 'boosted'\.$",
     ):
         cg.minimize(own, "corrective")  # fmt: skip
     assert cg.minimize(own, tol=1e-6).status is cg.Status.CONVERGED  # "auto" takes one that fits
