@@ -103,4 +103,5 @@ def _secant(bracket: Bracket, multipliers: dict[float, float], radius: float, is
 
 def contains_zero(constraint: ConstraintSet) -> bool:
     """Tell whether sets of this kind contain zero, whatever their radius."""
-    return constraint.is_symmetric or isinstance(constraint, constraints.NonnegativeL1Ball)
+    is_ball = isinstance(constraint, constraints.NonnegativeL1Ball | constraints.WeightedGroupBall)
+    return is_ball or constraint.is_symmetric
