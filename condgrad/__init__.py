@@ -64,7 +64,7 @@ _MODULES = {
     "constraints": "constraints",
     "estimators": "estimators",
     "losses": "losses",
-    "plotting": "run.plotting",
+    "plotting": "paths.plotting",
     "rows": "storage.rows",
     "rules": "solvers.stochastic.renewal_rules",
     "sample_sizes": "solvers.stochastic.atom_counts",

@@ -32,6 +32,7 @@ from condgrad.models.linear import Model as Model
 from condgrad.models.multi import MultiModel as MultiModel
 from condgrad.paths import PathInfo as PathInfo
 from condgrad.paths import lasso_path as lasso_path
+from condgrad.paths import plotting as plotting
 from condgrad.paths import radius_path as radius_path
 from condgrad.problems import terms as terms
 from condgrad.problems.completion import CompletionProblem as CompletionProblem
@@ -40,7 +41,6 @@ from condgrad.problems.general import GeneralProblem as GeneralProblem
 from condgrad.problems.linear import Problem as Problem
 from condgrad.problems.multi_output import MultiOutputProblem as MultiOutputProblem
 from condgrad.problems.softmax import SoftmaxProblem as SoftmaxProblem
-from condgrad.run import plotting as plotting
 from condgrad.run.checkpoint import Checkpoint as Checkpoint
 from condgrad.run.minimize import minimize as minimize
 from condgrad.run.private import PrivateResult as PrivateResult

@@ -301,7 +301,7 @@ def folds(
         return list(split)
     kept = [(train[weight[train] > 0.0], test[weight[test] > 0.0]) for train, test in split]
     if any(train.size == 0 or test.size == 0 for train, test in kept):
-        raise ValueError("a fold of cv has no samples with a positive sample_weight; use fewer folds.")
+        raise ValueError("a fold of cv holds no samples with a positive sample_weight; use fewer folds.")
     return kept
 
 

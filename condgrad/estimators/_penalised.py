@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from condgrad.estimators._observations import Observations
 from condgrad.losses import Loss, Squared
 from condgrad.paths import lasso_path, radius_path
+from condgrad.paths.allowed_sets import AllowedSets
 from condgrad.paths.radius_search import go_on_unless_interrupted
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
@@ -25,19 +28,30 @@ def penalised_solution(
     l2: float,
     tol: float,
     fit_intercept: bool,
+    sets: AllowedSets | None = None,
 ) -> tuple[float, np.ndarray]:
     """Return the norm of the minimiser w of F(w) + alpha ||w||_1, and w; ``problem`` is over the unit set.
+
+    The norm is that of ``sets``, where they are given: weighted, or of coefficients of one sign.
 
     Where w is zero the radius is so small that zero is certified to be the solution up to ``tol``.
     """
     if isinstance(data.X, OutsideRows) or not isinstance(problem, Problem):
         raise ValueError("alpha and C need data in memory and one problem per class or output; give a radius instead.")
-    of_samples = {"sample_weight": data.weight, "offset": data.offset, "fit_intercept": fit_intercept, "tol": tol}
+    of_samples: dict[str, Any] = {
+        "sample_weight": data.weight,
+        "offset": data.offset,
+        "fit_intercept": fit_intercept,
+        "tol": tol,
+    }
     loss: Loss = problem.loss
     if isinstance(loss, Squared) and constraint == "l1":
-        radii, coefs, info = lasso_path(data.X, y, alphas=[alpha], l2=l2, **of_samples)
+        weights, lower, upper = (None, None, None) if sets is None else sets.allowance
+        terms: dict[str, Any] = {"feature_weight": weights, "lower": lower, "upper": upper}
+        radii, coefs, info = lasso_path(data.X, y, alphas=[alpha], l2=l2, **terms, **of_samples)
     else:
-        radii, coefs, info = radius_path(data.X, y, loss=loss, constraint=constraint, alphas=[alpha], **of_samples)  # type: ignore[arg-type]
+        made = constraint if sets is None else sets
+        radii, coefs, info = radius_path(data.X, y, loss=loss, constraint=made, alphas=[alpha], **of_samples)
     go_on_unless_interrupted(info.status)
     w = coefs.toarray()[:, 0]
     if radii[0] > 0.0:

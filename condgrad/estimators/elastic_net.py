@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.linalg import convert
@@ -24,6 +26,8 @@ class ConstrainedElasticNet(ConstrainedRegressor):
     alpha : float, optional
         In place of ``radius``: the penalty of the l1 norm with the same solution, alpha * l1_ratio of scikit-learn's
         ElasticNet; ``radius_`` is then the l1 norm of that solution.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     solver, fit_intercept, tol, max_iter, max_time, warm_start, random_state, verbose
         As in :class:`ConstrainedRegressor`.
 
@@ -50,6 +54,11 @@ class ConstrainedElasticNet(ConstrainedRegressor):
         *,
         l2: float = 0.1,
         alpha: float | None = None,
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
+        rows: Rows = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -62,6 +71,11 @@ class ConstrainedElasticNet(ConstrainedRegressor):
         self.radius = radius
         self.alpha = alpha
         self.l2 = l2
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.rows = rows
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

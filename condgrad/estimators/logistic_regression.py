@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.linalg.settings import RandomState
@@ -21,6 +23,8 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         of the weights; ``radius_`` is then the l1 norm of that solution.
     constraint : str or set
         The l1 ball by default, for sparse models; as in :class:`ConstrainedClassifier`.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedClassifier`.
     solver, fit_intercept, tol, max_iter, max_time, multi_class, class_weight, warm_start, random_state, verbose, device
         As in :class:`ConstrainedClassifier`.
 
@@ -47,6 +51,11 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         *,
         C: float | None = None,
         constraint: object = "l1",
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
+        rows: Rows = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -62,6 +71,11 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self.radius = radius
         self.C = C
         self.constraint = constraint
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.rows = rows
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

@@ -322,9 +322,9 @@ def test_a_radius_that_does_nothing_is_pointed_out_once():
 @pytest.mark.parametrize(
     ("module", "model", "y"),
     [
-        ("paths.radius_search", cg.ConstrainedLogisticRegression(), C.y),
-        ("estimators._linear_model", cg.ConstrainedLogisticRegression(radius=1.0), THREE),
-        ("paths.minimized", cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0], solver="corrective"), C.y),
+        ("paths.allowed_sets", cg.ConstrainedLogisticRegression(), C.y),
+        ("paths.allowed_sets", cg.ConstrainedLogisticRegression(radius=1.0), THREE),
+        ("paths.allowed_sets", cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0], solver="corrective"), C.y),
         ("estimators.lasso_cv", cg.ConstrainedLassoCV(), C.y),
     ],
 )
@@ -347,7 +347,7 @@ def test_an_interrupt_ends_a_fit_of_several_runs(module, model, y, monkeypatch):
 
 
 def test_an_interrupted_fit_of_one_run_keeps_what_is_certified(monkeypatch):
-    module = importlib.import_module("condgrad.estimators._linear_model")
+    module = importlib.import_module("condgrad.paths.allowed_sets")
 
     def interrupted(problem, *args, **settings):
         result = cg.minimize(problem, *args, **settings | {"max_epochs": 2})

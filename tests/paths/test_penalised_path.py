@@ -38,7 +38,7 @@ def no_minimize(monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("minimize was called")
 
-    monkeypatch.setattr("condgrad.paths.minimized.minimize", refuse)
+    monkeypatch.setattr("condgrad.paths.allowed_sets.minimize", refuse)
 
 
 def column(coefs, k):
