@@ -21,6 +21,7 @@ from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Status
 
+_BALLS = constraints.NonnegativeL1Ball | constraints.LimitedL1Ball | constraints.WeightedGroupBall  # contain zero
 _CLOSE = 1.02  # largest factor between the multiplier wanted and that of the radius found
 _CLOSE_GAP = 5e-3  # gap of a solve of the search, as a share of what the multiplier wanted could gain
 _MOST_EPOCHS = 300.0  # most epochs of one solve of the search
@@ -137,5 +138,5 @@ def contains_zero(constraint: ConstraintSet) -> bool:
     """Tell whether sets of this kind contain zero, whatever their radius."""
     if isinstance(constraint, constraints.LinearlyConstrained):
         return contains_zero(constraint.constraint) and constraint.contains(np.zeros(constraint.n_features))
-    is_ball = isinstance(constraint, constraints.NonnegativeL1Ball | constraints.LimitedL1Ball)
+    is_ball = isinstance(constraint, _BALLS)
     return is_ball or constraint.is_symmetric
