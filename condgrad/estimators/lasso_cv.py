@@ -137,7 +137,7 @@ class ConstrainedLassoCV(ValidatedPath):
     >>> data = datasets.simulate_regression(60, 200, n_informative=3, noise=0.1, random_state=0)
     >>> model = cg.ConstrainedLassoCV(n_radii=20, cv=3).fit(data.X, data.y)
     >>> bool(model.score(data.X, data.y) > 0.9), model.mse_path_.shape
-    (True, (20, 3))
+    (True, (25, 3))
     """
 
     def __init__(

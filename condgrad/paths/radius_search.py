@@ -15,6 +15,7 @@ from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.roots import Bracket
 from condgrad.paths.allowed_sets import at_radius_zero, minimize_over, suited
+from condgrad.paths.allowed_sets import set_by_name as set_by_name
 from condgrad.problems.evaluation import gap_at
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
@@ -27,7 +28,6 @@ _MOST_SOLVES = 40  # most solves of the search
 _LEAST_GROWTH = 1.5  # least factor to the next radius, while none is known to be too large
 _MOST_GROWTH = 4.0  # largest factor to the next radius, while none is known to be too large
 _MARGIN = 0.1  # share of the bracket that the next radius stays away from its ends
-_REMEDY = "pass the set itself, condgrad.constraints.{name}(...), and leave radius at None"
 
 
 def radius_at(
@@ -119,14 +119,6 @@ def _best_paid_vertex(unit: ConstraintSet, r: np.ndarray) -> Vertex:
         return best_vertex(unit, r)
     j = int(unit.gains(r).argmax())
     return constraints.Atom(j, -math.copysign(1.0 / np.broadcast_to(unit.weights, r.size)[j], r[j]))
-
-
-def set_by_name(name: str, remedy: str = _REMEDY) -> Callable[[float], ConstraintSet]:
-    """Return the class of a set that a radius alone defines; ``remedy`` says what to do about others."""
-    made = constraints.by_name(name)
-    if getattr(made, "_fields", ()) != ("radius",):
-        raise ValueError(f"constraint={name!r} takes more than a radius; {remedy.format(name=made.__name__)}.")
-    return made
 
 
 def go_on_unless_interrupted(status: Status) -> None:
