@@ -6,12 +6,15 @@ from condgrad import losses as losses
 from condgrad import solvers as solvers
 from condgrad import theory as theory
 from condgrad.estimators import ConstrainedClassifier as ConstrainedClassifier
+from condgrad.estimators import ConstrainedClassifierCV as ConstrainedClassifierCV
 from condgrad.estimators import ConstrainedElasticNet as ConstrainedElasticNet
+from condgrad.estimators import ConstrainedElasticNetCV as ConstrainedElasticNetCV
 from condgrad.estimators import ConstrainedLasso as ConstrainedLasso
 from condgrad.estimators import ConstrainedLassoCV as ConstrainedLassoCV
 from condgrad.estimators import ConstrainedLogisticRegression as ConstrainedLogisticRegression
 from condgrad.estimators import ConstrainedLogisticRegressionCV as ConstrainedLogisticRegressionCV
 from condgrad.estimators import ConstrainedRegressor as ConstrainedRegressor
+from condgrad.estimators import ConstrainedRegressorCV as ConstrainedRegressorCV
 from condgrad.estimators import MatrixCompletion as MatrixCompletion
 from condgrad.estimators import MatrixCompletionCV as MatrixCompletionCV
 from condgrad.estimators import RadiusWarning as RadiusWarning
@@ -23,6 +26,7 @@ from condgrad.models.linear import Model as Model
 from condgrad.models.multi import MultiModel as MultiModel
 from condgrad.paths import PathInfo as PathInfo
 from condgrad.paths import lasso_path as lasso_path
+from condgrad.paths import plotting as plotting
 from condgrad.paths import radius_path as radius_path
 from condgrad.problems import terms as terms
 from condgrad.problems.completion import CompletionProblem as CompletionProblem
@@ -31,7 +35,6 @@ from condgrad.problems.general import GeneralProblem as GeneralProblem
 from condgrad.problems.linear import Problem as Problem
 from condgrad.problems.multi_output import MultiOutputProblem as MultiOutputProblem
 from condgrad.problems.softmax import SoftmaxProblem as SoftmaxProblem
-from condgrad.run import plotting as plotting
 from condgrad.run.checkpoint import Checkpoint as Checkpoint
 from condgrad.run.minimize import minimize as minimize
 from condgrad.run.private import PrivateResult as PrivateResult
@@ -52,12 +55,15 @@ __all__ = [
     "CompletionModel",
     "CompletionProblem",
     "ConstrainedClassifier",
+    "ConstrainedClassifierCV",
     "ConstrainedElasticNet",
+    "ConstrainedElasticNetCV",
     "ConstrainedLasso",
     "ConstrainedLassoCV",
     "ConstrainedLogisticRegression",
     "ConstrainedLogisticRegressionCV",
     "ConstrainedRegressor",
+    "ConstrainedRegressorCV",
     "Evaluation",
     "GeneralProblem",
     "MatrixCompletion",

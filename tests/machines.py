@@ -30,7 +30,7 @@ TESTS = [
     "tests/compiled/test_elementary.py",
     "tests/run/test_minimize.py",
     *(f"tests/estimators/test_{name}.py" for name in ("estimators", "scikit_learn", "multinomial")),
-    "tests/run/test_plotting.py",
+    "tests/paths/test_plotting.py",
     "condgrad",  # the numbers that docstrings print
 ]
 _OLDEST = (

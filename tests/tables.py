@@ -270,3 +270,6 @@ FORMS = FOUR_FORMS | {
     "csr-int64": lambda X: with_long_indices(scipy.sparse.csr_array(X)),
     "csc-int64": lambda X: with_long_indices(scipy.sparse.csc_array(X)),
 }
+
+# Solvers for the squared loss alone.
+QUADRATIC_ONLY = ("polyatomic", "quadratic-correction")

@@ -1,77 +1,84 @@
-"""CSV: numpy parses plain numbers; anything else is read field by field, so that errors name their line."""
+"""CSV as X, y and weights, by the reader of `condgrad convert`; errors name their line."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
-from condgrad.cli._columns import Wanted
-from condgrad.storage.sources.delimited import decode, is_number, rows_of
+from condgrad.cli._columns import Columns, Wanted
+from condgrad.cli._samples import Data
+from condgrad.storage.sources.base import joined
+from condgrad.storage.sources.categories import Words
+from condgrad.storage.sources.csv_file import CsvFile
+from condgrad.storage.sources.delimited import is_number
+from condgrad.storage.sources.tables import Column
+from condgrad.storage.sources.text import Block, Text
 
 
-def parse_csv(
-    content: bytes, name: str, delimiter: str, wanted: Wanted
-) -> tuple[Any, np.ndarray | None, tuple[str, ...] | None]:
-    """Return X, y and the names of the features of a CSV text."""
-    text = decode(content, name)
-    first = next(rows_of(text, delimiter, name), None)
-    if first is None:
-        raise ValueError(f"{name} holds no samples.")
-    number, fields = first
-    has_header = wanted.header == "yes" or (wanted.header == "auto" and not any(map(is_number, fields)))
-    names = [field.strip() for field in fields] if has_header else None
-    features, target = wanted.columns(names, len(fields), name)
-    table = _plain_numbers(text, delimiter, number if has_header else number - 1, len(fields))
-    if table is not None:
-        X, y = table[:, features], None if target is None else table[:, target]
-    else:
-        X, y = _field_by_field(text, delimiter, name, fields, has_header, features, target, wanted.labels)
-    return X, y, None if names is None else tuple(names[k] for k in features)
+def read_csv(text: Text, wanted: Wanted, report: Callable[[int, float | None], object]) -> Data:
+    """Return what a CSV text holds."""
+    reader = CsvFile(text, wanted.header)
+    columns = wanted.columns(reader.column_names, reader.width, text.name)
+    kinds = _kinds(reader.width, columns, wanted.labels)
+    parts: dict[int, list[Column]] = {k: [] for k, kind in enumerate(kinds) if kind is not None}
+    n = 0
+    for found, block in reader.columns(kinds):
+        for k, own in parts.items():
+            own.append(cast("Column", found[k]))
+        target = None if columns.target is None else found[columns.target]
+        if isinstance(target, Words) and target.is_missing().any():
+            _name_missing(reader, block, columns)
+        n += _size(cast("Column", found[columns.features[0]]))
+        report(n, block.share)
+    if n == 0:
+        raise ValueError(f"{text.name} holds no samples.")
+    X = np.empty((n, len(columns.features)))
+    for j, k in enumerate(columns.features):
+        X[:, j] = joined(cast("list[np.ndarray]", parts[k]), np.float64)
+    y, weight = (None if k is None else _values(parts[k]) for k in (columns.target, columns.weights))
+    names = reader.column_names
+    return Data(X, y, None if names is None else tuple(names[k] for k in columns.features), text.name, weight)
 
 
-def _plain_numbers(text: str, delimiter: str, skip: int, width: int) -> np.ndarray | None:
-    """Return the table if it holds finite numbers only, else None."""
-    if "_" in text or '"' in text:  # numbers have neither; quoted fields are left to the csv module
-        return None
-    lines = text.splitlines()[skip:]
-    if not any(map(str.strip, lines)):
-        return None
-    try:
-        table = np.loadtxt(lines, delimiter=delimiter, comments=None, ndmin=2)
-    except ValueError:
-        return None
-    return table if table.shape[1] == width and np.isfinite(table).all() else None
+def _kinds(width: int, columns: Columns, labels: bool) -> list[bool | None]:
+    """Return for every column whether it is read as words; None for one that is not read."""
+    kinds: list[bool | None] = [None] * width
+    for k in columns.features:
+        kinds[k] = False
+    if columns.target is not None:
+        kinds[columns.target] = labels
+    if columns.weights is not None:
+        kinds[columns.weights] = False
+    return kinds
 
 
-def _field_by_field(
-    text: str, delimiter: str, name: str, first: list[str], has_header: bool, features: list[int], target: int | None,
-    labels: bool,
-) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
-    rows, targets = [], []
-    titles = [repr(field.strip()) if has_header else str(k + 1) for k, field in enumerate(first)]
-    lines = rows_of(text, delimiter, name)
-    if has_header:
-        next(lines)
-    for number, fields in lines:
-        if len(fields) != len(first):
-            raise ValueError(f"{name}, line {number}: there must be {len(first)} fields; got {len(fields)}.")
-        for k in features if target is None or labels else [*features, target]:
-            if not is_number(fields[k]):
-                raise ValueError(
-                    f"{name}, line {number}: column {titles[k]} must hold a finite number; got {fields[k][:40]!r}."
-                )
-        rows.append([float(fields[k]) for k in features])
-        if target is not None:
-            if not fields[target].strip():
-                raise ValueError(f"{name}, line {number}: the target in column {titles[target]} is missing.")
-            targets.append(fields[target].strip())
-    if not rows:
-        raise ValueError(f"{name} holds no samples.")
-    return np.array(rows), None if target is None else _as_targets(targets)
+def _size(column: Column) -> int:
+    return column.places.size if isinstance(column, Words) else column.size
 
 
-def _as_targets(targets: list[str]) -> np.ndarray:
-    if all(map(is_number, targets)):
-        return np.array(list(map(float, targets)))
-    return np.array(targets)
+def _values(parts: list[Column]) -> np.ndarray:
+    """Return a column of numbers, or of words if some of them are no numbers."""
+    if not isinstance(parts[0], Words):
+        return joined(cast("list[np.ndarray]", parts), np.float64)
+    columns = cast("list[Words]", parts)
+    counts = [np.bincount(column.places, minlength=len(column.values)) for column in columns]
+    used = {word for column, count in zip(columns, counts, strict=True)
+            for word, number in zip(column.values, count, strict=True) if number}  # fmt: skip
+    if all(map(is_number, used)):
+        return np.concatenate([_as_numbers(column) for column in columns])
+    return np.concatenate([np.array(column.values)[column.places] for column in columns])
+
+
+def _as_numbers(column: Words) -> np.ndarray:
+    return np.array([float(word) if is_number(word) else np.nan for word in column.values])[column.places]
+
+
+def _name_missing(reader: CsvFile, block: Block, columns: Columns) -> None:
+    """Raise for the first line of a block that lacks its target."""
+    assert columns.target is not None
+    for number, fields in reader.lines(block):
+        if not fields[columns.target].strip():
+            title = reader.title(columns.target)
+            raise ValueError(f"{reader.name}, line {number}: the target in column {title} is missing.")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from condgrad.cli._columns import Wanted
-from condgrad.storage.sources.libsvm import parse_libsvm
-from condgrad.storage.sources.text import read_bytes
+from condgrad.cli._reading import open_text, reading
+from condgrad.cli._samples import Data
+from condgrad.storage.sources.libsvm import read_samples
+from condgrad.storage.sources.libsvm_copy import read_with_copy
+from condgrad.storage.sources.text import TextFile, read_bytes, suffix_of
 
 if TYPE_CHECKING:
     import argparse
@@ -20,20 +23,6 @@ if TYPE_CHECKING:
     from condgrad.models.multi import MultiModel
 
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz"}
-_PACKED = (".bz2", ".gz", ".xz")
-
-
-class Data(NamedTuple):
-    """Samples, their targets and the names of the features; None where the file has no targets or no names."""
-
-    X: Any
-    y: np.ndarray | None
-    feature_names: tuple[str, ...] | None
-    name: str
-
-    def __str__(self) -> str:
-        kind = getattr(self.X, "format", "dense")
-        return f"{self.name}: {self.X.shape[0]} samples, {self.X.shape[1]} features, {kind}"
 
 
 def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiModel | None = None) -> Data:
@@ -45,31 +34,54 @@ def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiMod
     path = Path(args.data)
     if path.is_dir():
         return _read_folder(args, path, model)
+    form = args.format or _SUFFIXES.get(suffix_of(args.data), "libsvm")
+    if form == "libsvm":
+        return _read_libsvm(args, model)
+    for option, value in (("--n-features", args.n_features), ("--cache", args.cache or None)):
+        if value is not None:
+            raise ValueError(f"{option} is for LIBSVM text; other formats need no such thing.")
+    wanted = Wanted(args.target, args.header, labels, model, args.weights)
+    if form == "csv":
+        from condgrad.cli._csv import read_csv
+
+        text = open_text(args.data)
+        with reading(args, text.name) as report:
+            return _checked(read_csv(text, wanted, report))
     name = "standard input" if args.data == "-" else path.name
     content = sys.stdin.buffer.read() if args.data == "-" else read_bytes(path)
     if not content:
         raise ValueError(f"{name} is empty.")
-    wanted = Wanted(args.target, args.header, labels, model)
-    form = args.format or _guess(path)
-    if form == "libsvm":
-        if args.target is not None:
-            raise ValueError("--target is for CSV and Parquet; LIBSVM text has its target at the start of a line.")
-        n_features = args.n_features if model is None else model.n_features
-        return Data(*parse_libsvm(content, name, n_features), None, name)
-    if args.n_features is not None:
-        raise ValueError("--n-features is for LIBSVM text; other formats define it themselves.")
-    if form == "csv":
-        from condgrad.cli._csv import parse_csv
-
-        delimiter = "\t" if ".tsv" in path.suffixes else ","
-        return Data(*parse_csv(content, name, delimiter, wanted), name)
     if form == "parquet":
         from condgrad.cli._parquet import parse_parquet
 
-        return Data(*parse_parquet(content, name, wanted), name)
+        return _checked(parse_parquet(content, name, wanted))
     from condgrad.cli._npz import parse_npz
 
-    return Data(*parse_npz(content, name, wanted), name)
+    return _checked(parse_npz(content, name, wanted))
+
+
+def _checked(data: Data) -> Data:
+    """Return the data if their weights can be weights."""
+    if data.weight is not None and not (data.weight.min() >= 0.0 and data.weight.sum() > 0.0):
+        worst = int(data.weight.argmin())
+        raise ValueError(f"weights of {data.name} must be numbers of at least 0, not all 0; sample {worst + 1} has "
+                         f"{data.weight[worst]:g}.")  # fmt: skip
+    return data
+
+
+def _read_libsvm(args: argparse.Namespace, model: Model | MultiModel | None) -> Data:
+    for option, value in (("--target", args.target), ("--weights", args.weights)):
+        if value is not None:
+            raise ValueError(f"{option} is for CSV and Parquet; LIBSVM text has its target at the start of a line.")
+    text, n_features = open_text(args.data), args.n_features if model is None else model.n_features
+    if args.cache and not isinstance(text, TextFile):
+        raise ValueError("--cache keeps a copy beside a file; standard input is none.")
+    with reading(args, text.name) as report:
+        if args.cache and isinstance(text, TextFile):
+            X, y = read_with_copy(text, n_features, report)
+        else:
+            X, y = read_samples(text, n_features, report)
+    return Data(X, y, None, text.name)
 
 
 def read_columns(args: argparse.Namespace) -> Data | None:
@@ -88,7 +100,9 @@ def read_columns(args: argparse.Namespace) -> Data | None:
 
 
 def _refuse_options_of_files(args: argparse.Namespace, path: Path) -> None:
-    for option, value in (("--target", args.target), ("--n-features", args.n_features), ("--format", args.format)):
+    given = {"--target": args.target, "--n-features": args.n_features, "--format": args.format,
+             "--weights": args.weights, "--cache": args.cache or None}  # fmt: skip
+    for option, value in given.items():
         if value is not None:
             raise ValueError(f"{option} is for files; the folder {str(path)!r} was converted with its own.")
 
@@ -128,8 +142,3 @@ def encode_targets(
 def _as_label(value: object) -> object:
     """Return a label as people write it: 1 and not 1.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _guess(path: Path) -> str:
-    suffix = path.with_suffix("").suffix if path.suffix in _PACKED else path.suffix
-    return _SUFFIXES.get(suffix.lower(), "libsvm")

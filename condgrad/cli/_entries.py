@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condgrad.datasets.ratings import Ratings, parse_ratings
-from condgrad.storage.sources.text import read_bytes
+from condgrad.cli._reading import open_text, reading
+from condgrad.datasets.ratings import Ratings, ratings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -19,17 +17,15 @@ if TYPE_CHECKING:
 
 def read_entries(args: argparse.Namespace, file: str, model: CompletionModel | None = None) -> Ratings:
     """Return the entries of a file, or of standard input for "-"; with a ``model`` values may be missing."""
-    name = "standard input" if file == "-" else Path(file).name
-    content = sys.stdin.buffer.read() if file == "-" else read_bytes(Path(file))
-    if not content:
-        raise ValueError(f"{name} is empty.")
-    if model is None:
-        return parse_ratings(content, name, columns=args.columns, header=args.header)
-
-    def is_known(row: str, column: str) -> bool:
-        return row in (model.row_labels or ()) or column in (model.column_labels or ())
-
-    return parse_ratings(content, name, columns=args.columns, header=args.header, needs_values=False, is_known=is_known)
+    text = open_text(file)
+    with reading(args, text.name) as report:
+        if model is None:
+            return ratings_of(text, columns=args.columns, header=args.header, report=report)
+        rows, columns = frozenset(model.row_labels or ()), frozenset(model.column_labels or ())
+        return ratings_of(
+            text, columns=args.columns, header=args.header, needs_values=False, report=report,
+            is_known=lambda row, column: row in rows or column in columns,
+        )  # fmt: skip
 
 
 def predict_entries(model: CompletionModel, entries: Ratings) -> tuple[np.ndarray, dict[str, object]]:
@@ -42,3 +38,14 @@ def predict_entries(model: CompletionModel, entries: Ratings) -> tuple[np.ndarra
         error = p - entries.values
         numbers |= {"rmse": float(np.sqrt(np.mean(error**2))), "mae": float(np.mean(np.abs(error)))}
     return p, numbers
+
+
+def unknown_ids(model: CompletionModel, entries: Ratings, most: int = 6) -> str:
+    """Return the first ids of a file that were not in the fit, as text."""
+    kinds = (("row", entries.row_labels or (), model.rows_of, model.is_row_seen),
+             ("column", entries.col_labels or (), model.columns_of, model.is_column_seen))  # fmt: skip
+    found = []
+    for kind, labels, places_of, is_seen in kinds:
+        known = np.append(is_seen, False)[places_of(labels)]
+        found += [f"{kind} {label!r}" for label, is_known in zip(labels, known.tolist(), strict=True) if not is_known]
+    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")

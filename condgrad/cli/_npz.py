@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 import numpy as np
 
 from condgrad.cli._columns import Wanted
+from condgrad.cli._samples import Data
 
 _SPARSE = {"format", "shape", "data"}  # members of every file of scipy.sparse
 
 
-def parse_npz(content: bytes, name: str, wanted: Wanted) -> tuple[Any, np.ndarray | None, tuple[str, ...] | None]:
-    """Return X, y and the names of the features of the bytes of an ``.npz`` file."""
+def parse_npz(content: bytes, name: str, wanted: Wanted) -> Data:
+    """Return what the bytes of an ``.npz`` file hold; the weights are an array of the name that is asked for."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             members = {key: file[key] for key in file.files if key not in _SPARSE}
@@ -37,4 +37,10 @@ def parse_npz(content: bytes, name: str, wanted: Wanted) -> tuple[Any, np.ndarra
     y = y if y is None or y.dtype.kind == "U" else y.astype(np.float64)
     if names is not None and names.shape != (X.shape[1],):
         raise ValueError(f"feature_names of {name} must have one entry per column of X; got shape {names.shape}.")
-    return X, y, None if names is None else tuple(map(str, names.tolist()))
+    weight = None if wanted.weights is None else members.get(wanted.weights)
+    if wanted.weights is not None and (
+        weight is None or weight.shape != (X.shape[0],) or weight.dtype.kind not in "biuf"
+    ):
+        raise ValueError(f"{name} must hold an array {wanted.weights!r} with one number per row of X, for --weights.")
+    names = None if names is None else tuple(map(str, names.tolist()))
+    return Data(X, y, names, name, None if weight is None else weight.astype(np.float64))

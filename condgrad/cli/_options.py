@@ -24,7 +24,7 @@ FILLED_IN = {
 _SPEC = "NAME[:KEY=VALUE,...]"
 
 
-def add_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+def add_data(parser: argparse.ArgumentParser, *, has_weights: bool = False) -> argparse._ArgumentGroup:
     """Add the data file and how to read it, and return their group of options."""
     parser.add_argument(
         "data", metavar="DATA", help="file with the data, a folder of `condgrad convert`, or - for standard input"
@@ -38,7 +38,19 @@ def add_data(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     _add_header(group)
     group.add_argument("--n-features", type=int, metavar="N", help="number of features of LIBSVM text (default: its "
                        "largest index)")  # fmt: skip
+    group.add_argument("--cache", action="store_true", help="keep a binary copy of LIBSVM text beside it, as "
+                       "DATA.condgrad, and read that the next time")  # fmt: skip
+    parser.set_defaults(weights=None)
+    if has_weights:
+        group.add_argument("--weights", metavar="COLUMN", help="column with the weights of the samples, as --target; "
+                           "for .npz the name of an array")  # fmt: skip
     return group
+
+
+def add_scales(group: argparse._ArgumentGroup) -> None:
+    """Add the option that brings features to one scale."""
+    group.add_argument("--standardize", action="store_true", help="divide features by their standard deviations for "
+                       "the fit; coefficients are reported in the units of the data")  # fmt: skip
 
 
 def add_entries(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +81,7 @@ def add_problem(
     group.add_argument("--set", default="l1", metavar=_SPEC, help="constraint set, such as lp:p=1.5, "
                        "group:groups=@labels.txt (a file); `condgrad sets` lists them (default: l1)")  # fmt: skip
     if has_radius:
-        group.add_argument("--radius", type=float, metavar="R", help="size of the set")
+        group.add_argument("--radius", type=float, metavar="R", help="size of the set; 0 leaves the intercept alone")
     return group
 
 
@@ -115,8 +127,12 @@ def loss_of(text: str) -> Loss:
 
 
 def set_maker(text: str) -> tuple[Callable[[float | None], ConstraintSet], bool]:
-    """Return a function that makes the set of an option for a radius, and whether the set has a radius."""
+    """Return a function that makes the set of an option for a radius, and whether the set has a radius.
+
+    Where sets of the kind contain zero, the one of radius 0 is the box that has nothing else.
+    """
     from condgrad import constraints
+    from condgrad.paths.radius_search import contains_zero
 
     name, parameters = _split(text, "--set")
     kind = constraints.by_name(name)
@@ -134,9 +150,20 @@ def set_maker(text: str) -> tuple[Callable[[float | None], ConstraintSet], bool]
             raise ValueError(f"the set {name} needs a radius; use --radius R.")
         if missing:
             raise ValueError(f"the set {name} needs {' and '.join(missing)}; use --set {name}:{missing[0]}=VALUE.")
+        if radius == 0.0 and contains_zero(kind(**(given | {"radius": 1.0}))):
+            return constraints.by_name("box")(lower=0.0, upper=0.0)
         return kind(**given)
 
     return make, "radius" in known
+
+
+def lacks_radius(args: argparse.Namespace) -> bool:
+    """Return whether the set of the options needs a radius that they do not give."""
+    from condgrad import constraints
+
+    name, parameters = _split(args.set, "--set")
+    part = inspect.signature(constraints.by_name(name)).parameters.get("radius")
+    return args.radius is None and "radius" not in parameters and part is not None and part.default is part.empty
 
 
 def solver_of(text: str) -> object:

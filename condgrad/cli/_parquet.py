@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from condgrad.cli._columns import Wanted
+from condgrad.cli._samples import Data
 
 
-def parse_parquet(content: bytes, name: str, wanted: Wanted) -> tuple[Any, np.ndarray | None, tuple[str, ...] | None]:
-    """Return X, y and the names of the features of the bytes of a Parquet file."""
+def parse_parquet(content: bytes, name: str, wanted: Wanted) -> Data:
+    """Return what the bytes of a Parquet file hold."""
     try:
         import pyarrow.parquet
     except ImportError:
@@ -20,16 +21,18 @@ def parse_parquet(content: bytes, name: str, wanted: Wanted) -> tuple[Any, np.nd
         table = pyarrow.parquet.read_table(io.BytesIO(content))
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"{name} could not be read as a Parquet file: {str(error).rstrip('.')}.") from None
-    features, target = wanted.columns(table.column_names, table.num_columns, name)
+    features, target, weights = wanted.columns(table.column_names, table.num_columns, name)
     if table.num_rows == 0:
         raise ValueError(f"{name} holds no samples.")
     X = np.column_stack([_numbers(table, k, name) for k in features])
     names = tuple(table.column_names[k] for k in features)
+    weight = None if weights is None else _numbers(table, weights, name)
     if target is None:
-        return X, None, names
+        return Data(X, None, names, name, weight)
     kind = table.column(target).type
     is_word = wanted.labels and (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
-    return X, _words(table, target, name) if is_word else _numbers(table, target, name), names
+    y = _words(table, target, name) if is_word else _numbers(table, target, name)
+    return Data(X, y, names, name, weight)
 
 
 def _numbers(table: Any, k: int, name: str) -> np.ndarray:

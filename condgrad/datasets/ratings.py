@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
 import pathlib
-from array import array
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from condgrad.storage.sources.delimited import decode, find_column, guess_delimiter, is_number, rows_of
-from condgrad.storage.sources.text import read_bytes
+from condgrad.storage.sources.base import joined
+from condgrad.storage.sources.categories import Words
+from condgrad.storage.sources.csv_file import CsvFile
+from condgrad.storage.sources.delimited import decode, find_column, guess_delimiter
+from condgrad.storage.sources.text import Block, Text, TextFile, suffix_of
 
 _USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-_PACKED = (".bz2", ".gz", ".xz")
+_FIRST_BYTES = 2**20  # of text in which the delimiter is searched for, at a time
 _PARTS = ("row", "column", "value")
 
 
@@ -75,55 +76,51 @@ def read_ratings(path: str | os.PathLike[str], columns: str | None = None, heade
     >>> ratings, ratings.row_labels, ratings.values
     (Ratings(ratings.csv: 2 entries of a 2 x 1 matrix), ('ann', 'bob'), array([4.5, 3. ]))
     """
-    path = pathlib.Path(path)
-    return parse_ratings(read_bytes(path), path.name, columns=columns, header=header)
+    return ratings_of(TextFile(pathlib.Path(path)), columns=columns, header=header)
 
 
-def parse_ratings(
-    content: bytes,
-    name: str,
+def ratings_of(
+    text: Text,
     *,
     columns: str | None = None,
     header: str = "auto",
     needs_values: bool = True,
     is_known: Callable[[str, str], bool] | None = None,
+    report: Callable[[int, float | None], object] | None = None,
 ) -> Ratings:
-    """Return the entries in a text; ``name`` is its name in errors.
+    """Return the entries in a text.
 
     With ``needs_values`` every line must have a value, and every place may occur once. Without, two columns are enough
-    and places may repeat. A first line whose row or column ``is_known`` is not a header.
+    and places may repeat. A first line whose row or column ``is_known`` is not a header. ``report`` is called with the
+    number of entries so far, and with the share of the file that was read.
     """
-    text = decode(content, name)
-    delimiter = guess_delimiter(text, _USUAL.get(_suffix(name)))
-    first = next(rows_of(text, delimiter, name), None)
-    if first is None:
-        raise ValueError(f"{name} holds no entries.")
-    titles = [field.strip() for field in first[1]]
+    is_sample = None if is_known is None else (lambda fields: len(fields) > 1 and is_known(*map(str.strip, fields[:2])))
+    delimiter = _delimiter(text)
+    reader = CsvFile(text, header, delimiter=delimiter, is_sample=is_sample)
     least = 3 if needs_values else 2
-    if len(titles) < least:
+    if reader.width < least:
         wanted = " and ".join(_PARTS[:2]) if least == 2 else "row, column and value"
-        raise ValueError(f"{name}, line {first[0]}: there must be {least} fields, {wanted}; got {len(titles)}.")
-    has_header = header == "yes" or (header == "auto" and not any(map(is_number, titles)))
-    if has_header and header == "auto" and is_known is not None and is_known(*titles[:2]):
-        has_header = False
-    places = _columns(columns, titles if has_header else None, len(titles), name, needs_values)
-
-    def lines() -> Iterator[tuple[int, list[str]]]:
-        found = rows_of(text, delimiter, name)
-        if has_header:
-            next(found)
-        return found
-
-    ratings = _read(lines(), places, titles if has_header else None, len(titles), name)
+        raise ValueError(
+            f"{text.name}, line {reader.first_line}: there must be {least} fields, {wanted}; got {reader.width}."
+        )
+    ratings = _read(reader, _columns(columns, reader, needs_values), report)
     if ratings.rows.size == 0:
-        raise ValueError(f"{name} holds no entries.")
+        raise ValueError(f"{text.name} holds no entries.")
     if needs_values:
-        _reject_duplicates(ratings, lines)
+        _reject_duplicates(ratings, reader)
     return ratings
 
 
-def _columns(columns: str | None, titles: list[str] | None, width: int, name: str, needs_values: bool) -> list[int]:
+def _delimiter(text: Text) -> str:
+    for block in text.blocks(n_bytes=_FIRST_BYTES):
+        if block.text.strip():
+            return guess_delimiter(decode(block.text, text.name, block.line), _USUAL.get(suffix_of(text.name)))
+    raise ValueError(f"{text.name} holds no entries.")
+
+
+def _columns(columns: str | None, reader: CsvFile, needs_values: bool) -> list[int]:
     """Return the places of row, column and, if there is one, value."""
+    titles, width, name = reader.column_names, reader.width, reader.name
     if columns is None:
         return list(range(min(width, 3)))
     wanted = [part.strip() for part in columns.split(",")]
@@ -139,46 +136,61 @@ def _columns(columns: str | None, titles: list[str] | None, width: int, name: st
     return places
 
 
-def _read(
-    lines: Iterator[tuple[int, list[str]]], places: list[int], titles: list[str] | None, width: int, name: str
-) -> Ratings:
-    rows, cols, values = array("q"), array("q"), array("d")
-    row_of: dict[str, int] = {}
-    col_of: dict[str, int] = {}
-    row_place, col_place = places[:2]
-    value_place = places[2] if len(places) == 3 else None
-    for number, fields in lines:
-        if len(fields) != width:
-            raise ValueError(f"{name}, line {number}: there must be {width} fields; got {len(fields)}.")
-        row, col = fields[row_place].strip(), fields[col_place].strip()
-        if not (row and col):
-            raise ValueError(f"{name}, line {number}: the name of the {_PARTS[bool(row)]} is missing.")
-        if value_place is not None:
-            text = fields[value_place]
-            try:
-                value = float(text)
-            except ValueError:
-                value = math.nan
-            if not math.isfinite(value) or "_" in text:  # float reads 1_0 as 10
-                title = value_place + 1 if titles is None else repr(titles[value_place])
-                raise ValueError(
-                    f"{name}, line {number}: column {title} must hold a finite number; got {text.strip()[:40]!r}."
-                )
-            values.append(value)
-        rows.append(row_of.setdefault(row, len(row_of)))
-        cols.append(col_of.setdefault(col, len(col_of)))
+class _Labels:
+    """The names of rows or of columns, numbered in the order in which they occur, and the numbers of all entries."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+        self.number_of: dict[str, int] = {}
+        self._parts: list[np.ndarray] = []
+
+    def add(self, column: Words) -> bool:
+        """Add the names of some entries; return whether each of them has one."""
+        is_used = np.bincount(column.places, minlength=len(column.values)) > 0
+        number_of = self.number_of
+        numbers = [number_of.setdefault(word, len(number_of)) if used else -1
+                   for word, used in zip(column.values, is_used.tolist(), strict=True)]  # fmt: skip
+        self._parts.append(np.array(numbers, np.int64)[column.places])
+        return "" not in number_of
+
+    def codes(self) -> np.ndarray:
+        """Return the number of every entry's name."""
+        return joined(self._parts, np.int64)
+
+
+def _read(reader: CsvFile, places: list[int], report: Callable[[int, float | None], object] | None) -> Ratings:
+    rows, cols = _Labels(places[0]), _Labels(places[1])
+    value = places[2] if len(places) == 3 else None
+    kinds = [True if k in places[:2] else False if k == value else None for k in range(reader.width)]
+    values, n = [], 0
+    for columns, block in reader.columns(kinds):
+        if not all([labels.add(cast("Words", columns[labels.place])) for labels in (rows, cols)]):
+            _name_missing(reader, block, places)
+        if value is not None:
+            values.append(cast("np.ndarray", columns[value]))
+        n += cast("Words", columns[rows.place]).places.size
+        if report is not None:
+            report(n, block.share)
     return Ratings(
-        rows=np.array(rows, dtype=np.int64),
-        cols=np.array(cols, dtype=np.int64),
-        values=None if value_place is None else np.array(values, dtype=np.float64),
-        shape=(len(row_of), len(col_of)),
-        name=name,
-        row_labels=tuple(row_of),
-        col_labels=tuple(col_of),
+        rows=rows.codes(),
+        cols=cols.codes(),
+        values=None if value is None else joined(values, np.float64),
+        shape=(len(rows.number_of), len(cols.number_of)),
+        name=reader.name,
+        row_labels=tuple(rows.number_of),
+        col_labels=tuple(cols.number_of),
     )
 
 
-def _reject_duplicates(ratings: Ratings, lines: Callable[[], Iterator[tuple[int, list[str]]]]) -> None:
+def _name_missing(reader: CsvFile, block: Block, places: list[int]) -> None:
+    """Raise for the first line of a block that lacks the name of its row or of its column."""
+    for number, fields in reader.lines(block):
+        for k, part in zip(places[:2], _PARTS, strict=False):
+            if not fields[k].strip():
+                raise ValueError(f"{reader.name}, line {number}: the name of the {part} is missing.")
+
+
+def _reject_duplicates(ratings: Ratings, reader: CsvFile) -> None:
     place = ratings.rows * ratings.shape[1] + ratings.cols
     order = np.argsort(place, kind="stable")
     again = np.flatnonzero(place[order[1:]] == place[order[:-1]])
@@ -186,15 +198,10 @@ def _reject_duplicates(ratings: Ratings, lines: Callable[[], Iterator[tuple[int,
         return
     k = again[order[again + 1].argmin()]  # the repeat that comes first in the file
     first, second = int(order[k]), int(order[k + 1])
-    numbers = [number for t, (number, _) in enumerate(lines()) if t in (first, second)]
+    numbers = [number for t, (number, _) in enumerate(reader.lines()) if t in (first, second)]
     assert ratings.row_labels is not None and ratings.col_labels is not None
     row, col = ratings.row_labels[ratings.rows[first]], ratings.col_labels[ratings.cols[first]]
     raise ValueError(
         f"{ratings.name}, lines {numbers[0]} and {numbers[1]}: both are for row {row!r} and column {col!r}; "
         "give each place once."
     )
-
-
-def _suffix(name: str) -> str:
-    path = pathlib.Path(name)
-    return (path.with_suffix("") if path.suffix in _PACKED else path).suffix.lower()

@@ -6,22 +6,24 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from condgrad import __version__, losses
-from condgrad.constraints import as_constraint_set
+from condgrad.constraints import LimitedL1Ball, LinearlyConstrained, Multipliers, as_constraint_set
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows, as_rows_of
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import one_epoch
-from condgrad.estimators._report import report
+from condgrad.estimators._penalised import NAMES, penalised_solution
+from condgrad.estimators._report import ShownWithItsGap
 from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
@@ -32,22 +34,19 @@ from condgrad.losses import Loss
 from condgrad.models.files import save_model
 from condgrad.models.linear import Model
 from condgrad.models.multi import OUTPUTS, MultiModel
+from condgrad.paths.allowed_sets import AllowedSets, Columns, cut, minimize_over, sets_of, suited
 from condgrad.paths.batched import BatchedPaths, serves
-from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
+from condgrad.paths.radius_search import go_on_unless_interrupted, multiplier_over, set_by_name
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
-from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
-from condgrad.storage.cluster_rows import is_dask, of_dask
+from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask, on_devices
 from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
 
 # Fields of each run's result that a model stores:
 _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
-
-
-_SAMPLE_BYTES = 2**28  # size of the sample in memory on which a radius is chosen for rows on disk
 
 
 class Budget(NamedTuple):
@@ -58,20 +57,20 @@ class Budget(NamedTuple):
     radius: float | None
 
     def unit_set(self) -> object:
-        """Return the given object, or a set of radius 1 of the class."""
-        return self.constraint if self.make is None else self.make(1.0)
+        """Return the given object, or a set of the class: of the given radius, else of radius 1."""
+        return self.constraint if self.make is None else self.make(1.0 if self.radius is None else self.radius)
 
     def applied(
         self, problem: Problem | OutputsProblem, max_time: float | None = None
-    ) -> tuple[Problem | OutputsProblem, float | None]:
-        """Return the problem over the set, and the radius or None; ``problem`` itself is over the unit set.
+    ) -> tuple[Callable[[float], Any], float | None]:
+        """Return what makes the set of a radius, and the radius or None; ``problem`` is over the unit set.
 
         Choosing a radius takes at most ``max_time`` seconds.
         """
         if self.make is None:
-            return problem, None
-        radius = default_radius(problem, self.make, max_time) if self.radius is None else self.radius
-        return problem.over(self.make(radius)), radius
+            return (lambda _: self.constraint), None
+        make = suited(self.make, problem)
+        return make, default_radius(problem, make, max_time) if self.radius is None else self.radius
 
 
 class Fit(NamedTuple):
@@ -102,13 +101,18 @@ class Fit(NamedTuple):
         return complaint(self.problem, self.result, self.problem.null_objective(), self.radius)
 
 
-class ConstrainedLinearModel(BaseEstimator):
+class ConstrainedLinearModel(ShownWithItsGap):
     """Base of the estimators: coefficients from one problem, or from one per class or output."""
 
     # Values of settings that an estimator does not offer as parameters.
     loss: object = "squared"
     constraint: object = "l1"
     radius: float | None = None
+    feature_weight: PerFeature = None
+    positive: Which = False
+    lower: PerFeature = None
+    upper: PerFeature = None
+    rows: Rows = None
     solver: object = "auto"
     fit_intercept: bool = True
     tol: float = 1e-6
@@ -172,6 +176,31 @@ class ConstrainedLinearModel(BaseEstimator):
         return MultiModel(coef=coef, intercept=np.asarray(self.intercept_), kind=self._kind, **of_all, **own)
 
     @property
+    def multipliers_(self) -> Multipliers | list[Multipliers]:
+        """The Lagrange multipliers of rows and limits: one object, or a list of one per class or output."""
+        check_is_fitted(self)
+        results = self.result_ if isinstance(self.result_, list) else [self.result_]
+        found = [result.multipliers for result in results if result.multipliers is not None]
+        if not found:
+            raise AttributeError(f"multipliers_ needs a set with linear rows; {self._fitted_to[0][0]} has none.")
+        return found if isinstance(self.result_, list) else found[0]
+
+    @property
+    def alpha_(self) -> Any:
+        """The multiplier of the radius: a float, or an array with one entry per class or output fitted separately.
+
+        It is the rate at which the objective would fall if the radius grew; for a norm ball the penalty alpha of the
+        norm whose solution this is, in the scale of the mean loss.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "radius_"):
+            raise AttributeError(f"alpha_ needs a set with a radius of its own; {self.constraint!r} was given whole.")
+        results = self.result_ if isinstance(self.result_, list) else [self.result_]
+        radii = np.broadcast_to(self.radius_, len(results))
+        alphas = np.array([_multiplier_of(result, radius) for result, radius in zip(results, radii, strict=True)])
+        return alphas if isinstance(self.result_, list) else float(alphas[0])
+
+    @property
     def _kind(self) -> str:
         """The meaning of the rows of ``coef_`` where there are several."""
         return OUTPUTS
@@ -200,6 +229,8 @@ class ConstrainedLinearModel(BaseEstimator):
             data = self._checked(X, y, sample_weight, offset, **settings)
         if self.device is None or isinstance(X, DeviceData):
             return data
+        if isinstance(X, ClusterRows):
+            return data._replace(X=on_devices(X, self.device))
         if isinstance(X, OutsideRows) and not isinstance(X, StoredRows):
             raise TypeError(f"{X!r} cannot be sent to a device; leave device out.")
         return data._replace(X=DeviceData.of(data.X, device_by_name(self.device)))
@@ -243,20 +274,24 @@ class ConstrainedLinearModel(BaseEstimator):
             self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
         return checked._replace(X=rows)
 
-    def _choose_on_sample(self, data: Observations, chosen: Sequence[str]) -> float:
-        """Fit a copy of this estimator to a sample in memory, take over what it has chosen, and return its radius."""
-        matrix, places = data.X.sample_within(_SAMPLE_BYTES)
-        of_samples = (None if part is None else part[places] for part in data[1:])
-        chooser = clone(self).fit(matrix.X, *of_samples)
-        for name in chosen:
-            setattr(self, name, getattr(chooser, name))
-        return float(chooser.radius_)
-
     def _check_settings(self) -> None:
         convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
         convert.as_number(self.max_iter, "max_iter", low=0.0, what="a number of at least 0")
         if self.radius is not None:
             convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
+
+    def _check_norm_penalty(self, name: str, value: float | None) -> None:
+        """Raise unless a penalty in place of a radius makes sense."""
+        if value is None:
+            return
+        convert.as_number(value, name, low=1e-300, what="a positive number, or None")
+        if self.radius is not None:
+            raise ValueError(f"give radius or {name}, not both: each radius has its penalty, which alpha_ reports.")
+        if not (isinstance(self.constraint, str) and self.constraint in NAMES):
+            raise ValueError(
+                f"{name} is a penalty of the l1 norm, so constraint must be 'l1' or 'nonnegative-l1'; got "
+                f"{self.constraint!r}. Give a radius instead."
+            )
 
     def _loss(self) -> Loss:
         loss = losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss
@@ -272,14 +307,36 @@ class ConstrainedLinearModel(BaseEstimator):
         loss = losses.REGISTERED.get(self.loss) if isinstance(self.loss, str) else self.loss
         return getattr(loss, "link", None)
 
+    @property
+    def _columns(self) -> Columns:
+        return Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
+
     def _budget(self) -> Budget:
+        radius = None if self.radius is None else float(self.radius)
+        sets = self._allowed_sets()
+        if sets is not None:
+            return Budget(None, sets, radius)
         if isinstance(self.constraint, str):
-            return Budget(None, set_by_name(self.constraint), None if self.radius is None else float(self.radius))
-        if self.radius is not None:
+            return Budget(None, set_by_name(self.constraint), radius)
+        if radius is not None:
             raise ValueError(
                 f"radius is for a constraint given by name; {self.constraint!r} has its own size. Leave radius out."
             )
-        return Budget(as_constraint_set(self.constraint), None, None)
+        whole, rows = as_constraint_set(self.constraint), as_rows_of(self.rows, *self._columns)
+        return Budget(whole if rows is None else cut(whole, rows), None, None)
+
+    def _allowed_sets(self) -> AllowedSets | None:
+        """Return the sets that weights and limits of features ask for, None where there are none."""
+        rows = self.rows if isinstance(self.constraint, str) else None  # another set is cut as a whole
+        terms = self.feature_weight, self.positive, self.lower, self.upper, rows
+        sets = sets_of(self.constraint, self._columns, *terms)
+        if sets is not None and self._is_joint:
+            raise ValueError(
+                "weights and limits of features need one problem per output or class; this is a joint one."
+            )
+        if sets is not None and self.radius is None and sets.excludes_zero and sets.make is None:
+            raise ValueError("limits or rows leave out w = 0, so no radius can be chosen by default; give a radius.")
+        return sets
 
     def _problem(self, data: Observations, y: np.ndarray, budget: Budget) -> Problem | OutputsProblem:
         """Return the problem over the given set, or over the unit set if a radius is to be applied."""
@@ -317,12 +374,19 @@ class ConstrainedLinearModel(BaseEstimator):
             share = self._time_left(began) / (len(targets) - k)
             solved_by = time.perf_counter() + share
             first = first if k == 0 else first.with_targets(y)
-            problem, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
-            tol = self.tol * problem.loss_scale()
-            result = minimize(
-                problem,
+            start = None if starts is None else starts[k]
+            if (alpha := self._norm_penalty(data)) is not None and radius is None:
+                used, start = self._solved_with(alpha, data, first, y)
+                make: Any = suited(budget.make, first)
+            else:
+                make, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
+            tol = self.tol * first.loss_scale()
+            problem, _, result = minimize_over(
+                first,
+                make,
+                used or 1.0,
                 self.solver,
-                w0=None if starts is None else feasible_start(problem.constraint, starts[k]),
+                w0=None if start is None else feasible_start(make(used or 1.0), start),
                 tol=tol,
                 max_epochs=self.max_iter,
                 max_time=None if self.max_time is None else max(0.0, solved_by - time.perf_counter()),
@@ -336,6 +400,20 @@ class ConstrainedLinearModel(BaseEstimator):
         self._fitted_to = [repr(fit.problem.constraint) for fit in fits], data.X.shape[0]
         self._set_fitted([fit.result for fit in fits], [fit.radius for fit in fits])
         self._warn(fits, is_given)
+
+    def _solved_with(
+        self, alpha: float, data: Observations, problem: Problem | OutputsProblem, y: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return the norm of the solution with a penalty of the norm, and that solution."""
+        return penalised_solution(
+            data, problem, y, cast("str", self.constraint), alpha,
+            l2=self._penalty(), tol=float(self.tol), fit_intercept=bool(self.fit_intercept),
+            sets=self._allowed_sets(),
+        )  # fmt: skip
+
+    def _norm_penalty(self, data: Observations) -> float | None:
+        """Return the penalty of the norm that was given in place of a radius, or None."""
+        return None
 
     def _solved_together(
         self, first: Problem | OutputsProblem, targets: list[np.ndarray], budget: Budget
@@ -370,6 +448,8 @@ class ConstrainedLinearModel(BaseEstimator):
         budget = self._budget()
         if budget.make is not None and budget.radius is None:
             raise ValueError("partial_fit needs a radius: the rule behind radius=None needs all data.")
+        if isinstance(budget.make, AllowedSets) and budget.make.allowance.unlimited.size:
+            raise ValueError("partial_fit takes no free features without limits; give them lower and upper.")
         if self.fit_intercept:
             raise ValueError(
                 "partial_fit needs fit_intercept=False: the best intercept of a batch is not that of all data. "
@@ -383,7 +463,7 @@ class ConstrainedLinearModel(BaseEstimator):
                 raise ValueError(f"earlier batches had {len(befores)} outputs; this one has {len(targets)}.")
             starts = self._coefficients()
         for y, w, before in zip(targets, starts, befores, strict=True):
-            problem, radius = budget.applied(self._problem(data, y, budget))
+            problem, radius = self._problem(data, y, budget), budget.radius
             start = None if w is None else feasible_start(problem.constraint, w)
             result = one_epoch(problem, self.solver, start, before, seed)
             go_on_unless_interrupted(result.status)
@@ -463,15 +543,6 @@ class ConstrainedLinearModel(BaseEstimator):
         coef = self.coef_ if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
         return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
 
-    def _repr_html_inner(self) -> str:
-        return super()._repr_html_inner() + report(self)
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += report(self)
-        return bundle
-
 
 def remedy(status: Status, max_iter: float, max_time: float | None, *, has_features: bool) -> str:
     """Return advice for a run that ended with ``status`` and missed its tolerance."""
@@ -484,6 +555,13 @@ def remedy(status: Status, max_iter: float, max_time: float | None, *, has_featu
     if status in (Status.STALLED, Status.ROUNDING):
         return f"rounding allows no smaller gap; raise tol{scaling}."
     return str(status)
+
+
+def _multiplier_of(result: Result, radius: float) -> float:
+    """Return the rate at which the objective of a run falls as the radius of its set grows."""
+    has_limits = isinstance(result.constraint, LimitedL1Ball | LinearlyConstrained)
+    over = multiplier_over(result.constraint, result.constraint, result.gradient, radius)
+    return over if has_limits else over / radius
 
 
 def feasible_start(constraint: Any, w: np.ndarray) -> np.ndarray | None:

@@ -1,14 +1,50 @@
-"""HTML that a notebook shows below the diagram of a fitted estimator: gap, support size, convergence curve."""
+"""HTML that a notebook shows of a fitted estimator: the gap in the diagram, and below it the convergence curve."""
 
 from __future__ import annotations
 
 import html
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import BaseEstimator
 
 _WIDTH, _HEIGHT, _MARGIN = 320, 120, 36
+
+
+class Block(NamedTuple):
+    """One box of scikit-learn's diagram, as ``_sk_visual_block_`` returns it: an estimator with its caption."""
+
+    estimators: object
+    names: str
+    name_details: str
+    name_caption: str | None
+    kind: str = "single"
+    doc_link_label: str | None = None
+    dash_wrapped: bool = True
+
+
+class ShownWithItsGap(BaseEstimator):
+    """Mixin of estimators: diagrams show the gap, also inside a pipeline or a search, and a report stands below."""
+
+    def _sk_visual_block_(self) -> Block:
+        return Block(self, type(self).__name__, str(self), caption(self))
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + report(self)
+
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += report(self)
+        return bundle
+
+
+def caption(estimator: Any) -> str | None:
+    """Return the gap and the size of a fitted model in a few words, or None if it is not fitted."""
+    if not hasattr(estimator, "gap_"):
+        return None
+    return f"gap {np.max(estimator.gap_):.2g}, {_size(estimator)}"
 
 
 def report(estimator: Any) -> str:
@@ -16,13 +52,10 @@ def report(estimator: Any) -> str:
     if not hasattr(estimator, "result_"):
         return ""
     results = estimator.result_ if isinstance(estimator.result_, list) else [estimator.result_]
-    coef = estimator.coef_
-    n_nonzero = coef.nnz if scipy.sparse.issparse(coef) else int(np.count_nonzero(coef))
-    n_coefficients = int(np.prod(coef.shape))
     worst = max(results, key=lambda result: result.gap)
     rows = {
         "Frank-Wolfe gap": f"{worst.gap:.3g}" + (f" (the largest of {len(results)})" if len(results) > 1 else ""),
-        "nonzero coefficients": f"{n_nonzero} of {n_coefficients}",
+        "model": _size(estimator),
         "radius": _radius(estimator),
         "solver": worst.solver,
         "status": str(worst.status),
@@ -67,6 +100,14 @@ def convergence_svg(curves: list[tuple[np.ndarray, np.ndarray]]) -> str:
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{_WIDTH + 8}' height='{_HEIGHT}' role='img' "
         f"aria-label='Frank-Wolfe gap against epochs' font-size='10' fill='currentColor'>{frame}{lines}{words}</svg>"
     )
+
+
+def _size(estimator: Any) -> str:
+    if hasattr(estimator, "rank_"):
+        return f"rank {estimator.rank_}"
+    coef = estimator.coef_
+    n_nonzero = coef.nnz if scipy.sparse.issparse(coef) else int(np.count_nonzero(coef))
+    return f"{n_nonzero} of {int(np.prod(coef.shape))} coefficients"
 
 
 def _radius(estimator: Any) -> str:

@@ -14,6 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from condgrad import constraints, losses
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._like import like
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
@@ -53,6 +55,18 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         The size of a named set. By default :func:`condgrad.radius_max` with eps = 0.1 picks one for each class: the
         radius at which the objective falls at a tenth of its rate at zero. It scales with the units of X, and the model
         is neither zero nor a perfect fit; for a tuned radius use the CV estimators. (The simplex has radius 1.)
+    feature_weight : array of shape (n_features,), dict or float, optional
+        What a unit of each coefficient costs: the budget is sum_j feature_weight_j |w_j| <= radius, 1 for features that
+        a dict (of names, or of numbers) leaves out. A feature of weight 0 is free: it is minimised like the intercept.
+        It needs the constraint "l1", as the three below.
+    positive : bool, mask of shape (n_features,) or list of names
+        Which coefficients must be at least 0; True: all.
+    lower, upper : float, array of shape (n_features,) or dict, optional
+        Limits of the coefficients, besides the budget.
+    rows : list of sentences, or dict of arrays, optional
+        Linear relations between coefficients: sentences such as "a <= b <= c", "2 a - b = 0" and "sum = 0", with the
+        names of a data frame (else x0, x1, ...); or {"A_ub": ..., "b_ub": ..., "A_eq": ..., "b_eq": ...}. For every set
+        that :class:`~condgrad.constraints.LinearlyConstrained` can cut; ``multipliers_`` tells what they cost.
     solver : str or solver object
         As in :func:`condgrad.minimize`.
     fit_intercept : bool
@@ -95,6 +109,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         A bound of the rounding error of ``gap_``: ``gap_ + rounding_`` is always a valid bound.
     radius_ : float, or array with one entry per class
         The radius that was used, for named sets.
+    alpha_ : float, or array
+        The multiplier of the radius: the rate at which the objective would fall if it grew. For a norm ball this is the
+        penalty of the norm with the same solution, scikit-learn's ``alpha`` for the Lasso.
     result_, trace_ : Result and Trace, or a list of one per class
     n_iter_ : int
         The largest number of epochs of any class.
@@ -122,6 +139,11 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         *,
         constraint: object = "l1",
         radius: float | None = None,
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
+        rows: Rows = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -137,6 +159,11 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self.loss = loss
         self.constraint = constraint
         self.radius = radius
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.rows = rows
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -286,6 +313,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         is_by_name = isinstance(self.constraint, str) and self.constraint == "group"
         if not (is_by_name and self.multi_class == "multinomial"):
             return super()._budget()
+        self._allowed_sets()  # tells that groups have none
         radius = None if self.radius is None else float(self.radius)
         if not self._is_joint:  # a feature has one coefficient, whose size is the norm of its group
             return Budget(None, constraints.L1Ball, radius)

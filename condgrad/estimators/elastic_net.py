@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
+from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.linalg import convert
 from condgrad.linalg.settings import RandomState
@@ -20,12 +23,17 @@ class ConstrainedElasticNet(ConstrainedRegressor):
         The largest l1 norm. By default it is picked by the rule of :class:`ConstrainedLasso`, l2 term included.
     l2 : float
         The factor of the l2 term; alpha (1 - l1_ratio) of scikit-learn's ElasticNet. 0 is the Lasso.
+    alpha : float, optional
+        In place of ``radius``: the penalty of the l1 norm with the same solution, alpha * l1_ratio of scikit-learn's
+        ElasticNet; ``radius_`` is then the l1 norm of that solution.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     solver, fit_intercept, tol, max_iter, max_time, warm_start, random_state, verbose
         As in :class:`ConstrainedRegressor`.
 
     Attributes
     ----------
-    coef_, intercept_, gap_, rounding_, radius_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+    coef_, intercept_, gap_, rounding_, radius_, alpha_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`ConstrainedRegressor`; the objective and the gap contain the l2 term.
 
     Examples
@@ -45,6 +53,12 @@ class ConstrainedElasticNet(ConstrainedRegressor):
         radius: float | None = None,
         *,
         l2: float = 0.1,
+        alpha: float | None = None,
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
+        rows: Rows = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -55,7 +69,13 @@ class ConstrainedElasticNet(ConstrainedRegressor):
         verbose: bool = False,
     ) -> None:
         self.radius = radius
+        self.alpha = alpha
         self.l2 = l2
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.rows = rows
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -68,6 +88,10 @@ class ConstrainedElasticNet(ConstrainedRegressor):
     def _check_settings(self) -> None:
         super()._check_settings()
         convert.as_number(self.l2, "l2", low=0.0, what="a number of at least 0")
+        self._check_norm_penalty("alpha", self.alpha)
 
     def _penalty(self) -> float:
         return float(self.l2)
+
+    def _norm_penalty(self, data: Observations) -> float | None:
+        return self.alpha

@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +19,7 @@ from condgrad import losses
 from condgrad.constraints import NuclearBall, WeightedNuclearBall
 from condgrad.estimators._linear_model import as_seed, remedy
 from condgrad.estimators._radius_choice import RadiusChoice, held_out
+from condgrad.estimators._report import ShownWithItsGap
 from condgrad.linalg import convert
 from condgrad.linalg.device.arrays import on_host
 from condgrad.linalg.factored import Factored
@@ -34,7 +34,7 @@ from condgrad.run.checkpoint import Checkpoint
 from condgrad.run.minimize import minimize
 
 
-class MatrixCompletion(BaseEstimator):
+class MatrixCompletion(ShownWithItsGap):
     r"""Complete a matrix from some of its entries, under a bound of its nuclear norm.
 
     Minimises the mean loss of W[i, j] + intercept + row_bias[i] + column_bias[j] at the observed entries over matrices

@@ -12,6 +12,8 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
 from condgrad import constraints
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._like import like
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
@@ -43,6 +45,18 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         radius at which the objective falls at a tenth of its rate at zero. It scales with the units of X and y, and the
         model is neither zero nor a perfect fit; for a tuned radius use :class:`ConstrainedLassoCV`. (The simplex has
         radius 1.)
+    feature_weight : array of shape (n_features,), dict or float, optional
+        What a unit of each coefficient costs: the budget is sum_j feature_weight_j |w_j| <= radius, 1 for features that
+        a dict (of names, or of numbers) leaves out. A feature of weight 0 is free: it is minimised like the intercept.
+        It needs the constraint "l1", as the three below.
+    positive : bool, mask of shape (n_features,) or list of names
+        Which coefficients must be at least 0; True: all.
+    lower, upper : float, array of shape (n_features,) or dict, optional
+        Limits of the coefficients, besides the budget.
+    rows : list of sentences, or dict of arrays, optional
+        Linear relations between coefficients: sentences such as "a <= b <= c", "2 a - b = 0" and "sum = 0", with the
+        names of a data frame (else x0, x1, ...); or {"A_ub": ..., "b_ub": ..., "A_eq": ..., "b_eq": ...}. For every set
+        that :class:`~condgrad.constraints.LinearlyConstrained` can cut; ``multipliers_`` tells what they cost.
     solver : str or solver object
         As in :func:`condgrad.minimize`.
     fit_intercept : bool
@@ -82,6 +96,9 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         A bound of the rounding error of ``gap_``: ``gap_ + rounding_`` is always a valid bound.
     radius_ : float, or array with one entry per output
         The radius that was used, for named sets.
+    alpha_ : float, or array
+        The multiplier of the radius: the rate at which the objective would fall if it grew. For a norm ball this is the
+        penalty of the norm with the same solution, scikit-learn's ``alpha`` for the Lasso.
     result_, trace_ : Result and Trace, or a list of one per output
     n_iter_ : int
         The largest number of epochs of any output.
@@ -104,6 +121,11 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         *,
         constraint: object = "l1",
         radius: float | None = None,
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
+        rows: Rows = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -118,6 +140,11 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         self.loss = loss
         self.constraint = constraint
         self.radius = radius
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.rows = rows
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -221,6 +248,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         is_of_matrices = isinstance(self.constraint, str) and self.constraint in ("group", "nuclear")
         if not (is_of_matrices and self._is_joint):
             return super()._budget()
+        self._allowed_sets()  # tells that matrices have none
         radius = None if self.radius is None else float(self.radius)
         k, d = self.n_outputs_, self.n_features_in_
         if self.constraint == "nuclear":

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.constraints import L1Ball, NonnegativeL1Ball, WeightedL1Ball
+from condgrad.constraints import L1Ball, LimitedL1Ball, NonnegativeL1Ball, WeightedL1Ball
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.oracle_set import as_constraint_set
 
@@ -27,7 +27,9 @@ class Gauge(NamedTuple):
     def ball(self, radius: float) -> ConstraintSet:
         """Return the set of all w with a norm of at most ``radius``."""
         if self.weights is not None:
-            return as_constraint_set(WeightedL1Ball(radius, self.weights))  # type: ignore[call-arg]
+            weighted = WeightedL1Ball(radius, self.weights)  # type: ignore[call-arg]
+            signed = LimitedL1Ball(radius, self.weights, 0.0)  # type: ignore[call-arg]
+            return as_constraint_set(weighted if self.is_symmetric else signed)
         made = L1Ball(radius) if self.is_symmetric else NonnegativeL1Ball(radius)  # type: ignore[call-arg]
         return as_constraint_set(made)
 
@@ -53,4 +55,12 @@ def gauge_of(constraint: object) -> Gauge | None:
         return Gauge(constraint.weights, is_symmetric=True)  # type: ignore[arg-type]
     if isinstance(constraint, L1Ball | NonnegativeL1Ball):
         return Gauge(None, is_symmetric=isinstance(constraint, L1Ball))
+    if isinstance(constraint, LimitedL1Ball) and constraint.n_features and _is_nonnegative(constraint):
+        return Gauge(constraint.weights, is_symmetric=False)  # type: ignore[arg-type]
     return None
+
+
+def _is_nonnegative(ball: LimitedL1Ball) -> bool:
+    """Tell whether 0 is the only limit, of all features, and none is free."""
+    lower, upper, weights = map(np.asarray, (ball.lower, ball.upper, ball.weights))
+    return not lower.any() and bool((upper == np.inf).all()) and float(weights.min()) > 0.0

@@ -11,11 +11,14 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from condgrad import losses, solvers
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths import batched
+from condgrad.paths.allowed_sets import AllowedSets, columns_of, sets_of
 from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import as_grid, check_grid, shares
@@ -48,6 +51,12 @@ def radius_path(
     solver: object = "auto",
     max_epochs: float = 10_000,
     fit_intercept: bool = False,
+    feature_weight: PerFeature = None,
+    positive: Which = False,
+    lower: PerFeature = None,
+    upper: PerFeature = None,
+    rows: Rows = None,
+    l2: float = 0.0,
     sample_weight: ArrayLike | None = None,
     offset: ArrayLike | None = None,
     random_state: RandomState = None,
@@ -91,6 +100,20 @@ def radius_path(
     max_epochs : float
         Of one point.
     fit_intercept : bool
+    feature_weight : array of shape (n_features,), dict or float, optional
+        What a unit of each coefficient costs: the norm is sum_j feature_weight_j |w_j|, 1 for features that a dict (of
+        names, or numbers) leaves out. A feature of weight 0 is free: it is minimised like the intercept. For
+        ``constraint="l1"``, as the three below.
+    positive : bool, mask of shape (n_features,) or list of names
+        Which coefficients must be at least 0; True: all.
+    lower, upper : float, array of shape (n_features,) or dict, optional
+        Limits of the coefficients, besides the budget.
+    rows : list of sentences, or dict of arrays, optional
+        Linear relations between coefficients, for sets that :class:`~condgrad.constraints.LinearlyConstrained` can cut:
+        sentences such as "a <= b <= c", "2 a - b = 0" and "sum = 0", with the names of a data frame (else x0, x1, ...);
+        or {"A_ub": ..., "b_ub": ..., "A_eq": ..., "b_eq": ...}.
+    l2 : float
+        Adds (l2/2) ||w||_2^2 to F.
     sample_weight, offset : array of shape (n_samples,), optional
         Weights of the samples, and known numbers that are added to their predictions.
     random_state : int, numpy Generator or None
@@ -124,7 +147,13 @@ def radius_path(
            [-0.25, -0.5 ]]), array([0.5, 1. ]))
     """
     has_intercept = as_flag(fit_intercept, "fit_intercept")
-    make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
+    make: Any = sets_of(constraint, columns_of(X), feature_weight, positive, lower, upper, rows)
+    if make is None:
+        make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
+    if isinstance(make, AllowedSets) and make.allowance.excludes_zero:
+        raise ValueError("radius_path needs limits that include 0: lower <= 0 <= upper.")
+    if isinstance(make, AllowedSets) and make.excludes_zero:
+        raise ValueError("radius_path needs rows that w = 0 satisfies; give a function of the radius for others.")
     if not callable(make):
         raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
     check_grid(n_radii, eps)
@@ -145,11 +174,13 @@ def radius_path(
     if isinstance(X, StoredColumns):
         if not (isinstance(solver, str) and solver == "auto"):
             raise ValueError(f"columns on disk need solver='auto'; got {solver!r}. Use data in memory for others.")
+        if l2 != 0.0:
+            raise ValueError("l2 of radius_path needs data in memory; leave it out for columns on disk.")
         begun = X.n_reads
         problem = problem_on_disk(X, y, loss, make(1.0), **of_samples)
         rows = cast("ColumnRows", problem.rows)
     else:
-        problem = Problem(X, y, loss, make(1.0), **of_samples)
+        problem = Problem(X, y, loss, make(1.0), l2=l2, **of_samples)
     unit = problem.constraint
     if not contains_zero(unit) and (given is None or not given.all()):
         name = type(unit).__name__

@@ -54,3 +54,36 @@ def as_radii(radii: ArrayLike) -> np.ndarray:
     if grid.size == 0 or not (np.isfinite(grid).all() and grid[0] > 0.0):
         raise ValueError(f"radii must be positive numbers; got {radii!r}.")
     return grid
+
+
+LARGEST_GROWTH = 100.0  # how far a default grid may be extended, over its end
+_SHARE_OF_GRID = 0.25  # length of one extension in logarithms, as a share of the grid
+_RISE = 1e-3  # share of the improvement over the whole grid that its last part must bring
+
+
+def n_further(n_radii: int) -> int:
+    """Return the number of radii of one extension of a default grid."""
+    return max(1, round(_SHARE_OF_GRID * (n_radii - 1)))
+
+
+def further_radii(radii: np.ndarray, n_radii: int, end: float) -> np.ndarray:
+    """Return the next radii after a default grid of ``n_radii``, with its spacing; none beyond 100 times its ``end``.
+
+    >>> further_radii(np.array([1.0, 10.0, 100.0]), 3, 100.0)
+    array([1000.])
+    """
+    ratio = 100.0 ** (1.0 / max(n_radii - 1, 1))
+    more = radii[-1] * ratio ** np.arange(1, n_further(n_radii) + 1)
+    return more if more[-1] <= 1.001 * LARGEST_GROWTH * end else more[:0]
+
+
+def is_still_rising(means: np.ndarray) -> bool:
+    """Tell whether the last one of the mean scores of a grid is the best, and more of it than a plateau.
+
+    >>> is_still_rising(np.array([0.0, 0.5, 0.9])), is_still_rising(np.array([0.0, 0.9, 0.9001]))
+    (True, False)
+    """
+    if means.size < 2 or int(means.argmax()) < means.size - 1:
+        return False
+    before = means[means.size - 1 - min(n_further(means.size), means.size - 1)]
+    return bool(means[-1] - before > _RISE * (means[-1] - means.min()))

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 from condgrad import solvers
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device
@@ -22,11 +24,13 @@ from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.losses._protocol import as_loss
+from condgrad.paths.allowed_sets import AllowedSets, columns_of, sets_of
 from condgrad.paths.columns import Features, make_columns
 from condgrad.paths.device_lasso import path_on_device
 from condgrad.paths.disk_columns import DiskColumns, Question
 from condgrad.paths.disk_oracle import DiskOracle, FeaturesAhead, Span
 from condgrad.paths.engine import ExactEngine, PathPoint
+from condgrad.paths.general import radius_path
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.leaps import Leaps
 from condgrad.paths.least_squares import Goal, LeastSquares
@@ -63,6 +67,11 @@ def lasso_path(
     engine: str = "exact",
     fit_intercept: bool = False,
     standardize: bool = False,
+    feature_weight: PerFeature = None,
+    positive: Which = False,
+    lower: PerFeature = None,
+    upper: PerFeature = None,
+    rows: Rows = None,
     sample_weight: ArrayLike | None = None,
     offset: ArrayLike | None = None,
     random_state: RandomState = None,
@@ -109,6 +118,10 @@ def lasso_path(
     standardize : bool
         Whether to divide each feature by its standard deviation (by its root mean square without an intercept), also
         by formula. Coefficients are those of the features as given.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations, as in :func:`radius_path`. Positive weights of features alone leave the
+        engine as it is. With free features, limits and rows the points are those of :func:`radius_path`, for
+        ``n_radii`` or ``radii`` and without ``standardize``.
     sample_weight : array of shape (n_samples,), optional
         The means above become weighted means.
     offset : array of shape (n_samples,), optional
@@ -148,6 +161,9 @@ def lasso_path(
     """
     settings = _checked(n_radii, eps, tol, radii, alphas, l2, engine, fit_intercept, standardize)
     check_callback(callback)
+    sets = sets_of("l1", columns_of(X), feature_weight, positive, lower, upper, rows)
+    if sets is not None and not _is_weighted_only(X, sets, settings, engine):
+        return _over_sets(X, y, sets, settings, engine, sample_weight, offset, callback, verbose)
     if is_on_device(X) or isinstance(X, DeviceData):
         return _on_device(X, y, sample_weight, offset, engine, settings, callback, verbose)
     X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
@@ -155,7 +171,7 @@ def lasso_path(
     if isinstance(X, StoredColumns) and engine != "exact":
         raise ValueError("engine='randomized' needs X in memory; use engine='exact' for columns on disk.")
     begun = X.n_reads if isinstance(X, StoredColumns) else 0.0
-    data = _Regression(X, y, sample_weight, offset, settings)
+    data = _Regression(X, y, sample_weight, offset, settings, None if sets is None else sets.allowance.weights)
     with Interrupts() as interrupts, show(callback, verbose) as report:
         if engine == "exact":
             path: Any = _ExactPath(data, settings, interrupts)
@@ -164,6 +180,40 @@ def lasso_path(
         walk = _walk(path, data, settings, interrupts)
         found, coefs, info = collect(path, walk, report if callback is not None or verbose else None)
     return found, coefs, info._replace(n_reads=X.n_reads - begun) if isinstance(X, StoredColumns) else info
+
+
+def _is_weighted_only(X: object, sets: AllowedSets, settings: _Settings, engine: object) -> bool:
+    """Tell whether the exact engine takes the sets: weights of features in memory, which scale them."""
+    weights, lower, upper = sets.allowance
+    is_weighted = (
+        weights is not None and float(weights.min()) > 0.0 and lower is None and upper is None and sets.rows is None
+    )
+    is_here = not (isinstance(X, StoredColumns | DeviceData) or is_on_device(X))
+    return is_weighted and is_here and engine == "exact" and settings.l2 == 0.0
+
+
+def _over_sets(
+    X: Any,
+    y: ArrayLike,
+    sets: AllowedSets,
+    settings: _Settings,
+    engine: object,
+    sample_weight: ArrayLike | None,
+    offset: ArrayLike | None,
+    callback: Callable[[Progress], object] | None,
+    verbose: bool,
+) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
+    """Solve the Lasso with limits or free features as a path of any loss."""
+    if settings.n_radii is None or settings.standardize or engine != "exact":
+        raise ValueError(
+            "free features, limits or rows of coefficients, and weights of features with l2 need engine='exact', a "
+            "number of radii, and standardize=False; divide X by its scales first."
+        )
+    return radius_path(
+        X, y, loss=Squared(), constraint=sets, n_radii=settings.n_radii, eps=settings.eps, tol=settings.tol,  # type: ignore[call-arg]
+        radii=settings.radii, alphas=settings.alphas, l2=settings.l2, fit_intercept=settings.fit_intercept,
+        sample_weight=sample_weight, offset=offset, callback=callback, verbose=verbose,
+    )  # fmt: skip
 
 
 def _on_device(
@@ -227,6 +277,7 @@ class _Regression:
         sample_weight: ArrayLike | None,
         offset: ArrayLike | None,
         settings: _Settings,
+        feature_weight: np.ndarray | None = None,
     ) -> None:
         self.X: Any = X if isinstance(X, StoredColumns) else convert.as_data(X)
         shape: tuple[int, int] = self.X.shape
@@ -254,6 +305,9 @@ class _Regression:
             if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
                 matrix = matrix.centred(self.weight)
             self.columns = make_columns(matrix, self.weight, self.has_intercept, settings.standardize)
+            if feature_weight is not None:  # the plain budget of the features x_j / feature_weight_j
+                for sizes in (self.columns.scale, self.columns.norm):
+                    sizes /= feature_weight
             self.along_shift, n_stored = matrix.along_shift, matrix.n_stored
         self.quadratic = LeastSquares(
             self.columns, n_stored, self.target, has_intercept=settings.fit_intercept, l2=settings.l2, y_error=y_error

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from condgrad.compiled import Stopwatch
+from condgrad.paths.allowed_sets import at_radius_zero, minimize_over, suited
 from condgrad.paths.points import InterruptedPathError, Solved
-from condgrad.paths.radius_search import contains_zero, go_on_unless_interrupted, multiplier
+from condgrad.paths.radius_search import contains_zero, go_on_unless_interrupted, multiplier, multiplier_over
 from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
-from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
 
 
@@ -42,14 +43,20 @@ class Walk:
         w: Any = None,
         **settings: Any,
     ) -> None:
-        self.problem, self.make, self.solver, self.settings = problem, make, solver, settings
+        self.problem, self.make, self.solver, self.settings = problem, suited(make, problem), solver, settings
         self.w = w
-        self.is_nested = contains_zero(problem.over(make(1.0)).constraint)  # every set contains the smaller ones
+
+    @functools.cached_property
+    def is_nested(self) -> bool:
+        """Whether every set contains the smaller ones."""
+        return contains_zero(self.problem.over(self.make(1.0)).constraint)
 
     def to(self, radius: float, **settings: Any) -> Result:
         """Return the solution over the set of that radius; KeyboardInterrupt tells of Ctrl-C."""
-        self.problem = self.problem.over(self.make(radius))
-        result = minimize(self.problem, self.solver_at(radius), w0=self.start_at(radius), **(self.settings | settings))
+        used, start = self.settings | settings, self.start_at(radius)
+        self.problem, self.make, result = minimize_over(
+            self.problem, self.make, radius, self.solver_at(radius), w0=start, **used
+        )
         go_on_unless_interrupted(result.status)
         self.w = result.w
         return result
@@ -87,7 +94,7 @@ class MinimizedPath:
         return [solved._replace(seconds=watch.seconds)]
 
     def _solve(self, radius: float) -> Solved:
-        if radius == 0.0:
+        if radius == 0.0 and at_radius_zero(self.walk.make) is None:
             zero = self.walk.problem.evaluate(self.walk.w)
             zero = zero._replace(gap=0.0, rounding=0.0)  # the only point of its ball
             return self._solved(radius, zero, zero.gradient)
@@ -107,13 +114,17 @@ class MinimizedPath:
             features=features,
             w=self.walk.w[features],
             radius=radius,
-            alpha=multiplier(self.unit, r),
+            alpha=self._multiplier(r, radius),
             gap=found.gap,
             rounding=found.rounding,
             objective=found.objective,
             intercept=found.intercept,
             seconds=0.0,
         )
+
+    def _multiplier(self, r: np.ndarray, radius: float) -> float:
+        over = self.walk.problem.constraint
+        return multiplier(self.unit, r) if radius == 0.0 else multiplier_over(over, self.unit, r, radius)
 
     def totals(self) -> tuple[int, int]:
         """Return the columns seen and the oracle calls."""

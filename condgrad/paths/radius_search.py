@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from condgrad import constraints
 from condgrad.constraints import best_vertex
 from condgrad.constraints._protocol import ConstraintSet
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.roots import Bracket
+from condgrad.paths.allowed_sets import at_radius_zero, minimize_over, suited
+from condgrad.paths.allowed_sets import set_by_name as set_by_name
 from condgrad.problems.evaluation import gap_at
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
-from condgrad.run.minimize import minimize
 from condgrad.run.result import Status
 
 _CLOSE = 1.02  # largest factor between the multiplier wanted and that of the radius found
@@ -25,7 +28,6 @@ _MOST_SOLVES = 40  # most solves of the search
 _LEAST_GROWTH = 1.5  # least factor to the next radius, while none is known to be too large
 _MOST_GROWTH = 4.0  # largest factor to the next radius, while none is known to be too large
 _MARGIN = 0.1  # share of the bracket that the next radius stays away from its ends
-_REMEDY = "pass the set itself, condgrad.constraints.{name}(...), and leave radius at None"
 
 
 def radius_at(
@@ -41,11 +43,11 @@ def radius_at(
     seconds it is the radius that would be tried next.
     """
     deadline = math.inf if max_time is None else time.perf_counter() + max_time
-    zero = np.zeros(problem.n_features)
+    zero, make = _without_budget(problem, suited(make, problem))
     unit = make(1.0)
     look = problem.look(zero)
-    s = best_vertex(unit, look.gradient)
-    largest = gap_at(look.gradient, zero, s)
+    s = _best_paid_vertex(unit, look.gradient)
+    largest = gap_at(look.gradient, np.zeros(zero.size), s)
     if largest <= 1e-14 * problem.slope_size(s):  # rounding: y is constant, or has nothing to do with X
         return 0.0
     target = share * largest
@@ -57,13 +59,12 @@ def radius_at(
         left = deadline - time.perf_counter()
         if left <= 0.0:
             break
-        part = problem.over(make(radius))
-        tol = _CLOSE_GAP * target * radius
-        start = w * min(1.0, radius / last)
-        result = minimize(part, w0=start, tol=tol, max_epochs=_MOST_EPOCHS, max_time=left, random_state=0)
+        limits: dict[str, Any] = {"max_epochs": _MOST_EPOCHS, "max_time": None if left == math.inf else left}
+        start, tol = w * min(1.0, radius / last), _CLOSE_GAP * target * radius
+        part, make, result = minimize_over(problem, make, radius, w0=start, tol=tol, random_state=0, **limits)
         go_on_unless_interrupted(result.status)
         w, last = result.w, radius
-        found = multiplier(unit, part.gradient(w))
+        found = multiplier_over(part.constraint, unit, part.gradient(w), radius)
         if target / _CLOSE <= found <= target * _CLOSE:
             return radius
         multipliers[radius] = found
@@ -77,16 +78,47 @@ def radius_at(
 
 
 def multiplier(unit: ConstraintSet, r: np.ndarray) -> float:
-    """Return max over s in the set of radius 1 of <-r, s>: the rate at which F falls as the radius grows."""
+    """Return max over s in the set of radius 1 of <-r, s>: the rate at which F falls as the radius grows from 0."""
+    if isinstance(unit, constraints.LimitedL1Ball):
+        return float(unit.gains(r).max())  # what limits do not hinder at 0, and features that cost nothing do not count
     return gap_at(r, np.zeros(r.size), best_vertex(unit, r))
 
 
-def set_by_name(name: str, remedy: str = _REMEDY) -> Callable[[float], ConstraintSet]:
-    """Return the class of a set that a radius alone defines; ``remedy`` says what to do about others."""
-    made = constraints.by_name(name)
-    if getattr(made, "_fields", ()) != ("radius",):
-        raise ValueError(f"constraint={name!r} takes more than a radius; {remedy.format(name=made.__name__)}.")
-    return made
+def multiplier_over(over: ConstraintSet, unit: ConstraintSet, r: np.ndarray, radius: float) -> float:
+    """Return the rate at which F falls as the radius grows, for the gradient r at the minimiser over the set ``over``.
+
+    It is that of the set of radius 1, where sets are multiples of that one. Limits do not grow with the radius: there
+    it is the multiplier of the budget, after those of other rows.
+    """
+    if isinstance(over, constraints.LinearlyConstrained):
+        r = -over.multipliers(r).normal
+        inner = over.constraint
+        if not isinstance(inner, constraints.LimitedL1Ball):
+            return gap_at(r, np.zeros(r.size), best_vertex(inner, r)) / radius
+        over = inner
+    if isinstance(over, constraints.LimitedL1Ball):
+        return over.multiplier(r)
+    return multiplier(unit, r)
+
+
+def _without_budget(
+    problem: Problem | OutputsProblem, make: Callable[..., ConstraintSet]
+) -> tuple[np.ndarray, Callable[..., ConstraintSet]]:
+    """Return the minimiser over the set of radius 0 (zero, or the best free coefficients), and what makes its sets."""
+    if at_radius_zero(make) is None:
+        return np.zeros(problem.n_features), make
+    tol = _CLOSE_GAP**2 * problem.loss_scale()
+    _, make, result = minimize_over(problem, make, 0.0, tol=tol, max_epochs=_MOST_EPOCHS, random_state=0)
+    go_on_unless_interrupted(result.status)
+    return result.w, make
+
+
+def _best_paid_vertex(unit: ConstraintSet, r: np.ndarray) -> Vertex:
+    """Return the best vertex of the unit set; of free and limited features one that is not free, without limits."""
+    if not isinstance(unit, constraints.LimitedL1Ball):
+        return best_vertex(unit, r)
+    j = int(unit.gains(r).argmax())
+    return constraints.Atom(j, -math.copysign(1.0 / np.broadcast_to(unit.weights, r.size)[j], r[j]))
 
 
 def go_on_unless_interrupted(status: Status) -> None:
@@ -103,4 +135,7 @@ def _secant(bracket: Bracket, multipliers: dict[float, float], radius: float, is
 
 def contains_zero(constraint: ConstraintSet) -> bool:
     """Tell whether sets of this kind contain zero, whatever their radius."""
-    return constraint.is_symmetric or isinstance(constraint, constraints.NonnegativeL1Ball)
+    if isinstance(constraint, constraints.LinearlyConstrained):
+        return contains_zero(constraint.constraint) and constraint.contains(np.zeros(constraint.n_features))
+    is_ball = isinstance(constraint, constraints.NonnegativeL1Ball | constraints.LimitedL1Ball)
+    return is_ball or constraint.is_symmetric

@@ -263,7 +263,7 @@ class SmoothEngine:
     def _found(self, goal: Goal) -> PathPoint:
         """Return the present point with its certificate."""
         point, facts = self.point, facts_of(self.point)
-        used = np.flatnonzero(point.x[: self.n_atoms])
+        (used,) = point.x[: self.n_atoms].nonzero()
         features, x = point.features[used], point.x[used]
         largest = max(facts.level, float(self.bounds.largest()))
         rounding = self._rounding(goal, facts, features, x, largest)

@@ -13,6 +13,7 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.linalg.gram_model import GramModel, empty_model, part_of
 from condgrad.paths.columns import Features
+from condgrad.paths.working_set import correlate_atoms
 from condgrad.problems.samples import Samples, Totals
 
 _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the radius
@@ -157,6 +158,13 @@ def take_residual(weight, p, x, a, R, numbers, n_atoms):
     for k in range(n_atoms):
         norm += abs(x[k])
     numbers[ALONG], numbers[NORM], numbers[MU], numbers[IS_TOTAL] = along, norm, mu, 0.0
+
+
+@kernel
+def settle(columns, features, weight, p, x, zeros, a, R, correlation, numbers, n_atoms):
+    """Do the same, and compute the correlations of the atoms, whose columns these are, and the largest size of one."""
+    take_residual(weight, p, x, a, R, numbers, n_atoms)
+    numbers[LEVEL] = correlate_atoms(columns, features, a, numbers[MU], zeros, 0.0, correlation, 0, n_atoms)
 
 
 @kernel

@@ -35,6 +35,7 @@ from condgrad.paths.smooth_point import (
     compare,
     copy,
     gap_at,
+    settle,
     take_residual,
 )
 from condgrad.paths.working_set import Atoms
@@ -76,36 +77,35 @@ class SmoothSearch:
 
     def arrive(self, wants_totals: bool) -> None:
         """Compute everything that belongs to x; the totals only where they are wanted."""
-        self.p[:] = self.atoms.predict(self.x[: self.size])
+        self.atoms.predict(self.x, self.p)
         if self.point.has_intercept:
             self.numbers[B] = self.point.samples.best_intercept(self.p, self.numbers[B])
-
-        def derive(start: int, stop: int) -> None:
-            part = slice(start, stop)
-            derive_block(
-                self.point.samples, start, self.p[part], self.numbers[B], self.point.a[part], self.point.d[part]
-            )
-
-        threads.run(derive, self.borders)
-        take_residual(self.point.columns.weight, self.p, self.x, self.point.a, self.point.R, self.numbers, self.size)
-        self.correlate()
+        threads.run(self._derive, self.borders)
+        weight, p, a, R = self.point.columns.weight, self.p, self.point.a, self.point.R
+        if self.atoms.is_whole:  # one call for what follows
+            atoms = self.atoms.columns, self.atoms.features
+            settle(*atoms, weight, p, self.x, self._zeros, a, R, self.correlation, self.numbers, self.size)
+        else:
+            take_residual(weight, p, self.x, a, R, self.numbers, self.size)
+            self.correlate()
         if wants_totals:
             self.add_up()
+
+    def _derive(self, start: int, stop: int) -> None:
+        part, point = slice(start, stop), self.point
+        derive_block(point.samples, start, self.p[part], self.numbers[B], point.a[part], point.d[part])
 
     def add_up(self) -> None:
         """Compute the totals, unless they are there."""
         if self.numbers[IS_TOTAL] > 0.0:
             return
-
-        def total(start: int, stop: int) -> np.ndarray:
-            part, totals = slice(start, stop), np.zeros(self.totals.size)
-            total_block(
-                self.point.samples, start, self.p[part], self.numbers[B], self.point.a[part], self.point.d[part], totals
-            )
-            return totals
-
-        self.totals[:] = functools.reduce(np.add, threads.run(total, self.borders))
+        self.totals[:] = functools.reduce(np.add, threads.run(self._total, self.borders))
         self.numbers[IS_TOTAL] = 1.0
+
+    def _total(self, start: int, stop: int) -> np.ndarray:
+        part, point, totals = slice(start, stop), self.point, np.zeros(self.totals.size)
+        total_block(point.samples, start, self.p[part], self.numbers[B], point.a[part], point.d[part], totals)
+        return totals
 
     def value_before(self, b: float) -> float:
         """Return F at ``saved_p`` with the intercept b."""
@@ -118,8 +118,7 @@ class SmoothSearch:
 
     def ask(self, oracle: Oracle, level: float) -> None:
         """Let the oracle find the features whose correlations exceed a level."""
-        oracle.move(self.point.R)
-        self.found = oracle.scan(self.point.a, self.numbers[MU], level, level)
+        self.found = oracle.move_and_scan(self.point.R, self.point.a, self.numbers[MU], level, level)
 
     # The search.
 

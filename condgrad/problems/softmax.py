@@ -189,7 +189,7 @@ class SoftmaxProblem(OutputsProblem):
         return fingerprint_of((*self._data(), self.y, self.n_classes, self.weight, self.constraint, self.has_intercept))
 
     def _check_classes(self) -> None:
-        """Raise if intercepts are free and a class has no samples: its best intercept would be minus infinity."""
+        """Raise if intercepts are free and a class holds no samples: its best intercept would be minus infinity."""
         if self.has_intercept and not self._has_all_classes:
             raise ValueError(
                 f"an intercept for each class needs samples of all {self.n_classes} classes; "

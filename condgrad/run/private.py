@@ -21,7 +21,9 @@ _ENTRY = 8  # a change of one entry of the tree costs as much as this many entri
 
 
 class PrivateResult(NamedTuple):
-    """The result of :func:`minimize_private`. Objective, gap and trace look at the data, so there are none.
+    """The result of :func:`minimize_private`.
+
+    It has no objective, gap or trace: they look at the data.
 
     Attributes
     ----------

@@ -170,7 +170,7 @@ class RowWriter:
         if not queue.is_empty:
             self._write_next(queue, is_last=True)
         if not self._written:
-            raise ValueError(f"{source.name} has no samples.")
+            raise ValueError(f"{source.name} holds no samples.")
         journal.is_read = True
         journal.write(self.folder)
 

@@ -360,7 +360,7 @@ def test_path_is_lasso_path(capsys, data, train, tmp_path):
     assert b"<svg" in plot.read_bytes()
     code, printed, err = run(capsys, "path", train, "--radii", "0.5,1", "--intercept")
     assert code == 0 and "point 2 of 2" in err and printed.count("\n") >= 5
-    assert "must be positive numbers" in complaint(capsys, "path", train, "--radii", "1,x")
+    assert "must be numbers of at least 0" in complaint(capsys, "path", train, "--radii", "1,x")
     assert "is not a model of condgrad, but a condgrad path." in complaint(capsys, "predict", out, train)
 
 
@@ -417,7 +417,7 @@ def test_cross_validation_tells_the_loss_of_held_out_samples(capsys, data, train
 
 @pytest.mark.parametrize("n_solved", [2, 4])
 def test_an_interrupted_cross_validation_tells_the_folds_that_are_done(capsys, train, tmp_path, monkeypatch, n_solved):
-    module, solved = importlib.import_module("condgrad.paths.minimized"), []
+    module, solved = importlib.import_module("condgrad.paths.allowed_sets"), []
     real = module.minimize
 
     def minimize(*arguments, **settings):
@@ -578,7 +578,7 @@ CSV = "a,b,y\n1,2,1\n3,4,-1\n"
         ("d.svm", "", "d.svm is empty."),
         ("d.svm", "1 1:1\n2 1:1\n3 1:1\n", "Logistic needs targets of two classes; got 3: 1.0, 2.0, 3.0."),
         ("d.csv", CSV + "5,x,1\n", "d.csv, line 4: column 'b' must hold a finite number; got 'x'."),
-        ("d.csv", CSV + "5,,1\n", "d.csv, line 4: column 'b' must hold a finite number; got ''."),
+        ("d.csv", CSV + "5,,1\n", "d.csv, line 4: column 'b' has no value."),
         ("d.csv", CSV + "5,nan,1\n", "d.csv, line 4: column 'b' must hold a finite number; got 'nan'."),
         ("d.csv", CSV + "5,1_0,1\n", "d.csv, line 4: column 'b' must hold a finite number; got '1_0'."),
         ("d.csv", CSV + "5,6\n", "d.csv, line 4: there must be 3 fields; got 2."),
@@ -616,7 +616,6 @@ def test_arrays_that_do_not_fit_are_refused(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "the set l1 needs a radius; use --radius R."),
         (["--radius", "-1"], "radius of L1Ball must be positive and finite; got -1.0."),
         (["--radius", "1", "--loss", "logistc"], "Did you mean 'logistic'?"),
         (["--radius", "1", "--loss", "huber:width=1"], "huber has no parameter 'width'; it has delta."),

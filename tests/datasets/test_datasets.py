@@ -123,7 +123,7 @@ def test_a_file_that_never_uses_the_first_index_is_not_shifted(tmp_path):
         ("abc 1:1", "the target must be a finite number; got 'abc'"),
         ("1 1:1_0", "an entry must be index:value with a finite number; got '1:1_0'"),
         ("1 1_0:1", "an entry must be index:value with a finite number; got '1_0:1'"),
-        ("1 qid:3 1:1", "an entry must be index:value with a finite number; got 'qid:3'"),
+        ("1 qid:3 1:1", "an entry must be index:value with a finite number; got 'qid:3'; query ids are not supported"),
         ("1 1", "an entry must be index:value with a finite number; got '1'"),
         ("1 1:", "an entry must be index:value with a finite number; got '1:'"),
         ("1 :1", "an entry must be index:value with a finite number; got ':1'"),
@@ -258,6 +258,22 @@ def test_a_download_is_kept_and_checked(cached, monkeypatch):
         file.write(b"x")
     with pytest.raises(ValueError, match=r"has changed since it was downloaded.*Delete it"):
         datasets.load("duke")
+
+
+def test_a_second_download_must_be_the_first_one_again(cached):
+    site, cache = cached
+    for numbers in ("1", "2"):
+        (site / "w2a").write_text(f"1 1:{numbers}\n")
+        if numbers == "2":
+            (cache / "w2a").unlink()
+        with pytest.raises(ValueError) as error:
+            datasets.load("w2a", download=True)
+        said = "should hold 3470 samples and holds 1" if numbers == "1" else "is not the file that it was at the first"
+        assert said in str(error.value)
+    assert not (cache / "w2a").exists()
+    (cache / "w2a.sha256").unlink()  # as the error says
+    with pytest.raises(ValueError, match="should hold 3470 samples"):
+        datasets.load("w2a", download=True)
 
 
 @pytest.mark.campaign

@@ -154,9 +154,11 @@ def test_offsets_can_be_routed():
     assert scores.mean() > 0.3
 
 
-def test_offset_is_the_last_argument_of_fit_and_of_predictions():
+def test_offset_comes_after_the_weights_in_fit_and_last_in_predictions():
     for name in cg.__all__:
         estimator = getattr(cg, name)
         if inspect.isclass(estimator) and hasattr(estimator, "fit") and name.startswith("Constrained"):
-            assert list(inspect.signature(estimator.fit).parameters) == ["self", "X", "y", "sample_weight", "offset"]
+            of_folds = ["groups"] if name.endswith("CV") else []
+            wanted = ["self", "X", "y", "sample_weight", "offset", *of_folds]
+            assert list(inspect.signature(estimator.fit).parameters) == wanted
             assert list(inspect.signature(estimator.predict).parameters) == ["self", "X", "offset"]

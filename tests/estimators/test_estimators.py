@@ -31,7 +31,13 @@ EACH = [
     cg.ConstrainedElasticNet(),
 ]
 # Those that validate fit several times in each check, by what the estimators above are made of.
-WITH_VALIDATION = [cg.ConstrainedLogisticRegressionCV(n_radii=3), cg.ConstrainedLassoCV(n_radii=3)]
+WITH_VALIDATION = [
+    cg.ConstrainedLogisticRegressionCV(n_radii=3),
+    cg.ConstrainedLassoCV(n_radii=3),
+    cg.ConstrainedClassifierCV(n_radii=3),
+    cg.ConstrainedRegressorCV(n_radii=3),
+    cg.ConstrainedElasticNetCV(n_radii=3),
+]
 OF_FITS = {  # checks that no other test of this file makes
     "check_estimators_dtypes", "check_estimators_nan_inf", "check_estimators_pickle", "check_fit2d_1sample",
     "check_methods_subset_invariance", "check_n_features_in", "check_parameters_default_constructible",
@@ -42,6 +48,9 @@ WITH_OTHER_PARAMETERS = [
     cg.ConstrainedRegressor(loss="huber"),
     cg.ConstrainedLogisticRegressionCV(),
     cg.ConstrainedLassoCV(),
+    cg.ConstrainedClassifierCV(),
+    cg.ConstrainedRegressorCV(),
+    cg.ConstrainedElasticNetCV(),
 ]
 TIGHT = {"tol": 1e-10}  # for comparisons to 1e-6 in coefficients
 ESTIMATORS = [
@@ -313,10 +322,10 @@ def test_a_radius_that_does_nothing_is_pointed_out_once():
 @pytest.mark.parametrize(
     ("module", "model", "y"),
     [
-        ("paths.radius_search", cg.ConstrainedLogisticRegression(), C.y),
-        ("estimators._linear_model", cg.ConstrainedLogisticRegression(radius=1.0), THREE),
-        ("paths.minimized", cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0], solver="corrective"), C.y),
-        ("estimators.lasso", cg.ConstrainedLassoCV(), C.y),
+        ("paths.allowed_sets", cg.ConstrainedLogisticRegression(), C.y),
+        ("paths.allowed_sets", cg.ConstrainedLogisticRegression(radius=1.0), THREE),
+        ("paths.allowed_sets", cg.ConstrainedLogisticRegressionCV(radii=[1.0, 2.0], solver="corrective"), C.y),
+        ("estimators.lasso_cv", cg.ConstrainedLassoCV(), C.y),
     ],
 )
 def test_an_interrupt_ends_a_fit_of_several_runs(module, model, y, monkeypatch):
@@ -338,7 +347,7 @@ def test_an_interrupt_ends_a_fit_of_several_runs(module, model, y, monkeypatch):
 
 
 def test_an_interrupted_fit_of_one_run_keeps_what_is_certified(monkeypatch):
-    module = importlib.import_module("condgrad.estimators._linear_model")
+    module = importlib.import_module("condgrad.paths.allowed_sets")
 
     def interrupted(problem, *args, **settings):
         result = cg.minimize(problem, *args, **settings | {"max_epochs": 2})
@@ -411,8 +420,8 @@ def test_the_default_radius_is_the_rule():
         (lambda: cg.ConstrainedLassoCV(n_radii=0).fit(R.X, R.y), "n_radii must be a whole number of at least 1"),
         (lambda: cg.ConstrainedLassoCV(eps=1.5).fit(R.X, R.y), "eps must be a number between 0 and 1"),
         (
-            lambda: cg.ConstrainedLogisticRegressionCV(constraint=cg.constraints.L1Ball(1.0)).fit(C.X, C.y),
-            "the name of",
+            lambda: cg.ConstrainedLogisticRegressionCV(constraint=cg.constraints.Box(0.0, 1.0)).fit(C.X, C.y),
+            "a set with a radius, or a function",
         ),
         (lambda: cg.ConstrainedLogisticRegressionCV(cv=KFold(2)).fit(C.X, np.sort(C.y)), "leaves a class without"),
     ],

@@ -32,6 +32,9 @@ MODELS = [
     cg.ConstrainedElasticNet(radius=1.0),
     cg.ConstrainedLogisticRegressionCV(radii=[0.5, 1.0], cv=2),
     cg.ConstrainedLassoCV(radii=[0.5, 1.0], cv=2),
+    cg.ConstrainedClassifierCV("squared-hinge", radii=[0.5, 1.0], cv=2),
+    cg.ConstrainedRegressorCV("huber", radii=[0.5, 1.0], cv=2),
+    cg.ConstrainedElasticNetCV(radii=[0.5, 1.0], cv=2),
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 

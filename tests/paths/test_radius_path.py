@@ -112,7 +112,7 @@ def test_each_point_starts_from_the_last(tumours, monkeypatch):
         starts.append(w0)
         return cg.minimize(problem, *args, w0=w0, **kwargs)
 
-    monkeypatch.setattr("condgrad.paths.minimized.minimize", spied)
+    monkeypatch.setattr("condgrad.paths.allowed_sets.minimize", spied)
     _, coefs, _ = cg.radius_path(X, y, radii=[1.0, 0.5], tol=1e-3, solver="corrective")
     assert not starts[0].any()
     np.testing.assert_array_equal(starts[1], coefs[:, 1].toarray().ravel())

@@ -345,8 +345,11 @@ def test_ctrl_c_within_a_pass_saves_the_step_before(clicks, monkeypatch, tmp_pat
         result = cg.minimize(problem, w0=np.full(20, 0.01), tol=1e-7, checkpoint=path)
     assert result.status.name == "INTERRUPTED"
     again = cg.minimize(problem, tol=1e-7, checkpoint=path)
-    assert (again.n_steps, again.gap) == (whole.n_steps, whole.gap)
-    assert np.array_equal(again.w, whole.w)
+    assert again.n_steps == whole.n_steps
+    assert again.gap == pytest.approx(
+        whole.gap, abs=again.rounding + whole.rounding
+    )  # passes made again may round differently
+    np.testing.assert_allclose(again.w, whole.w, rtol=0.0, atol=1e-10)
     assert again.n_epochs == pytest.approx(whole.n_epochs)
 
 

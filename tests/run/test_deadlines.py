@@ -44,16 +44,16 @@ def test_the_minimisation_of_a_model_ends_at_the_deadline(ball):
     assert value(whole) < value(cut) <= 0.0  # some steps at most
 
 
-def spy(monkeypatch, module):
+def spy(monkeypatch, module, name="minimize_over"):
     """Note the max_time of every run that a module makes."""
     module, given = importlib.import_module(module), []
-    real = module.minimize
+    real = getattr(module, name)
 
     def minimize(*args, max_time=None, **settings):
         given.append(max_time)
         return real(*args, max_time=max_time, **settings)
 
-    monkeypatch.setattr(module, "minimize", minimize)
+    monkeypatch.setattr(module, name, minimize)
     return given
 
 
@@ -91,7 +91,7 @@ def note_deadlines(monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", [cg.MatrixCompletion, cg.MatrixCompletionCV])
 def test_the_choice_of_a_radius_leaves_time_for_the_fit(monkeypatch, estimator):
-    given = spy(monkeypatch, "condgrad.estimators.matrix_completion")
+    given = spy(monkeypatch, "condgrad.estimators.matrix_completion", "minimize")
     deadlines = note_deadlines(monkeypatch)
     rows, columns = np.divmod(np.random.default_rng(0).permutation(120)[:90], 10)
     values = np.sin(rows * columns)

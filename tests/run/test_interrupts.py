@@ -143,7 +143,7 @@ def test_a_run_in_another_thread_hears_it():
 
 
 def test_radius_path_stops_after_a_request_in_the_last_step_of_a_point(monkeypatch):
-    runs = pressed_after_run(monkeypatch, "condgrad.paths.minimized.minimize", 1)
+    runs = pressed_after_run(monkeypatch, "condgrad.paths.allowed_sets.minimize", 1)
     radii, coefs, info = cg.radius_path(X, Y, radii=[0.5, 1.0, 1.5, 2.0], tol=1e-4, solver="corrective")
     assert info.status is cg.Status.INTERRUPTED and len(runs) == 2
     assert radii.tolist() == [0.5, 1.0] and coefs.shape[1] == 2
@@ -151,7 +151,7 @@ def test_radius_path_stops_after_a_request_in_the_last_step_of_a_point(monkeypat
 
 def test_radius_path_passes_on_a_request_after_its_last_point(monkeypatch):
     heard = []
-    pressed_after_run(monkeypatch, "condgrad.paths.minimized.minimize", 1)
+    pressed_after_run(monkeypatch, "condgrad.paths.allowed_sets.minimize", 1)
     with handler(lambda *given: heard.append(given)):
         radii, _, info = cg.radius_path(X, Y, radii=[0.5, 1.0], tol=1e-4, solver="corrective")
     assert info.status is cg.Status.CONVERGED and radii.size == 2 and len(heard) == 1
@@ -159,7 +159,7 @@ def test_radius_path_passes_on_a_request_after_its_last_point(monkeypatch):
 
 @pytest.mark.parametrize("place", ["alone", "in a path"])
 def test_the_search_for_a_radius_hears_it(monkeypatch, place):
-    runs = pressed_after_run(monkeypatch, "condgrad.paths.radius_search.minimize", 0)
+    runs = pressed_after_run(monkeypatch, "condgrad.paths.allowed_sets.minimize", 0)
     if place == "alone":
         with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
             radius_at(make(), cg.constraints.L1Ball, 0.01)
@@ -186,7 +186,7 @@ def pressed_on_record(monkeypatch, place, at):
 @pytest.mark.parametrize("fold", [0, 1, 3])
 def test_lasso_cv_hears_it_wherever_it_comes(monkeypatch, fold):
     # The path of all data has four points, then each of three folds; the last point of one is where it comes.
-    records = pressed_on_record(monkeypatch, "condgrad.estimators.lasso.lasso_path", 4 * (fold + 1))
+    records = pressed_on_record(monkeypatch, "condgrad.estimators.lasso_cv.lasso_path", 4 * (fold + 1))
     with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
         cg.ConstrainedLassoCV(n_radii=4, cv=3).fit(X, Y)
     assert len(records) == 4 * (fold + 1)
@@ -194,7 +194,7 @@ def test_lasso_cv_hears_it_wherever_it_comes(monkeypatch, fold):
 
 @pytest.mark.parametrize("run", [0, 3, 5])
 def test_logistic_cv_hears_it_wherever_it_comes(monkeypatch, run):
-    runs = pressed_after_run(monkeypatch, "condgrad.paths.minimized.minimize", run)
+    runs = pressed_after_run(monkeypatch, "condgrad.paths.allowed_sets.minimize", run)
     model = cg.ConstrainedLogisticRegressionCV(radii=[0.5, 1.0], cv=3, solver="corrective")
     with handler(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
@@ -225,7 +225,7 @@ def test_the_engine_of_paths_hears_it_between_solutions(monkeypatch):
 
 def test_folds_in_other_threads_hear_it(monkeypatch):
     """The main thread waits for the folds; they end, and KeyboardInterrupt comes out of ``fit``."""
-    module = sys.modules["condgrad.paths.minimized"]
+    module = sys.modules["condgrad.paths.allowed_sets"]
     real, started = module.minimize, threading.Event()
 
     def minimize(*given, **settings):

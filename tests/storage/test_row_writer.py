@@ -183,7 +183,7 @@ def interrupted_at_once(writer, source):
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("n_files", [*(pytest.param(k, marks=pytest.mark.campaign) for k in (1, 5, 60)), 9, 33])
 def test_an_interrupted_conversion_continues(n_files, shuffle, path, tmp_path, monkeypatch):
-    monkeypatch.setattr("condgrad.storage.sources.text.BATCH_BYTES", 1000)
+    monkeypatch.setattr("condgrad.storage.sources.libsvm._BLOCK_BYTES", 1000)
     options = {"chunk_bytes": 2500, "shuffle": shuffle}
     cg.rows.convert(path, tmp_path / "whole", **options)
     written, write_array = [], array_files.write_array

@@ -173,9 +173,7 @@ class LimitedL1Ball(NamedTuple):
 
     def best_features(self, r, count, most):
         """Return the free features, those of the best vertex, and others with a large |r_j| / weights_j."""
-        weights = np.broadcast_to(self.weights, r.size)
-        gains = np.zeros(r.size)
-        np.divide(np.abs(r), weights, out=gains, where=(weights > 0.0) & (self.limits_along(r) > 0.0))
+        weights, gains = np.broadcast_to(self.weights, r.size), self.gains(r)
         others = largest(gains, min(count, int(np.count_nonzero(gains))))
         return np.unique(np.concatenate([np.flatnonzero(weights == 0.0), best_vertex(self, r).indices, others]))
 
@@ -183,6 +181,21 @@ class LimitedL1Ball(NamedTuple):
         """Return the largest |w_j| on the side of zero to which -r_j points."""
         below, above = self.ends()
         return np.where(r > 0.0, below, above)
+
+    def multiplier(self, r):
+        """Return the rate at which the least <r, w> falls as the radius grows: the gain of the last feature bought."""
+        gains = self.gains(r)
+        order = np.argsort(-gains, kind="stable")
+        costs = np.broadcast_to(self.weights * self.limits_along(r), r.size)
+        is_spent = np.cumsum(costs[order]) >= self.radius
+        return float(gains[order[is_spent.argmax()]]) if is_spent.any() else 0.0
+
+    def gains(self, r):
+        """Return |r_j| / weights_j, 0 for free features and for those whose limit does not let them move along -r_j."""
+        weights = np.broadcast_to(self.weights, r.size)
+        gains = np.zeros(r.size)
+        np.divide(np.abs(r), weights, out=gains, where=(weights > 0.0) & (self.limits_along(r) > 0.0))
+        return gains
 
     def oracle_rounding(self, r, s):
         """Return the most that the budget can gain along -r, plus <r, s>, rounded up."""

@@ -7,6 +7,8 @@ import numpy as np
 from condgrad.linalg.device.base import N_SUMS, Argument, Device, DeviceArray, Losses, expand_samples, text_of
 from condgrad.linalg.device.matrices import Kernel, KernelMatrix, Swept
 
+_LEAST_COPY = 4  # bytes of an asynchronous copy
+
 
 class DenseOnDevice(KernelMatrix):
     """A dense array of float32, float64, or the bits of bfloat16 in uint16; ``shift`` is subtracted from each row."""
@@ -16,6 +18,9 @@ class DenseOnDevice(KernelMatrix):
     _MOST_GROUP = 8
     _MOST_ENTRIES = 32  # of a row that a lane holds; longer rows are read twice
     _WIDEST_LOAD = 16  # bytes
+    _SLOTS = 0  # groups of rows of a warp that wait in shared memory; 0: one waits in registers
+    _BLOCKS = 1  # of a multiprocessor, for which there must be registers
+    _IS_KEPT = True  # whether entries stay in registers between margins and gradient
 
     def __init__(self, device: Device, X: DeviceArray, shift: np.ndarray | None = None) -> None:
         self.device, self.X = device, X
@@ -67,9 +72,9 @@ class DenseOnDevice(KernelMatrix):
             return X
         return X - (self.shift if index is None else self.shift[self.device.to_device(index)])
 
-    def fetched(self, every: int) -> np.ndarray:
-        """Return every ``every``-th row as an array."""
-        X = self.X[::every]
+    def fetched(self, rows: DeviceArray | slice) -> np.ndarray:
+        """Return some rows as an array, without the shift."""
+        X = self.X[rows]
         if self.element == "unsigned short":
             X = (X.astype(np.uint32) << np.uint32(16)).view(np.float32)
         return self.device.to_host(self.device.xp.ascontiguousarray(X))
@@ -119,8 +124,15 @@ class DenseOnDevice(KernelMatrix):
             group //= 2
         return group
 
+    @property
+    def _n_slots(self) -> int:
+        """How many groups of rows wait in shared memory: none where a load is too small for asynchronous copies."""
+        return self._SLOTS if self._load * self.X.dtype.itemsize >= _LEAST_COPY else 0
+
     def _kernel(self, stage: str, losses: Losses | None) -> Kernel:
         is_centred, warps = self.shift is not None, self._THREADS // 32
+        load_bytes = self._load * self.X.dtype.itemsize
+        waiting = self._n_slots * self._group * self._packs * self._THREADS * load_bytes
         text = text_of(
             "dense.cu",
             losses,
@@ -130,9 +142,12 @@ class DenseOnDevice(KernelMatrix):
             GROUP=self._group,
             THREADS=self._THREADS,
             CENTRED=int(is_centred),
+            BLOCKS=self._BLOCKS,
+            SLOTS=self._n_slots,
+            IS_KEPT=int(self._IS_KEPT or self._n_slots == 0),
             STAGE=stage,
         )
-        shared = 8 * (32 * self._packs * self._load * (2 if is_centred else 1) + warps * N_SUMS)
+        shared = waiting + 8 * (32 * self._packs * self._load * (2 if is_centred else 1) + warps * N_SUMS)
         return Kernel(text, "dense_rows", self._THREADS, shared, -(-self.shape[0] // (warps * self._group)))
 
     def _room_for_sums(self, n_blocks: int) -> DeviceArray:

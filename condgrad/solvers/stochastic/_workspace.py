@@ -17,7 +17,7 @@ from condgrad.problems.active_atoms import ActiveAtoms, active_atoms
 from condgrad.problems.finite_sum import Estimate, Table, Trail, estimate
 from condgrad.problems.linear import Problem
 from condgrad.problems.pursuit import Pursuit, pursuit
-from condgrad.solvers.stochastic.coins import Coins
+from condgrad.solvers.stochastic._coins import Coins
 
 
 class Workspace:

@@ -69,7 +69,7 @@ class ArrowFile(ArrowTable):
         self._n_batches = file.num_record_batches
         self._set_schema(file.schema)
         if not any(file.get_batch(k).num_rows for k in range(self._n_batches)):
-            raise ValueError(f"{self.name} has no samples.")
+            raise ValueError(f"{self.name} holds no samples.")
 
     def blocks(
         self, are_words: Sequence[bool], place: Place | None = None

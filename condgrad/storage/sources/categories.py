@@ -41,6 +41,10 @@ class Words(NamedTuple):
         distinct, places = np.unique(values, return_inverse=True)
         return cls(list(map(as_word, distinct.tolist())), places.reshape(-1))
 
+    def is_missing(self) -> np.ndarray:
+        """Return which samples have the empty word."""
+        return np.array([word == "" for word in self.values], bool)[self.places]
+
     def add_counts(self, counts: collections.Counter[str]) -> None:
         """Count the words."""
         numbers = np.bincount(self.places, minlength=len(self.values)).tolist()

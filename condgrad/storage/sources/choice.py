@@ -19,7 +19,7 @@ from condgrad.storage.sources.npy_file import npy_source
 from condgrad.storage.sources.npz_file import npz_source
 from condgrad.storage.sources.parquet_file import ParquetFile
 from condgrad.storage.sources.tables import ALL, Table, TableReader
-from condgrad.storage.sources.text import PACKED
+from condgrad.storage.sources.text import PACKED, TextFile
 from condgrad.storage.sources.zarr_array import zarr_source
 
 _FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy", ".npz": "npz",
@@ -95,7 +95,8 @@ def _of_path(path: Path, options: Options) -> Source:
 
 def _reader_of(path: Path, form: str, options: Options) -> TableReader:
     if form == "csv":
-        return CsvFile(path, options.header or "auto")
+        advice = " If the column has words, name it in categories."
+        return CsvFile(TextFile(path), options.header or "auto", advice=advice)
     return ParquetFile(path) if form == "parquet" else ArrowFile(path)
 
 

@@ -1,143 +1,136 @@
-"""A fast parser of plain LIBSVM text; anything unusual is left to the strict one."""
+"""LIBSVM text in a kernel: a line that is not plain is left to the strict parser, which reads or refuses it."""
 
 from __future__ import annotations
 
-from typing import Any
+import mmap
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from condgrad.compiled import kernel
+from condgrad.storage.sources.decimals import powers as powers_of_ten
+from condgrad.storage.sources.decimals import read_number
+from condgrad.storage.sources.libsvm_lines import Samples, parse_line
 
-_TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _POINT, _ZERO, _NINE, _COLON, _UPPER_E, _LOWER_E = b"\t\n\r +-.09:Ee"
-_POWERS = 10.0 ** np.arange(23)  # these are exact, so one product or quotient with an exact integer is rounded once
-_EXACT = 2**53  # integers up to here are exact
-_MANY = 10**17  # mantissas from here on have digits that are not counted any more
+_NEWLINE, _SPACE, _HASH, _ZERO, _COLON, _TAB, _RETURN = b"\n #0:\t\r"
+_MOST_DIGITS = 10  # of an index that the kernel reads
+_OWN_PAGES = 2**20  # bytes from which on an array gets memory of its own
 
 
-def scan_libsvm(text: bytes, n_features: int) -> tuple[Any, np.ndarray] | None:
-    """Return the CSR matrix and the targets of a text, with its numbers as float() reads them; None if it is not plain.
+def scan_lines(text: bytes, name: str, line: int, n_features: int) -> Samples:
+    """Return the samples of a text in LIBSVM format, with its numbers as ``float`` reads them.
 
-    Not plain are comments, and errors of any kind, such as 1e999.
+    Errors call the text ``name`` and its first line ``line``.
     """
-    n_lines, n_entries = text.count(b"\n") + 1, text.count(b":")
-    values = np.empty(n_entries + n_lines)  # the entries, then the targets
-    indices, indptr = np.empty(n_entries, np.int64), np.zeros(n_lines + 1, np.int64)
-    long = np.empty((values.size, 3), np.int64)  # numbers of many digits: their places in values, begins and ends
-    n, n_long = _scan(np.frombuffer(text, np.uint8), n_features, _POWERS, values, indices, indptr, long)
-    if n < 0:
-        return None
-    for place, begin, end in long[:n_long].tolist():
-        values[place] = float(text[begin:end])
-    n_stored = indptr[n]
-    if not (np.isfinite(values[:n_stored]).all() and np.isfinite(values[n_entries : n_entries + n]).all()):
-        return None
-    parts = (values[:n_stored], indices[:n_stored], indptr[: n + 1])
-    return scipy.sparse.csr_matrix(parts, shape=(n, n_features)), values[n_entries : n_entries + n]
-
-
-@kernel
-def _scan(text, n_features, powers, values, indices, indptr, long):
-    """Fill the arrays; return the numbers of samples and of long numbers, or -1 and 0 if the text is not plain."""
-    n, k, i, end, n_long = 0, 0, 0, text.shape[0], 0
+    text = text if text.endswith(b"\n") else text + b"\n"
+    characters = np.frombuffer(text, np.uint8)
+    n_lines, n_entries = _count(characters)
+    found = _Arrays(
+        new_array(n_entries, np.float64),
+        new_array(n_entries, np.int32 if n_features < 2**31 else np.int64),
+        new_array(n_lines, np.int64),
+        new_array(n_lines, np.float64),
+    )
+    powers, at, n, k = powers_of_ten(), 0, 0, 0
     while True:
-        while i < end and (_is_space(text[i]) or text[i] == _NEWLINE):
-            i += 1
-        if i == end:
-            return n, n_long
-        i, n_long = _store(text, i, powers, values, indices.shape[0] + n, long, n_long)
-        previous = 0
-        while 0 <= i < end and text[i] != _NEWLINE:
-            if not _is_space(text[i]):
-                return -1, 0
-            while i < end and _is_space(text[i]):
-                i += 1
-            if i == end or text[i] == _NEWLINE:
-                break
-            place, i = _place(text, i, n_features)
-            if place <= previous:
-                return -1, 0
-            indices[k], previous = place - 1, place
-            i, n_long = _store(text, i, powers, values, k, long, n_long)
-            k += 1
-        if i < 0:
-            return -1, 0
-        n += 1
-        indptr[n] = k
+        at, n, k = _scan(characters, at, n, k, n_features, powers, found)
+        if at == len(text):
+            return Samples(found.values[:k], found.indices[:k], found.ends[:n], found.targets[:n])
+        end = text.index(b"\n", at)
+        target, indices, values = parse_line(text[at:end], name, line + text.count(b"\n", 0, at), n_features)
+        found.indices[k : k + len(indices)], found.values[k : k + len(values)] = indices, values
+        k += len(values)
+        found.targets[n], found.ends[n] = target, k
+        at, n = end + 1, n + 1
+
+
+class _Arrays(NamedTuple):
+    """What the kernel fills: entries, where those of each sample end, and targets."""
+
+    values: np.ndarray
+    indices: np.ndarray
+    ends: np.ndarray
+    targets: np.ndarray
+
+
+def new_array(size: int, dtype: type) -> np.ndarray:
+    """Return an array, not filled; a large one goes back to the system as soon as it is dropped.
+
+    (What ``malloc`` frees between other arrays stays with the process.)
+    """
+    n_bytes = size * np.dtype(dtype).itemsize
+    return np.empty(size, dtype) if n_bytes < _OWN_PAGES else np.frombuffer(mmap.mmap(-1, n_bytes), dtype)
 
 
 @kernel
-def _store(text, i, powers, values, place, long, n_long):
-    """Store the number that begins at i; return where it ends (-1 if it is not plain), and how many were long."""
-    values[place], end, is_exact = _number(text, i, powers)
-    if end >= 0 and not is_exact:
-        long[n_long, 0], long[n_long, 1], long[n_long, 2] = place, i, end
-        n_long += 1
-    return end, n_long
+def _count(text):
+    """Return the numbers of lines and of colons."""
+    n_lines, n_colons = 0, 0
+    for c in text:
+        n_lines += c == _NEWLINE
+        n_colons += c == _COLON
+    return n_lines, n_colons
 
 
 @kernel
-def _place(text, i, n_features):
-    """Return the index that begins at i, and where its value begins; (-1, -1) if it is not plain."""
-    place = 0
-    while i < text.shape[0] and _ZERO <= text[i] <= _NINE and place <= n_features:
-        place = 10 * place + (np.int64(text[i]) - _ZERO)
-        i += 1
-    if place > n_features or i == text.shape[0] or text[i] != _COLON:
-        return -1, -1
-    return place, i + 1
-
-
-@kernel
-def _number(text, i, powers):
-    """Return the number that begins at i, where it ends (-1 if it is not plain), and whether the number is exact."""
+def _scan(text, i, n, k, n_features, powers, found):
+    """Fill the arrays from position i, sample n and entry k on; return where the end, or a line not plain, begins."""
     end = text.shape[0]
-    sign = 1.0
-    if i < end and (text[i] == _MINUS or text[i] == _PLUS):
-        sign = -1.0 if text[i] == _MINUS else 1.0
-        i += 1
-    mantissa, scale, n_digits, is_fraction = 0, 0, 0, False
     while i < end:
-        if _ZERO <= text[i] <= _NINE:
-            if mantissa < _MANY:
-                mantissa = 10 * mantissa + (np.int64(text[i]) - _ZERO)
-            scale -= 1 if is_fraction else 0
-            n_digits += 1
-        elif text[i] == _POINT and not is_fraction:
-            is_fraction = True
-        else:
-            break
+        start, first = i, k
+        i = _after_spaces(text, i)
+        c = text[np.uintp(i)]
+        if c not in (_NEWLINE, _HASH):
+            target, i = read_number(text, i, powers)
+            if i == 0:
+                return start, n, first
+            i, k = _entries(text, i, k, n_features, powers, found)
+            if i == 0:
+                return start, n, first
+            found.targets[np.uintp(n)], found.ends[np.uintp(n)] = target, k
+            n += 1
+        while text[np.uintp(i)] != _NEWLINE:  # a comment
+            i += 1
         i += 1
-    if n_digits == 0:
-        return 0.0, -1, False
-    if i < end and (text[i] == _LOWER_E or text[i] == _UPPER_E):
-        exponent, i = _exponent(text, i + 1)
-        scale += exponent
-    if i < 0 or mantissa > _EXACT or abs(scale) >= powers.shape[0]:
-        return 0.0, i, False
-    if scale < 0:
-        return sign * (mantissa / powers[-scale]), i, True
-    return sign * (mantissa * powers[scale]), i, True
+    return i, n, k
 
 
 @kernel
-def _exponent(text, i):
-    """Return the exponent that begins at i, and where it ends; (0, -1) if it is not plain."""
-    end = text.shape[0]
-    sign = 1
-    if i < end and (text[i] == _MINUS or text[i] == _PLUS):
-        sign = -1 if text[i] == _MINUS else 1
-        i += 1
-    start, value = i, 0
-    while i < end and _ZERO <= text[i] <= _NINE:
-        value = min(1000, 10 * value + (np.int64(text[i]) - _ZERO))
-        i += 1
-    if i == start:
-        return 0, -1
-    return sign * value, i
+def _entries(text, i, k, n_features, powers, found):
+    """Read the entries of a line; return where they end, 0 if they are not plain, and how many entries there are."""
+    previous = 0
+    while True:
+        c = text[np.uintp(i)]
+        if c in (_NEWLINE, _HASH):
+            return i, k
+        begin = i
+        i = _after_spaces(text, i)
+        c = text[np.uintp(i)]
+        if c in (_NEWLINE, _HASH):
+            return i, k
+        if i == begin:
+            return 0, k
+        place, begin = 0, i
+        digit = np.int64(c) - _ZERO
+        while 0 <= digit <= 9:
+            place = 10 * place + digit
+            i += 1
+            digit = np.int64(text[np.uintp(i)]) - _ZERO
+        if not previous < place <= n_features or i - begin > _MOST_DIGITS or text[np.uintp(i)] != _COLON:
+            return 0, k
+        value, i = read_number(text, i + 1, powers)
+        if i == 0:
+            return 0, k
+        found.values[np.uintp(k)], found.indices[np.uintp(k)] = value, place - 1
+        previous = place
+        k += 1
 
 
 @kernel
-def _is_space(character):
-    """Return whether a character separates the entries of a line."""
-    return character in (_SPACE, _TAB, _RETURN)
+def _after_spaces(text, i):
+    """Return the first position from i on that is no space within a line."""
+    c = text[np.uintp(i)]
+    while c == _SPACE or (_TAB <= c <= _RETURN and c != _NEWLINE):
+        i += 1
+        c = text[np.uintp(i)]
+    return i

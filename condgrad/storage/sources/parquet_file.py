@@ -31,7 +31,7 @@ class ParquetFile(ArrowTable):
         self._ends = np.cumsum([0, *groups])
         self._set_schema(schema)
         if self._n_rows == 0:
-            raise ValueError(f"{self.name} has no samples.")
+            raise ValueError(f"{self.name} holds no samples.")
 
     def _open(self) -> Any:
         try:

@@ -1,18 +1,21 @@
-"""Text files, plain or compressed: as a whole, or in blocks of whole lines."""
+"""Text, plain or compressed, from a file or a stream: as a whole, or in blocks of whole lines."""
 
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import lzma
+import os
 import pathlib
 import zlib
-from collections.abc import Generator
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterator
+from typing import IO, Any, NamedTuple
 
 from condgrad.storage.sources.base import BATCH_BYTES, Place
 
 _OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
+_DAMAGES = (EOFError, lzma.LZMAError, zlib.error, OSError)
 PACKED = tuple(_OPENERS)
 
 
@@ -25,16 +28,30 @@ def read_bytes(path: pathlib.Path) -> bytes:
         raise FileNotFoundError(f"there is no file {str(path)!r}.") from None
     except IsADirectoryError:
         raise ValueError(f"{str(path)!r} is a folder; give a file.") from None
-    except (EOFError, lzma.LZMAError, zlib.error, OSError, ValueError) as error:
+    except (*_DAMAGES, ValueError) as error:
         raise ValueError(f"{path.name} could not be read, it may be incomplete: {error}.") from None
 
 
+def suffix_of(name: str) -> str:
+    """Return the suffix of a file in small letters, without that of its compression.
+
+    >>> suffix_of("ratings.CSV.gz")
+    '.csv'
+    """
+    path = pathlib.Path(name)
+    return (path.with_suffix("") if path.suffix in PACKED else path).suffix.lower()
+
+
 class Block(NamedTuple):
-    """Some lines of a text: their bytes, the offset of the first one in the text, and its number, counted from 1."""
+    """Some lines of a text: their bytes, the offset of the first one in the text, and its number, counted from 1.
+
+    ``share`` is how much of the file has been read once they are, None if that is not known.
+    """
 
     text: bytes
     offset: int
     line: int
+    share: float | None = None
 
     @property
     def place(self) -> Place:
@@ -42,26 +59,58 @@ class Block(NamedTuple):
         return self.offset, self.line
 
 
-class TextFile:
-    """A text file that is read in blocks of whole lines; ``identity`` changes when the file changes."""
+class Text:
+    """A text that is read in blocks of whole lines, from its beginning only: a stream, called ``name`` in errors."""
 
-    def __init__(self, path: pathlib.Path) -> None:
-        self.path = path
-        self.identity = file_identity(path)
+    def __init__(self, name: str, stream: IO[bytes]) -> None:
+        self.name, self._stream = name, stream
+        self.identity: dict[str, Any] = {}
 
-    def blocks(self, place: Place | None = None, quote: bytes | None = None) -> Generator[Block, None, None]:
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
+        """Yield the text, and the file whose position tells how much of it has been read."""
+        yield self._stream, None
+
+    def blocks(
+        self, place: Place | None = None, quote: bytes | None = None, n_bytes: int | None = None
+    ) -> Generator[Block, None, None]:
         """Yield the lines from a place on, about 16 MB at a time; no block ends between two ``quote`` characters."""
         offset, line = place or (0, 1)
+        n_bytes = n_bytes or BATCH_BYTES
         try:
-            with _OPENERS.get(self.path.suffix, open)(self.path, "rb") as file:
-                file.seek(offset)
-                while text := file.read(BATCH_BYTES) + file.readline():
+            with self._open() as (file, raw):
+                if offset or file.seekable():
+                    file.seek(offset)
+                size = 0 if raw is None else os.fstat(raw.fileno()).st_size
+                while text := file.read(n_bytes) + file.readline():
                     while quote and text.count(quote) % 2 and (more := file.readline()):
                         text += more
-                    yield Block(text, offset, line)
+                    share = None if raw is None else raw.tell() / max(1, size)
+                    yield Block(text, offset, line, share)
                     offset, line = offset + len(text), line + text.count(b"\n")
-        except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
-            raise ValueError(f"{self.path.name} could not be read, it may be incomplete: {error}.") from None
+        except _DAMAGES as error:
+            raise ValueError(f"{self.name} could not be read, it may be incomplete: {error}.") from None
+
+    def share(self, place: Place) -> float | None:
+        """Return which share of the text lies before a place, None if that is not known."""
+        return None
+
+
+class TextFile(Text):
+    """A text file, plain or compressed; ``identity`` changes when the file changes."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path, self.name = path, path.name
+        self.identity = file_identity(path)
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+        with open(self.path, "rb") as raw:
+            if self.path.suffix not in PACKED:
+                yield raw, raw
+                return
+            with _OPENERS[self.path.suffix](raw, "rb") as file:
+                yield file, raw
 
     def share(self, place: Place) -> float | None:
         """Return which share of the bytes lies before a place, None for a compressed file."""
@@ -74,4 +123,6 @@ def file_identity(path: pathlib.Path) -> dict[str, Any]:
         found = path.stat()
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {str(path)!r}.") from None
+    if path.is_dir():
+        raise ValueError(f"{str(path)!r} is a folder; give a file.")
     return {"path": str(path.resolve()), "size": found.st_size, "date": found.st_mtime_ns}

@@ -1,15 +1,14 @@
-"""Plots draw what runs and paths hold, and refuse what they cannot draw in one sentence."""
+"""Plots draw what runs hold, and refuse what they cannot draw in one sentence."""
 
 import builtins
 
 import numpy as np
 import pytest
-import scipy.sparse
 from covering import product_by_pairs
 
 import condgrad as cg
 from condgrad.datasets import simulate_regression
-from condgrad.run.plotting import plot_coefficient_path, plot_comparison, plot_convergence, plot_path_scores
+from condgrad.plotting import plot_comparison, plot_convergence
 from condgrad.run.trace import Progress
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -162,30 +161,3 @@ def test_comparison_shows_what_each_run_needed(runs):
     assert len(ax.get_lines()) == np.count_nonzero(widths == 0.0) >= 3  # a cross for each gap not reached
     with pytest.raises(ValueError, match="goals must be positive gaps"):
         plot_comparison(runs, goals=())
-
-
-@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csc_matrix])
-def test_coefficient_path_draws_each_feature_that_is_not_zero(form):
-    coefs = np.array([[3.0, 1.0, 2.0], [0.0, 0.0, 0.0], [-0.5, 0.0, 0.0]])
-    ax = plot_coefficient_path([3.0, 1.0, 2.0], form(coefs), names=["a", "b", "c"])
-    assert labels(ax) == ["a", "c"]
-    np.testing.assert_array_equal(strong_line(ax, "a").get_data(), [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
-    np.testing.assert_array_equal(strong_line(ax, "c").get_ydata(), [0.0, 0.0, -0.5])
-    _, mine = pyplot.subplots()
-    assert plot_coefficient_path([1.0, 2.0, 3.0], coefs, ax=mine) is mine
-    assert mine.get_legend() is None
-    for wrong in (([1.0], coefs), ([1.0, 2.0, 3.0], coefs, ["a"]), ([[1.0]], coefs)):
-        with pytest.raises(ValueError, match="must"):
-            plot_coefficient_path(*wrong)
-
-
-def test_path_scores_show_error_band_and_sparsity():
-    ax = plot_path_scores([4.0, 1.0, 2.0], [0.4, 0.5, 0.3], [0.1, 0.1, 0.1], n_nonzero=[9, 1, 3], best=2)
-    np.testing.assert_array_equal(strong_line(ax, "error").get_data(), [[1.0, 2.0, 4.0], [0.5, 0.3, 0.4]])
-    assert strong_line(ax, "chosen: 2").get_ydata()[0] == 0.3
-    (right,) = [other for other in ax.figure.axes if other is not ax]
-    np.testing.assert_array_equal(right.get_lines()[0].get_ydata(), [1, 3, 9])
-    ax.figure.canvas.draw()
-    assert plot_path_scores([0.0, 1.0], [2.0, 1.0]).get_xscale() == "linear"  # zero has no logarithm
-    with pytest.raises(ValueError, match="spread must have one entry per point"):
-        plot_path_scores([1.0, 2.0], [1.0, 2.0], [1.0])

@@ -1,4 +1,4 @@
-"""Plots of runs and paths; matplotlib is imported with the first plot, and every function returns its axes."""
+"""Plots of runs: how they converge, and what they need to reach given gaps."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import scipy.sparse
-from numpy.typing import ArrayLike
 
+from condgrad.paths.plotting._axes import COLOURS, STYLES, new_axes, place_legend, tidy
 from condgrad.run.result import Result
 from condgrad.run.trace import Trace
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Runs: TypeAlias = Result | Trace | Sequence[Result | Trace] | Mapping[str, Result | Trace]
-
-__all__ = ["plot_coefficient_path", "plot_comparison", "plot_convergence", "plot_path_scores"]
 
 _X_LABELS = {
     "seconds": "solver time (s)",
@@ -30,9 +27,6 @@ _Y_LABELS = {
     "suboptimality": "F(w) − best lower bound of F*",  # noqa: RUF001
     "objective": "F(w)",
 }
-_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000"]  # colour-blind safe
-_STYLES = ["-", "--", ":", "-."]
-_MOST_NAMED = 12  # largest number of features in a legend
 
 
 def plot_convergence(
@@ -80,7 +74,7 @@ def plot_convergence(
     slopes = _rates(slopes, log_x)
     named = _named(runs)
     bound = _lower_bound(named.values()) if y == "suboptimality" else 0.0
-    ax = _new_axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     for k, (label, run) in enumerate(named.items()):
         trace = _trace_of(run)
         across, up = trace[x], trace["gap"] if y == "gap" else trace["objective"] - bound
@@ -88,21 +82,21 @@ def plot_convergence(
             raise ValueError("y='objective' needs positive objectives for its logarithmic axis; use y='gap'.")
         shown = (up > 0.0) & ((across > 0.0) | (not log_x))  # a logarithmic axis cannot show the others
         across, up = across[shown], up[shown]
-        colour = _COLOURS[k % len(_COLOURS)]
+        colour = COLOURS[k % len(COLOURS)]
         ax.plot(across, up, color=colour, linewidth=0.8, alpha=0.3)
         if k == 0 and across.size > 1:
             _draw_slopes(ax, across, up[0], slopes)
         is_short = across.size < 3  # too few points for a line
         ax.plot(
             across, np.minimum.accumulate(up), label=label, color=colour, linewidth=2.2, solid_capstyle="round",
-            linestyle=_STYLES[k // len(_COLOURS) % len(_STYLES)], marker="o" if is_short else None,
+            linestyle=STYLES[k // len(COLOURS) % len(STYLES)], marker="o" if is_short else None,
         )  # fmt: skip
     ax.set_xlabel(_X_LABELS[x])
     ax.set_ylabel(_Y_LABELS[y])
     ax.set_xscale("log" if log_x else "linear")
     ax.set_yscale("log")
-    _tidy(ax)
-    ax.legend(frameon=False)
+    tidy(ax)
+    place_legend(ax)
     return ax
 
 
@@ -135,14 +129,14 @@ def plot_comparison(
     named, goals = _named(runs), [float(goal) for goal in goals]
     if not goals or not min(goals) > 0.0:
         raise ValueError(f"goals must be positive gaps; got {goals!r}.")
-    ax = _new_axes() if ax is None else ax
+    ax = new_axes() if ax is None else ax
     height = 0.8 / len(named)
     for k, (label, run) in enumerate(named.items()):
         trace = _trace_of(run)
         for m, goal in enumerate(goals):
             reached = np.flatnonzero(trace["gap"] <= goal)
             place = m - 0.4 + (k + 0.5) * height
-            colour, name = _COLOURS[k % len(_COLOURS)], label if m == 0 else None
+            colour, name = COLOURS[k % len(COLOURS)], label if m == 0 else None
             if reached.size:
                 ax.barh(place, trace[x][reached[0]], 0.9 * height, color=colour, label=name)
             else:
@@ -151,125 +145,9 @@ def plot_comparison(
     ax.set_yticks(range(len(goals)), [f"gap {goal:g}" for goal in goals])
     ax.invert_yaxis()
     ax.set_xlabel(_X_LABELS[x])
-    _tidy(ax)
-    ax.legend(frameon=False)
+    tidy(ax)
+    place_legend(ax)
     return ax
-
-
-def plot_coefficient_path(
-    radii: ArrayLike, coefs: ArrayLike, names: Sequence[str] | np.ndarray | None = None, ax: Axes | None = None
-) -> Axes:
-    """Plot the coefficients against the radius, a line each, and return the matplotlib axes.
-
-    Parameters
-    ----------
-    radii : array of shape (n_points,)
-        Or penalties, or another parameter of the path.
-    coefs : array or sparse matrix of shape (n_features, n_points)
-        As :func:`condgrad.lasso_path` returns them. Features that are zero everywhere have no line.
-    names : list of str, optional
-        Names of the features; the legend shows the twelve with the largest coefficients at the end of the path.
-    ax : matplotlib axes, optional
-
-    Examples
-    --------
-    >>> ax = plot_coefficient_path([0.5, 1.0, 2.0], [[0.5, 1.0, 1.6], [0.0, 0.0, 0.4], [0.0, 0.0, 0.0]])
-    >>> len(ax.get_lines())
-    2
-    """
-    radii = _points(radii)
-    rows = scipy.sparse.csr_array(coefs)
-    if rows.shape[1] != radii.size:
-        raise ValueError(f"coefs must have a column per point, {radii.size} in all; got shape {rows.shape}.")
-    if names is not None and len(names) != rows.shape[0]:
-        raise ValueError(f"names must have one entry per feature, {rows.shape[0]} in all; got {len(names)}.")
-    ax = _new_axes() if ax is None else ax
-    order, ends = np.argsort(radii), rows[:, [int(radii.argmax())]].toarray()[:, 0]
-    largest = set(np.argsort(-np.abs(ends), kind="stable")[:_MOST_NAMED].tolist())
-    for k, j in enumerate(np.flatnonzero(np.diff(rows.indptr)).tolist()):
-        label = str(names[j]) if names is not None and j in largest and ends[j] != 0.0 else None
-        line = rows[[j], :].toarray()[0, order]
-        style = _STYLES[k // len(_COLOURS) % len(_STYLES)]
-        ax.plot(radii[order], line, color=_COLOURS[k % len(_COLOURS)], linestyle=style, linewidth=1.2, label=label)
-    ax.set_xlabel("radius")
-    ax.set_ylabel("coefficient")
-    _tidy(ax)
-    if names is not None and ax.get_legend_handles_labels()[1]:
-        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return ax
-
-
-def plot_path_scores(
-    radii: ArrayLike,
-    error: ArrayLike,
-    spread: ArrayLike | None = None,
-    *,
-    n_nonzero: ArrayLike | None = None,
-    best: int | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Plot an error along a path, and the sparsity of its points, and return the matplotlib axes of the error.
-
-    Parameters
-    ----------
-    radii, error : array of shape (n_points,)
-        For instance the mean loss on held-out samples.
-    spread : array of shape (n_points,), optional
-        Half the height of the band around the error, such as its standard error.
-    n_nonzero : array of shape (n_points,), optional
-        Drawn on an axis of its own, on the right.
-    best : int, optional
-        The place of the point to mark.
-    ax : matplotlib axes, optional
-
-    Examples
-    --------
-    >>> ax = plot_path_scores([1.0, 2.0, 4.0], [0.5, 0.3, 0.4], [0.1, 0.1, 0.1], n_nonzero=[1, 5, 20], best=1)
-    >>> ax.get_xscale(), ax.get_legend_handles_labels()[1]
-    ('log', ['error', 'chosen: 2'])
-    """
-    radii, error = _points(radii), np.asarray(error, dtype=np.float64)
-    for name, values in (("error", error), ("spread", spread), ("n_nonzero", n_nonzero)):
-        if values is not None and np.shape(values) != radii.shape:
-            raise ValueError(
-                f"{name} must have one entry per point, {radii.size} in all; got shape {np.shape(values)}."
-            )
-    ax = _new_axes() if ax is None else ax
-    order = np.argsort(radii)
-    across, up = radii[order], error[order]
-    if spread is not None:
-        half = np.asarray(spread, dtype=np.float64)[order]
-        ax.fill_between(across, up - half, up + half, color=_COLOURS[0], alpha=0.15, linewidth=0.0)
-    ax.plot(across, up, color=_COLOURS[0], linewidth=2.2, marker="o", markersize=3, label="error")
-    if best is not None:
-        label = f"chosen: {radii[best]:.4g}"
-        ax.plot(radii[best], error[best], "o", color=_COLOURS[1], markersize=8, label=label)
-    ax.set_xscale("log" if across[0] > 0.0 else "linear")
-    ax.set_xlabel("radius")
-    ax.set_ylabel("error")
-    _tidy(ax)
-    if n_nonzero is not None:
-        right = ax.twinx()
-        right.plot(across, np.asarray(n_nonzero)[order], color=_COLOURS[2], linewidth=1.2, linestyle="--")
-        right.set_ylabel("nonzero coefficients (dashed)")
-        right.spines["top"].set_visible(False)
-    ax.legend(frameon=False)
-    return ax
-
-
-def _tidy(ax: Axes) -> None:
-    """Give axes a light grid and no box."""
-    ax.grid(True, which="major", color="0.9", linewidth=0.8)
-    ax.set_axisbelow(True)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-
-
-def _points(radii: ArrayLike) -> np.ndarray:
-    radii = np.asarray(radii, dtype=np.float64)
-    if radii.ndim != 1 or radii.size == 0:
-        raise ValueError(f"radii must be a list of at least one number; got shape {radii.shape}.")
-    return radii
 
 
 def _rates(slopes: Iterable[float], log_x: bool) -> list[float]:
@@ -287,15 +165,6 @@ def _draw_slopes(ax: Axes, across: np.ndarray, first: float, rates: list[float])
 
 def _rate_name(p: float) -> str:
     return "1/t" if p == 1.0 else f"1/t^{p:g}"
-
-
-def _new_axes() -> Axes:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("plots need matplotlib: pip install condgrad[plot].") from None
-    _, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-    return ax
 
 
 def _named(runs: Runs) -> dict[str, Result | Trace]:

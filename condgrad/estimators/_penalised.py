@@ -1,0 +1,60 @@
+"""The way in by a penalty: which radius has the solution of scikit-learn's alpha, or C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from condgrad.estimators._observations import Observations
+from condgrad.losses import Loss, Squared
+from condgrad.paths import lasso_path, radius_path
+from condgrad.paths.allowed_sets import AllowedSets
+from condgrad.paths.radius_search import go_on_unless_interrupted
+from condgrad.problems.linear import Problem
+from condgrad.problems.outputs import OutputsProblem
+from condgrad.storage.outside_rows import OutsideRows
+
+NAMES = ("l1", "nonnegative-l1")  # sets whose norms a penalty may multiply
+
+
+def penalised_solution(
+    data: Observations,
+    problem: Problem | OutputsProblem,
+    y: np.ndarray,
+    constraint: str,
+    alpha: float,
+    *,
+    l2: float,
+    tol: float,
+    fit_intercept: bool,
+    sets: AllowedSets | None = None,
+) -> tuple[float, np.ndarray]:
+    """Return the norm of the minimiser w of F(w) + alpha ||w||_1, and w; ``problem`` is over the unit set.
+
+    The norm is that of ``sets``, where they are given: weighted, or of coefficients of one sign.
+
+    Where w is zero the radius is so small that zero is certified to be the solution up to ``tol``.
+    """
+    if isinstance(data.X, OutsideRows) or not isinstance(problem, Problem):
+        raise ValueError("alpha and C need data in memory and one problem per class or output; give a radius instead.")
+    of_samples: dict[str, Any] = {
+        "sample_weight": data.weight,
+        "offset": data.offset,
+        "fit_intercept": fit_intercept,
+        "tol": tol,
+    }
+    loss: Loss = problem.loss
+    if isinstance(loss, Squared) and constraint == "l1":
+        weights, lower, upper = (None, None, None) if sets is None else sets.allowance
+        terms: dict[str, Any] = {"feature_weight": weights, "lower": lower, "upper": upper}
+        radii, coefs, info = lasso_path(data.X, y, alphas=[alpha], l2=l2, **terms, **of_samples)
+    else:
+        made = constraint if sets is None else sets
+        radii, coefs, info = radius_path(data.X, y, loss=loss, constraint=made, alphas=[alpha], **of_samples)
+    go_on_unless_interrupted(info.status)
+    w = coefs.toarray()[:, 0]
+    if radii[0] > 0.0:
+        return float(radii[0]), w
+    # The gap of zero over a ball is its radius times the multiplier at zero, which is at most alpha here.
+    return max(0.5 * tol * problem.loss_scale(), 1e-12) / alpha, w

@@ -1,0 +1,170 @@
+"""ConstrainedLassoCV: the Lasso whose radius cross-validation picks, by whole paths of the folds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike
+
+from condgrad.estimators._cross_validation import Fold
+from condgrad.estimators._observations import Observations
+from condgrad.estimators.regressor_cv import ValidatedRegressor
+from condgrad.paths import lasso_path
+from condgrad.paths.grids import as_radii
+from condgrad.paths.points import PathInfo
+from condgrad.paths.radius_search import go_on_unless_interrupted
+
+_ERRORS = "neg_mean_squared_error"
+
+
+class ValidatedPath(ValidatedRegressor):
+    """Base of the Lasso and the elastic net with cross-validation: the points of a fold are those of one path."""
+
+    loss = "squared"
+    constraint = "l1"
+
+    mse_path_: np.ndarray
+    coef_path_: scipy.sparse.csc_matrix
+
+    _chosen_with_the_radius: tuple[str, ...] = ("mse_path_", "coef_path_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+    def _grid(self, data: Observations, targets: list[np.ndarray]) -> np.ndarray:
+        grid: dict[str, Any] = {"n_radii": self.n_radii, "eps": self.eps}
+        radii, self.coef_path_, _ = self._path(
+            data, **(grid if self.radii is None else {"radii": as_radii(self.radii)})
+        )
+        if radii[-1] > 0.0:
+            return radii
+        self.coef_path_ = self.coef_path_[:, :1]  # y is constant: zero is the solution for every radius
+        return np.ones(1)
+
+    def _choose(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> float:
+        radius = super()._choose(data, parts, radii)
+        self.mse_path_ = -self.score_paths_[_ERRORS if self.scoring is not None else self._chosen_metric()]
+        if self.radii_.size > radii.size:
+            _, more, _ = self._path(data.weighted_only(), radii=self.radii_[radii.size :])
+            self.coef_path_ = scipy.sparse.hstack([self.coef_path_, more], format="csc")
+        return radius
+
+    def _known_starts(self, radius: float) -> list[np.ndarray] | None:
+        k = int(np.searchsorted(self.radii_, radius))
+        return [self.coef_path_[:, [k]].toarray()[:, 0]]
+
+    def _fold_scores(
+        self, data: Observations, train: np.ndarray, test: np.ndarray, radii: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        _, coefs, info = self._path(data.at(train), radii=radii)
+        held_out, scorers = data.at(test), self._scorers()
+        errors = -_squared_errors(coefs, info.intercept, held_out)
+        if not scorers:
+            return {self._chosen_metric(): errors}
+        dense = coefs.toarray().T
+        each = [self._scores_of(dense[[k]], info.intercept[[k]], held_out, scorers) for k in range(radii.size)]
+        return {name: np.array([scores[name] for scores in each]) for name in scorers} | {_ERRORS: errors}
+
+    def _path(self, data: Observations, **grid: Any) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
+        """Return the path of the samples; KeyboardInterrupt tells of Ctrl-C."""
+        radii, coefs, info = lasso_path(
+            data.X, data.y, sample_weight=data.weight, offset=data.offset, tol=self.tol, l2=self._penalty(),
+            fit_intercept=bool(self.fit_intercept), **grid,
+        )  # fmt: skip
+        go_on_unless_interrupted(info.status)
+        return radii, coefs, info
+
+
+def _squared_errors(coefs: scipy.sparse.csc_matrix, intercept: np.ndarray, held_out: Observations) -> np.ndarray:
+    """Return the mean squared error of each column of coefficients."""
+    active = np.unique(coefs.indices)
+    predictions = held_out.X[:, active] @ coefs[active].toarray() + intercept
+    if held_out.offset is not None:
+        predictions = predictions + held_out.offset[:, None]
+    return np.average((held_out.y[:, None] - predictions) ** 2, axis=0, weights=held_out.weight)
+
+
+class ConstrainedLassoCV(ValidatedPath):
+    r"""Lasso over the l1 ball, with the radius chosen by cross-validation.
+
+    For every fold :func:`condgrad.lasso_path` solves the Lasso for all radii, each certified to ``tol``; the radius
+    with the smallest mean squared error of prediction is taken for all data.
+
+    Parameters
+    ----------
+    radii : array, optional
+        The radii to choose from. By default ``n_radii`` of them, evenly spaced in their logarithm, up to the l1 norm of
+        the solution whose penalty is ``eps`` times the smallest one that gives zero, and more where the largest one has
+        the best score, as in :class:`ConstrainedRegressorCV`.
+    n_radii, eps : int, float
+        See ``radii``.
+    cv : int, splitter or iterable, optional
+        Folds, as in scikit-learn: 5 by default. ``fit`` takes the ``groups`` of a splitter.
+    scoring : str, callable, list or dict, optional
+        Scorers of scikit-learn. By default minus the mean squared error.
+    refit : str, optional
+        Which of several scorers chooses the radius.
+    selection : {"best", "one-standard-error"}
+        Which radius: the one with the best mean, or the smallest one whose mean is within one standard error of it.
+    fit_intercept, tol, max_iter, verbose
+        As in :class:`ConstrainedRegressor`.
+    n_jobs : int, optional
+        Number of folds solved at a time, on threads: the kernels release the interpreter lock.
+
+    Attributes
+    ----------
+    coef_, intercept_, gap_, rounding_, radius_, alpha_, result_, trace_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`ConstrainedRegressor`, for the chosen radius on all data.
+    radii_ : array of shape (n_radii,)
+        Those tried, ascending.
+    mse_path_ : array of shape (n_radii, n_folds)
+        Mean squared error on the samples left out.
+    score_path_ : array of shape (n_radii, n_folds)
+        Scores of the samples left out, larger is better: minus ``mse_path_`` where ``scoring`` is None.
+    score_paths_ : dict
+        The same for each scorer, by their names; where ``scoring`` is given, "neg_mean_squared_error" is among them.
+    coef_path_ : CSC matrix of shape (n_features, n_radii)
+        Coefficients of all radii on all data.
+
+    Examples
+    --------
+    >>> import condgrad as cg
+    >>> from condgrad import datasets
+    >>> data = datasets.simulate_regression(60, 200, n_informative=3, noise=0.1, random_state=0)
+    >>> model = cg.ConstrainedLassoCV(n_radii=20, cv=3).fit(data.X, data.y)
+    >>> bool(model.score(data.X, data.y) > 0.9), model.mse_path_.shape
+    (True, (25, 3))
+    """
+
+    def __init__(
+        self,
+        *,
+        radii: ArrayLike | None = None,
+        n_radii: int = 100,
+        eps: float = 1e-2,
+        cv: object = None,
+        scoring: object = None,
+        refit: str | None = None,
+        selection: str = "best",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: float = 1000,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.radii = radii
+        self.n_radii = n_radii
+        self.eps = eps
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.selection = selection
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
