@@ -34,8 +34,7 @@ test-generic: $(VENV)/.dev  ## run the tests that compare numbers with kernels f
 	@$(RUN) tests/machines.py generic
 
 test-device: $(VENV)/.dev  ## run the tests of data on a device, on the GPU too if there is one
-	@$(PYTEST) -m "" -rs tests/linalg/test_device.py tests/problems/test_device_rows.py tests/paths/test_batched.py \
-		tests/estimators/test_on_a_device.py
+	@$(PYTEST) -m "" -rs $$(grep -rl --include='test_*.py' stand_in_device tests)
 
 # make test-cpus MACHINES="oldest generic"     to choose some of them
 test-cpus: $(VENV)/.dev  ## run these tests as other processors, BLAS kernels, threads and versions would
@@ -62,7 +61,7 @@ bench-smoke: $(VENV)/.dev  ## run small benchmarks that need no data and no peer
 	@$(RUN) benchmarks/peers/logistic.py --quick --cpu --only dense --json build/benchmarks/logistic.json
 
 docs: $(VENV)/.docs  ## build the documentation into docs/_build/html
-	@$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@$(RUN) -m sphinx -W --keep-going -j 2 -b html docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html."
 
 check-site: $(VENV)/.created  ## walk the built documentation: links, titles, formulas, errors in a browser if there is one

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import condgrad as cg
-from condgrad.plotting import plot_path_scores
+from condgrad.plotting import CVDisplay
 
 X, y = load_breast_cancer(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
@@ -31,13 +31,10 @@ for selection in ("best", "one-standard-error"):
     print(f"{model.score(X_test, y_test):.3f}, gap {search.gap_:.0e}")
 
 # %%
-# The scores of all folds are kept.
+# The picture comes from the fitted estimator: mean and standard error of the folds, and what both rules choose.
 
-loss = -search.score_path_
-place = int(np.flatnonzero(search.radii_ == search.radius_)[0])
-error = loss.std(axis=1, ddof=1) / np.sqrt(loss.shape[1])
-ax = plot_path_scores(search.radii_, loss.mean(axis=1), error, best=place)
-ax.set_ylabel("mean log loss of held-out samples")
+display = CVDisplay.from_estimator(search)
+print(f"best {display.best_radius:.2f}, one standard error {display.one_standard_error_radius:.2f}")
 plt.show()
 
 # %%

@@ -10,7 +10,7 @@ import numpy as np
 
 import condgrad as cg
 from condgrad import datasets
-from condgrad.plotting import plot_coefficient_path, plot_path_scores
+from condgrad.plotting import PathDisplay, plot_path_scores
 
 data = datasets.simulate_regression(300, 1000, n_informative=8, noise=0.5, random_state=0)
 train, test = slice(0, 200), slice(200, 300)
@@ -31,7 +31,7 @@ for k in (20, 60, 99):
 error = ((data.y[test, None] - data.X[test] @ coefs.toarray() - info.intercept) ** 2).mean(axis=0)
 best = int(error.argmin())
 figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.0), layout="constrained")
-plot_coefficient_path(radii, coefs, ax=left)
+PathDisplay.from_path((radii, coefs, info), n_labels=8, ax=left)
 left.axvline(radii[best], color="grey", linestyle=":")
 plot_path_scores(radii, error, n_nonzero=info.n_nonzero, best=best, ax=right)
 plt.show()

@@ -3,7 +3,8 @@
 import dataclasses
 import pickle
 
-from condgrad.storage.cluster_rows import ClusterRows, Partition
+from condgrad.storage.cluster_rows import ClusterRows
+from condgrad.storage.partitions import HostPart, Partition
 
 
 @dataclasses.dataclass
@@ -30,7 +31,7 @@ class SimulatedRows(ClusterRows):
         """``parts`` are (X, y), (X, y, weight) or (X, y, weight, offset) for each partition."""
         self.n_workers = n_workers
         self.forget()
-        held = [Partition(*part) if len(part) > 2 else Partition(*part, None) for part in parts]
+        held = [Partition(HostPart(X), y, *(rest or (None,))) for X, y, *rest in parts]
         super().__init__(None, [Result(part, k % n_workers) for k, part in enumerate(held)])
 
     def forget(self):

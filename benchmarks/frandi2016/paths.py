@@ -84,18 +84,25 @@ def follow(solve: Callable[[float, np.ndarray, float], Solution], parameters: np
     return Path(models.stacked(), seconds, seconds, iterations, products)
 
 
+BASELINES = ("CD", "SCD", "SLEP Reg.", "SLEP Const.")
+
+
 def baselines(data: Regression, parameters: Grids, seed: int = 0) -> dict[str, Path]:
     """Return the paths of the methods that the paper compares with."""
+    return {method: baseline(method, data, parameters, seed) for method in BASELINES}
+
+
+def baseline(method: str, data: Regression, parameters: Grids, seed: int = 0) -> Path:
+    """Return the path of one of them."""
     p = data.X.shape[1]
-    descent = CoordinateDescent(data.X, data.y)
-    stochastic = CoordinateDescent(data.X, data.y, np.random.default_rng(seed))
+    if method.startswith("SLEP"):
+        gradients = AcceleratedGradient(data.X, data.y)
+        if method == "SLEP Reg.":
+            return follow(gradients.penalised, parameters.penalties, p)
+        return follow(gradients.constrained, parameters.radii, p)
+    descent = CoordinateDescent(data.X, data.y, np.random.default_rng(seed) if method == "SCD" else None)
     descent.solve(float(parameters.penalties[0]), np.zeros(p), math.inf)  # compiles
-    return {
-        "CD": follow(descent.solve, parameters.penalties, p),
-        "SCD": follow(stochastic.solve, parameters.penalties, p),
-        "SLEP Reg.": follow(AcceleratedGradient(data.X, data.y).penalised, parameters.penalties, p),
-        "SLEP Const.": follow(AcceleratedGradient(data.X, data.y).constrained, parameters.radii, p),
-    }
+    return follow(descent.solve, parameters.penalties, p)
 
 
 def randomized(data: Regression, radii: np.ndarray, sample_size: Any, seed: int = 0, patience: float = 3.0) -> Path:

@@ -2,7 +2,8 @@
 
     python benchmarks/frandi2016/tables.py                   # all data, 100 parameters, 10 runs of what is random
     python benchmarks/frandi2016/tables.py --quick           # Pyrim with products of up to 4 features, 20 parameters
-    options: --only pyrim|triazines|imdb, --grid N, --runs N
+    python benchmarks/frandi2016/tables.py --hours 8         # the same in that time; another call goes on
+    options: --only pyrim|triazines|imdb, --grid N, --runs N, --json FILE
 
 For each data set: the sample sizes (Table 3), then for every method time, iterations, products of columns with a
 vector, and features on average along the path (Tables 4 and 5), the speed-up over CD, and what the paper printed. An
@@ -15,6 +16,7 @@ atoms as there are have been drawn in vain, the default of `randomized`.
 from __future__ import annotations
 
 import argparse
+import pathlib
 import sys
 
 import numpy as np
@@ -22,6 +24,9 @@ import paths
 from data import Regression, expanded, imdb
 
 from condgrad import sample_sizes
+
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+from night import add_option
 
 SHARES = (0.01, 0.02, 0.03)
 # Time in seconds, iterations, dot products and active features as printed, for pyrim and triazines.
@@ -55,7 +60,14 @@ def main() -> int:
     parser.add_argument("--only", choices=("pyrim", "triazines", "imdb"))
     parser.add_argument("--grid", type=int, help="parameters on the path")
     parser.add_argument("--runs", type=int, help="runs of the randomized solver, which are averaged")
+    add_option(parser, pathlib.Path(__file__).parent / "outputs" / "night.json")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="with --hours: write the tables as JSON, too")
     options = parser.parse_args()
+    if options.hours is not None:
+        import night_table
+
+        night_table.run(options.hours, options.found, options.json, options.grid or 100)
+        return 0
     names = (options.only,) if options.only else ("pyrim",) if options.quick else ("pyrim", "triazines", "imdb")
     for name in names:
         try:

@@ -6,13 +6,16 @@ follows sfw, mokhtari and lu-freund with condgrad itself. With --benchopt the cu
 
     benchopt run benchmarks/negiar2020 -d breast-cancer -d rcv1 -d california-housing -n 100 --timeout 3600 --no-plot
 
-instead, and seed 0 is followed here too: the two must agree. README.md, in this folder, says what is found and why.
+instead, and seed 0 is followed here too: the two must agree. With --hours H all runs together take
+about H hours, go on where an earlier call ended, and are shown as a table (--json FILE stores it). README.md, in this
+folder, says what is found and why.
 """
 
 from __future__ import annotations
 
 import argparse
 import pathlib
+import sys
 import time
 from typing import Any, NamedTuple
 
@@ -22,6 +25,9 @@ from benchmark_utils import METHODS, SEEDS, TASKS, course, recorded_steps
 import condgrad as cg
 
 HERE = pathlib.Path(__file__).parent
+sys.path.append(str(HERE.parent))
+from night import add_option  # noqa: E402 (it is in the folder above)
+
 PICTURE = HERE.parents[1] / "docs" / "images" / "negiar2020.png"
 MIN_POINTS = 40  # per curve: a stopping rule that ends runs early must not go unnoticed
 COLOURS = {"sfw": "#0072b2", "mokhtari": "#d55e00", "lu-freund": "#009e73"}
@@ -49,6 +55,11 @@ class Panel(NamedTuple):
 def main() -> int:
     """Run, draw and say what is seen."""
     options = parse()
+    if options.hours is not None:
+        import night_table
+
+        night_table.run(options.hours, options.found, options.json)
+        return 0
     panels = []
     for task in TASKS.values():
         start = time.perf_counter()
@@ -91,6 +102,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--benchopt", type=pathlib.Path, nargs="?", const=HERE / "outputs", help="a parquet file, or a folder of them"
     )
+    add_option(parser, HERE / "outputs" / "night.json")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="with --hours: write the tables as JSON, too")
     return parser.parse_args()
 
 

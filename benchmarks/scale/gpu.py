@@ -1,6 +1,6 @@
 """Passes and fits on a GPU: bytes per second beside a copy, seconds beside the processor and beside peers.
 
-    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot path classes lasso stream peers]
+    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot path classes lasso stream peers] [--json FILE]
 
 It needs CuPy and an NVIDIA GPU. Every part prints its times, the best of several, and the data of one part are freed
 before the next one. The full size needs 40 GB of memory on the device and 40 GB on the host, --quick a tenth. The peers
@@ -13,12 +13,16 @@ import argparse
 import functools
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from gpu_peers import Solved, cuml_qn, fista, scikit_learn
 
 import condgrad as cg
 from condgrad.paths.batched import BatchedPaths
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from results import Report, add_option
 
 
 def best_of(run, repeats, synchronize):
@@ -41,14 +45,23 @@ class Bench:
         self.cp, self.quick = cupy, quick
         self.synchronize = cupy.cuda.Device().synchronize
         self.bandwidth = np.nan  # bytes per second that a copy reads and writes
+        self.lines = []  # the table of a part: what was done, seconds, and a remark
 
     def free(self):
         """Give the memory of the last part back."""
         self.cp.get_default_memory_pool().free_all_blocks()
 
-    def say(self, *parts):
-        """Print a line at once."""
-        print(*parts, flush=True)
+    def say(self, work, seconds, remark=""):
+        """Print a line at once, and keep it for the table of this part."""
+        print(f"{work}: {'' if seconds is None else f'{seconds:.4g} s'}{', ' * bool(remark)}{remark}", flush=True)
+        self.lines.append([work, seconds, remark])
+
+    def run(self, part, report):
+        """Run one part and write its table."""
+        self.lines = []
+        PARTS[part](self)
+        report.table(PARTS[part].__doc__.strip(), ["work", "s", "remark"], self.lines)
+        self.free()
 
     def copy(self):
         """Measure a copy on the device, and a read."""
@@ -57,12 +70,12 @@ class Bench:
         b = cp.empty_like(a)
         seconds = best_of(lambda: cp.copyto(b, a), 10, self.synchronize)
         self.bandwidth = 2 * a.nbytes / seconds
-        self.say(f"copy kernel: {self.bandwidth / 1e12:.2f} TB/s read and written")
+        self.say(f"copy of {a.nbytes / 1e9:.1f} GB", seconds, f"{self.bandwidth / 1e12:.2f} TB/s read and written")
 
     def sweep_line(self, name, seconds, n_bytes):
         """Print the time of a pass and the share of the copy's bandwidth."""
         speed = n_bytes / seconds
-        self.say(f"{name}: {1e3 * seconds:.2f} ms, {speed / 1e12:.2f} TB/s, {speed / self.bandwidth:.0%} of the copy")
+        self.say(name, seconds, f"{speed / 1e12:.2f} TB/s, {speed / self.bandwidth:.0%} of the copy")
 
     def dense_data(self, n, d):
         """Return correlated features, and classes that 30 of them decide."""
@@ -88,7 +101,7 @@ class Bench:
         seconds = best_of(lambda: rows.matrix.expand(w, 0.0, None, rows.samples.losses), 10, self.synchronize)
         self.sweep_line(f"dense sweep {n:,} x {d} float32", seconds, X.nbytes)
         seconds = best_of(lambda: problem.look(w), 10, self.synchronize)
-        self.sweep_line("  a certified look, with all that the host does", seconds, X.nbytes)
+        self.sweep_line("a certified look, with all that the host does", seconds, X.nbytes)
         for intercept in (False, True):
             self.fit(X, y, cg.constraints.L1Ball(15.0), intercept)
         self.beside_cpu(X, y, cg.constraints.L1Ball(15.0), 1_000_000)
@@ -100,8 +113,9 @@ class Bench:
             fit = functools.partial(cg.minimize, problem, "corrective", tol=0.0, relative_tol=tol)
             seconds, result = best_of(fit, 5, self.synchronize), fit()
             self.say(
-                f"  corrective to {tol:g}{' with intercept' if intercept else ''}: {1e3 * seconds:.0f} ms,"
-                f" {result.n_epochs:.1f} epochs, gap {result.gap:.2e}, {result.status.name}"
+                f"corrective to {tol:g}{' with intercept' if intercept else ''}",
+                seconds,
+                f"{result.n_epochs:.1f} epochs, gap {result.gap:.2e}, {result.status.name}",
             )
 
     def beside_cpu(self, X, y, ball, n):
@@ -115,11 +129,10 @@ class Bench:
             times[name] = best_of(fit, 3, self.synchronize)
         w = cg.minimize(there, "corrective", tol=0.0, relative_tol=1e-6).w
         a, b = there.look(w), here.look(w)
-        self.say(
-            f"  {n:,} rows to 1e-6: GPU {1e3 * times['GPU']:.0f} ms, CPU {1e3 * times['CPU']:.0f} ms,"
-            f" {times['CPU'] / times['GPU']:.1f} times; gaps {a.gap:.12e} and {b.gap:.12e},"
-            f" they differ by {abs(a.gap - b.gap) / abs(b.objective):.1e} of F"
-        )
+        difference = abs(a.gap - b.gap) / abs(b.objective)
+        self.say(f"{n:,} rows to 1e-6", times["GPU"])
+        self.say("the same on the processor", times["CPU"], f"{times['CPU'] / times['GPU']:.1f} times as long")
+        self.say("gaps of GPU and processor", None, f"{a.gap:.12e}, {b.gap:.12e}: they differ by {difference:.1e} of F")
 
     def peers(self):
         """Compare with solvers of the same problem, or of the penalty that has the same solution as the ball."""
@@ -128,11 +141,11 @@ class Bench:
         problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(15.0))
         fit = functools.partial(cg.minimize, problem, "corrective", tol=0.0, relative_tol=1e-6)
         seconds, result = best_of(fit, 5, self.synchronize), fit()
-        self.say(f"{n:,} x {d} to 1e-6: condgrad on the GPU {1e3 * seconds:.0f} ms")
+        self.say(f"condgrad on the GPU, {n:,} x {d} to 1e-6", seconds)
         solved = Solved(X, y, problem, result, seconds)
         for peer in (scikit_learn, fista, cuml_qn):
             for line in peer(solved):
-                self.say("  " + line)
+                self.say(*line)
 
     def stream(self):
         """Data of the host that the device may not hold: bytes per second beside a pinned copy, and a fit."""
@@ -145,20 +158,20 @@ class Bench:
         device = device_by_name("cuda")
         pinned, there = device.empty_pinned(2**30), self.cp.empty(2**30, dtype=np.uint8)
         seconds = best_of(lambda: there.set(pinned), 5, self.synchronize)
-        self.say(f"pinned copy alone: {2**30 / seconds / 1e9:.1f} GB/s")
+        self.say("pinned copy of 1 GiB alone", seconds, f"{2**30 / seconds / 1e9:.1f} GB/s")
         speed = 2**30 / seconds
         own = X.view(np.uint8).reshape(-1)[: 2**30]
         seconds = best_of(lambda: copy_on_all_cores(own, pinned), 5, self.synchronize)
-        self.say(f"copy of the host to pinned memory, on all cores: {2**30 / seconds / 1e9:.1f} GB/s")
+        self.say("copy of the host to pinned memory, on all cores", seconds, f"{2**30 / seconds / 1e9:.1f} GB/s")
         pinned = there = None
         device.most_bytes = X.nbytes // 4
         began = time.perf_counter()
         problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(15.0), device="cuda")
-        self.say(f"streamed {n:,} x {d} float32, {X.nbytes / 1e9:.1f} GB: {time.perf_counter() - began:.2f} s to begin")
+        self.say(f"streamed {n:,} x {d} float32, {X.nbytes / 1e9:.1f} GB: to begin", time.perf_counter() - began)
         w, rows = np.random.default_rng(0).standard_normal(d) / d, problem.rows
         seconds = best_of(lambda: rows.matrix.expand(w, 0.0, None, rows.samples.losses), 3, self.synchronize)
         rate = X.nbytes / seconds
-        self.say(f"  a pass: {seconds:.3f} s, {rate / 1e9:.1f} GB/s, {rate / speed:.0%} of the pinned copy")
+        self.say("a pass", seconds, f"{rate / 1e9:.1f} GB/s, {rate / speed:.0%} of the pinned copy")
         found = problem.look(w)
         for intercept in (False, True):
             for tol in (1e-4, 1e-6):
@@ -167,15 +180,16 @@ class Bench:
                 began = time.perf_counter()
                 result = cg.minimize(streamed, "corrective", tol=0.0, relative_tol=tol)
                 self.say(
-                    f"  corrective to {tol:g}{' with intercept' if intercept else ''}:"
-                    f" {time.perf_counter() - began:.2f} s, {result.n_reads:.0f} reads, {result.status.name}"
+                    f"corrective to {tol:g}{' with intercept' if intercept else ''}",
+                    time.perf_counter() - began,
+                    f"{result.n_reads:.0f} reads, {result.status.name}",
                 )
         device.most_bytes = np.inf
         began = time.perf_counter()
         known = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(15.0), device="cuda")
-        self.say(f"  sent once instead: {time.perf_counter() - began:.2f} s")
+        self.say("sent once instead", time.perf_counter() - began)
         there = known.look(w)
-        self.say(f"  gaps differ by {abs(found.gap - there.gap) / abs(there.objective):.1e} of F")
+        self.say("gaps of both", None, f"they differ by {abs(found.gap - there.gap) / abs(there.objective):.1e} of F")
 
     def classes(self):
         """Ten classes, each against the rest, in common passes and one after the other."""
@@ -186,11 +200,11 @@ class Bench:
         model = cg.ConstrainedLogisticRegression(radius=5.0, tol=1e-6)
         seconds = best_of(lambda: model.fit(X, y), 3, self.synchronize)
         steps = sum(result.n_steps for result in model.result_)
-        self.say(f"{k} classes on {n:,} x {d} to 1e-6: {seconds:.2f} s together, {steps} steps were left to do alone")
+        self.say(f"{k} classes on {n:,} x {d} to 1e-6, together", seconds, f"{steps} steps were left to do alone")
         began = time.perf_counter()
         for c in range(k):
             cg.ConstrainedLogisticRegression(radius=5.0, tol=1e-6).fit(X, y == c)
-        self.say(f"  one after the other: {time.perf_counter() - began:.2f} s")
+        self.say("one after the other", time.perf_counter() - began)
 
     def lasso(self):
         """A hundred radii, and penalties, of the Lasso."""
@@ -200,13 +214,13 @@ class Bench:
         for intercept in (False, True):
             path = functools.partial(cg.lasso_path, X, y, n_radii=100, fit_intercept=intercept)
             seconds, (_, _, info) = best_of(path, 3, self.synchronize), path()
-            self.say(f"lasso_path on {n:,} x {d}, intercept {intercept}: {1e3 * seconds:.0f} ms, {info}")
+            self.say(f"lasso_path on {n:,} x {d}, intercept {intercept}", seconds, str(info))
             penalties = functools.partial(cg.lasso_path, X, y, alphas=info.alpha, fit_intercept=intercept)
             seconds, (_, _, info) = best_of(penalties, 3, self.synchronize), penalties()
-            self.say(f"  the same penalties: {1e3 * seconds:.0f} ms, {info}")
+            self.say("the same penalties", seconds, str(info))
         began = time.perf_counter()
         cg.lasso_path(self.cp.asnumpy(X), self.cp.asnumpy(y), n_radii=100)
-        self.say(f"  on the processor: {time.perf_counter() - began:.2f} s")
+        self.say("on the processor", time.perf_counter() - began)
 
     def one_hot(self):
         """Codes of 39 fields with a million categories, by their shares."""
@@ -226,12 +240,12 @@ class Bench:
         w[np.random.default_rng(0).permutation(d)[:300]] = 0.1
         seconds = best_of(lambda: rows.matrix.expand(w, 0.0, None, rows.samples.losses), 10, self.synchronize)
         self.sweep_line(f"one-hot sweep {n:,} x {d:,}, 39 a row", seconds, rows.matrix.n_bytes)
-        self.say(f"  {rows.matrix.n_stored / seconds / 1e9:.0f} G entries/s")
+        self.say("the same by its entries", None, f"{rows.matrix.n_stored / seconds / 1e9:.0f} G entries/s")
         problem = cg.Problem.of_rows(rows, cg.constraints.L1Ball(60.0))
         for tol in (1e-4, 1e-6):
             fit = functools.partial(cg.minimize, problem, "corrective", tol=0.0, relative_tol=tol)
             seconds, result = best_of(fit, 3, self.synchronize), fit()
-            self.say(f"  corrective to {tol:g}: {seconds:.3f} s, {result.n_epochs:.1f} epochs, {result.status.name}")
+            self.say(f"corrective to {tol:g}", seconds, f"{result.n_epochs:.1f} epochs, {result.status.name}")
         cp.get_default_memory_pool().free_all_blocks()
 
     def path(self):
@@ -254,14 +268,15 @@ class Bench:
             found = paths.solve(radii)
             worst = max(p.certified_gap / s for path, s in zip(found, paths.scales, strict=True) for p in path)
             self.say(
-                f"{radii.size} radii x {n_folds} folds on {n:,} x {d}{' with intercept' if intercept else ''}:"
-                f" {seconds:.2f} s, {paths.n_passes} passes at {paths.n_points} points, relative gaps up to {worst:.1e}"
+                f"{radii.size} radii x {n_folds} folds on {n:,} x {d}{' with intercept' if intercept else ''}",
+                seconds,
+                f"{paths.n_passes} passes at {paths.n_points} points, relative gaps up to {worst:.1e}",
             )
         walk = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(1.0))
         began, w, tol = time.perf_counter(), None, 1e-4 * walk.loss_scale()
         for radius in radii.tolist():
             w = cg.minimize(walk.over(cg.constraints.L1Ball(radius)), "corrective", w0=w, tol=tol).w
-        self.say(f"  one path by corrective, radius after radius: {time.perf_counter() - began:.2f} s")
+        self.say("one path by corrective, radius after radius", time.perf_counter() - began)
 
     def one_hot_data(self, n, d):
         """Return codes whose frequencies fall like 1 / rank within each field."""
@@ -298,6 +313,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the size")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
+    add_option(parser)
     options = parser.parse_args()
     try:
         import cupy
@@ -306,11 +322,10 @@ def main():
     bench = Bench(cupy, options.quick)
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(f"{name}; CuPy {cupy.__version__}; {'quick' if options.quick else 'full size'}", flush=True)
-    if "copy" not in options.parts:
-        bench.copy()
-    for part in options.parts:
-        PARTS[part](bench)
-        bench.free()
+    report = Report(__file__, f"How long do passes and fits take on one {name}?", ["cupy", "torch", "cuml"])
+    for part in ["copy", *(part for part in options.parts if part != "copy")]:  # the others compare with the copy
+        bench.run(part, report)
+        report.write(options.json)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     python benchmarks/xiong2023/tables.py            # quick: small limits, a few data sets, under ten minutes
     python benchmarks/xiong2023/tables.py --full     # all data sets, longer limits, three trials
-    options: --table 3|4, --only NAME, --wide (100 times the cross-validated radius), --plot FILE.png
+    python benchmarks/xiong2023/tables.py --hours 8  # all data sets in that time; another call goes on where it ended
+    options: --table 3|4, --only NAME, --wide (100 times the cross-validated radius), --plot FILE.png, --json FILE
 
 Table 3: l1-constrained logistic regression, the radius chosen by 5-fold cross-validation; seconds of solver time
 until the exact gap is at most 1e-1 ... 1e-7. Table 4: the non-convex sigmoid loss; seconds until the gap averaged over
@@ -14,6 +15,7 @@ the paper, and that of corrective over DBD. Evaluations of the gap are not on th
 from __future__ import annotations
 
 import argparse
+import pathlib
 import sys
 import time
 
@@ -23,10 +25,14 @@ import condgrad as cg
 from condgrad import rules, solvers, step_sizes
 from condgrad.datasets import load
 
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+from night import add_option
+
 QUICK = ("svmguide3", "a1a", "w1a", "phishing")
 ALL = ("a1a", "a2a", "a8a", "a9a", "w1a", "w8a", "svmguide3", "phishing", "ijcnn1", "covtype-subset")
 CONVEX_TARGETS = (1e-1, 1e-3, 1e-5, 1e-7)
 NON_CONVEX_TARGETS = (1e-1, 1e-2, 1e-3)
+RANDOM = ("SBD", "SPIDER-FW", "CSFW")
 RIVALS = ("FW", "FW-ada", "SPIDER-FW", "CSFW", "CASPIDERG")
 # The speed-up column as printed: (data set, target) -> best rival / better TUFW.
 PAPER_3 = {
@@ -55,7 +61,14 @@ def main() -> int:
     parser.add_argument("--wide", action="store_true", help="100 times the cross-validated radius")
     parser.add_argument("--limit", type=float, help="seconds a run")
     parser.add_argument("--plot", help="draw the gaps of table 3 against time into this file")
+    add_option(parser, pathlib.Path(__file__).parent / "outputs" / "night.json")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="with --hours: write the tables as JSON, too")
     options = parser.parse_args()
+    if options.hours is not None:
+        import night_table
+
+        night_table.run(options.hours, options.found, options.json)
+        return 0
     limit = options.limit or (60.0 if options.full else 3.0)
     trials = 3 if options.full else 1
     curves = {}
@@ -125,9 +138,7 @@ def table_3(name, X, y, radius, limit, trials):
     times, curves = {}, {}
     for label, solver in convex_methods(problem.n_samples).items():
         cg.minimize(problem, solver, max_steps=30)  # compile
-        runs = [
-            run(problem, solver, limit, seed) for seed in range(trials if label in ("SBD", "SPIDER-FW", "CSFW") else 1)
-        ]
+        runs = [run(problem, solver, limit, seed) for seed in range(trials if label in RANDOM else 1)]
         times[label] = {t: np.mean([first_time(trace, t) for trace in runs]) for t in CONVEX_TARGETS}
         curves[label] = runs[0]
     show(
@@ -157,27 +168,31 @@ def first_time(trace, target):
 def table_4(name, X, y, radius, limit, trials):
     """Print the rows of one data set for the non-convex loss."""
     problem = cg.Problem(X, (y + 1) / 2, cg.losses.SigmoidSquared(), cg.constraints.L1Ball(radius))
-    times: dict = {}
-    for label in non_convex_methods(1):
-        times[label] = dict.fromkeys(NON_CONVEX_TARGETS, np.nan)
-        cg.minimize(problem, non_convex_methods(10)[label], max_steps=30)  # compile
-        for K in 10 * 4 ** np.arange(0, 9):
-            solver = non_convex_methods(int(K))[label]
-            start = time.perf_counter()
-            traces = [
-                cg.minimize(
-                    problem, solver, tol=0, max_steps=int(K), max_epochs=1e9, max_time=limit, random_state=seed
-                ).trace
-                for seed in range(trials)
-            ]
-            for target in NON_CONVEX_TARGETS:
-                if np.isnan(times[label][target]) and np.mean([average_gap(trace) for trace in traces]) <= target:
-                    times[label][target] = np.mean([trace.seconds[-1] for trace in traces])
-            if time.perf_counter() - start > limit * trials or not np.isnan(list(times[label].values())).any():
-                break
+    times = {label: non_convex_times(problem, label, limit, trials) for label in non_convex_methods(1)}
     result = cg.minimize(problem, "corrective", tol=1e-8, max_time=limit, max_steps=1000)
     times["corrective"] = {t: first_time(result.trace, t) for t in NON_CONVEX_TARGETS}
     show(f"{name}, non-convex: radius {radius:g}", times, NON_CONVEX_TARGETS, PAPER_4, name)
+
+
+def non_convex_times(problem, label, limit, trials):
+    """Return the seconds to each target, from runs of K = 10, 40, 160, ... steps; one above the limit is the last."""
+    times = dict.fromkeys(NON_CONVEX_TARGETS, np.nan)
+    cg.minimize(problem, non_convex_methods(10)[label], max_steps=30)  # compile
+    for K in 10 * 4 ** np.arange(0, 9):
+        solver = non_convex_methods(int(K))[label]
+        start = time.perf_counter()
+        traces = [
+            cg.minimize(
+                problem, solver, tol=0, max_steps=int(K), max_epochs=1e9, max_time=limit, random_state=seed
+            ).trace
+            for seed in range(trials)
+        ]
+        for target in NON_CONVEX_TARGETS:
+            if np.isnan(times[target]) and np.mean([average_gap(trace) for trace in traces]) <= target:
+                times[target] = np.mean([trace.seconds[-1] for trace in traces])
+        if time.perf_counter() - start > limit * trials or not np.isnan(list(times.values())).any():
+            break
+    return times
 
 
 def average_gap(trace):

@@ -1,4 +1,4 @@
-"""CSV as X, y and weights, by the reader of `condgrad convert`: pyarrow where it is installed; errors name their line."""
+"""CSV as X, y and weights, by the reader of `condgrad convert`; errors name their line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from condgrad.cli._columns import Columns, Wanted
-from condgrad.cli._data import Data
+from condgrad.cli._samples import Data
 from condgrad.storage.sources.base import joined
 from condgrad.storage.sources.categories import Words
 from condgrad.storage.sources.csv_file import CsvFile

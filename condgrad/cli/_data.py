@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from condgrad.cli._columns import Wanted
 from condgrad.cli._reading import open_text, reading
+from condgrad.cli._samples import Data
 from condgrad.storage.sources.libsvm import read_samples
 from condgrad.storage.sources.libsvm_copy import read_with_copy
 from condgrad.storage.sources.text import TextFile, read_bytes, suffix_of
@@ -22,20 +23,6 @@ if TYPE_CHECKING:
     from condgrad.models.multi import MultiModel
 
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz"}
-
-
-class Data(NamedTuple):
-    """Samples, their targets, the names of the features and weights; None where there are no such things."""
-
-    X: Any
-    y: np.ndarray | None
-    feature_names: tuple[str, ...] | None
-    name: str
-    weight: np.ndarray | None = None
-
-    def __str__(self) -> str:
-        kind = getattr(self.X, "format", "dense")
-        return f"{self.name}: {self.X.shape[0]} samples, {self.X.shape[1]} features, {kind}"
 
 
 def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiModel | None = None) -> Data:
@@ -59,7 +46,7 @@ def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiMod
 
         text = open_text(args.data)
         with reading(args, text.name) as report:
-            return read_csv(text, wanted, report)
+            return _checked(read_csv(text, wanted, report))
     name = "standard input" if args.data == "-" else path.name
     content = sys.stdin.buffer.read() if args.data == "-" else read_bytes(path)
     if not content:
@@ -67,10 +54,19 @@ def read_data(args: argparse.Namespace, *, labels: bool, model: Model | MultiMod
     if form == "parquet":
         from condgrad.cli._parquet import parse_parquet
 
-        return parse_parquet(content, name, wanted)
+        return _checked(parse_parquet(content, name, wanted))
     from condgrad.cli._npz import parse_npz
 
-    return parse_npz(content, name, wanted)
+    return _checked(parse_npz(content, name, wanted))
+
+
+def _checked(data: Data) -> Data:
+    """Return the data if their weights can be weights."""
+    if data.weight is not None and not (data.weight.min() >= 0.0 and data.weight.sum() > 0.0):
+        worst = int(data.weight.argmin())
+        raise ValueError(f"weights of {data.name} must be numbers of at least 0, not all 0; sample {worst + 1} has "
+                         f"{data.weight[worst]:g}.")  # fmt: skip
+    return data
 
 
 def _read_libsvm(args: argparse.Namespace, model: Model | MultiModel | None) -> Data:

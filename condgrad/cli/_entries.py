@@ -38,3 +38,14 @@ def predict_entries(model: CompletionModel, entries: Ratings) -> tuple[np.ndarra
         error = p - entries.values
         numbers |= {"rmse": float(np.sqrt(np.mean(error**2))), "mae": float(np.mean(np.abs(error)))}
     return p, numbers
+
+
+def unknown_ids(model: CompletionModel, entries: Ratings, most: int = 6) -> str:
+    """Return the first ids of a file that were not in the fit, as text."""
+    kinds = (("row", entries.row_labels or (), model.rows_of, model.is_row_seen),
+             ("column", entries.col_labels or (), model.columns_of, model.is_column_seen))  # fmt: skip
+    found = []
+    for kind, labels, places_of, is_seen in kinds:
+        known = np.append(is_seen, False)[places_of(labels)]
+        found += [f"{kind} {label!r}" for label, is_known in zip(labels, known.tolist(), strict=True) if not is_known]
+    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from condgrad.cli._data import Data
+    from condgrad.cli._samples import Data
     from condgrad.paths.allowed_sets import AllowedSets
 
 _BALLS = ("l1", "nonnegative-l1")
@@ -35,6 +35,9 @@ def sets_of_options(args: argparse.Namespace, data: Data, make_set: Callable[[An
     given = {"--feature-weight": args.feature_weight, "--lower": args.lower, "--upper": args.upper}
     columns = Columns(data.X.shape[1], data.feature_names)
     used = [option for option, text in given.items() if text is not None] + ["--positive"] * args.positive
+    if args.standardize and (used or args.row):
+        option = [*used, "--row"][0]
+        raise ValueError(f"{option} counts coefficients in the units of the data; leave --standardize out.")
     if not used and args.row is not None:
         return sets_of(args.set if args.set in _BALLS else make_set, columns, None, False, None, None, args.row)
     if not used:

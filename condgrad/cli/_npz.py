@@ -7,7 +7,7 @@ import io
 import numpy as np
 
 from condgrad.cli._columns import Wanted
-from condgrad.cli._data import Data
+from condgrad.cli._samples import Data
 
 _SPARSE = {"format", "shape", "data"}  # members of every file of scipy.sparse
 

@@ -81,7 +81,7 @@ def add_problem(
     group.add_argument("--set", default="l1", metavar=_SPEC, help="constraint set, such as lp:p=1.5, "
                        "group:groups=@labels.txt (a file); `condgrad sets` lists them (default: l1)")  # fmt: skip
     if has_radius:
-        group.add_argument("--radius", type=float, metavar="R", help="size of the set")
+        group.add_argument("--radius", type=float, metavar="R", help="size of the set; 0 leaves the intercept alone")
     return group
 
 
@@ -127,8 +127,12 @@ def loss_of(text: str) -> Loss:
 
 
 def set_maker(text: str) -> tuple[Callable[[float | None], ConstraintSet], bool]:
-    """Return a function that makes the set of an option for a radius, and whether the set has a radius."""
+    """Return a function that makes the set of an option for a radius, and whether the set has a radius.
+
+    Where sets of the kind contain zero, the one of radius 0 is the box that has nothing else.
+    """
     from condgrad import constraints
+    from condgrad.paths.radius_search import contains_zero
 
     name, parameters = _split(text, "--set")
     kind = constraints.by_name(name)
@@ -146,9 +150,20 @@ def set_maker(text: str) -> tuple[Callable[[float | None], ConstraintSet], bool]
             raise ValueError(f"the set {name} needs a radius; use --radius R.")
         if missing:
             raise ValueError(f"the set {name} needs {' and '.join(missing)}; use --set {name}:{missing[0]}=VALUE.")
+        if radius == 0.0 and contains_zero(kind(**(given | {"radius": 1.0}))):
+            return constraints.by_name("box")(lower=0.0, upper=0.0)
         return kind(**given)
 
     return make, "radius" in known
+
+
+def lacks_radius(args: argparse.Namespace) -> bool:
+    """Return whether the set of the options needs a radius that they do not give."""
+    from condgrad import constraints
+
+    name, parameters = _split(args.set, "--set")
+    part = inspect.signature(constraints.by_name(name)).parameters.get("radius")
+    return args.radius is None and "radius" not in parameters and part is not None and part.default is part.empty
 
 
 def solver_of(text: str) -> object:

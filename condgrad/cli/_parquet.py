@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from condgrad.cli._columns import Wanted
-from condgrad.cli._data import Data
+from condgrad.cli._samples import Data
 
 
 def parse_parquet(content: bytes, name: str, wanted: Wanted) -> Data:

@@ -45,8 +45,9 @@ _SAMPLE_BYTES = 2**28  # size of the sample in memory on which the radius is cho
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    options.add_data(parser)
+    options.add_data(parser, has_weights=True)
     problem = options.add_problem(parser, has_radius=False)
+    options.add_scales(problem)
     problem.add_argument("--intercept", action="store_true", help="add an intercept, which is not constrained")
     add_features(problem)
     grid = parser.add_argument_group("grid")
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
+    from condgrad.cli._scales import Scales
     from condgrad.paths.allowed_sets import minimize_over, suited
     from condgrad.paths.grids import check_grid
     from condgrad.paths.validation import BEST, ONE_STANDARD_ERROR, select
@@ -76,15 +78,16 @@ def run(args: argparse.Namespace) -> int:
     loss, (make_set, has_radius) = options.loss_of(args.loss), options.set_maker(args.set)
     if not has_radius:
         raise ValueError(f"the set {args.set} has no radius to choose.")
-    radii = parse_numbers(args.radii, "--radii")
+    radii = parse_numbers(args.radii, "--radii", has_zero=True)
     check_grid(args.n_radii, args.eps)
     solver = options.solver_of(args.solver)
     data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
     make_set = sets_of_options(args, data, make_set) or make_set
     X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
-    whole = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept)
-    tried, weight, offset = whole, None, None
+    weight, offset, scales = data.weight, None, Scales(args, X, data.weight)
+    whole = cg.Problem(scales.scaled(X), y, loss, make_set(1.0), intercept=args.intercept, sample_weight=weight)
+    tried = whole
     note(args, str(data))
     if isinstance(X, StoredRows):  # the radius is chosen on a sample in memory
         matrix, places = X.sample_within(_SAMPLE_BYTES)
@@ -109,6 +112,7 @@ def run(args: argparse.Namespace) -> int:
         make, settings = suited(make_set, whole), settings | {"tol": args.tol, "verbose": not args.quiet}
         problem, _, result = minimize_over(whole, make, float(radii[best]), solver, **settings)
         model = cg.Model.of(problem, result, classes=classes, feature_names=data.feature_names)
+        model = model._replace(w=scales.coefficients(model.w), radius=float(radii[best]))
         cg.save_model(args.out, model)
         status = result.status if status is cg.Status.CONVERGED else status
     if args.plot is not None:
@@ -120,8 +124,11 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(status)
 
 
-def parse_numbers(text: str | None, option: str) -> np.ndarray | None:
-    """Return the positive numbers of a list with commas as an array, or None if the option is not given."""
+def parse_numbers(text: str | None, option: str, *, has_zero: bool = False) -> np.ndarray | None:
+    """Return the positive numbers of a list with commas as an array, or None if the option is not given.
+
+    With ``has_zero`` zero is one of the numbers that may be given.
+    """
     if text is None:
         return None
     import numpy as np
@@ -130,8 +137,10 @@ def parse_numbers(text: str | None, option: str) -> np.ndarray | None:
         numbers = np.array([float(part) for part in text.split(",")])
     except ValueError:
         numbers = np.array([np.nan])
-    if not ((numbers > 0.0) & np.isfinite(numbers)).all():
-        raise ValueError(f"{option} must be positive numbers with commas between them; got {text!r}.")
+    is_good = (numbers >= 0.0 if has_zero else numbers > 0.0) & np.isfinite(numbers)
+    if not is_good.all():
+        kind = "numbers of at least 0" if has_zero else "positive numbers"
+        raise ValueError(f"{option} must be {kind} with commas between them; got {text!r}.")
     return numbers
 
 
@@ -180,6 +189,7 @@ def _solve_folds(
     """Return the scores of all radii on every finished fold, and the status of the first run that did not converge."""
     import numpy as np
 
+    from condgrad.cli._scales import Scales
     from condgrad.linalg.interrupts import Interrupts
     from condgrad.paths.smooth import solutions
     from condgrad.paths.validation import deal_folds
@@ -197,8 +207,15 @@ def _solve_folds(
             own, held_out = (
                 [None if each is None else each[part] for each in (weight, offset)] for part in (~out, out)
             )
+            scales = Scales(args, X[~out], own[0])
             problem = Problem(
-                X[~out], y[~out], loss, make_set(1.0), intercept=args.intercept, sample_weight=own[0], offset=own[1]
+                scales.scaled(X[~out]),
+                y[~out],
+                loss,
+                make_set(1.0),
+                intercept=args.intercept,
+                sample_weight=own[0],
+                offset=own[1],
             )
             tol = args.tol / (problem.loss_scale() or 1.0)  # the option is a gap in units of the objective
             walk = solutions(problem, make_set, solver, radii.tolist(), tol=tol, **settings)
@@ -206,6 +223,7 @@ def _solve_folds(
             try:
                 for found in walk:
                     status = found.status if status is Status.CONVERGED else status
+                    found = found._replace(w=scales.coefficients(found.w))
                     scores.append(_scores_of(found, loss, X[out], y[out], *held_out))
                     if len(scores) == radii.size:
                         folds.append(scores)

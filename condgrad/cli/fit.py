@@ -2,6 +2,8 @@
 
 Minimises the mean loss of the predictions x_i'w (+ b) over w in a set, until the exact
 Frank-Wolfe gap is at most --tol. For a convex loss no w in the set is better by more than the gap.
+Without --radius a rule picks one that uses most of what the features can explain (`radius=None` of
+the estimators); `condgrad cv` chooses one by cross-validation.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ reached, use --resume with a higher one. The checkpoint is deleted when the run 
 examples:
   condgrad fit train.svm --loss logistic --set l1 --radius 10 --out model.npz --plot run.png
   condgrad fit houses.csv --target price --loss huber:delta=2 --set l2 --radius 3 --intercept
-  condgrad fit houses.csv --loss squared --radius 3 --feature-weight area=0 --lower rooms=0 --upper 2
+  condgrad fit survey.csv --target answer --weights weight --intercept --standardize
+  condgrad fit houses.csv --loss squared --feature-weight area=0 --lower rooms=0 --upper 2
   xz -dc train.svm.xz | condgrad fit - --radius 5 --solver sfw:batch_size=64 --max-time 60 --json
 
 exit codes: 0 converged, 1 a limit came first, 2 bad input, 130 interrupted
@@ -39,8 +42,9 @@ exit codes: 0 converged, 1 a limit came first, 2 bad input, 130 interrupted
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    options.add_data(parser)
+    options.add_data(parser, has_weights=True)
     problem = options.add_problem(parser)
+    options.add_scales(problem)
     problem.add_argument("--intercept", action="store_true", help="add an intercept, which is not constrained")
     problem.add_argument(
         "--device", choices=["cuda"], help="where passes run: cuda is the GPU (default: the processor)"
@@ -58,20 +62,29 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.out, args.plot, force=args.force or saved.is_resumed)
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
+    from condgrad.cli._scales import Scales
+    from condgrad.estimators.radius import default_radius
     from condgrad.paths.allowed_sets import minimize_over, suited
 
     loss, (make_set, _) = options.loss_of(args.loss), options.set_maker(args.set)
-    constraint = make_set(args.radius)
+    is_chosen = options.lacks_radius(args)
+    first_set = make_set(1.0 if is_chosen else args.radius)
     solver = options.solver_of(args.solver)
     data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
-    problem = cg.Problem(data.X, y, loss, constraint, intercept=args.intercept, device=args.device)
+    scales = Scales(args, data.X, data.weight)
+    problem = cg.Problem(
+        scales.scaled(data.X), y, loss, first_set, intercept=args.intercept, sample_weight=data.weight,
+        device=args.device,
+    )  # fmt: skip
     note(args, str(data))
-    make = suited(sets_of_options(args, data, make_set) or (lambda _: constraint), problem)
+    allowed = sets_of_options(args, data, make_set)
+    make = suited(allowed or (make_set if is_chosen else lambda _: first_set), problem)
+    radius = 1.0 if allowed is None or args.radius is None else args.radius  # a set without allowances is made already
     problem, _, result = minimize_over(
         problem,
         make,
-        1.0 if args.radius is None else args.radius,
+        default_radius(problem.over(make(1.0)), make, args.max_time) if is_chosen else radius,
         solver,
         max_epochs=args.max_epochs,
         max_steps=args.max_steps,
@@ -83,12 +96,13 @@ def run(args: argparse.Namespace) -> int:
         verbose=not args.quiet,
     )
     model = cg.Model.of(problem, result, classes=classes, feature_names=data.feature_names)
+    model = model._replace(w=scales.coefficients(model.w), radius=0.0 if args.radius == 0.0 else model.radius)
     if args.out is not None:
         cg.save_model(args.out, model)
     if args.plot is not None:
         save_plot(draw_run(result), args.plot)
     saved.end(result.status)
-    _report(args, model, result)
+    _report(args, model, result, is_chosen)
     return exit_code(result.status)
 
 
@@ -110,13 +124,14 @@ def draw_run(result: Result) -> Axes:
     return left
 
 
-def _report(args: argparse.Namespace, model: Model, result: Result) -> None:
+def _report(args: argparse.Namespace, model: Model, result: Result, is_chosen: bool) -> None:
     import numpy as np
 
     n_nonzero = int(np.count_nonzero(model.w))
     numbers = {"intercept": result.intercept, "n_nonzero": n_nonzero, "n_features": model.w.size,
-               "classes": model.classes}  # fmt: skip
-    rows = {"nonzero": f"{n_nonzero} of {model.w.size}", "work": work_of(result)}
+               "radius": model.radius, "classes": model.classes}  # fmt: skip
+    rows = {"radius": f"{model.radius:g} (chosen by the rule of radius=None)"} if is_chosen else {}
+    rows |= {"nonzero": f"{n_nonzero} of {model.w.size}", "work": work_of(result)}
     rows |= {"intercept": f"{result.intercept:.6g}"} if args.intercept else {}
     show_run(args, model, result, rows, numbers)
 

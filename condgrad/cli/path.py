@@ -44,8 +44,10 @@ _SHOWN = 12  # number of points in the printed table
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    options.add_data(parser)
-    add_features(options.add_problem(parser, has_radius=False, loss="squared"))
+    options.add_data(parser, has_weights=True)
+    problem = options.add_problem(parser, has_radius=False, loss="squared")
+    options.add_scales(problem)
+    add_features(problem)
     grid = parser.add_argument_group("path")
     grid.add_argument("--n-radii", type=int, default=100, metavar="N", help="number of points (default: 100)")
     grid.add_argument("--eps", type=float, default=1e-2, help="smallest penalty over the largest (default: 0.01)")
@@ -59,8 +61,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--engine", choices=("exact", "randomized"), default="exact", help="for the Lasso (default: exact)"
     )
     grid.add_argument("--intercept", action="store_true", help="add an intercept")
-    grid.add_argument("--standardize", action="store_true", help="divide features by their standard deviations; "
-                      "Lasso only")  # fmt: skip
     grid.add_argument("--seed", type=int, default=0, help="seed of the randomized engine (default: 0)")
     options.add_outputs(parser, "file of the path (.npz)", "the coefficients along the path")
 
@@ -73,9 +73,10 @@ def run(args: argparse.Namespace) -> int:
 
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_columns, read_data
+    from condgrad.cli._scales import Scales
     from condgrad.run.sealed_file import pack, write_file
 
-    radii, alphas = parse_numbers(args.radii, "--radii"), parse_numbers(args.alphas, "--alphas")
+    radii, alphas = parse_numbers(args.radii, "--radii", has_zero=True), parse_numbers(args.alphas, "--alphas")
     loss, (make_set, has_radius) = options.loss_of(args.loss), options.set_maker(args.set)
     if not has_radius:
         raise ValueError(f"the set {args.set} has no radius to vary.")
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     points = radii if alphas is None else alphas
     n_points = args.n_radii if points is None else points.size
     settings = {"n_radii": args.n_radii, "eps": args.eps, "tol": args.tol, "radii": radii, "alphas": alphas,
-                "fit_intercept": args.intercept, "random_state": args.seed}  # fmt: skip
+                "fit_intercept": args.intercept, "sample_weight": data.weight, "random_state": args.seed}  # fmt: skip
     with progress_of(args, n_points) as show_progress:
 
         def report(progress: Progress) -> None:
@@ -104,7 +105,9 @@ def run(args: argparse.Namespace) -> int:
             lasso = {"l2": args.l2, "engine": args.engine, "standardize": args.standardize}
             _, coefs, info = cg.lasso_path(data.X, y, **settings, **lasso)
         else:
-            _, coefs, info = cg.radius_path(data.X, y, loss=loss, constraint=sets or make_set, **settings)
+            X, scales = data.X, Scales(args, data.X, data.weight)
+            _, coefs, info = cg.radius_path(scales.scaled(X), y, loss=loss, constraint=sets or make_set, **settings)
+            coefs = scales.coefficients(coefs)
     columns: dict[str, np.ndarray] = {name: getattr(info, name) for name in _COLUMNS}
     if args.out is not None:
         header = {"version": cg.__version__, "status": info.status.name, "feature_names": data.feature_names}
@@ -132,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_lasso_only(args: argparse.Namespace, is_lasso: bool) -> None:
     """Raise if an option for the Lasso is given with another problem."""
-    given = {"--l2": args.l2 != 0.0, "--engine": args.engine != "exact", "--standardize": args.standardize}
+    given = {"--l2": args.l2 != 0.0, "--engine": args.engine != "exact"}
     for option, is_given in given.items():
         if is_given and not is_lasso:
             raise ValueError(

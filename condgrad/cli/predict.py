@@ -140,7 +140,7 @@ def _named(name: str, values: np.ndarray, classes: Sequence[object] | None) -> d
 
 def _predict_entries(args: argparse.Namespace, model: CompletionModel) -> int:
     """Predict places of a completed matrix, write, report."""
-    from condgrad.cli._entries import predict_entries, read_entries
+    from condgrad.cli._entries import predict_entries, read_entries, unknown_ids
     from condgrad.run.sealed_file import write_file
 
     for option, value in (("--target", args.target), ("--n-features", args.n_features)):
@@ -152,6 +152,9 @@ def _predict_entries(args: argparse.Namespace, model: CompletionModel) -> int:
         )
     entries = read_entries(args, args.data, model)
     p, numbers = predict_entries(model, entries)
+    if numbers["n_unseen"]:
+        note(args, f"{numbers['n_unseen']} of {p.size} entries are in rows or columns that were not in the fit "
+             f"({unknown_ids(model, entries)}); biases alone predict them")  # fmt: skip
     ids = [(entries.row_labels or (), entries.rows), (entries.col_labels or (), entries.cols)]
     rows, columns = ([labels[k] for k in places.tolist()] for labels, places in ids)
     text = _as_csv({"row": rows, "column": columns, "prediction": p.tolist()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 
@@ -12,6 +13,8 @@ from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex, Vertex
 from condgrad.linalg.convert import check_magnitude
 from condgrad.linalg.vectors import Vector
+
+_SMALL = 100_000  # number of features up to which the direction that tests a set is kept
 
 
 class OracleSet(ConstraintSet):
@@ -122,10 +125,18 @@ def as_set_for(obj: object, n_features: int) -> ConstraintSet:
     """
     constraint = as_constraint_set(obj)
     constraint.check_features(n_features)
-    r = np.random.default_rng(0).standard_normal(n_features)
-    for direction in (r, -r):
+    r = (_kept_direction if n_features <= _SMALL else _direction)(n_features)
+    for direction in (r.copy(), -r):  # copies: an oracle may write into what it is given
         check_magnitude(best_vertex(constraint, direction).support()[1], "constraint")
     return constraint
+
+
+def _direction(n_features: int) -> np.ndarray:
+    """Return a generic direction."""
+    return np.random.default_rng(0).standard_normal(n_features)
+
+
+_kept_direction = functools.lru_cache(maxsize=4)(_direction)  # to draw it takes longer than the oracle
 
 
 def _as_vertex(answer: object, n_features: int) -> Vertex:

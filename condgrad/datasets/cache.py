@@ -1,4 +1,4 @@
-"""The cache folder of downloaded data sets, each with its SHA-256 in a second file."""
+"""The cache folder of downloaded data sets, each with the SHA-256 of its first download in a second file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def find(file: str) -> pathlib.Path | None:
 
 
 def fetch(url: str, file: str) -> pathlib.Path:
-    """Download ``url`` into the cache as ``file``, save its checksum, and return its path."""
+    """Download ``url`` into the cache as ``file``, save its checksum, and return its path.
+
+    If it was downloaded before, it must have the same checksum as then.
+    """
     try:
         import pooch
     except ImportError:
@@ -38,8 +41,18 @@ def fetch(url: str, file: str) -> pathlib.Path:
             'downloads need pooch: pip install "condgrad[data]"; or put the file yourself into the folder that '
             "CONDGRAD_DATA names."
         ) from None
+    saved = _checksum_file(folder() / file)
+    first = saved.read_text(encoding="ascii").strip() if saved.is_file() else None
+    (folder() / file).unlink(missing_ok=True)  # what is left of an unfinished download
     path = pathlib.Path(pooch.retrieve(url, known_hash=None, fname=file, path=folder()))
-    _checksum_file(path).write_text(checksum(path), encoding="ascii")
+    found = checksum(path)
+    if first not in (None, found):
+        path.unlink()
+        raise ValueError(
+            f"{url} is not the file that it was at the first download: its SHA-256 is {found}, and was {first}. Delete "
+            f"{str(saved)!r} to accept it."
+        )
+    saved.write_text(found, encoding="ascii")
     return path
 
 

@@ -40,7 +40,7 @@ from condgrad.paths.radius_search import go_on_unless_interrupted, multiplier_ov
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Result, Status
-from condgrad.storage.cluster_rows import is_dask, of_dask
+from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask, on_devices
 from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
@@ -229,6 +229,8 @@ class ConstrainedLinearModel(ShownWithItsGap):
             data = self._checked(X, y, sample_weight, offset, **settings)
         if self.device is None or isinstance(X, DeviceData):
             return data
+        if isinstance(X, ClusterRows):
+            return data._replace(X=on_devices(X, self.device))
         if isinstance(X, OutsideRows) and not isinstance(X, StoredRows):
             raise TypeError(f"{X!r} cannot be sent to a device; leave device out.")
         return data._replace(X=DeviceData.of(data.X, device_by_name(self.device)))

@@ -204,8 +204,8 @@ class ExactEngine:
     def _ask_all(self) -> Scan:
         """Return the features above all atoms, whose correlations are proved to be the largest ones."""
         self.n_scans += 1
-        self.oracle.move(self.residual.R)
-        scan = self.oracle.scan(self.working.residual.a, self.working.sums.mu, self.level, _NEAR * self.level)
+        a, mu = self.working.residual.a, self.working.sums.mu
+        scan = self.oracle.move_and_scan(self.residual.R, a, mu, self.level, _NEAR * self.level)
         self.nearby, self.nearby_level = scan, self.level
         is_new = (scan.sizes > self.level) & self.working.lacks(scan.features)
         features, sizes = scan.features[is_new], scan.sizes[is_new]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -44,7 +45,11 @@ class Walk:
     ) -> None:
         self.problem, self.make, self.solver, self.settings = problem, suited(make, problem), solver, settings
         self.w = w
-        self.is_nested = contains_zero(problem.over(make(1.0)).constraint)  # every set contains the smaller ones
+
+    @functools.cached_property
+    def is_nested(self) -> bool:
+        """Whether every set contains the smaller ones."""
+        return contains_zero(self.problem.over(self.make(1.0)).constraint)
 
     def to(self, radius: float, **settings: Any) -> Result:
         """Return the solution over the set of that radius; KeyboardInterrupt tells of Ctrl-C."""

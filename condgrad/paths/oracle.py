@@ -42,6 +42,7 @@ class Scan(NamedTuple):
     sizes: np.ndarray
 
 
+_NONE, _NO_SIZES = np.empty(0, np.int64), np.empty(0)
 _B, _LARGEST, _FOUND, _SCANNED, _SCANS = range(5)  # places in LazyBounds.numbers
 
 
@@ -99,9 +100,9 @@ class LazyBounds(NamedTuple):
                     self.key[j] *= self.numbers[_B]
             self.numbers[_B] = 1.0
 
-    def scan(self, columns, a, mu, level):
-        """Compute every correlation whose bound exceeds ``level``; list those that exceed it themselves."""
-        largest, n_found, n_scanned = scan_range(columns, a, mu, self, level, level, 0, self.key.shape[0])
+    def scan(self, columns, a, mu, threshold, level):
+        """Compute every correlation whose bound exceeds ``threshold``; list those above ``level``."""
+        largest, n_found, n_scanned = scan_range(columns, a, mu, self, threshold, level, 0, self.key.shape[0])
         self.record(largest, n_found, n_scanned)
 
     def count(self, n_columns):
@@ -163,6 +164,11 @@ class Oracle(abc.ABC):
         """Go to the residual R, centred where an intercept is fitted."""
         move(self.bounds, self.weight, R)
 
+    def move_and_scan(self, R: np.ndarray, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
+        """Go to the residual R, and scan there."""
+        self.move(R)
+        return self.scan(a, mu, threshold, level)
+
     @abc.abstractmethod
     def begin(self, a: np.ndarray, mu: float) -> float:
         """Learn every correlation at the start; return the largest."""
@@ -186,18 +192,38 @@ class LazyOracle(Oracle):
 
     def begin(self, a: np.ndarray, mu: float) -> float:
         """Compute every correlation at the start; return the largest."""
-        return self.scan(a, mu, -1.0, np.inf).largest
+        if self._is_large():
+            return self.scan(a, mu, -1.0, np.inf).largest
+        return self.move_and_scan(
+            self.bounds.R, a, mu, -1.0, np.inf
+        ).largest  # it stands there: one kernel for small data
 
     def scan(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
         """Compute every correlation whose bound exceeds ``threshold``; return those above ``level``."""
-        expected = self.last_scanned * self.work + 0.1 * self.bounds.key.size  # as many as last time
-        borders = self.apart if expected > _WORTH_THREADS else self.alone
         self.last_scanned = -self.n_scanned
-        scan(self.bounds, self.columns, a, mu, threshold, level, borders)
+        scan(self.bounds, self.columns, a, mu, threshold, level, self.apart if self._is_large() else self.alone)
+        return self._found()
+
+    def move_and_scan(self, R: np.ndarray, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
+        """Go to the residual R, and scan there: in one call where one thread is enough."""
+        if self._is_large():
+            return super().move_and_scan(R, a, mu, threshold, level)
+        self.last_scanned = -self.n_scanned
+        move_and_scan(self.bounds, self.weight, R, self.columns, a, mu, threshold, level)
+        return self._found()
+
+    def _is_large(self) -> bool:
+        """Tell whether a scan of as many columns as last time is worth several threads."""
+        return self.last_scanned * self.work + 0.1 * self.bounds.key.size > _WORTH_THREADS
+
+    def _found(self) -> Scan:
+        """Return what the scan has found."""
+        bounds = self.bounds
         self.last_scanned += self.n_scanned
-        above = slice(0, int(self.bounds.n_found()))
-        features, sizes = self.bounds.found[above].astype(np.int64), self.bounds.sizes[above].copy()
-        return Scan(float(self.bounds.largest()), features, sizes)
+        n_found, largest = int(bounds.n_found()), float(bounds.largest())
+        if n_found == 0:
+            return Scan(largest, _NONE, _NO_SIZES)
+        return Scan(largest, bounds.found[:n_found].astype(np.int64), bounds.sizes[:n_found].copy())
 
 
 def scan(
@@ -275,6 +301,13 @@ def _largest_sums(changes, most):
 def move(bounds, weight, R):
     """Let bounds go to the residual R, from Python."""
     bounds.move(weight, R)
+
+
+@kernel
+def move_and_scan(bounds, weight, R, columns, a, mu, threshold, level):
+    """Let bounds go to the residual R, and scan there, from Python."""
+    bounds.move(weight, R)
+    bounds.scan(columns, a, mu, threshold, level)
 
 
 @kernel

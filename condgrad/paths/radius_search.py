@@ -21,6 +21,7 @@ from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Status
 
+_BALLS = constraints.NonnegativeL1Ball | constraints.LimitedL1Ball | constraints.WeightedGroupBall  # contain zero
 _CLOSE = 1.02  # largest factor between the multiplier wanted and that of the radius found
 _CLOSE_GAP = 5e-3  # gap of a solve of the search, as a share of what the multiplier wanted could gain
 _MOST_EPOCHS = 300.0  # most epochs of one solve of the search
@@ -44,9 +45,8 @@ def radius_at(
     seconds it is the radius that would be tried next.
     """
     deadline = math.inf if max_time is None else time.perf_counter() + max_time
-    make = suited(make, problem)
+    zero, make = _without_budget(problem, suited(make, problem))
     unit = make(1.0)
-    zero = _without_budget(problem, make)
     look = problem.look(zero)
     s = _best_paid_vertex(unit, look.gradient)
     largest = gap_at(look.gradient, np.zeros(zero.size), s)
@@ -104,14 +104,16 @@ def multiplier_over(over: ConstraintSet, unit: ConstraintSet, r: np.ndarray, rad
     return multiplier(unit, r)
 
 
-def _without_budget(problem: Problem | OutputsProblem, make: Callable[[float], ConstraintSet]) -> np.ndarray:
-    """Return the minimiser over the set of radius 0: zero, or the best coefficients of free features."""
+def _without_budget(
+    problem: Problem | OutputsProblem, make: Callable[..., ConstraintSet]
+) -> tuple[np.ndarray, Callable[..., ConstraintSet]]:
+    """Return the minimiser over the set of radius 0 (zero, or the best free coefficients), and what makes its sets."""
     if at_radius_zero(make) is None:
-        return np.zeros(problem.n_features)
+        return np.zeros(problem.n_features), make
     tol = _CLOSE_GAP**2 * problem.loss_scale()
-    _, _, result = minimize_over(problem, make, 0.0, tol=tol, max_epochs=_MOST_EPOCHS, random_state=0)
+    _, make, result = minimize_over(problem, make, 0.0, tol=tol, max_epochs=_MOST_EPOCHS, random_state=0)
     go_on_unless_interrupted(result.status)
-    return result.w
+    return result.w, make
 
 
 def _best_paid_vertex(unit: ConstraintSet, r: np.ndarray) -> Vertex:
@@ -138,5 +140,5 @@ def contains_zero(constraint: ConstraintSet) -> bool:
     """Tell whether sets of this kind contain zero, whatever their radius."""
     if isinstance(constraint, constraints.LinearlyConstrained):
         return contains_zero(constraint.constraint) and constraint.contains(np.zeros(constraint.n_features))
-    is_ball = isinstance(constraint, constraints.NonnegativeL1Ball | constraints.LimitedL1Ball)
+    is_ball = isinstance(constraint, _BALLS)
     return is_ball or constraint.is_symmetric

@@ -209,16 +209,16 @@ class SmoothPath:
         return self._solved(point, target, watch.seconds)
 
     def _solved(self, point: PathPoint, target: float, seconds: float) -> Solved:
-        w = self._dense(point)
+        has_intercept = self.problem.has_intercept
         return Solved(
             features=point.features,
-            w=w[point.features],
+            w=point.x * self.engine.columns.scale[point.features],
             radius=point.norm if self.is_penalised else target,
             alpha=target if self.is_penalised else point.alpha * self.unit,
             gap=point.gap,
             rounding=point.rounding,
             objective=point.objective,
-            intercept=self.problem.intercept_at(w, point.offset),
+            intercept=self.problem.intercept_at(self._dense(point), point.offset) if has_intercept else 0.0,
             seconds=seconds,
         )
 

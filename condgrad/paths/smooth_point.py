@@ -13,6 +13,7 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.linalg.gram_model import GramModel, empty_model, part_of
 from condgrad.paths.columns import Features
+from condgrad.paths.working_set import correlate_atoms
 from condgrad.problems.samples import Samples, Totals
 
 _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the radius
@@ -160,6 +161,13 @@ def take_residual(weight, p, x, a, R, numbers, n_atoms):
 
 
 @kernel
+def settle(columns, features, weight, p, x, zeros, a, R, correlation, numbers, n_atoms):
+    """Do the same, and compute the correlations of the atoms, whose columns these are, and the largest size of one."""
+    take_residual(weight, p, x, a, R, numbers, n_atoms)
+    numbers[LEVEL] = correlate_atoms(columns, features, a, numbers[MU], zeros, 0.0, correlation, 0, n_atoms)
+
+
+@kernel
 def copy(to, source, factor, size):
     """Overwrite the first entries of ``to`` by those of ``source`` times a factor."""
     for k in range(size):
@@ -174,22 +182,23 @@ def blend(x, origin, gamma, size):
 
 
 @kernel
-def foresee(G, x, correlation, before, correlation_before, weight, out):
+def foresee(G, x, correlation, before, correlation_before, weight, out, n_atoms):
     """Fill in the correlations at x, plus ``weight`` times what the model missed on the way from ``before`` to x.
 
     The model's correlations change by -G (x - before) on that way. ``weight`` says how much more it will miss on the
-    next one. Where the correlation before is not known, that at x stays.
+    next one. Where the correlation before is not known, that at x stays. Then x is the point before the next one.
     """
-    for j in range(x.shape[0]):
+    for j in range(n_atoms):
         out[j] = correlation[j] + weight * (correlation[j] - correlation_before[j])
-    for k in range(x.shape[0]):
+    for k in range(n_atoms):
         change = weight * (x[k] - before[k])
         if change != 0.0:
-            for j in range(x.shape[0]):
+            for j in range(n_atoms):
                 out[j] += change * G[k, j]
-    for j in range(x.shape[0]):
+    for j in range(n_atoms):
         if not abs(out[j]) < np.inf:
             out[j] = correlation[j]
+        before[j], correlation_before[j] = x[j], correlation[j]
 
 
 @kernel

@@ -35,10 +35,11 @@ from condgrad.paths.smooth_point import (
     compare,
     copy,
     gap_at,
+    settle,
     take_residual,
 )
 from condgrad.paths.working_set import Atoms
-from condgrad.problems.samples import derive_block, total_block
+from condgrad.problems.samples import derive_block, expand_block, total_block
 
 _FAST = 0.3  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
 _INNER = 0.05  # share of the gap to which a model is minimised
@@ -50,6 +51,7 @@ _SHORTEST = 1e-3  # length of a step below which it is given up
 _AHEAD = 0.01  # share of the last gap that the working set's own gap may have while atoms are missing
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 _CALLS = 100_000.0  # work of the calls of one step, in multiply-adds
+_SMALL = 1500  # samples up to which another call costs more than totals that may not be needed
 _WORK_PER_SAMPLE = 20  # cost of a sample in multiply-adds: that of a loss with an exponential, about
 
 ZERO, START, SOLVED, ATOMS, MODEL, FRESH_MODEL, LAST = range(7)  # how a search begins, and why it stops
@@ -63,6 +65,7 @@ class SmoothSearch:
         self.x, self.saved, self.correlation = point.x, point.saved, point.correlation
         self.p, self.saved_p = point.p, point.saved_p
         self.borders = threads.cut(self.p.size, _WORK_PER_SAMPLE * self.p.size)
+        self.is_small = self.p.size <= _SMALL
         self.size = int(self.model.n_atoms())
         self.atoms, self._zeros = Atoms(*point.columns.chosen(point.features[: self.size])), np.zeros(self.size)
         self.found = Scan(0.0, np.empty(0, np.int64), np.empty(0))  # the features that the last scan has found
@@ -76,36 +79,41 @@ class SmoothSearch:
 
     def arrive(self, wants_totals: bool) -> None:
         """Compute everything that belongs to x; the totals only where they are wanted."""
-        self.p[:] = self.atoms.predict(self.x[: self.size])
+        self.atoms.predict(self.x, self.p)
         if self.point.has_intercept:
             self.numbers[B] = self.point.samples.best_intercept(self.p, self.numbers[B])
-
-        def derive(start: int, stop: int) -> None:
-            part = slice(start, stop)
-            derive_block(
-                self.point.samples, start, self.p[part], self.numbers[B], self.point.a[part], self.point.d[part]
-            )
-
-        threads.run(derive, self.borders)
-        take_residual(self.point.columns.weight, self.p, self.x, self.point.a, self.point.R, self.numbers, self.size)
-        self.correlate()
-        if wants_totals:
+        if self.is_small:
+            self.totals[:] = 0.0
+            expand_block(self.point.samples, 0, self.p, self.numbers[B], self.point.a, self.point.d, self.totals)
+        else:
+            threads.run(self._derive, self.borders)
+        weight, p, a, R = self.point.columns.weight, self.p, self.point.a, self.point.R
+        if self.atoms.is_whole:  # one call for what follows
+            atoms = self.atoms.columns, self.atoms.features
+            settle(*atoms, weight, p, self.x, self._zeros, a, R, self.correlation, self.numbers, self.size)
+        else:
+            take_residual(weight, p, self.x, a, R, self.numbers, self.size)
+            self.correlate()
+        if self.is_small:
+            self.numbers[IS_TOTAL] = 1.0
+        elif wants_totals:
             self.add_up()
+
+    def _derive(self, start: int, stop: int) -> None:
+        part, point = slice(start, stop), self.point
+        derive_block(point.samples, start, self.p[part], self.numbers[B], point.a[part], point.d[part])
 
     def add_up(self) -> None:
         """Compute the totals, unless they are there."""
         if self.numbers[IS_TOTAL] > 0.0:
             return
-
-        def total(start: int, stop: int) -> np.ndarray:
-            part, totals = slice(start, stop), np.zeros(self.totals.size)
-            total_block(
-                self.point.samples, start, self.p[part], self.numbers[B], self.point.a[part], self.point.d[part], totals
-            )
-            return totals
-
-        self.totals[:] = functools.reduce(np.add, threads.run(total, self.borders))
+        self.totals[:] = functools.reduce(np.add, threads.run(self._total, self.borders))
         self.numbers[IS_TOTAL] = 1.0
+
+    def _total(self, start: int, stop: int) -> np.ndarray:
+        part, point, totals = slice(start, stop), self.point, np.zeros(self.totals.size)
+        total_block(point.samples, start, self.p[part], self.numbers[B], point.a[part], point.d[part], totals)
+        return totals
 
     def value_before(self, b: float) -> float:
         """Return F at ``saved_p`` with the intercept b."""
@@ -118,8 +126,7 @@ class SmoothSearch:
 
     def ask(self, oracle: Oracle, level: float) -> None:
         """Let the oracle find the features whose correlations exceed a level."""
-        oracle.move(self.point.R)
-        self.found = oracle.scan(self.point.a, self.numbers[MU], level, level)
+        self.found = oracle.move_and_scan(self.point.R, self.point.a, self.numbers[MU], level, level)
 
     # The search.
 

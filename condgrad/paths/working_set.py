@@ -101,27 +101,34 @@ class Atoms:
         self.n_stored = int(offsets[-1])
         borders = threads.cut(features.size, 2 * self.n_stored, offsets)
         self.borders = np.unique(borders) if len(borders) > 2 else borders  # one long column may leave a range empty
+        self.is_whole = len(self.borders) == 2  # whether one thread handles them all
         self.sums = np.zeros((len(self.borders) - 1, columns.weight.size))
 
     def squared_norms(self) -> np.ndarray:
         """Return ||z_j||^2 of the features."""
         return self.columns.norm[self.features] ** 2
 
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        """Return sum_k x_k scale_j x_j over the features j = features_k, in an array that the next call reuses."""
+    def predict(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return sum_k x_k scale_j x_j over the features j = features_k, in ``out`` or in an array of its own.
+
+        The next call reuses that array.
+        """
+        if self.is_whole:
+            out = self.sums[0] if out is None else out
+            _predict(self.columns, self.features, x, out, 0, self.features.size)
+            return out
         places = {int(start): k for k, start in enumerate(self.borders[:-1])}
 
         def add(start: int, stop: int) -> None:
             _predict(self.columns, self.features, x, self.sums[places[start]], start, stop)
 
         threads.run(add, self.borders)
-        for other in self.sums[1:]:
-            self.sums[0] += other
-        return self.sums[0]
+        out = self.sums[0] if out is None else out
+        return np.add.reduce(self.sums, axis=0, out=out)
 
     def correlate(self, a: np.ndarray, mu: float, x: np.ndarray, l2: float, out: np.ndarray) -> float:
         """Fill in the correlations with weighted residuals ``a`` of sum ``mu``, less l2 x; return the largest size."""
-        task = functools.partial(_correlate, self.columns, self.features, a, mu, x, l2, out)
+        task = functools.partial(correlate_atoms, self.columns, self.features, a, mu, x, l2, out)
         return max(threads.run(task, self.borders), default=0.0)
 
 
@@ -145,7 +152,8 @@ def _predict(columns, features, x, out, start, stop):
 
 
 @kernel
-def _correlate(columns, features, a, mu, x, l2, out, start, stop):
+def correlate_atoms(columns, features, a, mu, x, l2, out, start, stop):
+    """Fill in the correlations of a range of atoms, less l2 x; return the largest size."""
     for k in range(start, stop):
         out[k] = columns.correlation(features[k], a, mu) - l2 * x[k]
     largest = 0.0

@@ -9,9 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from condgrad.compiled import kernel
 from condgrad.linalg.convert import Data, as_data, as_number, as_targets
+from condgrad.linalg.draw_tree import draw, draw_tree, n_uniforms, rebuild
+from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.settings import RandomState, as_generator, check_positive
 from condgrad.losses._protocol import as_loss
+
+_FRESH = 0.9  # all derivatives are renewed once steps have shrunk the predictions by more than this factor
+_ENTRY = 8  # a change of one entry of the tree costs as much as this many entries when all sums are made anew
 
 
 class PrivateResult(NamedTuple):
@@ -55,15 +61,20 @@ def minimize_private(
     r"""Minimise the mean loss over an l1 ball with (epsilon, delta)-differential privacy.
 
     Each of ``n_steps`` Frank-Wolfe steps draws its vertex by the exponential mechanism: a vertex v of the 2d vertices
-    has a chance proportional to exp(step_epsilon <-r, v> / (2 sensitivity)), where r is the gradient. If G bounds the
-    slope of the loss and all entries of X are clipped to [-feature_bound, feature_bound], replacing one sample changes
-    <r, v> by at most the sensitivity 2 radius G feature_bound / n.
+    has a chance proportional to exp(step_epsilon <-r, v> / (2 sensitivity)), where r = X' alpha is the gradient. If G
+    bounds the slope of the loss and all entries of X are clipped to [-feature_bound, feature_bound], replacing one
+    sample changes <r, v> by at most the sensitivity 2 radius G feature_bound / n.
+
+    On sparse data the derivatives alpha_i are renewed only for samples that have the drawn feature, and for all samples
+    after the shrinking of w has changed predictions by a tenth. This does not change the privacy: alpha_i depends on
+    sample i and on the published vertices alone, and is bounded by G / n all the same.
 
     Composition: a step is step_epsilon-private, and step_epsilon^2 / 8-zero-concentrated private because the
     exponential mechanism has a bounded range; T steps add up, and rho-zCDP gives (rho + 2 sqrt(rho log(1/delta)),
     delta). With delta = 0, step_epsilon = epsilon / T. See :func:`step_epsilon`.
 
-    A step costs one pass over X and O(d).
+    A step costs one pass over dense X and O(d). On sparse data it costs O(log d) for the draw and for each stored entry
+    of the samples that have the drawn feature; T steps make about 20 log(T) passes.
 
     Parameters
     ----------
@@ -98,20 +109,18 @@ def minimize_private(
     True
     """
     X, loss, rng = as_data(X), as_loss(loss), as_generator(random_state)
-    n, d = X.shape
+    n = X.shape[0]
     y = as_targets(y, n)
     loss.check_targets(y)
     _check_sizes(loss, radius, feature_bound)
     n_steps = int(as_number(n_steps, "n_steps", low=1, what="a whole number of at least 1"))
     sensitivity = 2.0 * radius * loss.lipschitz() * feature_bound / n
     spent = step_epsilon(epsilon, delta, n_steps)
-    X = clipped(X, feature_bound)
-    w = np.zeros(d)
+    noisy = PrivateGradient(clipped(X, feature_bound), y, loss, radius, spent / (2.0 * sensitivity))
     for t in range(n_steps):
-        r = X.T @ loss.derivative(X @ w, y) / n
-        v = draw_vertex(r, radius, spent / (2.0 * sensitivity), rng)
-        w += 2.0 / (t + 2.0) * (v - w)
-    return PrivateResult(w, float(epsilon), float(delta), n_steps, spent, sensitivity)
+        j, v = noisy.draw_vertex(rng)  # the vertex v e_j, by the exponential mechanism
+        noisy.move(j, v, 2.0 / (t + 2.0))  # w <- w + gamma (v e_j - w)
+    return PrivateResult(noisy.w, float(epsilon), float(delta), n_steps, spent, sensitivity)
 
 
 def step_epsilon(epsilon: float, delta: float, n_steps: int) -> float:
@@ -148,13 +157,85 @@ def clipped(X: Any, bound: float) -> Any:
     return np.clip(np.asarray(X, dtype=np.float64), -bound, bound)
 
 
-def draw_vertex(r: np.ndarray, radius: float, factor: float, rng: np.random.Generator) -> np.ndarray:
-    """Return the vertex v = +-radius e_j with a chance proportional to exp(factor <-r, v>), as an array."""
-    scores = factor * radius * np.concatenate((-r, r))
-    k = int((scores + rng.gumbel(size=scores.size)).argmax())  # the largest of Gumbel-perturbed scores has that chance
-    v = np.zeros(r.size)
-    v[k % r.size] = radius if k < r.size else -radius
-    return v
+class PrivateGradient:
+    """An iterate w, the derivatives alpha of its samples, and r = X' alpha in a tree from which vertices are drawn.
+
+    Parameters
+    ----------
+    X : array or sparse matrix, clipped
+    y : array
+    loss : a loss
+    radius : float
+    factor : float
+        Vertices have chances proportional to exp(factor <-r, v>).
+    """
+
+    def __init__(self, X: Any, y: np.ndarray, loss: Any, radius: float, factor: float) -> None:
+        self.matrix, self.y, self.loss, self.radius = Matrix(X), y, loss, radius
+        self.columns = X.tocsc() if self.matrix.is_sparse else None
+        n, d = X.shape
+        self._w, self._p, self._scale = np.zeros(d), np.zeros(n), 1.0  # w and its predictions, divided by the scale
+        self._staleness = 1.0  # by what all predictions have shrunk since all derivatives were renewed
+        self.alpha = np.empty(n)
+        self.tree = draw_tree(np.zeros(d), factor * radius)
+        self._renew_all()
+
+    @property
+    def w(self) -> np.ndarray:
+        """The iterate."""
+        return self._scale * self._w
+
+    @property
+    def r(self) -> np.ndarray:
+        """The gradient that belongs to alpha."""
+        return self.tree.values
+
+    def draw_vertex(self, rng: np.random.Generator) -> tuple[int, float]:
+        """Return j and v = +-radius, with a chance proportional to exp(-factor r_j v)."""
+        j, sign = draw(self.tree, rng.random(n_uniforms(self.tree)))
+        return int(j), -self.radius * float(sign)
+
+    def move(self, j: int, v: float, gamma: float) -> None:
+        """Go to (1 - gamma) w + gamma v e_j, and renew derivatives."""
+        if gamma >= 1.0:
+            self._w[:], self._p[:], self._scale = 0.0, 0.0, 1.0
+        else:
+            self._scale *= 1.0 - gamma
+        weight = min(gamma, 1.0) * v / self._scale
+        self._w[j] += weight
+        self._staleness *= 1.0 - gamma
+        if self.columns is None:
+            self._p += weight * self.matrix.X[:, j]
+            self._renew_all()
+            return
+        place = slice(self.columns.indptr[j], self.columns.indptr[j + 1])
+        rows, values = self.columns.indices[place], self.columns.data[place]
+        self._p[rows] += weight * values
+        if self._staleness < _FRESH:  # when that is depends on the steps alone, not on the data
+            self._renew_all()
+        else:
+            self._renew(rows)
+
+    def _renew_all(self) -> None:
+        self.alpha[:] = self.loss.derivative(self._scale * self._p, self.y) / self.y.size
+        self.tree.values[:] = self.matrix.transpose_dot(self.alpha)
+        self._staleness = 1.0
+        rebuild(self.tree)
+
+    def _renew(self, rows: np.ndarray) -> None:
+        new = self.loss.derivative(self._scale * self._p[rows], self.y[rows]) / self.y.size
+        change, self.alpha[rows] = new - self.alpha[rows], new
+        if _ENTRY * self.matrix.count_stored(rows) < self.r.size:
+            _add_rows(self.matrix.rows, rows, change, self.tree)
+        else:  # so many entries change that all sums are made anew
+            self.matrix.add_rows(rows, change, self.tree.values)
+            rebuild(self.tree)
+
+
+@kernel
+def _add_rows(X, rows, change, tree):
+    for q in range(rows.shape[0]):
+        X.add_slice(rows[q], change[q], tree)
 
 
 def _check_sizes(loss: Any, radius: float, feature_bound: float) -> None:

@@ -15,6 +15,8 @@ from condgrad.solvers.full_pass.frank_wolfe import FrankWolfe as FrankWolfe
 from condgrad.solvers.full_pass.lazy_frank_wolfe import LazyFrankWolfe as LazyFrankWolfe
 from condgrad.solvers.full_pass.low_rank import LowRank as LowRank
 from condgrad.solvers.full_pass.pairwise import Pairwise as Pairwise
+from condgrad.solvers.full_pass.polyatomic import Polyatomic as Polyatomic
+from condgrad.solvers.full_pass.quadratic_correction import QuadraticCorrection as QuadraticCorrection
 from condgrad.solvers.stochastic.base import StepSolver as StepSolver
 from condgrad.solvers.stochastic.base import step_solver as step_solver
 from condgrad.solvers.stochastic.boosted_momentum import BoostedMomentum as BoostedMomentum
@@ -46,6 +48,8 @@ REGISTERED = Registry(
         "bpcg": BlendedPairwise,
         "boosted": Boosted,
         "corrective": Corrective,
+        "quadratic-correction": QuadraticCorrection,
+        "polyatomic": Polyatomic,
         "tufw": TUFW,
         "sfw": SFW,
         "mokhtari": Momentum,

@@ -14,32 +14,24 @@ import operator
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from condgrad.linalg import convert
+from condgrad.linalg.device.arrays import check_name
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix, stacked
+from condgrad.storage import partitions
 from condgrad.storage.array_files import Buffer
 from condgrad.storage.outside_rows import OutsideRows
+from condgrad.storage.partitions import FindDevice, HostPart, Outline, Partition, find_gpu
 from condgrad.storage.stored_rows import StoredRows
 
 _RETRIES = 3  # how often a task is tried again on another worker before the pass fails
 _NO_WORKERS = 60.0  # seconds without any worker after which a pass fails
 _BRANCHES = 8  # results that one task adds up
 _PATIENCE = 0.5  # seconds between two looks at Ctrl-C while a pass runs
-
-
-class Partition(NamedTuple):
-    """The rows of a partition in the memory of its worker, with targets, weights and offsets (None: there are none)."""
-
-    X: Any
-    y: np.ndarray | None
-    weight: np.ndarray | None
-    offset: np.ndarray | None = None
-    shift: np.ndarray | None = None  # what is subtracted from each column
 
 
 class ClusterRows(OutsideRows):
@@ -55,19 +47,22 @@ class ClusterRows(OutsideRows):
         The number of bytes of X.
     """
 
-    def __init__(self, client: Any, partitions: list[Any], feature_names: list[str] | None = None) -> None:
-        self.client, self.partitions, self._names = client, partitions, feature_names
-        outlines = self._gather([self._submit(_outline, part) for part in partitions])
-        self.sizes = np.array([size for size, *_ in outlines])
-        widths = {width for _, width, *_ in outlines}
+    def __init__(self, client: Any, futures: list[Any], feature_names: list[str] | None = None) -> None:
+        self.client, self.partitions, self._names = client, futures, feature_names
+        outlines = self._outlines()
+        self.sizes = np.array([each.n_samples for each in outlines])
+        widths = {each.n_features for each in outlines}
         if len(widths) != 1:
             raise ValueError(f"partitions must have the same features; got widths {sorted(widths)}.")
         self.firsts = np.concatenate(([0], np.cumsum(self.sizes)))
         self.shape = (int(self.firsts[-1]), widths.pop())
-        self.n_bytes = sum(n_bytes for _, _, n_bytes, *_ in outlines)
+        self.n_bytes = sum(each.n_bytes for each in outlines)
         self.kind, self.has_targets, self.has_weights, self.has_offsets = outlines[0][3:]
-        self.n_chunks = len(partitions)
+        self.n_chunks = len(outlines)
         self._passes: list[int] = []  # one entry for each pass, also of copies with other targets
+
+    def _outlines(self) -> list[Outline]:
+        return self._gather([self._submit(partitions.outline, part) for part in self.partitions])
 
     @property
     def y(self) -> np.ndarray | None:
@@ -86,7 +81,7 @@ class ClusterRows(OutsideRows):
 
     @functools.cached_property
     def _of_samples(self) -> tuple[np.ndarray | None, ...]:
-        found = self._gather([self._submit(_numbers_of, part) for part in self.partitions])
+        found = self._gather([self._submit(partitions.numbers_of, part) for part in self.partitions])
         return tuple(None if each[0] is None else np.concatenate(each) for each in zip(*found, strict=True))
 
     @property
@@ -107,7 +102,7 @@ class ClusterRows(OutsideRows):
         numbers = ([None] * self.n_chunks if each is None else np.split(each, self.firsts[1:-1]) for each in new)
         parts = zip(self.partitions, *numbers, strict=True)
         other = copy.copy(self)
-        other.partitions = [self._submit(_with_samples, *part) for part in parts]
+        other.partitions = [self._submit(partitions.with_samples, *part) for part in parts]
         has = (self.has_targets, self.has_weights, self.has_offsets)
         other.has_targets, other.has_weights, other.has_offsets = (
             old or each is not None for each, old in zip(new, has, strict=True)
@@ -155,12 +150,12 @@ class ClusterRows(OutsideRows):
     @functools.cached_property
     def moments(self) -> np.ndarray:
         """Sum and sum of squares of the entries of each column of dense rows: an array of shape (2, n_features)."""
-        total: np.ndarray = self.ask(self.partitions, _moments)
+        total: np.ndarray = self.ask(self.partitions, partitions.moments)
         return total
 
     def shifted(self, shift: np.ndarray | None) -> ClusterRows:
         """Return the same rows with a number that is subtracted from each column; it goes to the workers once."""
-        return self if shift is None else self.changed(_with_shift, shift)
+        return self if shift is None else self.changed(partitions.with_shift, shift)
 
     def changed(self, change: Callable[..., Partition], *args: Any) -> ClusterRows:
         """Return the rows with the partitions ``change(partition, *args)``, which the workers make."""
@@ -168,25 +163,41 @@ class ClusterRows(OutsideRows):
         other.partitions = [self._submit(change, part, *args) for part in self.partitions]
         return other
 
+    def on_devices(self, find_device: FindDevice = find_gpu) -> ClusterRows:
+        """Return the rows on the GPUs of the workers, to which they are sent once; those that are there stay."""
+        other = self.changed(partitions.to_device, find_device)
+        other._outlines()  # a worker without a GPU, or with one that is full, is told of here
+        return other
+
     def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
         """Return this share of the rows in memory, the first ones of every partition, and their places among all."""
         counts = np.maximum(1, (share * self.sizes).astype(int))
-        heads = [self._submit(_head, part, int(count)) for part, count in zip(self.partitions, counts, strict=True)]
+        heads = [
+            self._submit(partitions.head, part, int(count)) for part, count in zip(self.partitions, counts, strict=True)
+        ]
         places = [first + np.arange(count) for first, count in zip(self.firsts[:-1], counts, strict=True)]
         return stacked([Matrix(X) for X in self._gather(heads)]), np.concatenate(places)
 
     def sample_with_numbers(self, share: float) -> tuple[Matrix, tuple[np.ndarray | None, ...]]:
         """Return this share of the rows in memory, as :meth:`sample` does, and their targets, weights and offsets."""
         counts = np.maximum(1, (share * self.sizes).astype(int))
-        heads = [self._submit(_head_of_all, part, int(k)) for part, k in zip(self.partitions, counts, strict=True)]
+        heads = [
+            self._submit(partitions.head_of_all, part, int(k)) for part, k in zip(self.partitions, counts, strict=True)
+        ]
         X, *numbers = zip(*self._gather(heads), strict=True)
         joined = (None if each[0] is None else np.concatenate(each) for each in numbers)
         return stacked([Matrix(each) for each in X]), tuple(joined)
 
+    def _heads(self, task: Callable[..., Any], share: float) -> tuple[np.ndarray, list[Any]]:
+        """Return how many rows of each partition are this share, and the futures of ``task(partition, count)``."""
+        counts = np.maximum(1, (share * self.sizes).astype(int))
+        pairs = zip(self.partitions, counts.tolist(), strict=True)
+        return counts, [self._submit(task, part, count) for part, count in pairs]
+
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W: an array of shape (k, n_samples)."""
         sparse = scipy.sparse.csr_matrix(W)
-        found = [self._submit(_dot, part, sparse) for part in self.partitions]
+        found = [self._submit(partitions.dot_each, part, sparse) for part in self.partitions]
         self._passes.append(1)
         return np.concatenate(self._gather(found), axis=1)
 
@@ -225,7 +236,7 @@ class ClusterRows(OutsideRows):
 
     def definition(self) -> tuple[object, ...]:
         """Return what identifies the data: the shape, and a checksum of each partition."""
-        found = self._gather([self._submit(_fingerprint, part) for part in self.partitions])
+        found = self._gather([self._submit(partitions.checksum, part) for part in self.partitions])
         return (self.kind, self.shape, tuple(found))
 
     def __repr__(self) -> str:
@@ -252,8 +263,14 @@ def of_dask(X: Any, y: Any, weight: Any, offset: Any, client: Any) -> ClusterRow
     blocks, names = _blocks(X)
     numbers = [_aligned(values, X, len(blocks)) for values in (y, weight, offset)]
     parts = zip(*(_begun(client, part) for part in (blocks, *numbers)), strict=True)
-    made = [client.submit(_partition, *part, pure=False, retries=_RETRIES) for part in parts]
+    made = [client.submit(partitions.make_partition, *part, pure=False, retries=_RETRIES) for part in parts]
     return ClusterRows(client, made, names)
+
+
+def on_devices(rows: ClusterRows, device: str) -> ClusterRows:
+    """Return rows on the devices of that name of their workers."""
+    check_name(device)
+    return rows.on_devices()
 
 
 def _begun(client: Any, blocks: list[Any]) -> list[Any]:
@@ -332,63 +349,9 @@ def _aligned(values: Any, X: Any, n_blocks: int) -> list[Any]:
 # The tasks of workers -------------------------------------------------------------------------------------------------
 
 
-def _partition(X: Any, *numbers: Any) -> Partition:
-    X = convert.as_data(X)
-    X = X if scipy.sparse.issparse(X) and X.format == "csr" else (X.tocsr() if scipy.sparse.issparse(X) else X)
-    X = X if scipy.sparse.issparse(X) else np.ascontiguousarray(X)
-    return Partition(
-        X, *(None if each is None else convert.as_targets(np.asarray(each), X.shape[0]) for each in numbers)
-    )
-
-
 def _chunk_of_folder(folder: str, k: int, *numbers: np.ndarray | None) -> Partition:
     chunk = StoredRows.of_folder(Path(folder)).chunk(k, Buffer())
-    return Partition(chunk.matrix.chosen(slice(None)).X, *numbers)
-
-
-def _with_samples(part: Partition, *numbers: np.ndarray | None) -> Partition:
-    known = zip(numbers, _numbers_of(part), strict=True)
-    y, weight, offset = (old if each is None else each for each, old in known)
-    return part._replace(y=y, weight=weight, offset=offset)
-
-
-def _with_shift(part: Partition, shift: np.ndarray) -> Partition:
-    return part._replace(shift=shift)
-
-
-def _outline(part: Partition) -> tuple[int, int, int, str, bool, bool, bool]:
-    matrix = Matrix(part.X)
-    kind = "sparse" if matrix.is_sparse else "dense"
-    has_y, has_weight, has_offset = (each is not None for each in _numbers_of(part))
-    return (*matrix.shape, matrix.n_bytes, kind, has_y, has_weight, has_offset)
-
-
-def _numbers_of(part: Partition) -> tuple[np.ndarray | None, ...]:
-    return part.y, part.weight, part.offset
-
-
-def _moments(part: Partition) -> np.ndarray:
-    X = part.X
-    return np.array([X.sum(axis=0, dtype=np.float64), np.einsum("ij,ij->j", X, X, dtype=np.float64)])
-
-
-def _head(part: Partition, count: int) -> Any:
-    return part.X[:count]
-
-
-def _head_of_all(part: Partition, count: int) -> tuple[Any, ...]:
-    return (part.X[:count], *(None if values is None else values[:count] for values in _numbers_of(part)))
-
-
-def _dot(part: Partition, W: Any) -> np.ndarray:
-    return Matrix(part.X).dot_each(W.toarray())
-
-
-def _fingerprint(part: Partition) -> str:
-    from condgrad.linalg.fingerprint import fingerprint_of
-
-    X = part.X
-    return fingerprint_of((X.data, X.indices, X.indptr) if scipy.sparse.issparse(X) else (X,))
+    return Partition(HostPart(chunk.matrix.chosen(slice(None)).X), *numbers)
 
 
 def _sum(*results: Any) -> Any:

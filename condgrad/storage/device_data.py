@@ -43,7 +43,7 @@ class DeviceData(OutsideRows):
         if isinstance(self.matrix, StreamedMatrix):
             return self.matrix.source.sample(share)
         every = max(1, int(1.0 / share))
-        return Matrix(self.matrix.fetched(every)), np.arange(0, self.shape[0], every)
+        return Matrix(self.matrix.fetched(slice(None, None, every))), np.arange(0, self.shape[0], every)
 
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W: an array of shape (k, n_samples)."""

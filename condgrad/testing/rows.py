@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse
@@ -27,7 +27,9 @@ _BALL = REGISTERED.find("l1")(2.0)
 MakeRows = Callable[[Checked, Samples, bool], Rows]  # (X, samples, has_intercept) -> rows
 
 
-def check_rows(make: MakeRows, *, n_samples: int = 3000, random_state: int = 0) -> None:
+def check_rows(
+    make: MakeRows, *, data: Sequence[Checked] | None = None, n_samples: int = 3000, random_state: int = 0
+) -> None:
     """Check a kind of rows; raise AssertionError, in a sentence, if it breaks the contract of :class:`Rows`.
 
     Dense and sparse data are made for it, and every loss. It is checked that
@@ -44,7 +46,10 @@ def check_rows(make: MakeRows, *, n_samples: int = 3000, random_state: int = 0) 
     ----------
     make : callable
         ``make(X, samples, has_intercept)`` stores an array or CSR matrix and returns its rows.
+    data : sequence of arrays and CSR matrices, optional
+        What ``make`` can store, if it cannot store every array and CSR matrix; the first one is checked with offsets.
     n_samples, random_state : int
+        The size of the data that are made, and their seed.
 
     Examples
     --------
@@ -53,12 +58,15 @@ def check_rows(make: MakeRows, *, n_samples: int = 3000, random_state: int = 0) 
     >>> check_rows(lambda X, samples, has_intercept: MemoryRows(Matrix(X), samples), n_samples=300)
     """
     rng, of_offsets = np.random.default_rng(random_state), np.random.default_rng([random_state, 1])
-    dense = rng.standard_normal((n_samples, 12))
-    for X in (dense, dense.astype(np.float32), _sparse(rng, n_samples)):
+    if data is None:
+        dense = rng.standard_normal((n_samples, 12))
+        data = (dense, dense.astype(np.float32), _sparse(rng, n_samples))
+    for k, X in enumerate(data):
+        n_samples = X.shape[0]
         for name, loss in losses.REGISTERED.items():
             samples = _samples(loss(), X, rng)
             _check_looks(make, X, samples, f"with the loss {name!r}", rng)
-            if X is dense:
+            if k == 0:
                 offset = as_offset(of_offsets.uniform(-1.0, 1.0, n_samples), n_samples)
                 about = f"with the loss {name!r}, offsets"
                 _check_looks(make, X, samples._replace(offset=offset), about, of_offsets)

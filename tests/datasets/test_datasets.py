@@ -260,6 +260,22 @@ def test_a_download_is_kept_and_checked(cached, monkeypatch):
         datasets.load("duke")
 
 
+def test_a_second_download_must_be_the_first_one_again(cached):
+    site, cache = cached
+    for numbers in ("1", "2"):
+        (site / "w2a").write_text(f"1 1:{numbers}\n")
+        if numbers == "2":
+            (cache / "w2a").unlink()
+        with pytest.raises(ValueError) as error:
+            datasets.load("w2a", download=True)
+        said = "should hold 3470 samples and holds 1" if numbers == "1" else "is not the file that it was at the first"
+        assert said in str(error.value)
+    assert not (cache / "w2a").exists()
+    (cache / "w2a.sha256").unlink()  # as the error says
+    with pytest.raises(ValueError, match="should hold 3470 samples"):
+        datasets.load("w2a", download=True)
+
+
 @pytest.mark.campaign
 @pytest.mark.slow
 def test_an_unfinished_download_is_not_used(cached, monkeypatch):

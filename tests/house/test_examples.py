@@ -13,13 +13,20 @@ pytest.importorskip("matplotlib")
 FOLDER = Path(__file__).parents[2] / "examples"
 GALLERY = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "demo")
 SAYS = {  # what a script must have found
+    "compositional_regression": "the same predictions in other units: True",
     "cross_validated_radius": "test accuracy 0.9",
+    "fair_classifier": "price 0.0000",
+    "genes_beside_clinical_covariates": "5 of 5 that matter, 0 that only follow",
     "group_sparsity": "uses bmi s5",
     "hello_l1_ball": "l1 norm      60.000000",
     "linear_constraints": "CONVERGED: gap",
+    "model_averaging": "mixture: test RMSE 5",
+    "pricing_with_monotone_factors": "pooled with the next class: [5, 6]",
     "regularisation_path": "8 of 8 true features",
     "robust_completion": "0 of them wrongly",
     "sparse_text": "microseconds a step",
+    "style_analysis": "85 windows",
+    "synthetic_control": "0 of 30 placebos are as large",
     "which_solver": "corrective: gap",
     "your_own_loss": "Corrective()",
     "your_own_set": "Hypersimplex: objective",

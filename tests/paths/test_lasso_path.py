@@ -237,10 +237,10 @@ def test_order_of_the_grid_is_the_users():
 def test_the_oracle_never_misses(kind, monkeypatch):
     """At every call, the largest correlation that the lazy oracle proves is the largest of all."""
     calls = []
-    scan = LazyOracle.scan
+    move_and_scan = LazyOracle.move_and_scan
 
-    def checked(self, a, mu, threshold, level):
-        answer = scan(self, a, mu, threshold, level)
+    def checked(self, R, a, mu, threshold, level):
+        answer = move_and_scan(self, R, a, mu, threshold, level)
         every = np.array([abs(self.columns.correlation(j, a, mu)) for j in range(self.bounds.key.size)])
         bounds = self.bounds.upper()
         assert every[bounds < every * (1 - 1e-12) - 1e-14].size == 0  # each move allows for rounding of this size
@@ -250,7 +250,7 @@ def test_the_oracle_never_misses(kind, monkeypatch):
         calls.append(answer.features.size)
         return answer
 
-    monkeypatch.setattr(LazyOracle, "scan", checked)
+    monkeypatch.setattr(LazyOracle, "move_and_scan", checked)
     for seed in range(4):
         X, y = regression(20, 60, seed=seed, density=0.5)
         _, _, info = cg.lasso_path(KINDS[kind](X), y, n_radii=10, tol=1e-7, fit_intercept=bool(seed % 2))

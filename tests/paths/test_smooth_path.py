@@ -299,7 +299,7 @@ def test_bounds_survive_a_residual_that_turns_by_a_right_angle():
     bounds.key[0] = -np.inf
     R = np.array([0.0, 0.0, 3.0, 0.0])
     bounds.move(columns.weight, R)
-    bounds.scan(columns, 0.25 * R, 0.0, 0.1)
+    bounds.scan(columns, 0.25 * R, 0.0, 0.1, 0.1)
     assert bounds.n_found() == 1 and bounds.found[0] == 2 and bounds.largest() == pytest.approx(0.75)
     bounds.set_known(np.array([0]), np.array([0.0]))
     assert bounds.key[0] < np.inf

@@ -10,8 +10,11 @@ from stand_in_device import devices
 
 import condgrad as cg
 from condgrad.linalg.device import arrays
+from condgrad.linalg.device.dense import DenseOnDevice
+from condgrad.linalg.device.sparse import OneHotOnDevice
 from condgrad.problems.active_set import AtomStack
 from condgrad.problems.rows.choice import rows_on_device
+from condgrad.storage.device_data import DeviceData
 from condgrad.testing import check_rows
 
 BALL = cg.constraints.L1Ball(2.0)
@@ -180,3 +183,27 @@ def make_on(device, X, samples, has_intercept):
 @pytest.mark.campaign
 def test_rows_on_a_device_fulfil_the_contract(device):
     check_rows(functools.partial(make_on, device), n_samples=600)
+
+
+@pytest.mark.campaign
+def test_bfloat16_rows_fulfil_the_contract(device):
+    bits = np.random.default_rng(0).standard_normal((600, 12)).astype(np.float32).view(np.uint32) >> np.uint32(16)
+
+    def make(X, samples, has_intercept):
+        stored = DenseOnDevice(device, device.to_device((X.view(np.uint32) >> np.uint32(16)).astype(np.uint16)))
+        return make_on(device, DeviceData(stored), samples, has_intercept)
+
+    check_rows(make, data=[(bits << np.uint32(16)).view(np.float32)])
+
+
+@pytest.mark.campaign
+def test_one_hot_rows_fulfil_the_contract(device):
+    rng = np.random.default_rng(0)
+    codes = np.array([rng.integers(0, 4, 600), rng.integers(4, 11, 600), rng.integers(11, 14, 600)], dtype=np.int32)
+    X = scipy.sparse.csr_matrix((np.ones(1800), codes.T.ravel(), np.arange(0, 1801, 3)), shape=(600, 14))
+
+    def make(X, samples, has_intercept):
+        there = device.to_device(np.ascontiguousarray(X.indices.reshape(-1, 3).T.astype(np.int32)))
+        return make_on(device, DeviceData(OneHotOnDevice(device, there, X.shape[1])), samples, has_intercept)
+
+    check_rows(make, data=[X])

@@ -469,11 +469,13 @@ def test_auto_says_why():
 
 def test_solvers_of_predictions_say_so():
     fitting = {"tufw", "fw", "lazy", "away", "pairwise", "bpcg", "boosted"}
-    for name in set(cg.solvers.REGISTERED) - fitting - {"corrective", "low-rank"}:
+    of_curvature = {"corrective", "quadratic-correction", "polyatomic"}
+    for name in set(cg.solvers.REGISTERED) - fitting - of_curvature - {"low-rank"}:
         with pytest.raises(TypeError, match=r"requires single .*, which this GeneralProblem does not offer"):
             cg.minimize(general(), name)
-    with pytest.raises(TypeError, match="requires the curvature of F on vertices, which this GeneralProblem"):
-        cg.minimize(general(), "corrective")
+    for name in of_curvature:
+        with pytest.raises(TypeError, match="requires the curvature of F on vertices, which this GeneralProblem"):
+            cg.minimize(general(), name)
     with pytest.raises(TypeError, match=r"requires iterates that are matrices in factors, .*; use one of 'fw'"):
         cg.minimize(general(), "low-rank")
 

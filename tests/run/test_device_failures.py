@@ -5,6 +5,7 @@ import pytest
 from stand_in_device import COMPILER, StandIn
 
 import condgrad as cg
+from condgrad.linalg.device import arrays
 from condgrad.linalg.device.failures import DeviceError, DeviceMemoryError, explained
 from condgrad.paths.points import collect
 from condgrad.problems.rows.choice import rows_on_device
@@ -108,6 +109,29 @@ def test_a_path_keeps_the_points_that_are_done(data):
     assert info.status is cg.Status.DEVICE_FAILED
     with pytest.raises(DeviceError):
         collect(Path(), walk(0), None)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda X, y: (X.astype(int), y), TypeError, "must be float32, float64 or bfloat16; got int"),
+        (lambda X, y: (X.astype(np.float16), y), TypeError, "got float16. Convert it first"),
+        (lambda X, y: (X[:, 0], y), ValueError, "X must have two dimensions"),
+        (lambda X, y: (np.where(X > 2.0, np.nan, X), y), ValueError, "X has entries that are not finite"),
+        (lambda X, y: (np.where(X > 2.0, np.inf, X).astype(np.float32), y), ValueError, "X has entries that are not"),
+        (lambda X, y: (X, np.where(y > 0.0, np.nan, y)), ValueError, "y has entries that are not finite"),
+        (lambda X, y: (X, y[1:]), ValueError, "y must have one entry per sample"),
+    ],
+)
+def test_arrays_of_the_device_are_checked_there(data, monkeypatch, change, error, message):
+    monkeypatch.setattr(arrays, "is_on_device", lambda X: isinstance(X, np.ndarray))
+    X, y = change(*data)
+    before = X.copy(), y.copy()
+    with pytest.raises(error, match=message) as caught:
+        problem_on(StandIn(), X, y)
+    assert "\n" not in str(caught.value)
+    assert np.array_equal(X, before[0], equal_nan=True)
+    assert np.array_equal(y, before[1], equal_nan=True)
 
 
 def test_an_error_is_explained_once():

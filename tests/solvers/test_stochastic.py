@@ -45,6 +45,7 @@ NAMES = [
     "sfw-away", "sfw-pairwise", "sarah", "saga-sarah", "boosted-sfw", "boosted-saga", "boosted-mokhtari",
 ]  # fmt: skip
 ATOMIC_ONLY = ("sfw-away", "sfw-pairwise")
+WHOLE = ("saga-sarah", "boosted-sfw", "boosted-saga", "boosted-mokhtari")  # steps that use all of r: no tree
 DATA = ["dense-C", "dense-F", "csr", "csc"]
 
 
@@ -664,7 +665,7 @@ def test_compiled_is_interpreted(monkeypatch, name):
 
 
 @pytest.mark.parametrize("constraint", ["l1", "simplex", "nonnegative l1", "weighted l1", "group"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WHOLE])
 def test_tree_is_scan(by_hand, monkeypatch, name, constraint):
     if name in ATOMIC_ONLY and constraint == "group":
         pytest.skip("single-feature atoms only")
@@ -677,6 +678,13 @@ def test_tree_is_scan(by_hand, monkeypatch, name, constraint):
         assert isinstance(estimate_of(solver.init(problem, None, 0)), MaxTree if tree else DenseVector)
         ends.append(list(iterates(solver, problem, 60, 3)))
     np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_no_tree_where_all_entries_are_used(by_hand, monkeypatch, name):
+    problem, _ = make(kind="csr")
+    as_vectors(monkeypatch, True)
+    assert isinstance(estimate_of(case(name, 14, 60)[0].init(problem, None, 0)), DenseVector)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -22,9 +22,14 @@ _SPACE = {"dense": 1, "sparse": 3, "one-hot": 4}  # memory that rows take there 
 
 def device_by_name(name: object) -> Device:
     """Return the device with that name, or raise with one sentence if there is none."""
+    check_name(name)
+    return _current_gpu()
+
+
+def check_name(name: object) -> None:
+    """Raise ValueError if no device has this name."""
     if not isinstance(name, str) or name not in NAMES:
         raise ValueError(f"device must be 'cuda' or None (the processor); got {name!r}.")
-    return _current_gpu()
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import abc
 import functools
 import importlib.resources
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -151,7 +152,9 @@ def text_of(file: str, losses: Losses | None, **macros: object) -> str:
 
 @functools.cache
 def _file(name: str) -> str:
-    return importlib.resources.files("condgrad.linalg.device").joinpath("cuda", name).read_text(encoding="utf-8")
+    """Return the text of a file, with the files that it includes."""
+    text = importlib.resources.files("condgrad.linalg.device").joinpath("cuda", name).read_text(encoding="utf-8")
+    return re.sub(r'#include "(\w+\.cuh)"', lambda found: _file(found[1]), text)
 
 
 def expand_samples(device: Device, losses: Losses, p: DeviceArray | None, b: float, *, wants: bool) -> Expanded:

@@ -76,8 +76,8 @@ class DeviceMatrix(SweptMatrix):
         """Return the entries of some rows in the columns ``index`` (None: all) as a dense array in float64."""
 
     @abc.abstractmethod
-    def fetched(self, every: int) -> Any:
-        """Return every ``every``-th row in the memory of the host: an array or a CSR matrix."""
+    def fetched(self, rows: DeviceArray | slice) -> Any:
+        """Return some rows in the memory of the host: an array or a CSR matrix."""
 
     @property
     @abc.abstractmethod

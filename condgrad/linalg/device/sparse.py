@@ -94,9 +94,13 @@ class SparseOnDevice(_ByFrequency):
             X = X[:, self.device.to_device(index)]
         return X.toarray().astype(np.float64)
 
-    def fetched(self, every: int) -> Any:
-        """Return every ``every``-th row as a CSR matrix."""
-        part = self.X[self.device.xp.arange(0, self.shape[0], every)]
+    def fetched(self, rows: DeviceArray | slice) -> Any:
+        """Return some rows as a CSR matrix."""
+        if isinstance(rows, slice):
+            rows = self.device.xp.arange(*rows.indices(self.shape[0]))
+        if rows.size == 0:
+            return scipy.sparse.csr_matrix((0, self.shape[1]), dtype=self.X.dtype)
+        part = self.X[rows]
         parts = (self.device.to_host(each) for each in (part.data, part.indices, part.indptr))
         return scipy.sparse.csr_matrix(tuple(parts), shape=part.shape)
 
@@ -162,9 +166,9 @@ class OneHotOnDevice(_ByFrequency):
         Z[samples, place[codes]] = 1.0  # no feature occurs twice in a row
         return Z[:, :-1]
 
-    def fetched(self, every: int) -> Any:
-        """Return every ``every``-th row as a CSR matrix."""
-        codes = self.device.to_host(self.device.xp.ascontiguousarray(self.index[:, ::every])).T
+    def fetched(self, rows: DeviceArray | slice) -> Any:
+        """Return some rows as a CSR matrix."""
+        codes = self.device.to_host(self.device.xp.ascontiguousarray(self.index[:, rows])).T
         is_entry = codes >= 0
         features = self.device.to_host(self.order)[codes[is_entry]]
         ends = np.concatenate([[0], np.cumsum(is_entry.sum(axis=1))])

@@ -206,3 +206,10 @@ class CompletionSegment(PredictionSegment):
         for c, s in self.parts:
             Z = Z.plus(s.as_factored().scaled(None, None, gamma * c))
         return Z
+
+    def squared_length(self) -> float:
+        """Return ||d||^2 in the Frobenius norm, from the factors of d: those of W, and of the vertices."""
+        D = self.point.Z.scaled(None, None, -self.pull)
+        for c, s in self.parts:
+            D = D.plus(s.as_factored().scaled(None, None, c))
+        return max(0.0, float(np.sum(((D.U * D.s).T @ (D.U * D.s)) * (D.V.T @ D.V))))

@@ -31,7 +31,7 @@ from condgrad.problems.rows.memory import MemoryRows
 from condgrad.problems.rows.streamed import StreamedRows
 from condgrad.problems.rows.worker_samples import WorkerSamples
 from condgrad.problems.samples import Samples
-from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask
+from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask, on_devices
 from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
@@ -49,12 +49,14 @@ def make_rows(
     device: str | None = None,
 ) -> Rows:
     """Return the rows of X with their targets, weights and offsets, checked, and centred for an intercept."""
-    if device is not None or is_on_device(X) or isinstance(X, DeviceData):
+    if is_dask(X):
+        X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
+    if isinstance(X, ClusterRows):
+        X = X if device is None else on_devices(X, device)
+    elif device is not None or is_on_device(X) or isinstance(X, DeviceData):
         there = X.matrix.device if isinstance(X, DeviceData) else device_by_name(device or "cuda")
         with failures_explained():
             return rows_on_device(X, y, loss, sample_weight, has_intercept, there, offset)
-    if is_dask(X):
-        X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
     is_given = any(each is not None for each in (y, sample_weight, offset))
     if isinstance(X, ClusterRows) and X.shape[0] >= _MANY and not is_given:
         return PartitionedRows(X, WorkerSamples(X, loss), has_intercept)
@@ -86,8 +88,6 @@ def rows_on_device(
         offset = X.offset if offset is None else offset
     elif isinstance(X, DeviceData):
         matrix = X.matrix
-    elif isinstance(X, ClusterRows) or is_dask(X):
-        raise TypeError("rows of a Dask cluster are on the devices of its workers, if any; leave device out.")
     else:
         matrix = matrix_on_device(device, X)
     if y is None:

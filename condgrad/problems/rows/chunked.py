@@ -6,15 +6,16 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
+from condgrad.losses import Loss
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.rows.base import Additive, AnyPass, Chunk, Combine, Expand, Found, Predict, Rows, Task
+from condgrad.problems.rows.base import Additive, AnyPass, Combine, Expand, Found, Predict, Rows, Task
 from condgrad.problems.rows.findings import (
     FeatureCurvature,
     GradientSums,
@@ -24,8 +25,8 @@ from condgrad.problems.rows.findings import (
     Pass,
     is_finite,
 )
-from condgrad.problems.rows.memory import MemoryRows, sweep_by_rows
-from condgrad.problems.samples import Samples, sample_at_rate
+from condgrad.problems.rows.memory import MemoryRows
+from condgrad.problems.samples import Samples
 
 _GUIDE = 4000  # samples in memory that tell the sum of all curvatures before a pass
 _MOST_HEAD, _SHARE_OF_HEAD = 2**29, 1 / 32  # limits of a subsample in memory: bytes, and share of all rows
@@ -38,9 +39,29 @@ _WORK_PER_SAMPLE = 20.0  # multiply-adds in the time of the loss of a sample
 _LEAST_HEAD, _LEAST_KEPT = 2**25, 2**24  # bytes that subsample and kept rows may take in any case
 
 
-def _sweep(chunk: Chunk, task: Task[Found], w: np.ndarray) -> Found:
-    """Run a task on the blocks of a chunk, on all cores."""
-    return sweep_by_rows(chunk.matrix, chunk.samples, task, w)
+class SweptChunk(Protocol):
+    """Consecutive samples in memory or on a device; one number for each of them is an array there."""
+
+    @property
+    def first(self) -> int:
+        """The place of the first sample among all."""
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples."""
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of the samples."""
+
+    def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
+        """Run a task on all samples of the chunk."""
+
+    def keep(self, d: np.ndarray, rate: float) -> Kept:
+        """Return rows that are drawn by their curvature d at the given rate, in the memory of the host."""
+
+    def gram(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
+        """Return the second derivatives by some features, summed over one of ``every`` samples."""
 
 
 class ExpandAndKeep:
@@ -66,32 +87,30 @@ class ExpandAndKeep:
         sums = self.look.sums
         return found if sums is None else dataclasses.replace(found, r=sums.total())
 
-    def __call__(self, chunk: Chunk, w: np.ndarray) -> Pass:
+    def __call__(self, chunk: SweptChunk, w: np.ndarray) -> Pass:
         """Return the contribution of a chunk."""
         sums = self.look.sums
-        found = _sweep(chunk, self.look, w)
+        found = chunk.sweep(self.look, w)
         if not (np.isfinite(found.totals.value) and (is_finite(found.r) if sums is None else sums.are_finite())):
-            last = chunk.first + chunk.matrix.shape[0] - 1
+            last = chunk.first + chunk.n_samples - 1
             raise ValueError(
                 f"X has entries that are not finite, or too large, in samples {chunk.first:,} to {last:,}; "
                 "remove or impute them and convert the data again."
             )
         assert isinstance(found.d, Joined)
         d, slope = found.d.array, None
-        if not chunk.samples.loss.is_convex:
+        if not chunk.loss.is_convex:
             d = np.maximum(d, 0.0)
-        rows, c = sample_at_rate(d, self.rate)
         if self.look.is_guess:
-            slope = InterceptSlope(_sweep(chunk, Combine(d), w), float(d.sum()))
-        kept = Kept((chunk.matrix.chosen(rows),), (c,))
-        return Pass(found.totals, found.r, kept, slope, self._bends(chunk, d))
+            slope = InterceptSlope(chunk.sweep(Combine(d), w), float(d.sum()))
+        return Pass(found.totals, found.r, chunk.keep(d, self.rate), slope, self._bends(chunk, d))
 
-    def _bends(self, chunk: Chunk, d: np.ndarray) -> FeatureCurvature | None:
+    def _bends(self, chunk: SweptChunk, d: np.ndarray) -> FeatureCurvature | None:
         features = self.look.features
         if features is None:
             return None
         used = np.ascontiguousarray(d[:: self.every])
-        H = chunk.matrix.gram_of_rows(features, used, self.every)
+        H = chunk.gram(features, used, self.every)
         return FeatureCurvature(features, H, float(used.sum()), float(d.sum()))
 
     def with_predictions(self, p: np.ndarray) -> ExpandAndKeep:
@@ -114,9 +133,9 @@ class Sweep:
         """Return the result of all chunks: their sum."""
         return found
 
-    def __call__(self, chunk: Chunk, w: np.ndarray) -> Additive:
+    def __call__(self, chunk: SweptChunk, w: np.ndarray) -> Additive:
         """Return the result for the chunk."""
-        return _sweep(chunk, self.task, w)
+        return chunk.sweep(self.task, w)
 
 
 class CombineAll:
@@ -133,9 +152,9 @@ class CombineAll:
         """Return the result of all chunks: their sum."""
         return found
 
-    def __call__(self, chunk: Chunk, w: np.ndarray) -> np.ndarray:
+    def __call__(self, chunk: SweptChunk, w: np.ndarray) -> np.ndarray:
         """Return the sum over a chunk."""
-        return _sweep(chunk, Combine(self.a), w)
+        return chunk.sweep(Combine(self.a), w)
 
 
 # Pure functions of a chunk and of w; their results can be added.

@@ -9,18 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgrad.linalg import convert
+from condgrad.linalg.device.failures import failures_explained
 from condgrad.linalg.matrix import Matrix, centring
 from condgrad.losses import Loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.offset import as_offset
-from condgrad.problems.rows.base import AnyPass, Chunk, Expand, Measure, Predict
-from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask, ExpandAndKeep, Sweep
+from condgrad.problems.rows.base import AnyPass, Expand, Measure, Predict
+from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask, ExpandAndKeep, Sweep, SweptChunk
+from condgrad.problems.rows.device_chunk import DeviceChunk
 from condgrad.problems.rows.findings import Joined, Measures
-from condgrad.problems.rows.memory import MemoryRows
+from condgrad.problems.rows.memory import ChunkInMemory, MemoryRows
 from condgrad.problems.rows.parts import CurvatureSums, OutsidePass, PartOfPass, curvature_sums, kept_rows
 from condgrad.problems.rows.worker_samples import WorkerPredictions, WorkerSamples, samples_of
 from condgrad.problems.samples import Samples
-from condgrad.storage.cluster_rows import ClusterRows, Partition
+from condgrad.storage.cluster_rows import ClusterRows
+from condgrad.storage.partitions import DevicePart, HostPart, Partition
 
 _WIDE = 2**17  # number of features from which on gradients stay with the workers: a megabyte
 
@@ -172,7 +175,16 @@ class PartitionedRows(ChunkedRows):
 
 def _run(part: Partition, first: int, task: ChunkTask, loss: Loss, equal: float | None, w: SparseVector) -> Any:
     """Run a task on a partition, at its worker."""
-    return task(Chunk(first, Matrix(part.X, part.shift), samples_of(part, loss, equal)), w.to_dense())
+    with failures_explained():
+        return task(_chunk(part, first, loss, equal), w.to_dense())
+
+
+def _chunk(part: Partition, first: int, loss: Loss, equal: float | None) -> SweptChunk:
+    rows = part.rows
+    if isinstance(rows, DevicePart):
+        return DeviceChunk.of(part, rows, first, loss, equal)
+    assert isinstance(rows, HostPart)
+    return ChunkInMemory(first, Matrix(rows.X, part.shift), samples_of(part, loss, equal))
 
 
 def _predict(part: Partition, *args: Any) -> np.ndarray:
@@ -192,7 +204,7 @@ def _keep(
 ) -> PartOfPass:
     """Make the pass of a look on a partition, with its predictions if they are known; return what its worker keeps."""
     task = task if p is None else task.with_predictions(p)
-    return PartOfPass.of(part.X.shape[0], _run(part, first, task, loss, equal, w))
+    return PartOfPass.of(part.rows.shape[0], _run(part, first, task, loss, equal, w))
 
 
 def _measure(part: Partition, first: int, *args: Any) -> Measures:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condgrad.linalg.device.base import DeviceArray
+from condgrad.linalg.device.base import DeviceArray, Losses
 from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.device.digest import digest
 from condgrad.linalg.device.matrices import DeviceMatrix, SweptMatrix
@@ -46,19 +46,11 @@ class RowsOnDevice(Rows):
 
     def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
         """Run a task in one pass over X."""
-        found: Any
-        match task:
-            case Expand():
-                found = self._expand(task, w)
-            case Predict():
-                found = Joined((self.device.to_host(self.predictions(w)),))
-            case Combine():
-                found = self.matrix.combine(self.device.xp.asarray(task.a))
-            case Measure():
-                found = self.measures
-            case _:
-                raise TypeError(f"{type(task).__name__} cannot run on a device.")
-        return found
+        if isinstance(task, Expand):
+            return self._expand(task, w)
+        if isinstance(task, Measure):
+            return self.measures
+        return sweep_matrix(self.matrix, self.samples.losses, task, w)
 
     @abc.abstractmethod
     def _expand(self, task: Expand, w: np.ndarray) -> Pass:
@@ -94,6 +86,34 @@ def check_finite(squares: np.ndarray) -> None:
         raise ValueError("X has entries that are not finite, or too large; remove or impute them.")
 
 
+def sweep_matrix(matrix: SweptMatrix, losses: Losses, task: Task[Found], w: np.ndarray) -> Found:
+    """Run a task in one pass over a matrix; predictions and curvatures stay on its device."""
+    device = matrix.device
+    found: Any
+    match task:
+        case Expand():
+            p = None if task.p is None else device.xp.asarray(task.p)
+            swept = matrix.expand(w, task.b, p, losses)
+            found = Pass(totals_of(swept.sums), swept.r, Joined((swept.D,)))
+        case Predict():
+            found = Joined((device.to_host(matrix.predict(w)),))
+        case Combine():
+            found = matrix.combine(device.xp.asarray(task.a))
+        case Measure():
+            found = Measures(*matrix.measure(losses))
+        case _:
+            raise TypeError(f"{type(task).__name__} cannot run on a device.")
+    return found
+
+
+def draw_at_rate(xp: Any, d: DeviceArray, rate: float) -> tuple[DeviceArray, DeviceArray]:
+    """Return rows and weights as :func:`~condgrad.problems.samples.sample_at_rate` does, for d of the array module."""
+    shares = xp.rint(xp.minimum(1.0, rate * d) * _ONE).astype(np.int64)
+    walked = xp.cumsum(shares) + _ONE // 2
+    places = xp.flatnonzero(walked // _ONE > (walked - shares) // _ONE)
+    return places, xp.maximum(d[places], 1.0 / rate) if rate > 0.0 else d[places]
+
+
 class DeviceRows(RowsOnDevice):
     """The rows of a matrix in the memory of a device."""
 
@@ -115,9 +135,7 @@ class DeviceRows(RowsOnDevice):
         return matrix.combine(self.device.xp.full(self.n_samples, 1.0 / self.n_samples) if v is None else v)
 
     def _expand(self, task: Expand, w: np.ndarray) -> Pass:
-        p: Any = task.p
-        swept = self.matrix.expand(w, task.b, p, self.samples.losses)
-        return Pass(totals_of(swept.sums), swept.r, Joined((swept.D,)))
+        return sweep_matrix(self.matrix, self.samples.losses, task, w)
 
     def head(self, n_rows: int) -> DeviceRows | None:
         """Return a subsample of ``n_rows`` samples or somewhat more, evenly spread, on the device."""
@@ -159,10 +177,8 @@ class DeviceRows(RowsOnDevice):
         d = d[::every] * float(every)
         total = float(d.sum())
         rate = n_rows / total if total > 0.0 else 0.0
-        shares = xp.rint(xp.minimum(1.0, rate * d) * _ONE).astype(np.int64)
-        walked = xp.cumsum(shares) + _ONE // 2
-        places = xp.flatnonzero(walked // _ONE > (walked - shares) // _ONE)
-        return every * places, xp.maximum(d[places], 1.0 / rate) if rate > 0.0 else d[places]
+        places, c = draw_at_rate(xp, d, rate)
+        return every * places, c
 
     def with_weights(self, weight: np.ndarray) -> DeviceRows:
         """Return the same rows with other weights, such as those of a fold; both share the data."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from condgrad.linalg.matrix import ByRows, Matrix, centring
 from condgrad.problems.base import Feature
-from condgrad.problems.rows.base import Chunk
 from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask
 from condgrad.problems.rows.findings import Measures
+from condgrad.problems.rows.memory import ChunkInMemory
 from condgrad.problems.samples import Samples
 from condgrad.storage.stored_rows import StoredRows
 
@@ -44,11 +44,11 @@ class DiskRows(ChunkedRows):
         for chunk in self.visit(np.arange(self.stored.n_chunks)):
             yield task.at(chunk.place)(chunk, w)
 
-    def visit(self, order: np.ndarray) -> Iterator[Chunk]:
+    def visit(self, order: np.ndarray) -> Iterator[ChunkInMemory]:
         """Yield the chunks in the given order, each valid until the next one; the next chunks are read meanwhile."""
         for chunk in self.stored.chunks(order=order):
             self._n_visited += 1
-            yield Chunk(chunk.first, self._centred(chunk.matrix), self.samples.chosen(chunk.place))
+            yield ChunkInMemory(chunk.first, self._centred(chunk.matrix), self.samples.chosen(chunk.place))
 
     def _centred(self, matrix: ByRows) -> ByRows:
         return Matrix(matrix.X, self.shift) if self.shift is not None and isinstance(matrix, Matrix) else matrix

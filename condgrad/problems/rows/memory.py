@@ -15,11 +15,12 @@ from condgrad.linalg.gram import weighted_gram
 from condgrad.linalg.matrix import ByRows, Matrix
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import DenseVector
+from condgrad.losses import Loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.rows.base import AnyPass, Found, Rows, Task
-from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
-from condgrad.problems.samples import Samples, Totals, expand_block, sample_by_curvature
+from condgrad.problems.rows.base import AnyPass, Chunk, Found, Rows, Task
+from condgrad.problems.rows.findings import GradientSums, Joined, Kept, Measures, Pass
+from condgrad.problems.samples import Samples, Totals, expand_block, sample_at_rate, sample_by_curvature
 
 Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # rows (None: all), and the predictions of these rows
 
@@ -179,6 +180,33 @@ def sweep_by_rows(matrix: ByRows, samples: Samples, task: Task[Found], w: np.nda
     borders = threads.cut(n_samples, work, matrix.row_offsets)
     found = threads.run(lambda start, stop: task(RowBlock(matrix, samples, start, stop, borders), w), borders)
     return functools.reduce(lambda total, part: total + part, found)
+
+
+class ChunkInMemory(Chunk):
+    """Consecutive samples in memory, with the passes over them."""
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples."""
+        return self.matrix.shape[0]
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of the samples."""
+        return self.samples.loss
+
+    def sweep(self, task: Task[Found], w: np.ndarray) -> Found:
+        """Run a task on the blocks of the chunk, on all cores."""
+        return sweep_by_rows(self.matrix, self.samples, task, w)
+
+    def keep(self, d: np.ndarray, rate: float) -> Kept:
+        """Return rows that are drawn by their curvature at the given rate."""
+        rows, c = sample_at_rate(d, rate)
+        return Kept((self.matrix.chosen(rows),), (c,))
+
+    def gram(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
+        """Return the second derivatives by some features, summed over one of ``every`` samples."""
+        return self.matrix.gram_of_rows(features, d, every)
 
 
 class RowBlock:

@@ -23,7 +23,8 @@ from condgrad.problems.samples import (
     newton_intercept,
     scale_of_losses,
 )
-from condgrad.storage.cluster_rows import ClusterRows, Partition
+from condgrad.storage.cluster_rows import ClusterRows
+from condgrad.storage.partitions import Partition
 
 Question = Callable[..., Any]  # of the samples of a partition, their predictions, and more
 

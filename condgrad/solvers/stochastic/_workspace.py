@@ -66,9 +66,12 @@ class Workspace:
         """Return the columns of X."""
         return self.problem.columns
 
-    def estimate(self, *, shrinks: bool = False) -> Estimate:
-        """Return the gradient estimate r = 0; if ``shrinks``, r can be multiplied by a number in O(1)."""
-        score = self.problem.constraint.score() if self._tree_pays() else None
+    def estimate(self, *, shrinks: bool = False, is_whole: bool = False) -> Estimate:
+        """Return the gradient estimate r = 0; if ``shrinks``, r can be multiplied by a number in O(1).
+
+        A solver whose steps use all entries of r (``is_whole``) has nothing to gain from a tree.
+        """
+        score = self.problem.constraint.score() if self._tree_pays() and not is_whole else None
         vector = self._vector(np.zeros(self.d), shrinks=shrinks, score=score)
         # The gap is averaged over an epoch of batches, except for growing batches: they have little noise, few steps.
         return estimate(vector, 1.0 if self.batches_grow else self.batch_size / self.n)

@@ -66,7 +66,7 @@ class BoostedMomentum(NamedTuple):
     def start(self, space):
         """Return w0 with r_0 = 0."""
         chase = space.pursuit(self.n_rounds, self.delta)
-        return BoostedMomentumArrays(space.iterate(), space.estimate(shrinks=True), chase)
+        return BoostedMomentumArrays(space.iterate(), space.estimate(shrinks=True, is_whole=True), chase)
 
     def on_samples(self, arrays, place):
         """Return the arrays: none has an entry per sample."""

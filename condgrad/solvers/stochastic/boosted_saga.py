@@ -68,7 +68,7 @@ class BoostedSAGA(NamedTuple):
     def start(self, space):
         """Return w0 with alpha_0 = 0 and r_0 = 0."""
         chase = space.pursuit(self.n_rounds, self.delta)
-        vectors = space.iterate(), space.table(), space.estimate()
+        vectors = space.iterate(), space.table(), space.estimate(is_whole=True)
         return BoostedSAGAArrays(*vectors, correction(space.batch_size), chase)
 
     def step(self, F, arrays, rows, t):

@@ -66,7 +66,7 @@ class BoostedSFW(NamedTuple):
     def start(self, space):
         """Return w0 with alpha_0 = 0 and r_0 = 0."""
         chase = space.pursuit(self.n_rounds, self.delta)
-        return BoostedSFWArrays(space.iterate(), space.table(), space.estimate(), chase)
+        return BoostedSFWArrays(space.iterate(), space.table(), space.estimate(is_whole=True), chase)
 
     def step(self, F, arrays, rows, t):
         """Renew the batch's derivatives, and move along the direction of the pursuit."""

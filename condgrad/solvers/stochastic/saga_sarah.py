@@ -38,7 +38,11 @@ class SagaSARAH(NamedTuple):
     where f_B and y_B are the means over the batch of the gradients and of the table's entries. Then the entries of the
     batch become the derivatives at w_t.
 
-    A step costs the stored entries of the batch four times and O(d): y is added to all of r.
+    A step costs the stored entries of the batch four times and O(d): y is added to all of r. (The difference z = r - y
+    only shrinks and takes rows, so that r = z + y could be kept in O(nnz of the batch); but the shrinking changes the
+    order of all entries of z + y, so that no tree finds the largest one.)
+
+    Samples on disk come in chunks, and an epoch reads each chunk once: there is no full gradient that would read all.
 
     What is ours, because the box that we follow leaves it open: the default batch size, the open loop, and
     l = max(b / (2n), 1 / t) for step t = 1, 2, ...: r starts as the mean of the first batches and not as zero, which it
@@ -75,7 +79,13 @@ class SagaSARAH(NamedTuple):
 
     def start(self, space):
         """Return w0 with alpha = 0, y = 0 and r = 0, or the exact derivatives at w0."""
-        vectors = space.iterate(), space.trail(), space.table(), space.vector(), space.estimate()
+        vectors = (
+            space.iterate(),
+            space.trail(),
+            space.table(),
+            space.vector(),
+            space.estimate(shrinks=True, is_whole=True),
+        )
         arrays = SagaSARAHArrays(*vectors, np.empty(space.batch_size), space.batch_size / (2.0 * space.n))
         if self.warm:
             self.warmed(space, arrays)

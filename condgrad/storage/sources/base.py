@@ -27,12 +27,13 @@ class Batch(NamedTuple):
 
 
 def joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
-    """Return parts as one array, and empty their list: each part is dropped once it is copied, so memory holds one copy.
+    """Return parts as one array, and empty their list: memory holds little twice, as each part is dropped once copied.
 
     >>> joined([np.ones(1), np.zeros(2)], np.float64)
     array([1., 0., 0.])
     """
-    whole, start = np.empty(sum(part.size for part in parts), dtype), 0
+    whole: np.ndarray = np.empty(sum(part.size for part in parts), dtype)
+    start = 0
     parts.reverse()
     while parts:
         part = parts.pop()

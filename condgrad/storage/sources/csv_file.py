@@ -18,6 +18,8 @@ from condgrad.storage.sources.text import Block, Text
 
 HEADERS = ("auto", "yes", "no")
 _FIRST_ROWS = 1000  # rows that show which columns have words
+_FIRST_BYTES = 2**20  # of text that these rows are in, or most of them
+_PIECE_BYTES = 2**22  # of text that a thread of pyarrow parses at a time
 
 
 class CsvFile(TableReader):
@@ -52,7 +54,7 @@ class CsvFile(TableReader):
         self._delimiter = delimiter or ("\t" if ".tsv" in text.name else ",")
         self.identity = {**text.identity, "format": "csv", "header": header} if text.identity else None
         self.column_names, self._begin = None, (0, 1)
-        block = next(self._blocks(), None)
+        block = next(self._blocks(n_bytes=_FIRST_BYTES), None)
         rows = [] if block is None else list(itertools.islice(self._rows(block), _FIRST_ROWS))
         if block is None or not rows:
             raise ValueError(f"{self.name} holds no samples.")
@@ -66,8 +68,8 @@ class CsvFile(TableReader):
             del rows[0]
         self.is_text = [_has_words([fields[k] for _, fields in rows if k < len(fields)]) for k in range(self.width)]
 
-    def _blocks(self, place: Place | None = None) -> Generator[Block, None, None]:
-        yield from self._file.blocks(place, quote=b'"' if len(self._delimiter) == 1 else None)
+    def _blocks(self, place: Place | None = None, n_bytes: int | None = None) -> Generator[Block, None, None]:
+        yield from self._file.blocks(place, b'"' if len(self._delimiter) == 1 else None, n_bytes)
 
     def blocks(
         self, are_words: Sequence[bool], place: Place | None = None
@@ -124,13 +126,13 @@ class CsvFile(TableReader):
         read = {name: kinds[is_word] for name, is_word in zip(names, are_words, strict=True) if is_word is not None}
         try:
             table = arrow.read_csv(
-                io.BytesIO(text),
-                arrow.ReadOptions(column_names=names, block_size=len(text) + 1),
+                pyarrow.BufferReader(text),
+                arrow.ReadOptions(column_names=names, block_size=_PIECE_BYTES),
                 arrow.ParseOptions(delimiter=delimiter, quote_char='"' if has_quotes else False,
                                    newlines_in_values=has_quotes and b'"' in text),
                 arrow.ConvertOptions(column_types=read, include_columns=list(read), null_values=[""],
                                      strings_can_be_null=False),
-            ).combine_chunks()  # fmt: skip
+            ).unify_dictionaries().combine_chunks()  # fmt: skip
         except pyarrow.ArrowException:
             return None
         if table.num_rows == 0:

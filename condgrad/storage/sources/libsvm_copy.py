@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pathlib
 import warnings
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -57,12 +58,12 @@ def _pieces(X: Any, y: np.ndarray, identity: dict[str, int]) -> Iterator[bytes |
     """Yield the file: a line of JSON, and the bytes of the arrays one after the other."""
     arrays, crc = _arrays(X, y), 0
     for array in arrays.values():
-        crc = zlib.crc32(memoryview(array).cast("B"), crc)
+        crc = zlib.crc32(array.view(np.uint8).data, crc)
     width = int(X.indices.max(initial=-1)) + 1  # of the text itself, whatever n_features is
     kinds = {name: [array.dtype.str, array.size] for name, array in arrays.items()}
     yield json.dumps({**identity, "width": width, "crc32": crc, "arrays": kinds}).encode() + b"\n"
     for array in arrays.values():
-        yield memoryview(array).cast("B")
+        yield array.view(np.uint8).data
 
 
 def _read(path: pathlib.Path, identity: dict[str, int]) -> tuple[Any, np.ndarray] | None:
@@ -86,9 +87,9 @@ def _read(path: pathlib.Path, identity: dict[str, int]) -> tuple[Any, np.ndarray
     return X, y
 
 
-def _fill(file: BinaryIO, array: np.ndarray, crc: int) -> int:
+def _fill(file: io.BufferedReader, array: np.ndarray, crc: int) -> int:
     """Read an array, and return the checksum of all arrays up to it."""
-    body = memoryview(array).cast("B")
+    body = array.view(np.uint8).data
     for start in range(0, len(body), _PIECE):
         piece = body[start : start + _PIECE]
         if file.readinto(piece) != len(piece):

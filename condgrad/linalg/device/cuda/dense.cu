@@ -1,13 +1,18 @@
 // Rows of a dense matrix: margins, losses and gradient in one read of X, with sums in float64.
 //
-// A warp takes GROUP rows at a time and keeps them in registers between the margins and the gradient, as float64: the
-// conversion of an entry costs as much as four multiplications. The next rows are loaded meanwhile. The margins of a
-// group are added up together: after the exchange below, lanes that share (lane / (32 / GROUP)) hold the margin of one
-// row, so that the losses of the group are computed at the same time. Every sum has a fixed order.
+// A warp takes GROUP rows at a time, and the next rows are on their way meanwhile. The margins of a group are added up
+// together: after the exchange below, lanes that share (lane / (32 / GROUP)) hold the margin of one row, so that the
+// losses of the group are computed at the same time. Every sum has a fixed order.
 //
 // ELEMENT is the type of an entry of X, VEC how many of them a load brings, PACKS how many loads a row needs of a lane.
 // STAGE says what is done: EXPAND (margins, losses, gradient), EXPAND_AT (the margins are known), PREDICT (margins
 // alone), COMBINE (the derivatives are known) or MEASURE (squares of the columns, largest entry).
+//
+// IN_SHARED says where the next rows wait: in registers, or in shared memory, to which they are copied asynchronously.
+// Every lane reads what it has copied itself, so that nobody waits for others. The entries of the present group stay
+// in registers between margins and gradient, as float64, because a conversion costs as much as four multiplications.
+
+#include "copies.cuh"
 
 struct alignas(sizeof(ELEMENT) * VEC) Pack {
     ELEMENT e[VEC];
@@ -22,17 +27,44 @@ __device__ __forceinline__ double number(unsigned short x) { return (double)__ui
 #define WIDTH (32 * PACKS * VEC)  // columns that the lanes of a warp can hold
 #define SAME (32 / GROUP)         // lanes that hold the margin of the same row
 
-// Load the rows first, ..., first + GROUP - 1 where they exist, and zeros otherwise.
-__device__ __forceinline__ void load(const ELEMENT* __restrict__ X, long long first, long long n, int d,
-                                     Pack (&rows)[GROUP][PACKS]) {
-    const int lane = threadIdx.x & 31;
+// Tell where the pack q of row k of the group from ``first`` on begins, or null if there is no such entry.
+__device__ __forceinline__ const Pack* pack_of(const ELEMENT* __restrict__ X, long long first, long long n, int d, int k,
+                                               int q) {
+    const int j = ((threadIdx.x & 31) + 32 * q) * VEC;
+    return j < d && first + k < n ? (const Pack*)(X + (first + k) * d + j) : nullptr;
+}
+
+#if IN_SHARED
+#define SLOT (GROUP * PACKS * THREADS)                     // packs of the present groups of all warps, or of the next
+#define SLOTS (2 * SLOT * VEC * (int)sizeof(ELEMENT) / 8)  // numbers in float64 that have room in both
+#define PLACE(k, q) (((k) * PACKS + (q)) * THREADS + threadIdx.x)
+
+// Begin to copy the group of rows from ``first`` on; what does not exist is zero.
+__device__ __forceinline__ void begin_to_load(const ELEMENT* __restrict__ X, long long first, long long n, int d,
+                                              Pack* slot) {
 #pragma unroll
     for (int k = 0; k < GROUP; k++) {
 #pragma unroll
         for (int q = 0; q < PACKS; q++) {
-            const int j = (lane + 32 * q) * VEC;
-            if (j < d && first + k < n) {
-                rows[k][q] = *(const Pack*)(X + (first + k) * d + j);
+            const Pack* from = pack_of(X, first, n, d, k, q);
+            begin_copy<sizeof(Pack)>(slot + PLACE(k, q), from ? (const void*)from : (const void*)X, from != nullptr);
+        }
+    }
+    close_copies();
+}
+#else
+#define SLOTS 0
+
+// Load the group of rows from ``first`` on; what does not exist is zero.
+__device__ __forceinline__ void load(const ELEMENT* __restrict__ X, long long first, long long n, int d,
+                                     Pack (&rows)[GROUP][PACKS]) {
+#pragma unroll
+    for (int k = 0; k < GROUP; k++) {
+#pragma unroll
+        for (int q = 0; q < PACKS; q++) {
+            const Pack* from = pack_of(X, first, n, d, k, q);
+            if (from) {
+                rows[k][q] = *from;
             } else {
 #pragma unroll
                 for (int c = 0; c < VEC; c++) rows[k][q].e[c] = (ELEMENT)0;
@@ -40,21 +72,54 @@ __device__ __forceinline__ void load(const ELEMENT* __restrict__ X, long long fi
         }
     }
 }
+#endif
+
+// Convert the pack q of a row to float64, and centre it.
+__device__ __forceinline__ void spread(const Pack& pack, int q, const double* shared_shift, double (&x)[VEC]) {
+#pragma unroll
+    for (int c = 0; c < VEC; c++) {
+        x[c] = number(pack.e[c]);
+#if CENTRED
+        x[c] -= shared_shift[(q * VEC + c) * 32 + (threadIdx.x & 31)];
+#endif
+    }
+}
+
+// The numbers of one sample that a stage needs; they are loaded long before.
+struct Sample {
+    double y, v, o, given;
+};
+
+__device__ __forceinline__ Sample sample_at(long long i, long long n, const double* __restrict__ y,
+                                            const double* __restrict__ v, double v0, const double* __restrict__ o,
+                                            const double* __restrict__ given) {
+    Sample s = {0.0, v0, 0.0, 0.0};
+    if (i >= n) return s;
+#if STAGE == EXPAND || STAGE == EXPAND_AT
+    s.y = y[i];
+#if HAS_OFFSET
+    s.o = o[i];
+#endif
+#endif
+#if STAGE == EXPAND_AT || STAGE == COMBINE
+    s.given = given[i];
+#endif
+#if STAGE == EXPAND || STAGE == EXPAND_AT || STAGE == MEASURE
+    if (v) s.v = v[i];
+#endif
+    return s;
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS) dense_rows(
         const ELEMENT* __restrict__ X, long long n, int d, const double* __restrict__ shift,
         const double* __restrict__ w, double b, const double* __restrict__ y, const double* __restrict__ v, double v0,
-        const double* __restrict__ o, const double* __restrict__ theta, double* p_out, const double* __restrict__ given, double* out, double* R,
-        double* D) {
+        const double* __restrict__ o, const double* __restrict__ theta, double* p_out,
+        const double* __restrict__ given, double* out, double* R, double* D) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    extern __shared__ double room[];  // WIDTH numbers for w, as many for the shift, then N_SUMS of each warp
-    double* shared_w = room;
-#if CENTRED
-    double* shared_shift = room + WIDTH;
-    double* sums_room = room + 2 * WIDTH;
-#else
-    double* sums_room = room + WIDTH;
-#endif
+    extern __shared__ double room[];  // the slots, WIDTH numbers for w, as many for the shift, then N_SUMS of each warp
+    double* shared_w = room + SLOTS;
+    double* shared_shift = shared_w + (CENTRED ? WIDTH : 0);
+    double* sums_room = shared_shift + WIDTH;
     for (int at = threadIdx.x; at < WIDTH; at += THREADS) {  // lane, load and place in the load of this number
         const int j = ((at & 31) + 32 * (at / 32 / VEC)) * VEC + (at / 32) % VEC;
         shared_w[at] = w && j < d ? w[j] : 0.0;
@@ -63,31 +128,47 @@ extern "C" __global__ void __launch_bounds__(THREADS) dense_rows(
 #endif
     }
     __syncthreads();
-    double sums[N_SUMS], g[PACKS * VEC];
+    double sums[N_SUMS], g[PACKS][VEC];
     for (int k = 0; k < N_SUMS; k++) sums[k] = 0.0;
 #pragma unroll
-    for (int e = 0; e < PACKS * VEC; e++) g[e] = 0.0;
+    for (int e = 0; e < PACKS * VEC; e++) g[e / VEC][e % VEC] = 0.0;
 
     const long long stride = (long long)gridDim.x * WARPS * GROUP;
     long long first = ((long long)blockIdx.x * WARPS + warp) * GROUP;
+    const int mine = lane / SAME;  // the row of the group whose loss this lane computes
+    const bool is_first = lane % SAME == 0;
+    Sample next_sample = sample_at(first + mine, n, y, v, v0, o, given);
+#if IN_SHARED
+    Pack* slots = (Pack*)room;
+    int now = 0;  // which slot has the present group
+    begin_to_load(X, first, n, d, slots);
+#else
     Pack next[GROUP][PACKS];
     load(X, first, n, d, next);
+#endif
     for (; first < n; first += stride) {
-        double x[GROUP][PACKS * VEC];
+        const Sample sample = next_sample;
+        next_sample = sample_at(first + stride + mine, n, y, v, v0, o, given);
+        double x[GROUP][PACKS][VEC];
+#if IN_SHARED
+        const Pack* rows = slots + now * SLOT;
+        now = 1 - now;
+        begin_to_load(X, first + stride, n, d, slots + now * SLOT);
+        wait_for_copies<1>();
+#define WAITING(k, q) rows[PLACE(k, q)]
+#else
+#define WAITING(k, q) next[k][q]
+#endif
 #pragma unroll
         for (int k = 0; k < GROUP; k++) {
 #pragma unroll
-            for (int e = 0; e < PACKS * VEC; e++) {
-                x[k][e] = number(next[k][e / VEC].e[e % VEC]);
-#if CENTRED
-                x[k][e] -= shared_shift[e * 32 + lane];
-#endif
-            }
+            for (int q = 0; q < PACKS; q++) spread(WAITING(k, q), q, shared_shift, x[k][q]);
         }
+#if !IN_SHARED
         load(X, first + stride, n, d, next);
-        const int mine = lane / SAME;  // the row of the group whose loss this lane computes
+#endif
         const long long i = first + mine;
-        const bool is_inside = i < n, is_first = lane % SAME == 0;
+        const bool is_inside = i < n;
         double alpha = 0.0;
 
 #if STAGE == EXPAND || STAGE == PREDICT
@@ -95,10 +176,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) dense_rows(
 #pragma unroll
         for (int k = 0; k < GROUP; k++) p[k] = 0.0;
 #pragma unroll
-        for (int e = 0; e < PACKS * VEC; e++) {
-            const double wj = shared_w[e * 32 + lane];
+        for (int q = 0; q < PACKS; q++) {
 #pragma unroll
-            for (int k = 0; k < GROUP; k++) p[k] += wj * x[k][e];
+            for (int k = 0; k < GROUP; k++) {
+#pragma unroll
+                for (int c = 0; c < VEC; c++) p[k] += shared_w[(q * VEC + c) * 32 + lane] * x[k][q][c];
+            }
         }
         int far = 16;
 #pragma unroll
@@ -120,39 +203,47 @@ extern "C" __global__ void __launch_bounds__(THREADS) dense_rows(
         if (is_inside) {
 #if STAGE == EXPAND || STAGE == EXPAND_AT
 #if STAGE == EXPAND
-            const double margin = p[0] + b OFFSET(i);
+            const double margin = p[0] + b + sample.o;
 #else
-            const double margin = given[i] + b OFFSET(i);
+            const double margin = sample.given + b + sample.o;
 #endif
             double curvature, apart[N_SUMS];
             for (int k = 0; k < N_SUMS; k++) apart[k] = 0.0;
-            add_sample(theta, margin, y[i], v ? v[i] : v0, apart, alpha, curvature);
+            add_sample(theta, margin, sample.y, sample.v, apart, alpha, curvature);
             if (is_first) {
                 for (int k = 0; k < N_SUMS; k++) sums[k] += apart[k];
                 if (D) D[i] = curvature;
             }
 #elif STAGE == COMBINE
-            alpha = given[i];
+            alpha = sample.given;
 #else
-            alpha = v ? v[i] : v0;
+            alpha = sample.v;
 #endif
         }
+        double a[GROUP];
 #pragma unroll
-        for (int k = 0; k < GROUP; k++) {
-            const double a = __shfl_sync(0xffffffffu, alpha, k * SAME);
+        for (int k = 0; k < GROUP; k++) a[k] = __shfl_sync(0xffffffffu, alpha, k * SAME);
 #pragma unroll
-            for (int e = 0; e < PACKS * VEC; e++) {
+        for (int q = 0; q < PACKS; q++) {
+#pragma unroll
+            for (int k = 0; k < GROUP; k++) {
+#pragma unroll
+                for (int c = 0; c < VEC; c++) {
 #if STAGE == MEASURE
-                const int j = (lane + 32 * (e / VEC)) * VEC + e % VEC;
-                g[e] += a * x[k][e] * x[k][e];
-                if (j < d && first + k < n) sums[0] = fmax(sums[0], fabs(x[k][e]));
+                    const bool is_entry = (lane + 32 * q) * VEC + c < d && first + k < n;
+                    g[q][c] += a[k] * x[k][q][c] * x[k][q][c];
+                    if (is_entry) sums[0] = fmax(sums[0], fabs(x[k][q][c]));
 #else
-                g[e] += a * x[k][e];
+                    g[q][c] += a[k] * x[k][q][c];
 #endif
+                }
             }
         }
 #endif
     }
+#if IN_SHARED
+    wait_for_copies<0>();
+#endif
 
 #if STAGE != PREDICT
     __syncthreads();  // nobody reads w any more: its room takes the sums of the warps, one warp after the other
@@ -160,7 +251,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) dense_rows(
         if (warp == k) {
 #pragma unroll
             for (int e = 0; e < PACKS * VEC; e++) {
-                shared_w[e * 32 + lane] = g[e] + (k == 0 ? 0.0 : shared_w[e * 32 + lane]);
+                shared_w[e * 32 + lane] = g[e / VEC][e % VEC] + (k == 0 ? 0.0 : shared_w[e * 32 + lane]);
             }
         }
         __syncthreads();
