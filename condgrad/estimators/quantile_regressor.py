@@ -122,7 +122,7 @@ class ConstrainedQuantileRegressor(ConstrainedRegressor):
             convert.as_number(self.width, "width", low=1e-60, what="a positive number, or None")
 
     def _loss(self) -> Loss:
-        rounded: Loss = Pinball(float(self.quantile), self.width_)  # type: ignore[call-arg, assignment]
+        rounded: Loss = Pinball(float(self.quantile), self.width_)  # type: ignore[assignment]
         return rounded
 
     def _begin(self, data: Observations, targets: list[np.ndarray]) -> None:
