@@ -368,4 +368,4 @@ def _lower_target(loss: Loss) -> float:
     classes = getattr(loss, "classes", None)
     if classes is not None:
         return float(classes[0])
-    return 0.0 if getattr(loss, "link", None) == "log" else -1.0  # a mean of exp(p) is never negative
+    return -1.0 if getattr(loss, "link", "identity") == "identity" else 0.0  # no mean with another link is negative
