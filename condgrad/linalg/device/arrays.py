@@ -81,6 +81,11 @@ def on_host(array: Any) -> Any:
     return array.get() if is_on_device(array) else np.from_dlpack(array)
 
 
+def beside(array: np.ndarray, other: Any) -> Any:
+    """Return an array of the host where another array lies: as it is, or as a copy on a GPU."""
+    return np.asarray(array, like=other)
+
+
 def refuse_on_device(X: object, who: str) -> None:
     """Raise TypeError, with one sentence, if X is on a GPU."""
     if is_on_device(X):
