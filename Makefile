@@ -61,7 +61,7 @@ bench-smoke: $(VENV)/.dev  ## run small benchmarks that need no data and no peer
 	@$(RUN) benchmarks/peers/logistic.py --quick --cpu --only dense --json build/benchmarks/logistic.json
 
 docs: $(VENV)/.docs  ## build the documentation into docs/_build/html
-	@$(RUN) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@$(RUN) -m sphinx -W --keep-going -j 2 -b html docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html."
 
 check-site: $(VENV)/.created  ## walk the built documentation: links, titles, formulas, errors in a browser if there is one

@@ -39,6 +39,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,
     "plot_gallery": True,
+    "parallel": 2,
     "abort_on_example_error": True,
 }
 html_math_renderer = "mathml"
@@ -62,7 +63,8 @@ html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["condgrad.css"]
 html_theme_options = {
-    "header_links_before_dropdown": 8,
+    "navbar_center": ["doors"],  # _templates/doors.html
+    "navbar_align": "left",
     "navigation_with_keys": False,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
@@ -70,6 +72,8 @@ html_theme_options = {
     "show_nav_level": 1,
     "show_prev_next": False,
 }
+
+html_sidebars = {name: [] for name in ("index", "install", "first_steps")}  # pages of no section
 
 plot_html_show_formats = False
 plot_html_show_source_link = False

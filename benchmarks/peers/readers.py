@@ -30,7 +30,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from results import Report, add_option
 
-COLUMNS = ["reader", "seconds", "CPU seconds", "peak MB", "result MB", "times as long"]
+COLUMNS = ["reader", "seconds", "CPU seconds", "peak MB", "result MB", "times as long", "times the CPU"]
 
 
 def main() -> int:
@@ -76,12 +76,12 @@ def compare(readers: list[str], tiny: pathlib.Path, path: pathlib.Path, repeats:
     sums = {run["sum"] for own in runs.values() for run in own}
     if len(sums) != 1:
         raise RuntimeError(f"the readers of {path.name} return different numbers.")
-    ours = min(run["seconds"] for run in runs[readers[-1]])
+    ours, our_cpu = (min(run[key] for run in runs[readers[-1]]) for key in ("seconds", "cpu"))
     rows: list[list[str | float]] = []
     for name, own in runs.items():
         seconds, cpu = (min(run[key] for run in own) for key in ("seconds", "cpu"))
         peak, result = (max(run[key] for run in own) / 1e6 for key in ("peak", "result"))
-        rows.append([name.partition(":")[2], seconds, cpu, peak, result, seconds / ours])
+        rows.append([name.partition(":")[2], seconds, cpu, peak, result, seconds / ours, cpu / our_cpu])
     return rows
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from condgrad.cli._data import Data
+    from condgrad.cli._samples import Data
     from condgrad.paths.allowed_sets import AllowedSets
 
+_BALLS = ("l1", "nonnegative-l1")
 _SPEC = "NUMBER, FEATURE=NUMBER,... or @FILE"
 
 
@@ -21,23 +23,29 @@ def add_features(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--positive", action="store_true", help="let no coefficient be negative (--lower age=0: some)")
     group.add_argument("--lower", metavar="SPEC", help=f"least coefficients, as {_SPEC}")
     group.add_argument("--upper", metavar="SPEC", help="largest coefficients, likewise")
+    group.add_argument("--row", metavar="SENTENCE", action="append", help="a linear relation between coefficients, "
+                       "such as 'young <= old' or 'sum = 0' (features without names are x0, x1, ...); may be repeated, "
+                       "and cuts every set of linear rows")  # fmt: skip
 
 
-def sets_of_options(args: argparse.Namespace, data: Data) -> AllowedSets | None:
-    """Return the sets that the options ask for, None without them."""
+def sets_of_options(args: argparse.Namespace, data: Data, make_set: Callable[[Any], Any]) -> AllowedSets | None:
+    """Return the sets that the options ask for, None without them; ``make_set`` makes those of --set."""
     from condgrad.paths.allowed_sets import Columns, sets_of
 
     given = {"--feature-weight": args.feature_weight, "--lower": args.lower, "--upper": args.upper}
+    columns = Columns(data.X.shape[1], data.feature_names)
     used = [option for option, text in given.items() if text is not None] + ["--positive"] * args.positive
+    if args.standardize and (used or args.row):
+        option = [*used, "--row"][0]
+        raise ValueError(f"{option} counts coefficients in the units of the data; leave --standardize out.")
+    if not used and args.row is not None:
+        return sets_of(args.set if args.set in _BALLS else make_set, columns, None, False, None, None, args.row)
     if not used:
         return None
-    if args.set not in ("l1", "nonnegative-l1"):
+    if args.set not in _BALLS:
         raise ValueError(f"{used[0]} is for --set l1 or nonnegative-l1; got --set {args.set}.")
-    if args.standardize:
-        raise ValueError(f"{used[0]} counts coefficients in the units of the data; leave --standardize out.")
     weight, lower, upper = (_parsed(text, option, data) for option, text in given.items())
-    columns = Columns(data.X.shape[1], data.feature_names)
-    return sets_of(args.set, columns, weight, args.positive, lower, upper)
+    return sets_of(args.set, columns, weight, args.positive, lower, upper, args.row)
 
 
 def _parsed(text: str | None, option: str, data: Data) -> Any:

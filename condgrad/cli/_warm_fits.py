@@ -33,6 +33,7 @@ def common_fits() -> dict[str, Callable[[], None]]:
         "stochastic-solvers": functools.partial(_solvers, _STOCHASTIC),
         "matrix-completion": _matrix_completion,
         "matrix-completion-cv": _matrix_completion_cv,
+        "libsvm-text": _libsvm_text,
     }
 
 
@@ -163,6 +164,12 @@ def _matrix_completion_cv() -> None:
     from condgrad.estimators import MatrixCompletionCV
 
     _complete(MatrixCompletionCV(radii=[2.0, 10.0], cv=2, random_state=0))
+
+
+def _libsvm_text() -> None:
+    from condgrad.storage.sources.libsvm_scan import scan_lines
+
+    scan_lines(b"1 1:0.5\n", "text", 1, 1)
 
 
 def _complete(estimator: Any) -> None:

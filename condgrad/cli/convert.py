@@ -47,7 +47,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         "file")  # fmt: skip
     target.add_argument("--no-target", action="store_true", help="CSV or Parquet has no target")
     data.add_argument(
-        "--weight", metavar="COLUMN", help="column with weights of samples; for .npy and .zarr an .npy file"
+        "--weight",
+        "--weights",
+        metavar="COLUMN",
+        help="column with weights of samples; for .npy and .zarr a file",
     )
     data.add_argument(
         "--offset", metavar="COLUMN", help="column with offsets of samples, which are added to their predictions; for "

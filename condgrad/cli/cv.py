@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     solver = options.solver_of(args.solver)
     data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
-    make_set = sets_of_options(args, data) or make_set
+    make_set = sets_of_options(args, data, make_set) or make_set
     X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
     weight, offset, scales = data.weight, None, Scales(args, X, data.weight)
     whole = cg.Problem(scales.scaled(X), y, loss, make_set(1.0), intercept=args.intercept, sample_weight=weight)

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         device=args.device,
     )  # fmt: skip
     note(args, str(data))
-    allowed = sets_of_options(args, data)
+    allowed = sets_of_options(args, data, make_set)
     make = suited(allowed or (make_set if is_chosen else lambda _: first_set), problem)
     radius = 1.0 if allowed is None or args.radius is None else args.radius  # a set without allowances is made already
     problem, _, result = minimize_over(

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     data = read_columns(args) or read_data(args, labels=loss.classes is not None)
     y, _ = encode_targets(data.y, loss)
     note(args, str(data))
-    sets = sets_of_options(args, data)
+    sets = sets_of_options(args, data, make_set)
     points = radii if alphas is None else alphas
     n_points = args.n_radii if points is None else points.size
     settings = {"n_radii": args.n_radii, "eps": args.eps, "tol": args.tol, "radii": radii, "alphas": alphas,
@@ -101,6 +101,7 @@ def run(args: argparse.Namespace) -> int:
         if is_lasso:
             if sets is not None:
                 settings["feature_weight"], settings["lower"], settings["upper"] = sets.allowance
+                settings["rows"] = args.row
             lasso = {"l2": args.l2, "engine": args.engine, "standardize": args.standardize}
             _, coefs, info = cg.lasso_path(data.X, y, **settings, **lasso)
         else:

@@ -17,8 +17,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from condgrad import __version__, losses
-from condgrad.constraints import LimitedL1Ball, LinearlyConstrained, as_constraint_set
+from condgrad.constraints import LimitedL1Ball, LinearlyConstrained, Multipliers, as_constraint_set
 from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows, as_rows_of
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._penalised import NAMES, penalised_solution
@@ -33,7 +34,7 @@ from condgrad.losses import Loss
 from condgrad.models.files import save_model
 from condgrad.models.linear import Model
 from condgrad.models.multi import OUTPUTS, MultiModel
-from condgrad.paths.allowed_sets import AllowedSets, Columns, minimize_over, sets_of, suited
+from condgrad.paths.allowed_sets import AllowedSets, Columns, cut, minimize_over, sets_of, suited
 from condgrad.paths.batched import BatchedPaths, serves
 from condgrad.paths.radius_search import go_on_unless_interrupted, multiplier_over, set_by_name
 from condgrad.problems.linear import Problem
@@ -111,6 +112,7 @@ class ConstrainedLinearModel(ShownWithItsGap):
     positive: Which = False
     lower: PerFeature = None
     upper: PerFeature = None
+    rows: Rows = None
     solver: object = "auto"
     fit_intercept: bool = True
     tol: float = 1e-6
@@ -172,6 +174,16 @@ class ConstrainedLinearModel(ShownWithItsGap):
         own = {name: tuple(getattr(result, name) for result in results) for name in _OF_A_RUN}
         own |= {"constraint": tuple(constraints), "radius": tuple(radii)}
         return MultiModel(coef=coef, intercept=np.asarray(self.intercept_), kind=self._kind, **of_all, **own)
+
+    @property
+    def multipliers_(self) -> Multipliers | list[Multipliers]:
+        """The Lagrange multipliers of rows and limits: one object, or a list of one per class or output."""
+        check_is_fitted(self)
+        results = self.result_ if isinstance(self.result_, list) else [self.result_]
+        found = [result.multipliers for result in results if result.multipliers is not None]
+        if not found:
+            raise AttributeError(f"multipliers_ needs a set with linear rows; {self._fitted_to[0][0]} has none.")
+        return found if isinstance(self.result_, list) else found[0]
 
     @property
     def alpha_(self) -> Any:
@@ -295,29 +307,35 @@ class ConstrainedLinearModel(ShownWithItsGap):
         loss = losses.REGISTERED.get(self.loss) if isinstance(self.loss, str) else self.loss
         return getattr(loss, "link", None)
 
+    @property
+    def _columns(self) -> Columns:
+        return Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
+
     def _budget(self) -> Budget:
+        radius = None if self.radius is None else float(self.radius)
         sets = self._allowed_sets()
         if sets is not None:
-            return Budget(None, sets, None if self.radius is None else float(self.radius))
+            return Budget(None, sets, radius)
         if isinstance(self.constraint, str):
-            return Budget(None, set_by_name(self.constraint), None if self.radius is None else float(self.radius))
-        if self.radius is not None:
+            return Budget(None, set_by_name(self.constraint), radius)
+        if radius is not None:
             raise ValueError(
                 f"radius is for a constraint given by name; {self.constraint!r} has its own size. Leave radius out."
             )
-        return Budget(as_constraint_set(self.constraint), None, None)
+        whole, rows = as_constraint_set(self.constraint), as_rows_of(self.rows, *self._columns)
+        return Budget(whole if rows is None else cut(whole, rows), None, None)
 
     def _allowed_sets(self) -> AllowedSets | None:
         """Return the sets that weights and limits of features ask for, None where there are none."""
-        terms = self.feature_weight, self.positive, self.lower, self.upper
-        names = getattr(self, "feature_names_in_", None)
-        sets = sets_of(self.constraint, Columns(self.n_features_in_, names), *terms)
+        rows = self.rows if isinstance(self.constraint, str) else None  # another set is cut as a whole
+        terms = self.feature_weight, self.positive, self.lower, self.upper, rows
+        sets = sets_of(self.constraint, self._columns, *terms)
         if sets is not None and self._is_joint:
             raise ValueError(
                 "weights and limits of features need one problem per output or class; this is a joint one."
             )
-        if sets is not None and self.radius is None and sets.allowance.excludes_zero:
-            raise ValueError("lower and upper leave out 0, so no radius can be chosen by default; give a radius.")
+        if sets is not None and self.radius is None and sets.excludes_zero and sets.make is None:
+            raise ValueError("limits or rows leave out w = 0, so no radius can be chosen by default; give a radius.")
         return sets
 
     def _problem(self, data: Observations, y: np.ndarray, budget: Budget) -> Problem | OutputsProblem:
@@ -344,6 +362,7 @@ class ConstrainedLinearModel(ShownWithItsGap):
         """
         self._check_offset(data.offset, targets)
         self.has_offset_ = data.offset is not None
+        self._begin(data, targets)
         budget = self._budget()
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
@@ -381,7 +400,14 @@ class ConstrainedLinearModel(ShownWithItsGap):
             fits.append(Fit(problem, used, result._replace(state=None), tol))
         self._fitted_to = [repr(fit.problem.constraint) for fit in fits], data.X.shape[0]
         self._set_fitted([fit.result for fit in fits], [fit.radius for fit in fits])
+        self._conclude(data, targets, [fit.result for fit in fits])
         self._warn(fits, is_given)
+
+    def _begin(self, data: Observations, targets: list[np.ndarray]) -> None:
+        """Choose what a loss needs to know about the data."""
+
+    def _conclude(self, data: Observations, targets: list[np.ndarray], results: list[Result]) -> None:
+        """Set attributes that an estimator adds to those of all."""
 
     def _solved_with(
         self, alpha: float, data: Observations, problem: Problem | OutputsProblem, y: np.ndarray

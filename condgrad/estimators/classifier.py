@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from condgrad import constraints, losses
 from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._like import like
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
@@ -63,6 +64,10 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         Which coefficients must be at least 0; True: all.
     lower, upper : float, array of shape (n_features,) or dict, optional
         Limits of the coefficients, besides the budget.
+    rows : list of sentences, or dict of arrays, optional
+        Linear relations between coefficients: sentences such as "a <= b <= c", "2 a - b = 0" and "sum = 0", with the
+        names of a data frame (else x0, x1, ...); or {"A_ub": ..., "b_ub": ..., "A_eq": ..., "b_eq": ...}. For every set
+        that :class:`~condgrad.constraints.LinearlyConstrained` can cut; ``multipliers_`` tells what they cost.
     solver : str or solver object
         As in :func:`condgrad.minimize`.
     fit_intercept : bool
@@ -139,6 +144,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         positive: Which = False,
         lower: PerFeature = None,
         upper: PerFeature = None,
+        rows: Rows = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -158,6 +164,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self.positive = positive
         self.lower = lower
         self.upper = upper
+        self.rows = rows
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -362,4 +369,4 @@ def _lower_target(loss: Loss) -> float:
     classes = getattr(loss, "classes", None)
     if classes is not None:
         return float(classes[0])
-    return 0.0 if getattr(loss, "link", None) == "log" else -1.0  # a mean of exp(p) is never negative
+    return -1.0 if getattr(loss, "link", "identity") == "identity" else 0.0  # no mean with another link is negative

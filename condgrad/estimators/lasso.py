@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.linalg.settings import RandomState
@@ -20,8 +21,8 @@ class ConstrainedLasso(ConstrainedRegressor):
     alpha : float, optional
         In place of ``radius``: the penalty of the Lasso with the same solution, scikit-learn's ``alpha``; ``radius_``
         is then the l1 norm of that solution.
-    feature_weight, positive, lower, upper
-        Weights and limits of the coefficients: as in :class:`ConstrainedRegressor`.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     solver, fit_intercept, tol, max_iter, max_time, warm_start, random_state, verbose
         As in :class:`ConstrainedRegressor`.
 
@@ -50,6 +51,7 @@ class ConstrainedLasso(ConstrainedRegressor):
         positive: Which = False,
         lower: PerFeature = None,
         upper: PerFeature = None,
+        rows: Rows = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -65,6 +67,7 @@ class ConstrainedLasso(ConstrainedRegressor):
         self.positive = positive
         self.lower = lower
         self.upper = upper
+        self.rows = rows
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.linalg.settings import RandomState
@@ -22,8 +23,8 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         of the weights; ``radius_`` is then the l1 norm of that solution.
     constraint : str or set
         The l1 ball by default, for sparse models; as in :class:`ConstrainedClassifier`.
-    feature_weight, positive, lower, upper
-        Weights and limits of the coefficients: as in :class:`ConstrainedClassifier`.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedClassifier`.
     solver, fit_intercept, tol, max_iter, max_time, multi_class, class_weight, warm_start, random_state, verbose, device
         As in :class:`ConstrainedClassifier`.
 
@@ -54,6 +55,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         positive: Which = False,
         lower: PerFeature = None,
         upper: PerFeature = None,
+        rows: Rows = None,
         solver: object = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -73,6 +75,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self.positive = positive
         self.lower = lower
         self.upper = upper
+        self.rows = rows
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

@@ -14,7 +14,7 @@ _SHIFT = 3  # a leaf has 2**3 entries
 
 @compiled
 class DrawTree(NamedTuple):
-    """A vector r with a tree of sums, which draws a sign and an entry: chances are proportional to exp(sign factor r_j).
+    """A vector r with a tree of sums, which draws a sign and an entry: chances grow with exp(sign factor r_j).
 
     It is the sibling of :class:`~condgrad.linalg.max_tree.MaxTree` whose nodes hold logarithms of sums in place of
     maxima: ``tree[k]`` is the logarithm of the sum of exp(factor r_j) + exp(-factor r_j) over the entries below node k.

@@ -312,4 +312,5 @@ class _CentralPath:
 def _longest(x: np.ndarray, step: np.ndarray) -> float:
     """Return the largest t for which x + t step is not negative."""
     down = step < 0.0
-    return float((-x[down] / step[down]).min(initial=np.inf))
+    with np.errstate(over="ignore"):  # a step that hardly moves an entry may be as long as it likes
+        return float((-x[down] / step[down]).min(initial=np.inf))

@@ -1,4 +1,4 @@
-"""AllowedSets: the sets of an allowance for all radii, where free features have limits that do not bind.
+"""AllowedSets: the sets of an allowance, and of rows, for all radii; free features have limits that do not bind.
 
 A set is compact, so a free feature needs limits. They begin at ten times the size that a coefficient would have alone.
 Where a solution comes closer than half-way to one of them, the limits become eight times as large, and the run goes on.
@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condgrad import constraints
 from condgrad.constraints import LimitedL1Ball, LinearlyConstrained
 from condgrad.constraints._allowance import Allowance, PerFeature, Which, as_allowance
 from condgrad.constraints._protocol import ConstraintSet
+from condgrad.constraints._row_sentences import CoefficientRows, Rows, as_rows_of
 from condgrad.linalg.settings import RandomState
 from condgrad.problems.linear import Problem
 from condgrad.run.minimize import minimize
@@ -28,20 +30,33 @@ from condgrad.run.result import Result, Status
 _FIRST = 10.0  # first limit of a free feature, over the size that its coefficient would have alone
 _WIDER = 8.0  # factor to the next limits
 _MOST_WIDENINGS = 12  # limits beyond 1e11 times the first ones are lost in rounding
+_REMEDY = "give a function of the radius, lambda radius: condgrad.constraints.{name}(...)"
+_WHOLE = "pass the set itself, condgrad.constraints.{name}(...), and leave radius at None"
 _NEAR = 0.5  # share of its limit beyond which a coefficient is near to it
 
 
 @dataclasses.dataclass(frozen=True)
 class AllowedSets:
-    """Makes the set of a radius; ``limits`` are those of the free features without limits of their own."""
+    """Makes the set of a radius; ``limits`` are those of the free features without limits of their own.
+
+    ``rows`` cut every set. ``make`` makes sets that are no l1 balls, which rows alone can cut.
+    """
 
     allowance: Allowance
     limits: np.ndarray
+    rows: CoefficientRows | None = None
+    make: Callable[[float], ConstraintSet] | None = None
     n_widenings: int = 0
 
     def __call__(self, radius: float) -> ConstraintSet:
         """Return the set of a radius, which may be 0."""
-        return self.allowance.ball(radius, self.limits)
+        ball = self.allowance.ball(radius, self.limits) if self.make is None else self.make(radius)
+        return ball if self.rows is None else cut(ball, self.rows)
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether limits or rows leave out zero, so that small radii have no set."""
+        return self.allowance.excludes_zero or not (self.rows is None or self.rows.allows_zero())
 
     def suited(self, problem: Problem) -> AllowedSets:
         """Return the sets with limits that suit the units of the problem."""
@@ -62,9 +77,11 @@ class AllowedSets:
         return dataclasses.replace(self, limits=_WIDER * self.limits, n_widenings=self.n_widenings + 1)
 
 
-def allowed_sets(allowance: Allowance) -> AllowedSets:
-    """Return the sets of an allowance, with some limits: ``suited`` finds those of a problem."""
-    return AllowedSets(allowance, np.ones(allowance.unlimited.size))
+def cut(constraint: ConstraintSet, rows: CoefficientRows) -> LinearlyConstrained:
+    """Return the part of a set where the rows hold."""
+    if isinstance(constraint, LinearlyConstrained) and constraint.A_ub is None and constraint.A_eq is None:
+        return LinearlyConstrained(constraint.constraint, *rows, bounds=constraint.bounds)
+    return LinearlyConstrained(constraint, *rows)
 
 
 class Columns(NamedTuple):
@@ -91,22 +108,42 @@ def sets_of(
     positive: Which,
     lower: PerFeature,
     upper: PerFeature,
+    rows: Rows = None,
 ) -> AllowedSets | None:
-    """Return the sets that weights and limits of features ask for, None where there are none.
+    """Return the sets that weights, limits and rows ask for, None where there are none.
 
-    ``constraint`` must then be the name of an l1 ball.
+    Weights and limits need an l1 ball by its name as ``constraint``; rows may cut any set that has a name, or a
+    function that makes the set of a radius.
     """
-    if feature_weight is None and lower is None and upper is None and (positive is None or positive is False):
+    has_signs = not (positive is None or positive is False)
+    has_terms = has_signs or not (feature_weight is None and lower is None and upper is None)
+    found = as_rows_of(rows, *columns)
+    if not has_terms and found is None:
         return None
-    is_named = isinstance(constraint, str) and constraint in ("l1", "nonnegative-l1")
-    if not is_named:
+    is_ball = isinstance(constraint, str) and constraint in ("l1", "nonnegative-l1")
+    if has_terms and not is_ball:
         raise ValueError(
             "feature_weight, positive, lower and upper need constraint='l1' (or 'nonnegative-l1'); "
             f"got {constraint!r}. Give a set with its own limits instead, such as condgrad.constraints.Box."
         )
+    make = None
+    if not is_ball:
+        make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
+        if not callable(make):
+            raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
     positive = True if constraint == "nonnegative-l1" else positive
     allowance = as_allowance(feature_weight, positive, lower, upper, *columns)
-    return None if allowance.is_plain else allowed_sets(allowance)
+    if allowance.is_plain and found is None:
+        return None
+    return AllowedSets(allowance, np.ones(allowance.unlimited.size), found, make)
+
+
+def set_by_name(name: str, remedy: str = _WHOLE) -> Callable[[float], ConstraintSet]:
+    """Return the class of a set that a radius alone defines; ``remedy`` says what to do about others."""
+    made = constraints.by_name(name)
+    if getattr(made, "_fields", ()) != ("radius",):
+        raise ValueError(f"constraint={name!r} takes more than a radius; {remedy.format(name=made.__name__)}.")
+    return made
 
 
 def suited(make: Callable[..., Any], problem: Any) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from condgrad import losses, solvers
 from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
@@ -54,6 +55,7 @@ def radius_path(
     positive: Which = False,
     lower: PerFeature = None,
     upper: PerFeature = None,
+    rows: Rows = None,
     l2: float = 0.0,
     sample_weight: ArrayLike | None = None,
     offset: ArrayLike | None = None,
@@ -106,6 +108,10 @@ def radius_path(
         Which coefficients must be at least 0; True: all.
     lower, upper : float, array of shape (n_features,) or dict, optional
         Limits of the coefficients, besides the budget.
+    rows : list of sentences, or dict of arrays, optional
+        Linear relations between coefficients, for sets that :class:`~condgrad.constraints.LinearlyConstrained` can cut:
+        sentences such as "a <= b <= c", "2 a - b = 0" and "sum = 0", with the names of a data frame (else x0, x1, ...);
+        or {"A_ub": ..., "b_ub": ..., "A_eq": ..., "b_eq": ...}.
     l2 : float
         Adds (l2/2) ||w||_2^2 to F.
     sample_weight, offset : array of shape (n_samples,), optional
@@ -141,11 +147,13 @@ def radius_path(
            [-0.25, -0.5 ]]), array([0.5, 1. ]))
     """
     has_intercept = as_flag(fit_intercept, "fit_intercept")
-    make: Any = sets_of(constraint, columns_of(X), feature_weight, positive, lower, upper)
+    make: Any = sets_of(constraint, columns_of(X), feature_weight, positive, lower, upper, rows)
     if make is None:
         make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
     if isinstance(make, AllowedSets) and make.allowance.excludes_zero:
         raise ValueError("radius_path needs limits that include 0: lower <= 0 <= upper.")
+    if isinstance(make, AllowedSets) and make.excludes_zero:
+        raise ValueError("radius_path needs rows that w = 0 satisfies; give a function of the radius for others.")
     if not callable(make):
         raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
     check_grid(n_radii, eps)

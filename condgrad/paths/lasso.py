@@ -14,6 +14,7 @@ from condgrad import solvers
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
 from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device
@@ -70,6 +71,7 @@ def lasso_path(
     positive: Which = False,
     lower: PerFeature = None,
     upper: PerFeature = None,
+    rows: Rows = None,
     sample_weight: ArrayLike | None = None,
     offset: ArrayLike | None = None,
     random_state: RandomState = None,
@@ -116,10 +118,10 @@ def lasso_path(
     standardize : bool
         Whether to divide each feature by its standard deviation (by its root mean square without an intercept), also
         by formula. Coefficients are those of the features as given.
-    feature_weight, positive, lower, upper
-        Weights and limits of features, as in :func:`radius_path`. Positive weights alone leave the engine as it is.
-        With free features and limits the points are those of :func:`radius_path`, for ``n_radii`` or ``radii`` and
-        without ``standardize``.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations, as in :func:`radius_path`. Positive weights of features alone leave the
+        engine as it is. With free features, limits and rows the points are those of :func:`radius_path`, for
+        ``n_radii`` or ``radii`` and without ``standardize``.
     sample_weight : array of shape (n_samples,), optional
         The means above become weighted means.
     offset : array of shape (n_samples,), optional
@@ -159,7 +161,7 @@ def lasso_path(
     """
     settings = _checked(n_radii, eps, tol, radii, alphas, l2, engine, fit_intercept, standardize)
     check_callback(callback)
-    sets = sets_of("l1", columns_of(X), feature_weight, positive, lower, upper)
+    sets = sets_of("l1", columns_of(X), feature_weight, positive, lower, upper, rows)
     if sets is not None and not _is_weighted_only(X, sets, settings, engine):
         return _over_sets(X, y, sets, settings, engine, sample_weight, offset, callback, verbose)
     if is_on_device(X) or isinstance(X, DeviceData):
@@ -183,7 +185,9 @@ def lasso_path(
 def _is_weighted_only(X: object, sets: AllowedSets, settings: _Settings, engine: object) -> bool:
     """Tell whether the exact engine takes the sets: weights of features in memory, which scale them."""
     weights, lower, upper = sets.allowance
-    is_weighted = weights is not None and float(weights.min()) > 0.0 and lower is None and upper is None
+    is_weighted = (
+        weights is not None and float(weights.min()) > 0.0 and lower is None and upper is None and sets.rows is None
+    )
     is_here = not (isinstance(X, StoredColumns | DeviceData) or is_on_device(X))
     return is_weighted and is_here and engine == "exact" and settings.l2 == 0.0
 
@@ -202,8 +206,8 @@ def _over_sets(
     """Solve the Lasso with limits or free features as a path of any loss."""
     if settings.n_radii is None or settings.standardize or engine != "exact":
         raise ValueError(
-            "free features, limits of coefficients, and weights of features with l2 need engine='exact', a number of "
-            "radii, and standardize=False; divide X by its scales first."
+            "free features, limits or rows of coefficients, and weights of features with l2 need engine='exact', a "
+            "number of radii, and standardize=False; divide X by its scales first."
         )
     return radius_path(
         X, y, loss=Squared(), constraint=sets, n_radii=settings.n_radii, eps=settings.eps, tol=settings.tol,  # type: ignore[call-arg]

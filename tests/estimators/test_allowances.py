@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from certificates import LONG, Truth
 from constrained_optima import optimum
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LinearRegression
 
 import condgrad as cg
@@ -204,3 +204,28 @@ def test_paths_refuse_what_has_no_meaning():
         cg.lasso_path(X, Y, alphas=[0.1], feature_weight=FREE)
     with pytest.raises(ValueError, match="limits that include 0"):
         cg.radius_path(X, Y, loss="squared", radii=[1.0], lower=0.1)
+
+
+# Cross-validation
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        cg.ConstrainedLassoCV(n_radii=4, cv=2),
+        cg.ConstrainedElasticNetCV(n_radii=4, cv=2, l2=0.1),
+        cg.ConstrainedRegressorCV("huber", n_radii=4, cv=2),
+        cg.ConstrainedLogisticRegressionCV(n_radii=4, cv=2),
+        cg.ConstrainedClassifierCV("squared-hinge", n_radii=4, cv=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_cross_validation_takes_the_same_terms(model):
+    y = LABELS if is_classifier(model) else Y
+    terms = {"feature_weight": {"a": 0.0}, "upper": {"c": 0.2}, "positive": ["d"], "rows": ["e <= d"]}
+    pd = pytest.importorskip("pandas")
+    fitted = clone(model).set_params(**terms).fit(pd.DataFrame(X, columns=list("abcdef")), y)
+    w = fitted.coef_.ravel()
+    paid = np.abs(w[1:]).sum()
+    assert paid <= fitted.radius_ * (1 + 1e-9) and w[2] <= 0.2 + 1e-9 and w[3] >= -1e-9 and w[4] <= w[3] + 1e-7
+    assert abs(w[0]) > 0.3

@@ -23,8 +23,8 @@ PAGES = [f"docs/extend/{name}.md" for name in ("loss", "constraint_set", "proble
 PAGES += [
     f"docs/{name}.md"
     for name in (
-        "index", "quickstart", "sets", "which_solver", "step_sizes", "debugging", "estimators", "paths", "completion",
-        "coming_from", "data_on_disk", "cli", "versions",
+        "index", "quickstart", "certificate", "plots", "sets", "which_solver", "step_sizes", "debugging", "estimators",
+        "paths", "completion", "coming_from", "data_on_disk", "cli", "versions",
     )
 ]  # fmt: skip
 SCRIPTS = "docs/estimator_scripts.md"  # one for each estimator

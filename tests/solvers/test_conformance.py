@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from covering import every_pair
-from tables import EXAMPLES, targets
+from tables import EXAMPLES, QUADRATIC_ONLY, targets
 
 import condgrad as cg
 from condgrad.constraints import ConstraintSet
@@ -88,7 +88,6 @@ def solver_named(name):
 ALL_SETS = sorted(set(EXAMPLES) - {"WeightedNuclearBall"})
 ALL_LOSSES = sorted(LOSS_CLASSES)
 PASS_SOLVERS = sorted(name for name, cls in SOLVER_CLASSES.items() if issubclass(cls, cg.solvers.FullPassSolver))
-QUADRATIC_ONLY = ("polyatomic", "quadratic-correction")
 STEP_SOLVERS = sorted(set(SOLVER_CLASSES) - set(PASS_SOLVERS))
 
 
