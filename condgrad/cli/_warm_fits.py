@@ -29,6 +29,10 @@ def common_fits() -> dict[str, Callable[[], None]]:
         "elastic-net": _elastic_net,
         "regressor": _regressor,
         "classifier": _classifier,
+        "cross-validation": _cross_validation,
+        "groups": _groups,
+        "tasks": _tasks,
+        "quantiles": _quantiles,
         "deterministic-solvers": functools.partial(_solvers, _DETERMINISTIC),
         "stochastic-solvers": functools.partial(_solvers, _STOCHASTIC),
         "matrix-completion": _matrix_completion,
@@ -134,6 +138,60 @@ def _classifier() -> None:
         model = ConstrainedClassifier("squared-hinge", radius=1.0, solver="sfw", fit_intercept=False, random_state=0)
         for _ in range(2):
             model.partial_fit(X, _classes(X), classes=[0, 1])
+
+
+def _dense() -> list[Any]:
+    """Return the tables that are not sparse: the forms in which structured data come most often."""
+    return [X for X in _frames() if not scipy.sparse.issparse(X)]
+
+
+def _cross_validation() -> None:
+    from condgrad.constraints import GroupBall
+    from condgrad.estimators import ConstrainedClassifierCV, ConstrainedElasticNetCV, ConstrainedRegressorCV
+
+    groups = GroupBall([0, 0, 1, 1, 2, 2], radius=1.0)
+    for X in _dense():
+        _fit(ConstrainedRegressorCV("poisson", constraint=groups, n_radii=3, cv=2), X, _classes(X, 4))
+        _fit(ConstrainedElasticNetCV(l2=[0.1, 1.0], n_radii=3, cv=2), X, _targets(X))
+        _fit(ConstrainedRegressorCV("poisson", n_radii=3, cv=2), X, _classes(X, 4))
+        _fit(ConstrainedClassifierCV("squared-hinge", n_radii=3, cv=2), X, _classes(X))
+
+
+def _groups() -> None:
+    from condgrad.estimators import (
+        ConstrainedGroupLasso,
+        ConstrainedGroupLassoCV,
+        ConstrainedGroupLogisticRegression,
+        ConstrainedGroupLogisticRegressionCV,
+    )
+
+    groups = [0, 0, 1, 1, 2, 2]
+    for X in _tables()[2:]:  # sparse: also what a table with words becomes
+        _fit(ConstrainedGroupLasso(1.0, feature_groups=groups), X, _targets(X))
+    for X in _dense():
+        for is_positive in (False, True):
+            _fit(ConstrainedGroupLasso(1.0, feature_groups=groups, positive=is_positive), X, _targets(X))
+            model = ConstrainedGroupLassoCV(feature_groups=groups, positive=is_positive, n_radii=3, cv=2)
+            _fit(model, X, _targets(X))
+        _fit(ConstrainedGroupLogisticRegression(1.0, feature_groups=groups), X, _classes(X))
+        _fit(ConstrainedGroupLogisticRegressionCV(feature_groups=groups, n_radii=3, cv=2), X, _classes(X))
+
+
+def _tasks() -> None:
+    from condgrad.estimators import ConstrainedMultiTaskLasso, ConstrainedMultiTaskLassoCV
+
+    for X in _dense():
+        Y = np.column_stack([_targets(X), -_targets(X)])
+        _fit(ConstrainedMultiTaskLasso(1.0), X, Y)
+        _fit(ConstrainedMultiTaskLassoCV(n_radii=3, cv=2), X, Y)
+
+
+def _quantiles() -> None:
+    from condgrad.estimators import ConstrainedQuantileRegressor
+
+    for X in _dense():
+        for quantile in (0.1, 0.9):
+            _fit(ConstrainedQuantileRegressor(quantile, radius=1.0), X, _targets(X))
 
 
 def _solvers(names: tuple[str, ...]) -> None:
