@@ -56,6 +56,7 @@ _NAMES_OF_MODULES = {
         "MatrixCompletion",
         "MatrixCompletionCV",
         "RadiusWarning",
+        "SquareRootLasso",
         "radius_max",
     ),
 }

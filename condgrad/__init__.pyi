@@ -25,6 +25,7 @@ from condgrad.estimators import ConstrainedRegressorCV as ConstrainedRegressorCV
 from condgrad.estimators import MatrixCompletion as MatrixCompletion
 from condgrad.estimators import MatrixCompletionCV as MatrixCompletionCV
 from condgrad.estimators import RadiusWarning as RadiusWarning
+from condgrad.estimators import SquareRootLasso as SquareRootLasso
 from condgrad.estimators import radius_max as radius_max
 from condgrad.models.completion import CompletionModel as CompletionModel
 from condgrad.models.files import load_model as load_model
@@ -92,6 +93,7 @@ __all__ = [
     "RadiusWarning",
     "Result",
     "SoftmaxProblem",
+    "SquareRootLasso",
     "Status",
     "Trace",
     "columns",

@@ -19,6 +19,7 @@ from condgrad.estimators.quantile_regressor import ConstrainedQuantileRegressor
 from condgrad.estimators.radius import RadiusWarning, radius_max
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.estimators.regressor_cv import ConstrainedRegressorCV
+from condgrad.estimators.square_root_lasso import SquareRootLasso
 
 __all__ = [
     "ConstrainedClassifier",
@@ -41,5 +42,6 @@ __all__ = [
     "MatrixCompletion",
     "MatrixCompletionCV",
     "RadiusWarning",
+    "SquareRootLasso",
     "radius_max",
 ]
