@@ -5,8 +5,8 @@
 Every page must have a title, its links and pictures must lead to files and anchors that exist, no formula may be shown
 as LaTeX, and nothing may be fetched from the network. Where Chromium is installed, it opens every page that was written
 by hand, and one generated page of each kind: a message of the console is an error, and so is a page that is wider than
-the window of a desktop or a phone, or code that is cut on a desktop. --pictures also takes a picture of these pages,
-for a desktop and a phone, light and dark.
+the window of a desktop or a phone, a heading that is cut, and on a desktop code or a table that is cut. --pictures also
+takes a picture of these pages, for a desktop and a phone, light and dark.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ async function visit(url) {
   await new Promise(done => { frame.onload = done; frame.src = url; });
   await new Promise(done => setTimeout(done, 200));
   const page = frame.contentDocument, root = page.documentElement;
-  const cut = IS_CODE_MEASURED ? [...page.querySelectorAll(":not(.highlight-text) > div.highlight pre")].filter(
-    pre => pre.scrollWidth > pre.clientWidth + 1 && pre.offsetParent) : [];
-  found[url] = {width: root.scrollWidth, window: root.clientWidth, cut: cut.map(pre => pre.innerText.slice(0, 60))};
+  const parts = page.querySelectorAll(
+    IS_DESKTOP ? "h1, h2, h3, .bd-article table, :not(.highlight-text) > div.highlight pre" : "h1, h2, h3");
+  const cut = [...parts].filter(part => part.scrollWidth > part.clientWidth + 1 && part.offsetParent);
+  found[url] = {width: root.scrollWidth, window: root.clientWidth, cut: cut.map(part => part.innerText.slice(0, 60))};
 }
 (async () => {
   for (const url of pages) await visit(url);
@@ -148,11 +149,11 @@ class Browser:
         return [f"the browser says{said}" for said in messages if not any(note in said for note in NOTES)]
 
     def too_wide(self, pages: dict[str, Path], label: str) -> list[str]:
-        """Return a sentence for each page that is wider than its window, and for code that is cut on a desktop."""
+        """Return a sentence for each page that is wider than its window, and for each part that is cut."""
         width, height = SIZES[label]
         urls = {page.as_uri(): name for name, page in pages.items()}
         script = MEASURE.replace("WIDTH", str(width)).replace("HEIGHT", str(height))
-        script = script.replace("IS_CODE_MEASURED", "true" if label == "desktop" else "false")
+        script = script.replace("IS_DESKTOP", "true" if label == "desktop" else "false")
         with tempfile.TemporaryDirectory() as folder:
             wrapper = Path(folder) / "measure.html"
             wrapper.write_text(script.replace("PAGES", json.dumps(list(urls))), encoding="utf-8")
@@ -165,7 +166,7 @@ class Browser:
         for url, seen in json.loads(html.unescape(found[1])).items():
             if seen["width"] > seen["window"] + 1:
                 said.append(f"{urls[url]}: it is {seen['width']} pixels wide on a {label} of {seen['window']}.")
-            said += [f"{urls[url]}: code is cut on a {label}: {text!r}." for text in seen["cut"]]
+            said += [f"{urls[url]}: this is cut on a {label}: {text!r}." for text in seen["cut"]]
         return said
 
     def picture(self, page: Path, out: Path, size: tuple[int, int], *, is_dark: bool) -> None:

@@ -13,7 +13,8 @@ from condgrad.estimators.lasso import ConstrainedLasso
 from condgrad.estimators.lasso_cv import ConstrainedLassoCV
 from condgrad.estimators.logistic_regression import ConstrainedLogisticRegression
 from condgrad.estimators.logistic_regression_cv import ConstrainedLogisticRegressionCV
-from condgrad.estimators.matrix_completion import MatrixCompletion, MatrixCompletionCV
+from condgrad.estimators.matrix_completion import MatrixCompletion
+from condgrad.estimators.matrix_completion_cv import MatrixCompletionCV
 from condgrad.estimators.multi_task_lasso import ConstrainedMultiTaskLasso, ConstrainedMultiTaskLassoCV
 from condgrad.estimators.quantile_regressor import ConstrainedQuantileRegressor
 from condgrad.estimators.radius import RadiusWarning, radius_max

@@ -51,4 +51,4 @@ def test_wide_pages_and_cut_code_are_found(check_site, tmp_path):
         paths[name].write_text(GOOD.format(body), encoding="utf-8")
     said = check_site.Browser(program).too_wide(paths, "desktop")
     assert len(said) == 2
-    assert said[0].startswith("wide: it is 30") and said[1].startswith("cut: code is cut on a desktop")
+    assert said[0].startswith("wide: it is 30") and said[1].startswith("cut: this is cut on a desktop")
