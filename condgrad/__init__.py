@@ -55,7 +55,10 @@ _NAMES_OF_MODULES = {
         "MatrixCompletion",
         "MatrixCompletionCV",
         "RadiusWarning",
+        "StabilitySelection",
         "radius_max",
+        "relaxed",
+        "to_sklearn",
     ),
 }
 # Modules of the API, and where they lie.
