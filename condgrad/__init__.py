@@ -50,6 +50,7 @@ _NAMES_OF_MODULES = {
         "ConstrainedLogisticRegressionCV",
         "ConstrainedMultiTaskLasso",
         "ConstrainedMultiTaskLassoCV",
+        "ConstrainedQuantileRegressor",
         "ConstrainedRegressor",
         "ConstrainedRegressorCV",
         "MatrixCompletion",

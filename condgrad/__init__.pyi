@@ -19,6 +19,7 @@ from condgrad.estimators import ConstrainedLogisticRegression as ConstrainedLogi
 from condgrad.estimators import ConstrainedLogisticRegressionCV as ConstrainedLogisticRegressionCV
 from condgrad.estimators import ConstrainedMultiTaskLasso as ConstrainedMultiTaskLasso
 from condgrad.estimators import ConstrainedMultiTaskLassoCV as ConstrainedMultiTaskLassoCV
+from condgrad.estimators import ConstrainedQuantileRegressor as ConstrainedQuantileRegressor
 from condgrad.estimators import ConstrainedRegressor as ConstrainedRegressor
 from condgrad.estimators import ConstrainedRegressorCV as ConstrainedRegressorCV
 from condgrad.estimators import MatrixCompletion as MatrixCompletion
@@ -77,6 +78,7 @@ __all__ = [
     "ConstrainedLogisticRegressionCV",
     "ConstrainedMultiTaskLasso",
     "ConstrainedMultiTaskLassoCV",
+    "ConstrainedQuantileRegressor",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
     "Evaluation",

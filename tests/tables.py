@@ -240,7 +240,7 @@ TWO_LOSSES = {name: LOSSES[name] for name in ("Squared", "Logistic")}  # those t
 
 def targets(loss, y):
     """Return targets that a loss takes, made of any numbers."""
-    choices = (y, np.where(y > 0.0, 1.0, -1.0), (y > 0.0) * 1.0, np.abs(np.round(y)))
+    choices = (y, np.where(y > 0.0, 1.0, -1.0), (y > 0.0) * 1.0, np.abs(np.round(y)), np.abs(y) + 0.1)
     return next(choice for choice in choices if _is_taken(loss, choice))
 
 

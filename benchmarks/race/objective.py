@@ -2,6 +2,8 @@
 
 from benchopt import BaseObjective
 
+import condgrad as cg
+
 
 class Objective(BaseObjective):
     """The mean loss over an l1 ball."""
@@ -28,4 +30,4 @@ class Objective(BaseObjective):
 
     def get_one_result(self):
         """Return the starting point."""
-        return {"w": [0.0] * self.problem.n_features}
+        return {"w": cg.minimize(self.problem, "fw", max_steps=0).w}

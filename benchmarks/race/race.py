@@ -1,7 +1,7 @@
 """Which Frank-Wolfe method, in 2026? Every stochastic and every full-pass solver of the library on the papers' data.
 
     CONDGRAD_DATA=<folder> python benchmarks/race/race.py [--minutes 12] [--seeds 5] [--only NAME ...] [--runs FILE]
-    python benchmarks/race/race.py --report [--runs FILE] [--json FILE] [--plot FILE]
+    python benchmarks/race/race.py --report [--runs FILE] [--json FILE] [--needs FILE] [--plot FILE]
 
 The time is divided equally among all runs that are not in the file yet, so that an interrupted race continues where it
 was. A run ends at a gap of 1e-6 of F(0), or with its share of the time. The gap is exact, from full passes
@@ -27,7 +27,18 @@ import condgrad as cg
 
 sys.path.append(str(pathlib.Path(__file__).parent))
 sys.path.append(str(pathlib.Path(__file__).parents[1]))
-from benchmark_utils import FULL_PASS, PROBLEMS, STOCHASTIC, TARGETS, draw, new, problem, tables, use_processor_time
+from benchmark_utils import (
+    FULL_PASS,
+    PROBLEMS,
+    STOCHASTIC,
+    TARGETS,
+    all_needs,
+    draw,
+    new,
+    problem,
+    tables,
+    use_processor_time,
+)
 from benchmark_utils.problems import value_at_zero
 from results import Report
 
@@ -49,21 +60,32 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--report", action="store_true", help="print the tables of the runs, and race no more")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the tables as JSON, too")
+    parser.add_argument(
+        "--needs", type=pathlib.Path, metavar="FILE", help="write what every method needed as JSON, too"
+    )
     parser.add_argument("--plot", metavar="FILE", help="draw the profiles into this file")
     options = parser.parse_args()
     if not options.report:
         race(options.only, options.seeds, 60.0 * options.minutes, options.runs)
     results = json.loads(options.runs.read_text())
-    report = Report(__file__, "Which Frank-Wolfe method needs the fewest gradients, or seconds, on the papers' data?")
-    for caption, columns, rows, note in tables(results):
-        report.table(caption, columns, rows, note)
-        print(f"\n{caption}\n\n| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
-        for row in rows:
-            print("| " + " | ".join(_shown(cell) for cell in row) + " |")
-    report.write(options.json)
+    question = "Which Frank-Wolfe method needs the fewest gradients, or seconds, on the papers' data?"
+    for file, made in ((options.json, tables(results)), (options.needs, all_needs(results))):
+        report = Report(__file__, question)
+        for table in made:
+            report.table(*table)
+            show(*table)
+        report.write(file)
     if options.plot is not None:
         draw(results["runs"], options.plot)
     return 0
+
+
+def show(caption: str, columns: list[str], rows: list[list[Any]], note: str) -> None:
+    """Print a table in Markdown."""
+    print(f"\n{caption}\n\n| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
+    for row in rows:
+        print("| " + " | ".join(_shown(cell) for cell in row) + " |")
+    print(f"\n{note}")
 
 
 def _shown(cell: Any) -> str:

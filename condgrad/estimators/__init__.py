@@ -17,6 +17,7 @@ from condgrad.estimators.matrix_completion import MatrixCompletion
 from condgrad.estimators.matrix_completion_cv import MatrixCompletionCV
 from condgrad.estimators.multi_task_lasso import ConstrainedMultiTaskLasso, ConstrainedMultiTaskLassoCV
 from condgrad.estimators.plain_models import to_sklearn
+from condgrad.estimators.quantile_regressor import ConstrainedQuantileRegressor
 from condgrad.estimators.radius import RadiusWarning, radius_max
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.estimators.regressor_cv import ConstrainedRegressorCV
@@ -38,6 +39,7 @@ __all__ = [
     "ConstrainedLogisticRegressionCV",
     "ConstrainedMultiTaskLasso",
     "ConstrainedMultiTaskLassoCV",
+    "ConstrainedQuantileRegressor",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
     "MatrixCompletion",

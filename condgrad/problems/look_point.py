@@ -23,6 +23,10 @@ class LookPoint(Point):
         self.gradient_evaluations += self.problem.n_samples
         return self.problem.gradient(w)
 
+    def _update(self, line: Segment, gamma: float) -> None:
+        assert isinstance(line, LookSegment)
+        self.r = line.known_gradient(gamma)  # a step size that looked there last has paid for it
+
     def _gradient(self) -> np.ndarray:
         return self.gradient_at(self.w)
 
@@ -40,6 +44,7 @@ class LookSegment(Segment):
         self.d = self.direction()
         self._values: dict[float, float] = {}
         self._slopes = {0.0: self.slope}
+        self._last: tuple[float, np.ndarray] | None = None  # the last slope's step, and the gradient there
 
     def minimiser(self) -> float:
         """Return a step where phi' = 0, or the largest step if phi decreases up to it.
@@ -71,5 +76,10 @@ class LookSegment(Segment):
 
     def _slope(self, gamma: float) -> float:
         if gamma not in self._slopes:
-            self._slopes[gamma] = inner(self.point.gradient_at(self._at(gamma)), self.d)
+            self._last = gamma, self.point.gradient_at(self._at(gamma))
+            self._slopes[gamma] = inner(self._last[1], self.d)
         return self._slopes[gamma]
+
+    def known_gradient(self, gamma: float) -> np.ndarray | None:
+        """Return the gradient at w + gamma d if the last slope was computed there, else None."""
+        return self._last[1] if self._last is not None and self._last[0] == gamma else None

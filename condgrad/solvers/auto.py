@@ -17,8 +17,8 @@ balls; rho of 1e-2 and 1e-4) the choice was the fastest of the three or took up 
 
 For a quadratic F over a polytope whose vertices have several entries, ``quadratic-correction`` is faster than
 ``corrective`` where that would use the curvature on all features and the tolerance is not tiny: few vertices are enough
-then. On 2,000 x 400 and 20,000 x 100 dense data, 13 such polytopes, rho of 1e-3: 1 to 100 times as fast for 25 of 26
-problems (k-sparse: 6 and 150 times, knapsacks 6 and 10, total variation 5 and 27), 0.6 times for the other (Birkhoff).
+then. On 2,000 x 400 and 20,000 x 100 dense data, 14 such polytopes, rho of 1e-3: 1 to 150 times as fast on 26 of 28
+problems (k-sparse: 150 and 6 times, knapsacks 10 and 6, total variation 5 and 27), else 0.6 times (Birkhoff).
 With rho of 1e-7 it is 1 to 100 times as fast where vertices are sparse (0.4 times for Birkhoff), but can take six times
 as long where they are dense (permutahedron). Polyatomic steps were nowhere clearly faster than both.
 """

@@ -14,7 +14,9 @@ import condgrad as cg
 from condgrad.solvers.stochastic._chunks import Tour
 
 N, D = 3000, 12
-OVER_CHUNKS = ("sfw", "saga", "mokhtari", "one-sample", "saga-sarah")
+OVER_CHUNKS = (
+    "sfw", "saga", "mokhtari", "one-sample", "saga-sarah", "boosted-sfw", "boosted-saga", "boosted-mokhtari",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -78,7 +80,8 @@ def test_it_converges_nearly_as_in_memory(kind, dense, stored):
     disk, memory = pair_of(kind, dense, stored)
     best = cg.minimize(memory, tol=1e-9).objective
     far = memory.objective(np.zeros(memory.n_features)) - best
-    for solver, factor in ((sfw(), 50.0), (cg.solvers.SAGA(batch_size=20), 5.0)):
+    saga, sarah = cg.solvers.SAGA(batch_size=20), cg.solvers.SagaSARAH(batch_size=20)
+    for solver, factor in ((sfw(), 50.0), (saga, 5.0), (sarah, 5.0)):
         here, there = (cg.minimize(p, solver, max_epochs=30, tol=0.0, random_state=0) for p in (disk, memory))
         assert here.objective - best <= max(1e-3 * far, factor * (there.objective - best))
         assert here.objective - best <= here.gap + here.rounding
@@ -94,6 +97,19 @@ def test_the_table_belongs_to_the_samples(disk):
     assert (alpha != 0.0).all()
     np.testing.assert_allclose(r, disk.transpose_dot(alpha), atol=1e-12)
     np.testing.assert_array_equal(np.sign(alpha), -np.sign(disk.y))  # of the logistic loss
+
+
+def test_saga_sarah_reads_no_more_than_its_chunks(disk):
+    """Its table belongs to the samples, y is X' alpha of all of them, and r is close to the gradient: no full pass."""
+    solver = cg.solvers.SagaSARAH(batch_size=20, sampling="epoch")
+    result = cg.minimize(disk, solver, max_epochs=40, tol=0.0, evaluate_every=100, random_state=0)
+    assert result.n_reads == pytest.approx(40 / 2 + 2)  # two gradients of a sample for each read, and two records
+    arrays, w = result.state.arrays, result.state.w
+    np.testing.assert_allclose(arrays.y.values, disk.transpose_dot(arrays.alpha.values), atol=1e-11)
+    np.testing.assert_array_equal(np.sign(arrays.alpha.values), -np.sign(disk.y))
+    gradient = disk.gradient(w)
+    start = disk.gradient(np.zeros(D))
+    assert np.abs(arrays.r.vector.to_array() - gradient).max() < 0.1 * np.abs(start).max()
 
 
 def test_one_chunk_gives_the_steps_of_memory(dense, tmp_path):
@@ -163,7 +179,7 @@ def test_the_same_seed_gives_the_same_run(disk, sampling):
 @pytest.mark.parametrize("epochs", [0.3, 1, 2.6])
 def test_a_resumed_run_is_the_same_run(disk, tmp_path, epochs):
     settings = {"tol": 0.0, "random_state": 0, "evaluate_every": 100}
-    for solver in (sfw(sampling="epoch"), cg.solvers.OneSample(batch_size=20)):
+    for solver in (sfw(sampling="epoch"), cg.solvers.OneSample(batch_size=20), cg.solvers.SagaSARAH(batch_size=20)):
         whole = cg.minimize(disk, solver, max_epochs=4, **settings)
         file = tmp_path / f"{type(solver).__name__}.npz"
         cg.minimize(disk, solver, max_epochs=epochs, checkpoint=file, **settings)

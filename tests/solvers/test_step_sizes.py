@@ -199,8 +199,13 @@ def test_open_loop():
 
 
 @pytest.mark.parametrize(
-    "rule", [OpenLoop(), ShortStep(), ShortStep("lipschitz"), ExactLineSearch(), Backtracking()], ids=repr
-)
+    "rule",
+    [
+        OpenLoop(), LogAdaptive(), ShortStep(), ShortStep("lipschitz"), AutoConditioned(), ExactLineSearch(),
+        SecantSearch(), Backtracking(),
+    ],
+    ids=repr,
+)  # fmt: skip
 @pytest.mark.parametrize("solver", [FrankWolfe, AwayStep, Pairwise])
 def test_empty_columns(solver, rule):
     """A step between two features that no sample has touches no row at all."""
@@ -215,7 +220,11 @@ def test_empty_columns(solver, rule):
     assert line.change(0.25) == 0.0
 
 
-@pytest.mark.parametrize("rule", [ShortStep(), ShortStep("lipschitz"), ExactLineSearch(), Backtracking()], ids=repr)
+@pytest.mark.parametrize(
+    "rule",
+    [ShortStep(), ShortStep("lipschitz"), AutoConditioned(), ExactLineSearch(), SecantSearch(), Backtracking()],
+    ids=repr,
+)
 @pytest.mark.parametrize("slope", [0.0, 1e-18, 0.5])
 def test_no_step_uphill(rule, slope):
     """Rounding can turn the slope at an optimum positive: the step is 0 then, never negative."""
@@ -274,14 +283,34 @@ def test_log_adaptive_is_its_formula():
     assert LogAdaptive().on_estimates(problem, 1).at(7, None) == LogAdaptive().at(7, None)
 
 
-def test_log_adaptive_is_faster_where_the_set_is_strongly_convex():
-    """Over an l2 ball whose boundary holds the solution, l / (t + l) converges like t^-2: faster than 2 / (t + 2)."""
+def in_ball(radius=0.5):
+    """Least squares over an l2 ball whose border holds the solution."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 10))
-    problem = cg.Problem(X, X @ rng.standard_normal(10), cg.losses.Squared(), cg.constraints.L2Ball(0.5))
-    settings = {"tol": 0.0, "max_steps": 1000}
-    gaps = [cg.minimize(problem, FrankWolfe(rule), **settings).trace.gap[-1] for rule in (LogAdaptive(), OpenLoop())]
-    assert gaps[0] < 0.3 * gaps[1]
+    return cg.Problem(X, X @ rng.standard_normal(10), cg.losses.Squared(), cg.constraints.L2Ball(radius))
+
+
+def order_of(problem, solver, first, last):
+    """The exponent of t in F(w_t) - F*, from a line through its logarithms between two steps."""
+    low = cg.minimize(problem, "corrective", tol=1e-14, max_epochs=500).lower_bound
+    trace = cg.minimize(problem, solver, tol=0.0, max_steps=last, evaluate_every=1e-9, max_epochs=1e9).trace
+    is_used = trace.step >= first
+    return np.polyfit(np.log(trace.step[is_used]), np.log(trace.objective[is_used] - low), 1)[0]
+
+
+class Fourth(StepSize):
+    """The open loop 4 / (t + 4)."""
+
+    def at(self, t, line):
+        return min(4.0 / (t + 4.0), line.max_step)
+
+
+def test_log_adaptive_is_as_fast_as_every_open_loop_where_the_set_is_strongly_convex():
+    """Over the ball l / (t + l) converges like t^-l: 2 and 4 do, and the log-adaptive one is faster than both."""
+    orders = [order_of(in_ball(), FrankWolfe(rule), 30, 300) for rule in (OpenLoop(), Fourth(), LogAdaptive())]
+    assert orders[0] == pytest.approx(-2.0, abs=0.3)
+    assert orders[1] == pytest.approx(-4.0, abs=0.6)
+    assert orders[2] < -5.0
 
 
 @every_pair(("loss", "form", "intercept", "weighted"), CASES)
@@ -327,6 +356,62 @@ def test_auto_conditioned_steps_converge(new, loss):
     run = cg.minimize(problem, new(AutoConditioned()), max_steps=3000, tol=1e-6)
     best = cg.minimize(problem, "corrective", tol=1e-10)
     assert run.objective - best.objective <= (1e-3 if new is FrankWolfe else 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("loss", ["Squared", "Logistic"])
+def test_auto_conditioned_steps_have_the_rate_of_short_steps(loss, seed):
+    """F(w_t) - F* <= 4 L D^2 / (t + 2) for every t, as for short steps with the constant L known, times two."""
+    problem, _ = point_of(loss, "C", seed=seed, n=60, d=20)
+    best = cg.minimize(problem, "corrective", tol=1e-12)
+    trace = cg.minimize(problem, FrankWolfe(AutoConditioned()), tol=0.0, max_steps=400, evaluate_every=1e-9).trace
+    constant = problem.smoothness() * problem.constraint.diameter(2, 20) ** 2
+    assert (trace.objective - best.lower_bound <= 4.0 * constant / (trace.step + 2.0)).all()
+
+
+@pytest.mark.parametrize("new", [AwayStep, Pairwise, cg.solvers.BlendedPairwise])
+def test_auto_conditioned_steps_are_linear_over_polytopes(new):
+    """For a strongly convex F, with away or pairwise steps: each tenfold accuracy costs as many steps as the last."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 10))
+    problem = cg.Problem(X, X @ rng.standard_normal(10), cg.losses.Squared(), cg.constraints.L1Ball(2.0))
+    steps = [cg.minimize(problem, new(AutoConditioned()), tol=tol, max_epochs=10**5).n_steps for tol in (1e-5, 1e-10)]
+    assert steps[1] <= 4 * steps[0] + 20
+
+
+def test_auto_conditioned_steps_come_close_to_stationary_points():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 6))
+    problem = cg.Problem(X, 3.0 * rng.standard_normal(40), cg.losses.Welsch(), cg.constraints.L1Ball(3.0))
+    result = cg.minimize(problem, FrankWolfe(AutoConditioned()), tol=3e-3, max_steps=3000)
+    assert result.status is cg.Status.CONVERGED
+
+
+@pytest.mark.parametrize("rule", [AutoConditioned(), SecantSearch()], ids=repr)
+def test_a_gradient_that_the_rule_has_computed_is_not_computed_again(rule):
+    """On general terms: the last slope of the search is that at the new point, whose gradient the next step needs."""
+    problem = cg.GeneralProblem(LogCosh(), cg.constraints.L1Ball(1.0))
+    state = FrankWolfe(rule).init(problem, None)
+    for t in range(8):
+        FrankWolfe(rule).step(problem, state, t)
+        np.testing.assert_allclose(state.point.r, problem.gradient(state.w), rtol=1e-10, atol=1e-12)
+    if isinstance(rule, AutoConditioned):
+        assert state.gradient_evaluations == 40 * (1 + 1 + 8)  # the start, the first quotient, one for each step
+
+
+@pytest.mark.parametrize(
+    "rule", [OpenLoop(), LogAdaptive(), AutoConditioned(), SecantSearch(), Backtracking(), ExactLineSearch()], ids=repr
+)
+def test_rules_take_matrices_in_factors(rule):
+    rng = np.random.default_rng(0)
+    rows, columns = np.divmod(rng.permutation(200)[:120], 20)
+    ball = cg.constraints.NuclearBall(8.0)
+    problem = cg.CompletionProblem(rows, columns, rng.standard_normal(120), cg.losses.Huber(1.0), ball, shape=(10, 20))
+    result = cg.minimize(problem, FrankWolfe(rule), max_steps=60, tol=1e-6)
+    assert result.gap < 0.05 * result.trace.gap[0]
+    point = problem.point(result.w)
+    dense = point.s.as_factored().to_dense() - point.Z.to_dense()
+    assert towards(point, point.s, point.gap).squared_length() == pytest.approx(np.sum(dense**2), rel=1e-10)
 
 
 def test_auto_conditioned_constant_is_the_largest_quotient():

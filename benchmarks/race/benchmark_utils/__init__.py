@@ -3,8 +3,9 @@
 from benchmark_utils.clock import use_processor_time
 from benchmark_utils.methods import FULL_PASS, STOCHASTIC, new
 from benchmark_utils.problems import PROBLEMS, problem
-from benchmark_utils.report import TARGETS, draw, tables
+from benchmark_utils.report import TARGETS, all_needs, draw, tables
 
 __all__ = [
-    "FULL_PASS", "PROBLEMS", "STOCHASTIC", "TARGETS", "draw", "new", "problem", "tables", "use_processor_time",
+    "FULL_PASS", "PROBLEMS", "STOCHASTIC", "TARGETS", "all_needs", "draw", "new", "problem", "tables",
+    "use_processor_time",
 ]  # fmt: skip

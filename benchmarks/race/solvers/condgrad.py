@@ -13,6 +13,14 @@ class Solver(BaseSolver):
     sampling_strategy = "iteration"
     parameters = {"method": [*FULL_PASS, *STOCHASTIC]}  # noqa: RUF012
 
+    def skip(self, problem):
+        """Leave out a problem that the method refuses, such as a matrix in factors."""
+        try:
+            cg.minimize(problem, new(self.method, problem.n_samples), max_steps=0)
+        except (TypeError, ValueError) as error:
+            return True, str(error)
+        return False, None
+
     def set_objective(self, problem):
         """Take the problem."""
         self.problem = problem

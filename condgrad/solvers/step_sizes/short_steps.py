@@ -83,8 +83,10 @@ class AutoConditioned(StepSize):
 
         <grad F(w_k) - grad F(w_{k-1}), w_k - w_{k-1}> / ||w_k - w_{k-1}||^2
 
-    so far. A quotient comes from the slope at the end of the step: with linear predictions it costs O(n), for a
-    :class:`~condgrad.GeneralProblem` a pass. Convex: F - F* = O(1/t). A step may increase F while L_t still grows.
+    so far. A quotient comes from the slope at the end of the step: with linear predictions it costs O(n), and for a
+    :class:`~condgrad.GeneralProblem` nothing, because the next step uses the same gradient. Convex: F - F* = O(1/t),
+    and linear for away and pairwise steps over polytopes where F is strongly convex; else the gap comes close to 0. A
+    step may increase F while L_t still grows.
 
     What is ours: the first quotient comes from a thousandth of the longest first step, and L_t never falls.
     Stochastic solvers cannot use it: a difference of two estimates is mostly noise, and its quotient would only grow.
