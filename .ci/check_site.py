@@ -4,13 +4,16 @@
 
 Every page must have a title, its links and pictures must lead to files and anchors that exist, no formula may be shown
 as LaTeX, and nothing may be fetched from the network. Where Chromium is installed, it opens every page that was written
-by hand, and one generated page of each kind: a message of the console is an error. --pictures also takes a picture of
-these pages, for a desktop and a phone, light and dark.
+by hand, and one generated page of each kind: a message of the console is an error, and so is a page that is wider than
+the window of a desktop or a phone, a heading that is cut, and on a desktop code or a table that is cut. --pictures also
+takes a picture of these pages, for a desktop and a phone, light and dark.
 """
 
 from __future__ import annotations
 
 import argparse
+import html
+import json
 import re
 import shutil
 import subprocess
@@ -29,6 +32,25 @@ NOTES = ("[PST]", "Got invalid theme mode")  # what the theme notes in the conso
 GENERATED = ("generated/", "auto_examples/", "_modules/")
 NOT_PAGES = {"genindex.html", "search.html", "py-modindex.html"}  # Sphinx's own
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+# Loads pages one after the other into a frame of a given width, and writes down what is wider than it should be.
+MEASURE = """<!doctype html><title>running</title><iframe style="width:WIDTHpx;height:HEIGHTpx;border:0"></iframe>
+<pre id="found"></pre><script>
+const pages = PAGES, frame = document.querySelector("iframe"), found = {};
+async function visit(url) {
+  await new Promise(done => { frame.onload = done; frame.src = url; });
+  await new Promise(done => setTimeout(done, 200));
+  const page = frame.contentDocument, root = page.documentElement;
+  const parts = page.querySelectorAll(
+    IS_DESKTOP ? "h1, h2, h3, .bd-article table, :not(.highlight-text) > div.highlight pre" : "h1, h2, h3");
+  const cut = [...parts].filter(part => part.scrollWidth > part.clientWidth + 1 && part.offsetParent);
+  found[url] = {width: root.scrollWidth, window: root.clientWidth, cut: cut.map(part => part.innerText.slice(0, 60))};
+}
+(async () => {
+  for (const url of pages) await visit(url);
+  document.getElementById("found").textContent = JSON.stringify(found);
+  document.title = "done";
+})();
+</script>"""
 
 
 class Page(HTMLParser):
@@ -112,20 +134,40 @@ class Browser:
     def __init__(self, program: str) -> None:
         self.program = program
 
-    def _run(self, page: Path, *options: str) -> str:
+    def _run(self, page: Path, *options: str) -> subprocess.CompletedProcess[str]:
         with tempfile.TemporaryDirectory() as profile:
             command = [self.program, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
             command += ["--disable-background-networking", "--enable-logging=stderr", "--v=0", "--hide-scrollbars"]
-            done = subprocess.run(
-                [*command, *options, page.as_uri()], capture_output=True, text=True, timeout=120, check=False
+            return subprocess.run(
+                [*command, *options, page.as_uri()], capture_output=True, text=True, timeout=300, check=False
             )
-        return done.stderr
 
     def complaints(self, page: Path) -> list[str]:
         """Return the messages of the console that come from opening a page."""
-        said = self._run(page, "--dump-dom", "--virtual-time-budget=3000")
+        said = self._run(page, "--dump-dom", "--virtual-time-budget=3000").stderr
         messages = [line.partition("CONSOLE")[2] for line in said.splitlines() if "CONSOLE" in line]
         return [f"the browser says{said}" for said in messages if not any(note in said for note in NOTES)]
+
+    def too_wide(self, pages: dict[str, Path], label: str) -> list[str]:
+        """Return a sentence for each page that is wider than its window, and for each part that is cut."""
+        width, height = SIZES[label]
+        urls = {page.as_uri(): name for name, page in pages.items()}
+        script = MEASURE.replace("WIDTH", str(width)).replace("HEIGHT", str(height))
+        script = script.replace("IS_DESKTOP", "true" if label == "desktop" else "false")
+        with tempfile.TemporaryDirectory() as folder:
+            wrapper = Path(folder) / "measure.html"
+            wrapper.write_text(script.replace("PAGES", json.dumps(list(urls))), encoding="utf-8")
+            files = ["--allow-file-access-from-files", "--disable-web-security"]
+            dom = self._run(wrapper, "--dump-dom", f"--virtual-time-budget={2000 * len(urls)}", *files).stdout
+        found = re.search(r'<pre id="found">(.*?)</pre>', dom, flags=re.DOTALL)
+        if not found or not found[1]:
+            return [f"the browser did not measure the pages for a {label}: {dom[:200]!r}"]
+        said = []
+        for url, seen in json.loads(html.unescape(found[1])).items():
+            if seen["width"] > seen["window"] + 1:
+                said.append(f"{urls[url]}: it is {seen['width']} pixels wide on a {label} of {seen['window']}.")
+            said += [f"{urls[url]}: this is cut on a {label}: {text!r}." for text in seen["cut"]]
+        return said
 
     def picture(self, page: Path, out: Path, size: tuple[int, int], *, is_dark: bool) -> None:
         """Write a picture of the top of a page."""
@@ -149,7 +191,8 @@ def look(site: Site, browser: Browser, pictures: Path | None) -> list[str]:
         return [f"{name}: {complaint}." for complaint in browser.complaints(page)]
 
     with ThreadPoolExecutor(2) as pool:
-        return [complaint for complaints in pool.map(visit, names) for complaint in complaints]
+        said = [complaint for complaints in pool.map(visit, names) for complaint in complaints]
+    return said + [wide for label in SIZES for wide in browser.too_wide({n: site.pages[n].path for n in names}, label)]
 
 
 def main() -> int:

@@ -9,10 +9,17 @@ from condgrad.estimators import ConstrainedClassifier as ConstrainedClassifier
 from condgrad.estimators import ConstrainedClassifierCV as ConstrainedClassifierCV
 from condgrad.estimators import ConstrainedElasticNet as ConstrainedElasticNet
 from condgrad.estimators import ConstrainedElasticNetCV as ConstrainedElasticNetCV
+from condgrad.estimators import ConstrainedGroupLasso as ConstrainedGroupLasso
+from condgrad.estimators import ConstrainedGroupLassoCV as ConstrainedGroupLassoCV
+from condgrad.estimators import ConstrainedGroupLogisticRegression as ConstrainedGroupLogisticRegression
+from condgrad.estimators import ConstrainedGroupLogisticRegressionCV as ConstrainedGroupLogisticRegressionCV
 from condgrad.estimators import ConstrainedLasso as ConstrainedLasso
 from condgrad.estimators import ConstrainedLassoCV as ConstrainedLassoCV
 from condgrad.estimators import ConstrainedLogisticRegression as ConstrainedLogisticRegression
 from condgrad.estimators import ConstrainedLogisticRegressionCV as ConstrainedLogisticRegressionCV
+from condgrad.estimators import ConstrainedMultiTaskLasso as ConstrainedMultiTaskLasso
+from condgrad.estimators import ConstrainedMultiTaskLassoCV as ConstrainedMultiTaskLassoCV
+from condgrad.estimators import ConstrainedQuantileRegressor as ConstrainedQuantileRegressor
 from condgrad.estimators import ConstrainedRegressor as ConstrainedRegressor
 from condgrad.estimators import ConstrainedRegressorCV as ConstrainedRegressorCV
 from condgrad.estimators import MatrixCompletion as MatrixCompletion
@@ -58,10 +65,17 @@ __all__ = [
     "ConstrainedClassifierCV",
     "ConstrainedElasticNet",
     "ConstrainedElasticNetCV",
+    "ConstrainedGroupLasso",
+    "ConstrainedGroupLassoCV",
+    "ConstrainedGroupLogisticRegression",
+    "ConstrainedGroupLogisticRegressionCV",
     "ConstrainedLasso",
     "ConstrainedLassoCV",
     "ConstrainedLogisticRegression",
     "ConstrainedLogisticRegressionCV",
+    "ConstrainedMultiTaskLasso",
+    "ConstrainedMultiTaskLassoCV",
+    "ConstrainedQuantileRegressor",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
     "Evaluation",

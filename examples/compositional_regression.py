@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import condgrad as cg
+from condgrad.plotting import PathDisplay
 
 rng = np.random.default_rng(0)
 n, d = 150, 60
@@ -23,37 +24,28 @@ true[[2, 9, 17, 30]] = [0.9, -0.9, 0.5, -0.5]
 y = 25.0 + np.log(abundance) @ true + 0.8 * rng.standard_normal(n)
 train, test = np.arange(n) < 100, np.arange(n) >= 100
 
+# %%
+# The whole path under the equation; the samples that were held out choose a radius.
 
-def balanced(radius):
-    """Return the models whose coefficients sum to zero, of l1 norm at most the radius."""
-    return cg.constraints.LinearlyConstrained(cg.constraints.L1Ball(radius), A_eq=np.ones((1, d)), b_eq=[0.0])
-
+radii, coefs, info = cg.lasso_path(X[train], y[train], rows="sum = 0", n_radii=25, eps=0.02, fit_intercept=True)
+errors = ((y[test, None] - X[test] @ coefs.toarray() - info.intercept) ** 2).mean(axis=0)
+best = int(errors.argmin())
+w = coefs[:, [best]].toarray()[:, 0]
+print(f"{radii.size} radii, the largest gap is {info.gap.max():.0e}")
+print(f"radius {radii[best]:.2f}: {info.n_nonzero[best]} of {d} taxa, sum of coefficients {w.sum():+.0e}")
+print("true taxa 2, 9, 17, 30; the largest four:", sorted(np.argsort(-np.abs(w))[:4].tolist()))
 
 # %%
-# A path over the radius; the samples that were held out choose.
+# What the equation buys: predictions do not depend on how deep a sample was sequenced, or on the units of the shares.
+# The multiplier of the equation says what the loss would gain without it, per unit of the sum: little.
 
-radii, fits, errors = np.linspace(0.5, 5.0, 10), [], []
-for radius in radii:
-    problem = cg.Problem(X[train], y[train], cg.losses.Squared(), balanced(radius), intercept=True)
-    fits.append(cg.minimize(problem, tol=1e-7))
-    errors.append(np.mean((y[test] - X[test] @ fits[-1].w - fits[-1].intercept) ** 2))
-best = fits[int(np.argmin(errors))]
-print(f"radius {radii[np.argmin(errors)]:.1f}: gap {best.gap:.1e}, sum of coefficients {best.w.sum():+.1e}")
-print("test error by radius:", np.round(errors, 2))
+same = np.allclose(X[test] @ w, (X[test] + np.log(7.0)) @ w)
+model = cg.ConstrainedLasso(radius=float(radii[best]), rows="sum = 0").fit(X[train], y[train])
+print(f"the same predictions in other units: {same}; multiplier {model.multipliers_.eq[0]:+.3f}, gap {model.gap_:.0e}")
 
-# %%
-# What the equation buys: predictions do not depend on how deep a sample was sequenced, or on which taxa were counted as
-# "others". The multiplier of the equation says what the model would gain without it, per unit of the sum: little.
-
-deeper = X[test] + np.log(7.0)  # shares in other units
-same = np.allclose(X[test] @ best.w, deeper @ best.w)
-print(f"the same predictions in other units: {same}; multiplier of the equation {best.multipliers.eq[0]:+.3f}")
-
-order = np.argsort(best.w)
-shown = np.concatenate([order[:6], order[-6:]])
-figure, ax = plt.subplots(figsize=(7.0, 3.8), layout="constrained")
-ax.bar(np.arange(12), best.w[shown], color=np.where(true[shown] != 0.0, "#d55e00", "#0072b2"))
-ax.axhline(0.0, color="black", linewidth=0.8)
-ax.set_xticks(np.arange(12), [f"taxon {j}" for j in shown], rotation=60)
-ax.set_ylabel("coefficient (true ones in orange)")
+figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.0), layout="constrained")
+PathDisplay(radii, coefs, names=[f"taxon {j}" for j in range(d)], chosen=float(radii[best])).plot(left, n_labels=6)
+right.plot(radii, errors, "o-", color="#0072b2", markersize=4)
+right.axvline(radii[best], color="0.4", linestyle="--")
+right.set(xlabel="radius", ylabel="squared error of held-out samples")
 plt.show()

@@ -8,9 +8,11 @@ more claims in the past must not make insurance cheaper. Order is a set of linea
 like any other.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.preprocessing import OneHotEncoder
+import pandas as pd
 
 import condgrad as cg
 
@@ -25,44 +27,39 @@ age = rng.integers(0, 6, n)
 exposure = rng.uniform(0.05, 1.0, n)
 age_effect = np.array([0.7, 0.25, 0.0, -0.1, 0.0, 0.2])
 claims = rng.poisson(exposure * np.exp(-2.4 + 0.13 * bonus + age_effect[age]))
-X = OneHotEncoder(sparse_output=False).fit_transform(np.column_stack([bonus, age]))
+bonus_names, age_names = [f"bonus {k}" for k in range(12)], [f"age {k}" for k in range(6)]
+columns = np.column_stack([bonus[:, None] == np.arange(12), age[:, None] == np.arange(6)])
+table = pd.DataFrame(columns.astype(float), columns=bonus_names + age_names)
 
 # %%
-# Rows w_k - w_(k+1) <= 0 for the twelve bonus classes; ages may do as they like, within wide bounds. One level of each
-# factor is fixed at 0, so that the others are relative to it and the intercept is the base rate.
+# The order is a sentence about coefficients. One level of each factor is fixed at 0, so that the others are relative to
+# it and the intercept is the base rate; the radius is so large that it does not bind.
 
-n_bonus, n_age = 12, 6
-d = n_bonus + n_age
-rises = np.zeros((n_bonus - 1, d))
-rises[:, :n_bonus] = np.eye(n_bonus)[:-1] - np.eye(n_bonus, k=1)[:-1]
-lower, upper = np.full(d, -4.0), np.full(d, 4.0)
-for base in (0, n_bonus + 2):
-    lower[base] = upper[base] = 0.0
-sets = {
-    "free": cg.constraints.Polytope(bounds=list(zip(lower, upper, strict=True))),
-    "not falling": cg.constraints.Polytope(
-        A_ub=rises, b_ub=np.zeros(n_bonus - 1), bounds=list(zip(lower, upper, strict=True))
-    ),
+base = {"bonus 0": 0.0, "age 2": 0.0}
+order = " <= ".join(f"`{name}`" for name in bonus_names)
+models = {
+    "free": cg.ConstrainedRegressor("poisson", radius=50.0, lower=base, upper=base),
+    "not falling": cg.ConstrainedRegressor("poisson", radius=50.0, lower=base, upper=base, rows=order),
 }
-fits = {}
-for name, constraint in sets.items():
-    problem = cg.Problem(X, claims, cg.losses.Poisson(), constraint, offset=np.log(exposure), intercept=True)
-    fits[name] = cg.minimize(problem, tol=1e-8)
-    print(f"{name:>12}: objective {fits[name].objective:.6f}, gap {fits[name].gap:.1e}, {fits[name].status.name}")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", cg.RadiusWarning)  # it says that the radius does not bind
+    for name, model in models.items():
+        model.fit(table, claims, offset=np.log(exposure))
+        print(f"{name:>12}: objective {model.result_.objective:.6f}, gap {model.gap_:.0e}")
 
 # %%
 # The order costs almost nothing in the objective, and repairs what few claims had made of the rare classes. Multipliers
 # tell where it acts: classes whose row has one are pooled.
 
-multipliers = fits["not falling"].multipliers.ub
+multipliers = models["not falling"].multipliers_.ub
 print("pooled with the next class:", np.flatnonzero(multipliers > 1e-7).tolist())
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.8), layout="constrained")
-for (name, fit), style in zip(fits.items(), ("o--", "s-"), strict=True):
-    left.plot(np.arange(n_bonus), np.exp(fit.w[:n_bonus]), style, label=name, markersize=4)
-    right.plot(np.arange(n_age), np.exp(fit.w[n_bonus:]), style, label=name, markersize=4)
-left.plot(np.arange(n_bonus), np.exp(0.13 * np.arange(n_bonus)), "k:", label="truth")
-right.plot(np.arange(n_age), np.exp(age_effect), "k:", label="truth")
+for (name, model), style in zip(models.items(), ("o--", "s-"), strict=True):
+    left.plot(np.arange(12), np.exp(model.coef_[:12]), style, label=name, markersize=4)
+    right.plot(np.arange(6), np.exp(model.coef_[12:]), style, label=name, markersize=4)
+left.plot(np.arange(12), np.exp(0.13 * np.arange(12)), "k:", label="truth")
+right.plot(np.arange(6), np.exp(age_effect), "k:", label="truth")
 left.set(xlabel="bonus class", ylabel="rate relative to class 0")
 right.set(xlabel="age band", ylabel="rate relative to band 2")
 left.legend(frameon=False)

@@ -49,6 +49,7 @@ from condgrad.constraints import (
     SparseGroupBall,
     Spectraplex,
     TotalVariationBall,
+    WeightedGroupBall,
     WeightedL1Ball,
     WeightedNuclearBall,
     partition_matroid,
@@ -105,6 +106,9 @@ SETS = [
     (Hypersimplex(5, 2.0), 5),
     (GroupBall([7, -1, 7, 3, -1], 1.0), 5),
     (GroupBall([0], 2.0), 1),
+    (WeightedGroupBall([7, -1, 7, 3, -1], 1.0, [2.0, 0.5, 1.0]), 5),
+    (WeightedGroupBall([7, -1, 7, 3, -1], 1.0, [2.0, 0.5, 1.0], is_nonnegative=True), 5),
+    (WeightedGroupBall([0], 2.0, [3.0]), 1),
     (ConvexHull(POINTS), 5),
     (ConvexHull([[1.0, 2.0]]), 2),
     (Polytope(np.ones((1, 5)), [1.0], bounds=(-0.3, 0.9)), 5),
@@ -236,7 +240,7 @@ TWO_LOSSES = {name: LOSSES[name] for name in ("Squared", "Logistic")}  # those t
 
 def targets(loss, y):
     """Return targets that a loss takes, made of any numbers."""
-    choices = (y, np.where(y > 0.0, 1.0, -1.0), (y > 0.0) * 1.0, np.abs(np.round(y)))
+    choices = (y, np.where(y > 0.0, 1.0, -1.0), (y > 0.0) * 1.0, np.abs(np.round(y)), np.abs(y) + 0.1)
     return next(choice for choice in choices if _is_taken(loss, choice))
 
 

@@ -8,6 +8,7 @@ simulated data set, and the file. `benchopt run` then must end with a duality ga
 
 from __future__ import annotations
 
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -95,6 +96,8 @@ def largest_gap(suite: str, folder: pathlib.Path) -> float:
 
 def main() -> int:
     """Try both files."""
+    if importlib.util.find_spec("benchopt") is None:
+        raise SystemExit("benchopt is not installed: pip install benchopt.")
     for suite in SUITES:
         with tempfile.TemporaryDirectory() as name:
             gap = largest_gap(suite, pathlib.Path(name))

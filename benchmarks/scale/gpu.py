@@ -1,22 +1,25 @@
 """Passes and fits on a GPU: bytes per second beside a copy, seconds beside the processor and beside peers.
 
-    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot path classes lasso stream peers] [--json FILE]
+    python benchmarks/scale/gpu.py [--quick] [--parts copy dense one-hot softmax ...] [--json FILE]
 
 It needs CuPy and an NVIDIA GPU. Every part prints its times, the best of several, and the data of one part are freed
-before the next one. The full size needs 40 GB of memory on the device and 40 GB on the host, --quick a tenth. The peers
-are scikit-learn on the processor and, where they are installed, PyTorch and cuML on the GPU.
+before the next one; a part that fails says so, and the others run. The full size needs 40 GB of memory on the device
+and 40 GB on the host, --quick a tenth. The peers are scikit-learn on the processor and, where they are installed,
+PyTorch and cuML on the GPU.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import numpy as np
-from gpu_peers import Solved, cuml_qn, fista, scikit_learn
+from gpu_peers import Solved, cuml_qn, fista, lbfgs, scikit_learn
 
 import condgrad as cg
 from condgrad.paths.batched import BatchedPaths
@@ -57,11 +60,18 @@ class Bench:
         self.lines.append([work, seconds, remark])
 
     def run(self, part, report):
-        """Run one part and write its table."""
-        self.lines = []
-        PARTS[part](self)
+        """Run one part, write its table, and tell whether it came to its end."""
+        self.lines, began, is_whole = [], time.perf_counter(), True
+        try:
+            PARTS[part](self)
+        except Exception as error:
+            traceback.print_exc()
+            self.say("this part failed", None, f"{type(error).__name__}: {error}")
+            is_whole = False
         report.table(PARTS[part].__doc__.strip(), ["work", "s", "remark"], self.lines)
         self.free()
+        print(f"-- {part}: {time.perf_counter() - began:.0f} s in all", flush=True)
+        return is_whole
 
     def copy(self):
         """Measure a copy on the device, and a read."""
@@ -96,20 +106,47 @@ class Bench:
         n, d = (1_000_000, 300) if self.quick else (10_000_000, 300)
         X, y = self.dense_data(n, d)
         problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(15.0))
+        self.sweep(X, y)
         w = np.random.default_rng(0).standard_normal(d) / d
-        rows = problem.rows
-        seconds = best_of(lambda: rows.matrix.expand(w, 0.0, None, rows.samples.losses), 10, self.synchronize)
-        self.sweep_line(f"dense sweep {n:,} x {d} float32", seconds, X.nbytes)
         seconds = best_of(lambda: problem.look(w), 10, self.synchronize)
         self.sweep_line("a certified look, with all that the host does", seconds, X.nbytes)
-        for intercept in (False, True):
-            self.fit(X, y, cg.constraints.L1Ball(15.0), intercept)
-        self.beside_cpu(X, y, cg.constraints.L1Ball(15.0), 1_000_000)
+        make = functools.partial(cg.Problem, loss=cg.losses.Logistic(), constraint=cg.constraints.L1Ball(15.0))
+        self.fit(make, X, y)
+        self.beside_cpu(make, X, y, 1_000_000)
 
-    def fit(self, X, y, ball, intercept=False, tolerances=(1e-4, 1e-6)):
+    def sweep(self, X, y):
+        """Print the time of one pass over a dense array on the device; whole numbers are the bits of bfloat16."""
+        from condgrad.linalg.device.arrays import device_by_name
+        from condgrad.linalg.device.dense import DenseOnDevice
+        from condgrad.problems.rows.device_samples import DeviceSamples
+
+        device, (n, d) = device_by_name("cuda"), X.shape
+        matrix = DenseOnDevice(device, X)
+        losses = DeviceSamples.of(device, cg.losses.Logistic(), y.astype(np.float64), None).losses
+        w, name = np.random.default_rng(0).standard_normal(d) / d, str(X.dtype).replace("uint16", "bfloat16")
+        seconds = best_of(lambda: matrix.expand(w, 0.0, None, losses), 10, self.synchronize)
+        self.sweep_line(f"sweep {n:,} x {d} {name}", seconds, X.nbytes)
+
+    def shapes(self):
+        """Passes over dense rows of other lengths and types."""
+        cp, tenth = self.cp, 10 if self.quick else 1
+        for n, d, dtype in (
+            (30_000_000, 100, "float32"), (6_000_000, 512, "float32"), (3_000_000, 1000, "float32"),
+            (5_000_000, 300, "float64"), (20_000_000, 300, "bfloat16"),
+        ):  # fmt: skip
+            X, y = self.dense_data(n // tenth, d)
+            if dtype == "bfloat16":
+                X = cp.concatenate([(part.view(cp.uint32) >> 16).astype(cp.uint16) for part in cp.array_split(X, 50)])
+            elif dtype == "float64":
+                X = X.astype(cp.float64)
+            self.sweep(X, y)
+            del X, y
+            self.free()
+
+    def fit(self, make, X, y, tolerances=(1e-4, 1e-6), intercepts=(False, True)):
         """Print times and passes of corrective."""
-        for tol in tolerances:
-            problem = cg.Problem(X, y, cg.losses.Logistic(), ball, intercept=intercept)
+        for intercept, tol in itertools.product(intercepts, tolerances):
+            problem = make(X, y, intercept=intercept)
             fit = functools.partial(cg.minimize, problem, "corrective", tol=0.0, relative_tol=tol)
             seconds, result = best_of(fit, 5, self.synchronize), fit()
             self.say(
@@ -118,11 +155,10 @@ class Bench:
                 f"{result.n_epochs:.1f} epochs, gap {result.gap:.2e}, {result.status.name}",
             )
 
-    def beside_cpu(self, X, y, ball, n):
+    def beside_cpu(self, make, X, y, n):
         """Compare with the processor of the same machine, on some of the rows."""
         X, y = X[:n].copy(), y[:n].copy()
-        there = cg.Problem(X, y, cg.losses.Logistic(), ball)
-        here = cg.Problem(self.cp.asnumpy(X), self.cp.asnumpy(y), cg.losses.Logistic(), ball)
+        there, here = make(X, y), make(self.cp.asnumpy(X), self.cp.asnumpy(y))
         times = {}
         for name, problem in (("GPU", there), ("CPU", here)):
             fit = functools.partial(cg.minimize, problem, "corrective", tol=0.0, relative_tol=1e-6)
@@ -143,7 +179,7 @@ class Bench:
         seconds, result = best_of(fit, 5, self.synchronize), fit()
         self.say(f"condgrad on the GPU, {n:,} x {d} to 1e-6", seconds)
         solved = Solved(X, y, problem, result, seconds)
-        for peer in (scikit_learn, fista, cuml_qn):
+        for peer in (scikit_learn, fista, cuml_qn, lbfgs):
             for line in peer(solved):
                 self.say(*line)
 
@@ -193,10 +229,9 @@ class Bench:
 
     def classes(self):
         """Ten classes, each against the rest, in common passes and one after the other."""
-        n, d, k = (100_000, 300, 10) if self.quick else (1_000_000, 300, 10)
-        X, _ = self.dense_data(n, d)
-        W = self.cp.asarray(np.random.default_rng(0).standard_normal((d, k)), dtype=self.cp.float32)
-        y = self.cp.asnumpy((X @ W + self.cp.random.default_rng(1).standard_normal((n, k))).argmax(axis=1))
+        X, y = self.class_data()
+        (n, d), k = X.shape, 10
+        y = self.cp.asnumpy(y)
         model = cg.ConstrainedLogisticRegression(radius=5.0, tol=1e-6)
         seconds = best_of(lambda: model.fit(X, y), 3, self.synchronize)
         steps = sum(result.n_steps for result in model.result_)
@@ -205,6 +240,24 @@ class Bench:
         for c in range(k):
             cg.ConstrainedLogisticRegression(radius=5.0, tol=1e-6).fit(X, y == c)
         self.say("one after the other", time.perf_counter() - began)
+
+    def class_data(self):
+        """Return features, and one of ten classes for each sample, which 30 features decide."""
+        cp, n = self.cp, 100_000 if self.quick else 1_000_000
+        X, _ = self.dense_data(n, 300)
+        host = np.random.default_rng(0)
+        W = cp.asarray(host.standard_normal((300, 10)) * (host.permutation(300) < 30)[:, None], dtype=cp.float32)
+        return X, (X @ W + cp.random.default_rng(1).standard_normal((X.shape[0], 10))).argmax(axis=1)
+
+    def softmax(self):
+        """Ten classes as one problem: a look, fits with and without intercepts, and the processor."""
+        X, y = self.class_data()
+        make = functools.partial(cg.SoftmaxProblem, constraint=cg.constraints.L1Ball(50.0), n_classes=10)
+        problem, w = make(X, y), np.random.default_rng(0).standard_normal(3000) / 300
+        seconds = best_of(lambda: problem.look(w), 5, self.synchronize)
+        self.sweep_line(f"a certified look at {X.shape[0]:,} x 300, 10 classes", seconds, X.nbytes)
+        self.fit(make, X, y)
+        self.beside_cpu(make, X, y, 100_000)
 
     def lasso(self):
         """A hundred radii, and penalties, of the Lasso."""
@@ -300,12 +353,14 @@ class Bench:
 PARTS = {
     "copy": Bench.copy,
     "dense": Bench.dense,
+    "shapes": Bench.shapes,
     "one-hot": Bench.one_hot,
     "path": Bench.path,
+    "softmax": Bench.softmax,
     "classes": Bench.classes,
+    "peers": Bench.peers,
     "lasso": Bench.lasso,
     "stream": Bench.stream,
-    "peers": Bench.peers,
 }
 
 
@@ -323,9 +378,13 @@ def main():
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     print(f"{name}; CuPy {cupy.__version__}; {'quick' if options.quick else 'full size'}", flush=True)
     report = Report(__file__, f"How long do passes and fits take on one {name}?", ["cupy", "torch", "cuml"])
+    failed = []
     for part in ["copy", *(part for part in options.parts if part != "copy")]:  # the others compare with the copy
-        bench.run(part, report)
+        if not bench.run(part, report):
+            failed.append(part)
         report.write(options.json)
+    if failed:
+        sys.exit(f"these parts failed: {', '.join(failed)}.")
 
 
 if __name__ == "__main__":

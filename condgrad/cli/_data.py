@@ -13,7 +13,7 @@ from condgrad.cli._reading import open_text, reading
 from condgrad.cli._samples import Data
 from condgrad.storage.sources.libsvm import read_samples
 from condgrad.storage.sources.libsvm_copy import read_with_copy
-from condgrad.storage.sources.text import TextFile, read_bytes, suffix_of
+from condgrad.storage.sources.text import Text, TextFile, read_bytes, suffix_of
 
 if TYPE_CHECKING:
     import argparse
@@ -73,9 +73,10 @@ def _read_libsvm(args: argparse.Namespace, model: Model | MultiModel | None) -> 
     for option, value in (("--target", args.target), ("--weights", args.weights)):
         if value is not None:
             raise ValueError(f"{option} is for CSV and Parquet; LIBSVM text has its target at the start of a line.")
-    text, n_features = open_text(args.data), args.n_features if model is None else model.n_features
-    if args.cache and not isinstance(text, TextFile):
+    if args.cache and args.data == "-":
         raise ValueError("--cache keeps a copy beside a file; standard input is none.")
+    text = Text("standard input", sys.stdin.buffer) if args.data == "-" else open_text(args.data)
+    n_features = args.n_features if model is None else model.n_features
     with reading(args, text.name) as report:
         if args.cache and isinstance(text, TextFile):
             X, y = read_with_copy(text, n_features, report)

@@ -20,9 +20,9 @@ _LOG_SECONDS = 10.0  # between two lines in a log
 
 
 def open_text(file: str) -> Text:
-    """Return a text file, or for "-" standard input; an empty one is refused."""
+    """Return a text file, or for "-" all of standard input, which some formats read twice; an empty one is refused."""
     if file == "-":
-        content = sys.stdin.buffer.read()  # some formats are read twice
+        content = sys.stdin.buffer.read()
         text, size = Text("standard input", io.BytesIO(content)), len(content)
     else:
         text = TextFile(Path(file))

@@ -19,7 +19,7 @@ from condgrad.cli.cv import parse_numbers
 from condgrad.cli.fit import draw_run, exit_code, show_run, work_of
 
 if TYPE_CHECKING:
-    from condgrad.estimators.matrix_completion import MatrixCompletion, MatrixCompletionCV
+    from condgrad.estimators import MatrixCompletion, MatrixCompletionCV
     from condgrad.models.completion import CompletionModel
     from condgrad.run.result import Result
 
@@ -57,6 +57,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     problem.add_argument("--weighted", action="store_true", help="weigh rows and columns by how often they are "
                          "observed; radii are then of the order of the values")  # fmt: skip
     problem.add_argument("--no-biases", action="store_true", help="leave out the biases of rows and columns")
+    problem.add_argument(
+        "--bias-shrinkage",
+        type=float,
+        default=0.0,
+        metavar="K",
+        help="draw the biases towards 0, as K entries would, and fix them (default: 0)",
+    )
+    problem.add_argument("--range", metavar="LOW,HIGH", help="clip predictions to this range")
     solver = parser.add_argument_group("solver")
     solver.add_argument("--solver", default="auto", metavar="NAME[:KEY=VALUE,...]", help="solver (default: auto)")
     solver.add_argument("--tol", type=float, default=1e-3, help="stop at a gap of at most this times the loss of the "
@@ -116,6 +124,8 @@ def _estimator(args: argparse.Namespace) -> MatrixCompletion | MatrixCompletionC
     settings = {
         "loss": loss,
         "biases": not args.no_biases,
+        "bias_shrinkage": args.bias_shrinkage,
+        "value_range": None if args.range is None else parse_range(args.range),
         "weighted": args.weighted,
         "solver": solver,
         "tol": args.tol,
@@ -127,6 +137,15 @@ def _estimator(args: argparse.Namespace) -> MatrixCompletion | MatrixCompletionC
     if args.cv is not None:
         return MatrixCompletionCV(radii, cv=args.cv, **settings)
     return MatrixCompletion(args.radius, **settings)
+
+
+def parse_range(text: str) -> tuple[float, float]:
+    """Return the two numbers of the option --range."""
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise ValueError(f"--range must be two numbers with a comma between them; got {text!r}.") from None
+    return low, high
 
 
 def _print_radii(estimator: MatrixCompletionCV) -> None:

@@ -53,6 +53,7 @@ from condgrad.constraints.sparse.limited_l1_ball import LimitedL1Ball as Limited
 from condgrad.constraints.sparse.nonnegative_l1_ball import NonnegativeL1Ball as NonnegativeL1Ball
 from condgrad.constraints.sparse.ordered_weighted_l1_ball import OrderedWeightedL1Ball as OrderedWeightedL1Ball
 from condgrad.constraints.sparse.sparse_group_ball import SparseGroupBall as SparseGroupBall
+from condgrad.constraints.sparse.weighted_group_ball import WeightedGroupBall as WeightedGroupBall
 from condgrad.constraints.sparse.weighted_l1_ball import WeightedL1Ball as WeightedL1Ball
 from condgrad.constraints.vertices import Atom as Atom
 from condgrad.constraints.vertices import DenseVertex as DenseVertex
@@ -75,6 +76,7 @@ REGISTERED = Registry(
         "hypersimplex": Hypersimplex,
         "knapsack": Knapsack,
         "group": GroupBall,
+        "weighted-group": WeightedGroupBall,
         "ordered-weighted-l1": OrderedWeightedL1Ball,
         "k-support": KSupportBall,
         "sparse-group": SparseGroupBall,

@@ -150,7 +150,7 @@ class _Labels:
         number_of = self.number_of
         numbers = [number_of.setdefault(word, len(number_of)) if used else -1
                    for word, used in zip(column.values, is_used.tolist(), strict=True)]  # fmt: skip
-        self._parts.append(np.array(numbers, np.int64)[column.places])
+        self._parts.append(np.array(numbers, np.int32)[column.places])
         return "" not in number_of
 
     def codes(self) -> np.ndarray:
@@ -192,10 +192,11 @@ def _name_missing(reader: CsvFile, block: Block, places: list[int]) -> None:
 
 def _reject_duplicates(ratings: Ratings, reader: CsvFile) -> None:
     place = ratings.rows * ratings.shape[1] + ratings.cols
+    in_order = np.sort(place)  # faster than their order, and mostly enough
+    if not (in_order[1:] == in_order[:-1]).any():
+        return
     order = np.argsort(place, kind="stable")
     again = np.flatnonzero(place[order[1:]] == place[order[:-1]])
-    if not again.size:
-        return
     k = again[order[again + 1].argmin()]  # the repeat that comes first in the file
     first, second = int(order[k]), int(order[k + 1])
     numbers = [number for t, (number, _) in enumerate(reader.lines()) if t in (first, second)]

@@ -4,11 +4,19 @@ from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.estimators.classifier_cv import ConstrainedClassifierCV
 from condgrad.estimators.elastic_net import ConstrainedElasticNet
 from condgrad.estimators.elastic_net_cv import ConstrainedElasticNetCV
+from condgrad.estimators.group_lasso import ConstrainedGroupLasso, ConstrainedGroupLassoCV
+from condgrad.estimators.group_logistic_regression import (
+    ConstrainedGroupLogisticRegression,
+    ConstrainedGroupLogisticRegressionCV,
+)
 from condgrad.estimators.lasso import ConstrainedLasso
 from condgrad.estimators.lasso_cv import ConstrainedLassoCV
 from condgrad.estimators.logistic_regression import ConstrainedLogisticRegression
 from condgrad.estimators.logistic_regression_cv import ConstrainedLogisticRegressionCV
-from condgrad.estimators.matrix_completion import MatrixCompletion, MatrixCompletionCV
+from condgrad.estimators.matrix_completion import MatrixCompletion
+from condgrad.estimators.matrix_completion_cv import MatrixCompletionCV
+from condgrad.estimators.multi_task_lasso import ConstrainedMultiTaskLasso, ConstrainedMultiTaskLassoCV
+from condgrad.estimators.quantile_regressor import ConstrainedQuantileRegressor
 from condgrad.estimators.radius import RadiusWarning, radius_max
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.estimators.regressor_cv import ConstrainedRegressorCV
@@ -18,10 +26,17 @@ __all__ = [
     "ConstrainedClassifierCV",
     "ConstrainedElasticNet",
     "ConstrainedElasticNetCV",
+    "ConstrainedGroupLasso",
+    "ConstrainedGroupLassoCV",
+    "ConstrainedGroupLogisticRegression",
+    "ConstrainedGroupLogisticRegressionCV",
     "ConstrainedLasso",
     "ConstrainedLassoCV",
     "ConstrainedLogisticRegression",
     "ConstrainedLogisticRegressionCV",
+    "ConstrainedMultiTaskLasso",
+    "ConstrainedMultiTaskLassoCV",
+    "ConstrainedQuantileRegressor",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
     "MatrixCompletion",

@@ -110,7 +110,7 @@ class CrossValidated(ConstrainedLinearModel):
             if more.size == 0:
                 warnings.warn(
                     f"the largest radius, {self.radii_[-1]:.4g}, has the best score, although the grid was extended to "
-                    f"{LARGEST_GROWTH:g} times its default end: the data speak for no constraint; give radii=.",
+                    f"{LARGEST_GROWTH:g} times its default end; standardise the features, or give radii=.",
                     RadiusWarning,
                     stacklevel=5,  # the caller of fit
                 )

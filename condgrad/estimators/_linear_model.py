@@ -362,6 +362,7 @@ class ConstrainedLinearModel(ShownWithItsGap):
         """
         self._check_offset(data.offset, targets)
         self.has_offset_ = data.offset is not None
+        self._begin(data, targets)
         budget = self._budget()
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
@@ -399,7 +400,14 @@ class ConstrainedLinearModel(ShownWithItsGap):
             fits.append(Fit(problem, used, result._replace(state=None), tol))
         self._fitted_to = [repr(fit.problem.constraint) for fit in fits], data.X.shape[0]
         self._set_fitted([fit.result for fit in fits], [fit.radius for fit in fits])
+        self._conclude(data, targets, [fit.result for fit in fits])
         self._warn(fits, is_given)
+
+    def _begin(self, data: Observations, targets: list[np.ndarray]) -> None:
+        """Choose what a loss needs to know about the data."""
+
+    def _conclude(self, data: Observations, targets: list[np.ndarray], results: list[Result]) -> None:
+        """Set attributes that an estimator adds to those of all."""
 
     def _solved_with(
         self, alpha: float, data: Observations, problem: Problem | OutputsProblem, y: np.ndarray

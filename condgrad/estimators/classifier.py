@@ -28,6 +28,7 @@ from condgrad.models.multi import MULTINOMIAL, REST, probabilities
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.problems.softmax import SoftmaxProblem
+from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 
 
@@ -323,8 +324,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     def _problem(self, data: Observations, y: np.ndarray, budget: Budget) -> Problem | OutputsProblem:
         if not self._is_joint:
             return super()._problem(data, y, budget)
-        if isinstance(data.X, OutsideRows):
-            raise ValueError("rows on disk or on a GPU are fitted one problem at a time; use multi_class='ovr'.")
+        if isinstance(data.X, OutsideRows) and not isinstance(data.X, DeviceData):
+            raise ValueError("rows on disk or of a cluster are fitted one problem at a time; use multi_class='ovr'.")
         return SoftmaxProblem(
             data.X,
             y,
@@ -368,4 +369,4 @@ def _lower_target(loss: Loss) -> float:
     classes = getattr(loss, "classes", None)
     if classes is not None:
         return float(classes[0])
-    return 0.0 if getattr(loss, "link", None) == "log" else -1.0  # a mean of exp(p) is never negative
+    return -1.0 if getattr(loss, "link", "identity") == "identity" else 0.0  # no mean with another link is negative

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._cross_validation import CrossValidated
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.classifier import ConstrainedClassifier
@@ -87,6 +89,8 @@ class ConstrainedClassifierCV(ValidatedClassifier):
         As in :class:`ConstrainedClassifier`.
     radii, n_radii, eps, constraint, refit, selection, n_jobs
         As in :class:`ConstrainedRegressorCV`.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedClassifier`.
     cv : int, splitter or iterable, optional
         Folds, as in scikit-learn: by default 5, stratified, but at most as many as the largest class has samples.
         ``fit`` takes the ``groups`` of a splitter.
@@ -123,6 +127,11 @@ class ConstrainedClassifierCV(ValidatedClassifier):
         n_radii: int = 20,
         eps: float = 1e-2,
         constraint: object = "l1",
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
+        rows: Rows = None,
         cv: object = None,
         scoring: object = None,
         refit: str | None = None,
@@ -143,6 +152,11 @@ class ConstrainedClassifierCV(ValidatedClassifier):
         self.n_radii = n_radii
         self.eps = eps
         self.constraint = constraint
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.rows = rows
         self.cv = cv
         self.scoring = scoring
         self.refit = refit

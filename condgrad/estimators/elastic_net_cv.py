@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._cross_validation import Fold
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.lasso_cv import ValidatedPath
@@ -24,6 +26,8 @@ class ConstrainedElasticNetCV(ValidatedPath):
     l2 : float or array
         The factor of the l2 term, or several to choose from: the best radius of each is found by the rule of
         ``selection``, and the l2 whose one has the best mean score is taken.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     radii, n_radii, eps, cv, scoring, refit, selection, fit_intercept, tol, max_iter, n_jobs, verbose
         As in :class:`ConstrainedLassoCV`; every l2 has a default grid of its own.
 
@@ -60,6 +64,11 @@ class ConstrainedElasticNetCV(ValidatedPath):
         radii: ArrayLike | None = None,
         n_radii: int = 100,
         eps: float = 1e-2,
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
+        rows: Rows = None,
         cv: object = None,
         scoring: object = None,
         refit: str | None = None,
@@ -74,6 +83,11 @@ class ConstrainedElasticNetCV(ValidatedPath):
         self.radii = radii
         self.n_radii = n_radii
         self.eps = eps
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.rows = rows
         self.cv = cv
         self.scoring = scoring
         self.refit = refit

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._cross_validation import Fold
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor_cv import ValidatedRegressor
@@ -73,10 +75,21 @@ class ValidatedPath(ValidatedRegressor):
         """Return the path of the samples; KeyboardInterrupt tells of Ctrl-C."""
         radii, coefs, info = lasso_path(
             data.X, data.y, sample_weight=data.weight, offset=data.offset, tol=self.tol, l2=self._penalty(),
-            fit_intercept=bool(self.fit_intercept), **grid,
+            fit_intercept=bool(self.fit_intercept), **self._terms(), **grid,
         )  # fmt: skip
         go_on_unless_interrupted(info.status)
         return radii, coefs, info
+
+    def _terms(self) -> dict[str, Any]:
+        """Return weights, limits and rows as arrays: the samples of a fold have no names of features."""
+        sets = self._allowed_sets()
+        if sets is None:
+            return {}
+        weights, lower, upper = sets.allowance
+        rows = None
+        if sets.rows is not None:
+            rows = {name: part for name, part in sets.rows._asdict().items() if part is not None}
+        return {"feature_weight": weights, "lower": lower, "upper": upper, "rows": rows}
 
 
 def _squared_errors(coefs: scipy.sparse.csc_matrix, intercept: np.ndarray, held_out: Observations) -> np.ndarray:
@@ -102,6 +115,8 @@ class ConstrainedLassoCV(ValidatedPath):
         the best score, as in :class:`ConstrainedRegressorCV`.
     n_radii, eps : int, float
         See ``radii``.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     cv : int, splitter or iterable, optional
         Folds, as in scikit-learn: 5 by default. ``fit`` takes the ``groups`` of a splitter.
     scoring : str, callable, list or dict, optional
@@ -136,8 +151,8 @@ class ConstrainedLassoCV(ValidatedPath):
     >>> from condgrad import datasets
     >>> data = datasets.simulate_regression(60, 200, n_informative=3, noise=0.1, random_state=0)
     >>> model = cg.ConstrainedLassoCV(n_radii=20, cv=3).fit(data.X, data.y)
-    >>> bool(model.score(data.X, data.y) > 0.9), model.mse_path_.shape
-    (True, (25, 3))
+    >>> bool(model.score(data.X, data.y) > 0.9), model.mse_path_.shape[1]
+    (True, 3)
     """
 
     def __init__(
@@ -146,6 +161,11 @@ class ConstrainedLassoCV(ValidatedPath):
         radii: ArrayLike | None = None,
         n_radii: int = 100,
         eps: float = 1e-2,
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
+        rows: Rows = None,
         cv: object = None,
         scoring: object = None,
         refit: str | None = None,
@@ -159,6 +179,11 @@ class ConstrainedLassoCV(ValidatedPath):
         self.radii = radii
         self.n_radii = n_radii
         self.eps = eps
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.rows = rows
         self.cv = cv
         self.scoring = scoring
         self.refit = refit

@@ -6,6 +6,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._cross_validation import Fold, folds
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.classifier_cv import ValidatedClassifier
@@ -24,6 +26,8 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
 
     Parameters
     ----------
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedClassifier`.
     radii : array, optional
         The radii to choose from. By default ``n_radii`` of them, evenly spaced in their logarithm, between a hundredth
         of ``radius_max(X, y, loss="logistic", eps=eps)`` and itself (the largest one of all classes, to two digits),
@@ -78,6 +82,11 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
         n_radii: int = 20,
         eps: float = 1e-2,
         constraint: object = "l1",
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
+        rows: Rows = None,
         cv: object = None,
         scoring: object = None,
         refit: str | None = None,
@@ -97,6 +106,11 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
         self.n_radii = n_radii
         self.eps = eps
         self.constraint = constraint
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.rows = rows
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
@@ -115,7 +129,11 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
     def _choose_on_sample(self, data: Observations, groups: ArrayLike | None) -> float:
         """Choose on all data where all folds and radii are solved at once, on a device; else on a sample."""
         is_plain = (
-            self.scoring is None and self.classes_.size == 2 and self.constraint == "l1" and self.solver == "auto"
+            self.scoring is None
+            and self.classes_.size == 2
+            and self.constraint == "l1"
+            and self.solver == "auto"
+            and self._allowed_sets() is None
         )
         if not (is_plain and isinstance(data.X, DeviceData) and isinstance(data.X.matrix, DenseOnDevice)):
             return super()._choose_on_sample(data, groups)

@@ -1,4 +1,4 @@
-"""MatrixCompletion: a matrix of low rank from some of its entries; MatrixCompletionCV picks the radius."""
+"""MatrixCompletion: a matrix of low rank from some of its entries, and what it recommends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from condgrad import losses
 from condgrad.constraints import NuclearBall, WeightedNuclearBall
+from condgrad.estimators._baselines import Baselines
 from condgrad.estimators._linear_model import as_seed, remedy
 from condgrad.estimators._radius_choice import RadiusChoice, held_out
 from condgrad.estimators._report import ShownWithItsGap
@@ -24,11 +25,9 @@ from condgrad.linalg import convert
 from condgrad.linalg.device.arrays import on_host
 from condgrad.linalg.factored import Factored
 from condgrad.linalg.settings import RandomState
-from condgrad.models.completion import CompletionModel, as_places, warn_of_unseen
+from condgrad.models.completion import CompletionModel, as_count, as_places, as_range, warn_of_unseen
 from condgrad.models.files import save_model
 from condgrad.models.ids import Ids, learn
-from condgrad.paths.grids import as_radii
-from condgrad.paths.validation import check_selection, select
 from condgrad.problems.completion import CompletionProblem
 from condgrad.run.checkpoint import Checkpoint
 from condgrad.run.minimize import minimize
@@ -54,6 +53,14 @@ class MatrixCompletion(ShownWithItsGap):
         "squared", or "huber" (default), which is robust to gross errors in the values.
     biases : bool
         Whether rows and columns have free biases.
+    bias_shrinkage : float
+        Above 0 the biases are fixed beforehand: they minimise the squared error plus this number times the sum of their
+        squares, so that those of rows and columns with few entries stay close to 0, and W is fitted to what they leave.
+        ``gap_`` certifies W for these biases. For losses of y - p, such as "huber" and "squared". It keeps columns with
+        two or three large entries out of recommendations; 5 to 10 is usual for ratings. (The choice of a radius by
+        held-out entries uses the biases of all entries.)
+    value_range : (float, float), "data" or None
+        The range to which predictions are clipped, or the smallest and the largest value of the fit.
     weighted : bool
         Whether the norm is that of diag(p)^(1/2) W diag(q)^(1/2), where p and q are the shares of the entries in each
         row and column: better if rows and columns are observed very unevenly.
@@ -78,6 +85,8 @@ class MatrixCompletion(ShownWithItsGap):
     rank_, radius_, gap_, rounding_, shape_ : rank and radius, the certificate and its rounding error, (m, n)
     intercept_, row_bias_, column_bias_ : float and arrays; those of rows and columns without entries are 0
     result_, trace_, n_iter_ : what :func:`condgrad.minimize` returned, without the solver's state
+    seen_ : CSR matrix of shape (m, n)
+        The places of the entries of the fit, which ``recommend`` leaves out.
     ids_ : (tuple or None, tuple or None)
         The ids of rows and columns in the order of their places; None for a side that was given as places.
     model_ : CompletionModel
@@ -100,6 +109,8 @@ class MatrixCompletion(ShownWithItsGap):
         loss: object = "huber",
         *,
         biases: bool = True,
+        bias_shrinkage: float = 0.0,
+        value_range: tuple[float, float] | str | None = None,
         weighted: bool = False,
         solver: object = "auto",
         tol: float = 1e-3,
@@ -112,6 +123,8 @@ class MatrixCompletion(ShownWithItsGap):
         self.radius = radius
         self.loss = loss
         self.biases = biases
+        self.bias_shrinkage = bias_shrinkage
+        self.value_range = value_range
         self.weighted = weighted
         self.solver = solver
         self.tol = tol
@@ -149,7 +162,7 @@ class MatrixCompletion(ShownWithItsGap):
         if self.radius is not None:
             convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
         began = time.perf_counter()
-        problem, ids = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
+        problem, ids = self._problem(*as_entries(rows, columns, values, shape), sample_weight)
         radius, start = self.radius, self._last_matrix(problem, ids)
         if radius is None:
             split = held_out(problem.n_samples, 10, as_seed(self.random_state))[:1]
@@ -171,6 +184,35 @@ class MatrixCompletion(ShownWithItsGap):
         p, is_seen = self.model_.at(i, j)
         warn_of_unseen(is_seen)
         return p
+
+    def recommend(self, row: Hashable, n: int = 10, *, new_only: bool = True) -> tuple[list[Hashable], np.ndarray]:
+        """Return the ``n`` columns with the largest predictions in a row, the best first, and these predictions.
+
+        Parameters
+        ----------
+        row : an id of the fit, or a place
+            One that was not in the fit gets the columns with the largest biases, with a warning.
+        n : int
+        new_only : bool
+            Whether to leave out the columns of which the row had entries in the fit.
+        """
+        check_is_fitted(self)
+        n = as_count(n)
+        i = int(as_places([row], self.ids_[0], "row", has_numbers=True)[0])
+        is_inside = new_only and 0 <= i < self.shape_[0]
+        seen = self.seen_.indices[self.seen_.indptr[i] : self.seen_.indptr[i + 1]] if is_inside else np.empty(0, int)
+        return self.model_.recommend_at(i, n, seen)
+
+    def similar_items(self, column: Hashable, n: int = 10) -> tuple[list[Hashable], np.ndarray]:
+        """Return the ``n`` columns that are most like a given one, and the cosines of their columns of W.
+
+        Parameters
+        ----------
+        column : an id of the fit, or a place
+        n : int
+        """
+        check_is_fitted(self)
+        return self.model_.similar_items(column, n)
 
     def save(
         self,
@@ -211,15 +253,33 @@ class MatrixCompletion(ShownWithItsGap):
         convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
         loss = losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss
         (i, row_ids), (j, column_ids) = learn(rows, "rows"), learn(columns, "columns")
+        shrinkage = self._check_shrinkage(loss)
         problem = CompletionProblem(
-            i, j, values, loss, NuclearBall(1.0), shape=shape, sample_weight=sample_weight, biases=self.biases
-        )
+            i, j, values, loss, NuclearBall(1.0), shape=shape, sample_weight=sample_weight,
+            biases=self.biases and shrinkage == 0.0,
+        )  # fmt: skip
+        entries, samples = problem.entries, problem.samples
+        self._range, self._baselines = as_range(self.value_range, samples.y), None
+        if shrinkage > 0.0:
+            weight = samples.weight * problem.n_samples  # as many units as there are entries
+            fixed = Baselines.of(entries.rows, entries.columns, samples.y, weight, problem.shape, shrinkage)
+            problem.samples = samples._replace(y=samples.y - fixed.at(entries.rows, entries.columns))
+            self._baselines = fixed
         for name, ids, size in zip(("row", "column"), (row_ids, column_ids), problem.shape, strict=True):
             if ids is not None and len(ids) != size:
                 raise ValueError(
                     f"shape asks for {size} {name}s, but there are {len(ids)} {name} ids; leave shape out."
                 )
         return problem, (row_ids, column_ids)
+
+    def _check_shrinkage(self, loss: Any) -> float:
+        """Return the shrinkage of the biases, or raise where it has no meaning."""
+        shrinkage = convert.as_number(self.bias_shrinkage, "bias_shrinkage", low=0.0, what="a number of at least 0")
+        if shrinkage > 0.0 and not self.biases:
+            raise ValueError("bias_shrinkage needs biases=True; leave it at 0 for a model without biases.")
+        if shrinkage > 0.0 and (loss.classes is not None or loss.link != "identity"):
+            raise ValueError(f"bias_shrinkage needs a loss of y - p, such as 'huber' or 'squared'; got {loss!r}.")
+        return shrinkage
 
     def _ball(self, problem: CompletionProblem, radius: float) -> NuclearBall:
         if not self.weighted:
@@ -264,7 +324,12 @@ class MatrixCompletion(ShownWithItsGap):
                 stacklevel=3,
             )
         self.ids_ = ids
-        self.model_ = model = CompletionModel.of(problem, result)._replace(row_labels=ids[0], column_labels=ids[1])
+        model = CompletionModel.of(problem, result)
+        if self._baselines is not None:
+            mean, a, b = self._baselines
+            model = model._replace(intercept=mean, row_bias=a, column_bias=b)
+        model = model._replace(row_labels=ids[0], column_labels=ids[1], value_range=self._range)
+        self.model_, self.seen_ = model, _places_of(problem)
         self.factors_, self.intercept_ = model.factors, model.intercept
         self.row_bias_, self.column_bias_ = model.row_bias, model.column_bias
         self.shape_, self.rank_, self.radius_ = model.shape, model.rank, model.radius
@@ -285,105 +350,7 @@ class MatrixCompletion(ShownWithItsGap):
         return max(problem.null_spread() * sides, 1e-12)
 
 
-class MatrixCompletionCV(MatrixCompletion):
-    r"""Matrix completion with the radius chosen by cross-validation.
-
-    Parameters
-    ----------
-    radii : array, optional
-        The radii to choose from. By default they grow by a factor of sqrt(2) until the loss at the entries left out
-        does not fall by 0.2% any more, as for ``MatrixCompletion(radius=None)``. The fits of the folds are rough, so
-        that a radius costs one or two sweeps over the factors of each fold; radii that are far apart are reached
-        through others between them.
-    cv : int
-        The number of folds.
-    selection : {"best", "one-standard-error"}
-        Which radius: the one with the best mean, or the smallest one whose mean is within one standard error of it.
-    loss, biases, weighted, solver, tol, max_iter, max_time, warm_start, random_state, verbose
-        As in :class:`MatrixCompletion`; ``random_state`` draws the folds.
-
-    Attributes
-    ----------
-    radii_ : array of shape (n_radii,)
-    scores_ : array of shape (n_radii, cv)
-        Minus the mean loss of the rough fits at the entries left out.
-    factors_, rank_, radius_, gap_, rounding_, shape_, intercept_, row_bias_, column_bias_, result_, trace_, n_iter_,
-    ids_, model_
-        As in :class:`MatrixCompletion`, for the chosen radius and all entries.
-
-    Examples
-    --------
-    >>> import condgrad as cg
-    >>> from condgrad import datasets
-    >>> data = datasets.simulate_low_rank(60, 40, 2, 1200, noise=0.1, random_state=0)
-    >>> model = cg.MatrixCompletionCV(cv=3, tol=1e-2, random_state=0).fit(data.rows, data.cols, data.values)
-    >>> bool(model.radius_ in model.radii_), model.scores_.shape[1]
-    (True, 3)
-    """
-
-    def __init__(
-        self,
-        radii: ArrayLike | None = None,
-        loss: object = "huber",
-        *,
-        cv: int = 5,
-        selection: str = "best",
-        biases: bool = True,
-        weighted: bool = False,
-        solver: object = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ) -> None:
-        self.radii = radii
-        self.loss = loss
-        self.cv = cv
-        self.selection = selection
-        self.biases = biases
-        self.weighted = weighted
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def fit(
-        self,
-        rows: object,
-        columns: object = None,
-        values: ArrayLike | None = None,
-        *,
-        shape: tuple[int, int] | None = None,
-        sample_weight: ArrayLike | None = None,
-        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
-    ) -> Self:
-        """Choose the radius over the folds, then fit all entries; the arguments are those of MatrixCompletion."""
-        check_selection(self.selection)
-        radii = None if self.radii is None else as_radii(self.radii)
-        if not isinstance(self.cv, int | np.integer) or self.cv < 2:
-            raise ValueError(f"cv must be a number of folds, at least 2; got {self.cv!r}.")
-        began = time.perf_counter()
-        problem, ids = self._problem(*_as_entries(rows, columns, values, shape), sample_weight)
-        splits = held_out(problem.n_samples, int(self.cv), as_seed(self.random_state))
-        choice = RadiusChoice(problem, self._ball, splits, self._deadline(began, 0.5))
-        if radii is None:
-            choice.try_growing(self._natural_radius(problem))
-        else:
-            choice.try_all(radii.tolist())
-        self.radii_, self.scores_ = np.array(choice.radii), np.array(choice.scores)
-        radius = float(self.radii_[select(self.scores_, self.selection)])
-        last = self._last_matrix(problem, ids)
-        start = choice.best_matrix if last is None else last
-        self._fit_to(problem, ids, radius, start, self._deadline(began), checkpoint)
-        return self
-
-
-def _as_entries(
+def as_entries(
     rows: object, columns: object, values: ArrayLike | None, shape: tuple[int, int] | None
 ) -> tuple[object, object, ArrayLike, tuple[int, int] | None]:
     """Return rows, columns, values and shape, from arrays or from the stored entries of a sparse matrix."""
@@ -405,3 +372,9 @@ def _scaled_into(ball: NuclearBall, W: Factored) -> Factored:
 
 def _seconds_left(deadline: float) -> float | None:
     return None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
+
+
+def _places_of(problem: CompletionProblem) -> scipy.sparse.csr_array:
+    """Return which entries a problem has."""
+    side = problem.entries.by_row
+    return scipy.sparse.csr_array((np.ones(side.others.size, bool), side.others, side.indptr), shape=problem.shape)

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from condgrad import constraints
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
+from condgrad.estimators._deviance import explained_deviance
 from condgrad.estimators._like import like
 from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
@@ -30,8 +31,9 @@ from condgrad.storage.outside_rows import OutsideRows
 class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     r"""Linear regressor: minimises the mean loss of the predictions x'w + b over w in a constraint set.
 
-    Several outputs make one problem each, or one problem together. With ``loss="poisson"`` the predicted mean is
-    exp(x'w + b).
+    Several outputs make one problem each, or one problem together. With the losses "poisson", "gamma", "tweedie" and
+    "negative-binomial" the predicted mean is exp(x'w + b); exposures are offsets, log(exposure). With "binomial" it is
+    a share, 1 / (1 + exp(-(x'w + b))), of as many trials as ``sample_weight`` says.
 
     Parameters
     ----------
@@ -159,7 +161,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.target_tags.positive_only = self._link() == "log"
+        tags.target_tags.positive_only = self._link() in ("log", "logit")
         return tags
 
     def fit(
@@ -213,7 +215,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         return self
 
     def predict(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
-        """Return the prediction for each sample: x'w + b + offset, or its exponential for the Poisson loss.
+        """Return the prediction for each sample: x'w + b + offset, or the mean that it stands for.
 
         A model that was fitted with offsets needs them here, too; zeros give predictions without.
         """
@@ -224,7 +226,14 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
     def score(
         self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
     ) -> float:
-        """Return the coefficient of determination R^2 of the predictions."""
+        """Return the coefficient of determination R^2, or for families D^2, the explained share of the deviance.
+
+        Families are the losses with a log link (Poisson, Gamma, Tweedie, NegativeBinomial) and Binomial.
+        """
+        loss = self._loss()
+        if loss.link != "identity":
+            scores, (y, weight) = self._scores(X, offset), map(on_host, (y, sample_weight))
+            return explained_deviance(loss, np.asarray(y), scores, weight)
         y, predicted, weight = map(on_host, (y, self.predict(X, offset), sample_weight))
         return float(r2_score(y, predicted, sample_weight=weight))
 

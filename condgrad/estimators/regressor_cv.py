@@ -7,6 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condgrad.constraints._allowance import PerFeature, Which
+from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._cross_validation import CrossValidated
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor import ConstrainedRegressor
@@ -77,14 +79,16 @@ class ConstrainedRegressorCV(ValidatedRegressor):
     radii : array, optional
         The radii to choose from. By default ``n_radii`` of them, evenly spaced in their logarithm, between a hundredth
         of ``radius_max(X, y, loss=loss, eps=eps)`` and itself. If the largest one has the best mean score, and not just
-        by a thousandth of what the others bring, this grid is extended, up to a hundred times its end; if the largest
-        one is the best even then, a ``RadiusWarning`` says so.
+        by a thousandth of what the others bring, this grid is extended, up to ten thousand times its end; if the
+        largest one is the best even then, a ``RadiusWarning`` says so.
     n_radii, eps : int, float
         See ``radii``.
     constraint : str, set or callable
         The name of a set, or a set with a radius, such as ``GroupBall(groups, 1.0)``, of which only the radius is
         replaced, or a function that makes the set of a radius. One that does not contain zero (the simplex) needs
         ``radii``.
+    feature_weight, positive, lower, upper, rows
+        Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     cv : int, splitter or iterable, optional
         Folds, as in scikit-learn: 5 by default. ``fit`` takes the ``groups`` of a splitter.
     scoring : str, callable, list or dict, optional
@@ -115,7 +119,7 @@ class ConstrainedRegressorCV(ValidatedRegressor):
     >>> from condgrad import datasets
     >>> data = datasets.simulate_regression(80, 20, n_informative=3, noise=0.5, random_state=0)
     >>> model = cg.ConstrainedRegressorCV("huber", n_radii=8, cv=3).fit(data.X, data.y)
-    >>> bool(model.score(data.X, data.y) > 0.7), model.score_path_.shape[1]
+    >>> bool(model.score(data.X, data.y) > 0.5), model.score_path_.shape[1]
     (True, 3)
     """
 
@@ -127,6 +131,11 @@ class ConstrainedRegressorCV(ValidatedRegressor):
         n_radii: int = 20,
         eps: float = 1e-2,
         constraint: object = "l1",
+        feature_weight: PerFeature = None,
+        positive: Which = False,
+        lower: PerFeature = None,
+        upper: PerFeature = None,
+        rows: Rows = None,
         cv: object = None,
         scoring: object = None,
         refit: str | None = None,
@@ -146,6 +155,11 @@ class ConstrainedRegressorCV(ValidatedRegressor):
         self.n_radii = n_radii
         self.eps = eps
         self.constraint = constraint
+        self.feature_weight = feature_weight
+        self.positive = positive
+        self.lower = lower
+        self.upper = upper
+        self.rows = rows
         self.cv = cv
         self.scoring = scoring
         self.refit = refit

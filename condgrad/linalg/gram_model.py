@@ -22,6 +22,7 @@ from condgrad.compiled import compiled, kernel, where
 
 _DEPENDENT = 1e-9  # share of an atom's squared norm below which its pivot counts as zero: it depends on the support
 _ENTERS = 1e-11  # least share by which the correlation of an atom that enters exceeds alpha
+_OUTSIDE = 1e-13  # share of the radius by which rounding may leave a solution outside of the ball
 _MANY = 48  # atoms in a support from which on LAPACK factors their Gram matrix faster than they enter one by one
 
 SOLVED, GAVE_UP = 0, 1
@@ -136,6 +137,13 @@ class GramModel(NamedTuple):
             for j in range(n_atoms):
                 self.correlation[j] -= value * self.G[k, j]
 
+    def norm(self):
+        """Return ||x||_1."""
+        total = 0.0
+        for q in range(self.n_support()):
+            total += abs(self.x[self.support[q]])
+        return total
+
     def move(self, direction, step):
         """Add step times the direction, given on the support, to x."""
         n_atoms = np.uint64(self.n_atoms())
@@ -238,10 +246,13 @@ def recentre(model, x, correlation):
             model.leave(q)
         else:
             q += 1
+    has_lost = False
     for k in range(model.n_atoms()):
         if x[k] != 0.0 and not model.is_in[k] and not model.enter(k):
             model.x[k] = 0.0
-    model.correlate()
+            has_lost = True
+    if has_lost:
+        model.correlate()
 
 
 @kernel
@@ -271,12 +282,14 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
             continue
         # x is the minimiser on its support: is there an atom outside of it that would improve the objective?
         gap, entering = _ask_atoms(model, squared_y, is_penalised, target, alpha, banned)
-        if gap <= tol or entering < 0:
-            if is_fresh:
-                return SOLVED, change, alpha, gap
+        if not is_fresh and (gap <= tol or entering < 0):
             model.correlate()  # rounding has piled up in the correlations: ask once more with fresh ones
             is_fresh = True
-            continue
+            gap, entering = _ask_atoms(model, squared_y, is_penalised, target, alpha, banned)
+            if gap > tol or (not is_penalised and model.norm() > target * (1.0 + _OUTSIDE)):
+                continue  # another way to the minimiser corrects what rounding did to x
+        if gap <= tol or entering < 0:
+            return SOLVED, change, alpha, gap
         is_fresh = False
         if is_first:
             is_first = False

@@ -6,9 +6,12 @@ from typing import Any
 from condgrad.linalg.names import Registry
 from condgrad.losses._protocol import Loss as Loss
 from condgrad.losses._protocol import loss as loss
+from condgrad.losses.binomial import Binomial as Binomial
 from condgrad.losses.expectile import Expectile as Expectile
+from condgrad.losses.gamma import Gamma as Gamma
 from condgrad.losses.huber import Huber as Huber
 from condgrad.losses.logistic import Logistic as Logistic
+from condgrad.losses.negative_binomial import NegativeBinomial as NegativeBinomial
 from condgrad.losses.pinball import Pinball as Pinball
 from condgrad.losses.poisson import Poisson as Poisson
 from condgrad.losses.pseudo_huber import PseudoHuber as PseudoHuber
@@ -16,12 +19,16 @@ from condgrad.losses.sigmoid_squared import SigmoidSquared as SigmoidSquared
 from condgrad.losses.smoothed_hinge import SmoothedHinge as SmoothedHinge
 from condgrad.losses.squared import Squared as Squared
 from condgrad.losses.squared_hinge import SquaredHinge as SquaredHinge
+from condgrad.losses.tweedie import Tweedie as Tweedie
 from condgrad.losses.welsch import Welsch as Welsch
 
 CLASSES: tuple[Any, ...] = (
+    Binomial,
     Expectile,
+    Gamma,
     Huber,
     Logistic,
+    NegativeBinomial,
     Pinball,
     Poisson,
     PseudoHuber,
@@ -29,6 +36,7 @@ CLASSES: tuple[Any, ...] = (
     SmoothedHinge,
     Squared,
     SquaredHinge,
+    Tweedie,
     Welsch,
 )
 # The name of SquaredHinge is "squared-hinge".

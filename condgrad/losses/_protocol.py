@@ -123,6 +123,19 @@ def check_classes(y: np.ndarray, classes: tuple[float, float], name: str) -> Non
         )
 
 
+def check_positive_targets(y: np.ndarray, name: str) -> None:
+    """Raise unless every target is finite and positive."""
+    wrong = y[~((y > 0.0) & (y < math.inf))]
+    if wrong.size:
+        raise ValueError(f"y must be finite and positive for {name}; got the value {wrong[0]:g}.")
+
+
+def check_some_positive(y: np.ndarray, name: str) -> None:
+    """Raise if all targets are 0: then the best mean is 0, and its logarithm -inf."""
+    if not np.any(y):
+        raise ValueError(f"an intercept for {name} needs a positive target; got only zeros. Use intercept=False.")
+
+
 def check_size(owner: str, parameter: str, value: float) -> None:
     """Raise unless the parameter of a loss is positive, and neither huge nor tiny."""
     check_positive(owner, parameter, value, f" Use {parameter}=1.0.")

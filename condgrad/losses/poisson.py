@@ -7,7 +7,7 @@ import numpy as np
 
 from condgrad.compiled import where
 from condgrad.compiled.elementary import exp
-from condgrad.losses._protocol import loss
+from condgrad.losses._protocol import check_some_positive, loss
 
 P_EXACT = 30.0  # largest prediction for which the loss is exact
 
@@ -73,5 +73,4 @@ class Poisson(NamedTuple):
 
     def check_intercept(self, y):
         """Raise if all targets are 0: then the best mean is 0, and its logarithm -inf."""
-        if not np.any(y):
-            raise ValueError("an intercept for Poisson needs a positive target; got only zeros. Use intercept=False.")
+        check_some_positive(y, "Poisson")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from condgrad.losses import Loss
 from condgrad.models.ids import Ids, as_ids, places_of
+from condgrad.models.recommendations import best_columns, cosines
 from condgrad.problems.completion import Biases, CompletionProblem
 from condgrad.run.result import Result, Status
 
@@ -45,6 +46,8 @@ class CompletionModel(NamedTuple):
         Steps of the solver, and entries of the fit.
     version : str
         The version of condgrad that made the model.
+    value_range : (float, float) or None
+        Predictions are clipped to this range.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class CompletionModel(NamedTuple):
     n_steps: int
     n_samples: int
     version: str
+    value_range: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, problem: CompletionProblem, result: Result) -> CompletionModel:
@@ -171,7 +175,89 @@ class CompletionModel(NamedTuple):
         A, B = self.factors
         W = np.einsum("ij,ij->i", A[i], B[j])
         bias = np.where(seen_row, self.row_bias[i], 0.0) + np.where(seen_column, self.column_bias[j], 0.0)
-        return self.intercept + bias + np.where(is_seen, W, 0.0), is_seen
+        return self._clipped(self.intercept + bias + np.where(is_seen, W, 0.0)), is_seen
+
+    def _clipped(self, p: np.ndarray) -> np.ndarray:
+        return p if self.value_range is None else np.clip(p, *self.value_range)
+
+    def recommend(
+        self, row: Hashable, n: int = 10, *, exclude: Iterable[Hashable] = ()
+    ) -> tuple[list[Hashable], np.ndarray]:
+        """Return the ``n`` columns with the largest predictions in a row, the best first, and these predictions.
+
+        Parameters
+        ----------
+        row : an id of the fit, or a place
+            One that was not in the fit gets the columns with the largest biases, with a warning.
+        n : int
+        exclude : ids or places of columns
+            Columns to leave out, such as those that the row has already.
+        """
+        n = as_count(n)
+        i = as_places([row], self.row_labels, "row")
+        left_out = as_places(list(exclude), self.column_labels, "column") if exclude else np.empty(0, np.int64)
+        return self.recommend_at(int(i[0]), n, left_out)
+
+    def recommend_at(self, row: int, n: int, left_out: np.ndarray) -> tuple[list[Hashable], np.ndarray]:
+        """Return what :meth:`recommend` returns, for places."""
+        if not 0 <= row < self.shape[0] or not self.is_row_seen[row]:
+            warnings.warn(
+                "the row had no entries in the fit; these are the columns with the largest biases.",
+                UserWarning,
+                stacklevel=3,
+            )
+        columns = np.arange(self.shape[1])
+        A, B = self.factors
+        is_known = 0 <= row < self.shape[0] and bool(self.is_row_seen[row])
+        scores = self.intercept + self.column_bias + (B @ A[row] + self.row_bias[row] if is_known else 0.0)
+        is_allowed = self.is_column_seen.copy()
+        is_allowed[left_out[left_out < self.shape[1]]] = False
+        best = best_columns(scores, n, is_allowed)
+        return self._columns_named(columns[best]), self._clipped(scores[best])
+
+    def similar_items(self, column: Hashable, n: int = 10) -> tuple[list[Hashable], np.ndarray]:
+        """Return the ``n`` columns that are most like a given one, and the cosines of their columns of A B'.
+
+        Parameters
+        ----------
+        column : an id of the fit, or a place
+        n : int
+        """
+        n = as_count(n)
+        j = int(as_places([column], self.column_labels, "column")[0])
+        if not 0 <= j < self.shape[1] or not self.is_column_seen[j]:
+            raise ValueError(f"the column {column!r} had no entries in the fit, so that nothing is like it.")
+        likeness = cosines(*self.factors, j)
+        is_allowed = self.is_column_seen.copy()
+        is_allowed[j] = False
+        best = best_columns(likeness, n, is_allowed)
+        return self._columns_named(best), likeness[best]
+
+    def _columns_named(self, places: np.ndarray) -> list[Hashable]:
+        known = self.column_labels
+        return places.tolist() if known is None else [known[k] for k in places.tolist()]
+
+
+def as_count(n: object) -> int:
+    """Return a number of recommendations."""
+    if not isinstance(n, int | np.integer) or n < 1:
+        raise ValueError(f"n must be a whole number of at least 1; got {n!r}.")
+    return int(n)
+
+
+def as_range(given: object, y: np.ndarray) -> tuple[float, float] | None:
+    """Return the range to which predictions are clipped: None, two numbers, or that of the values y for "data"."""
+    if given is None:
+        return None
+    if isinstance(given, str) and given == "data":
+        return float(y.min()), float(y.max())
+    try:
+        low, high = map(float, given)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not low < high:
+        raise ValueError(f"value_range must be two ascending numbers, 'data' or None; got {given!r}.")
+    return low, high
 
 
 def warn_of_unseen(is_seen: np.ndarray) -> None:

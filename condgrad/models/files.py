@@ -31,6 +31,7 @@ _OF_MULTI = ("kind", "classes", "constraint", "radius", "objective", "gap", "rou
              "solver", "n_samples", "feature_names", "version")  # fmt: skip
 _OF_LINEAR = ("classes", "feature_names")
 _OF_COMPLETION = ("row_labels", "column_labels")
+_RANGE = "value_range"  # of a completed matrix; files of older versions have none
 _ARRAYS = ("row_bias", "column_bias", "is_row_seen", "is_column_seen")
 
 
@@ -58,6 +59,7 @@ def save_model(path: str | os.PathLike[str], model: object) -> None:
         header = _header(model, _OF_COMPLETION)
         for name in _OF_COMPLETION:
             _check_ids(header[name])
+        header[_RANGE] = model.value_range
         arrays = dict(zip("AB", model.factors)) | {name: getattr(model, name) for name in _ARRAYS}
         write_file(path, pack(*_COMPLETION, header, arrays))
     elif isinstance(model, MultiModel):
@@ -80,8 +82,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     if header["format"] == f"condgrad {_MULTI[0]}":
         return _multi_model(header, arrays)
     if header["format"] == f"condgrad {_COMPLETION[0]}":
-        header |= {name: _as_ids(header[name]) for name in _OF_COMPLETION}
-        fields = _fields(header, _OF_COMPLETION) | {name: arrays[name] for name in _ARRAYS}
+        header = {_RANGE: None} | header | {name: _as_ids(header[name]) for name in _OF_COMPLETION}
+        fields = _fields(header, (*_OF_COMPLETION, _RANGE)) | {name: arrays[name] for name in _ARRAYS}
         return CompletionModel(factors=(arrays["A"], arrays["B"]), **fields)
     w = np.zeros(header["n_features"])
     w[arrays["indices"]] = arrays["values"]

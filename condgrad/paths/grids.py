@@ -56,7 +56,7 @@ def as_radii(radii: ArrayLike) -> np.ndarray:
     return grid
 
 
-LARGEST_GROWTH = 100.0  # how far a default grid may be extended, over its end
+LARGEST_GROWTH = 1e4  # how far a default grid may be extended, over its end
 _SHARE_OF_GRID = 0.25  # length of one extension in logarithms, as a share of the grid
 _RISE = 1e-3  # share of the improvement over the whole grid that its last part must bring
 
@@ -67,7 +67,7 @@ def n_further(n_radii: int) -> int:
 
 
 def further_radii(radii: np.ndarray, n_radii: int, end: float) -> np.ndarray:
-    """Return the next radii after a default grid of ``n_radii``, with its spacing; none beyond 100 times its ``end``.
+    """Return the next radii after a default grid of ``n_radii``, with its spacing; none beyond 10000 times its ``end``.
 
     >>> further_radii(np.array([1.0, 10.0, 100.0]), 3, 100.0)
     array([1000.])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ from condgrad.paths.device_lasso import path_on_device
 from condgrad.paths.disk_columns import DiskColumns, Question
 from condgrad.paths.disk_oracle import DiskOracle, FeaturesAhead, Span
 from condgrad.paths.engine import ExactEngine, PathPoint
+from condgrad.paths.free_lasso import free_path, is_for_free_features
 from condgrad.paths.general import radius_path
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.leaps import Leaps
@@ -209,6 +211,17 @@ def _over_sets(
             "free features, limits or rows of coefficients, and weights of features with l2 need engine='exact', a "
             "number of radii, and standardize=False; divide X by its scales first."
         )
+    given = X if isinstance(X, StoredColumns | DeviceData) or is_on_device(X) else convert.as_data(X)
+    if settings.alphas is None and settings.l2 == 0.0 and is_for_free_features(given, sets):
+        of_samples: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset}
+        problem = Problem(given, y, Squared(), sets(1.0), intercept=settings.fit_intercept, **of_samples)  # type: ignore[call-arg]
+        grid: dict[str, Any] = {"n_radii": settings.n_radii, "eps": settings.eps, "radii": settings.radii}
+        solve, targets = functools.partial(lasso_path, **grid), convert.as_targets(y, given.shape[0])
+        with Interrupts() as interrupts, show(callback, verbose) as report:
+            shown = report if callback is not None or verbose else None
+            return free_path(
+                problem, sets, given, targets, solve, tol=settings.tol, report=shown, interrupts=interrupts
+            )
     return radius_path(
         X, y, loss=Squared(), constraint=sets, n_radii=settings.n_radii, eps=settings.eps, tol=settings.tol,  # type: ignore[call-arg]
         radii=settings.radii, alphas=settings.alphas, l2=settings.l2, fit_intercept=settings.fit_intercept,

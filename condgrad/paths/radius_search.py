@@ -21,12 +21,14 @@ from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Status
 
+_BALLS = constraints.NonnegativeL1Ball | constraints.LimitedL1Ball | constraints.WeightedGroupBall  # contain zero
 _CLOSE = 1.02  # largest factor between the multiplier wanted and that of the radius found
 _CLOSE_GAP = 5e-3  # gap of a solve of the search, as a share of what the multiplier wanted could gain
 _MOST_EPOCHS = 300.0  # most epochs of one solve of the search
 _MOST_SOLVES = 40  # most solves of the search
 _LEAST_GROWTH = 1.5  # least factor to the next radius, while none is known to be too large
 _MOST_GROWTH = 4.0  # largest factor to the next radius, while none is known to be too large
+_FARTHEST = 4.0  # first radius at most, over the one at which F would be 0 if it fell on at its first rate
 _MARGIN = 0.1  # share of the bracket that the next radius stays away from its ends
 
 
@@ -52,7 +54,8 @@ def radius_at(
         return 0.0
     target = share * largest
     bend = float(look.curvature([s])[0, 0])
-    radius = largest / bend if bend > 0.0 else 1.0  # the minimiser of F along s, if s were all
+    radius = largest / bend if bend > 0.0 else math.inf  # the minimiser of F along s, if s were all
+    radius = min(radius, _FARTHEST * problem.loss_scale() / largest)  # where F is flat it would be far away
     bracket, multipliers = Bracket(0.0, math.inf), {0.0: largest}  # of target - multiplier, which grows with the radius
     w, last = zero, radius
     for _ in range(_MOST_SOLVES):
@@ -137,5 +140,5 @@ def contains_zero(constraint: ConstraintSet) -> bool:
     """Tell whether sets of this kind contain zero, whatever their radius."""
     if isinstance(constraint, constraints.LinearlyConstrained):
         return contains_zero(constraint.constraint) and constraint.contains(np.zeros(constraint.n_features))
-    is_ball = isinstance(constraint, constraints.NonnegativeL1Ball | constraints.LimitedL1Ball)
+    is_ball = isinstance(constraint, _BALLS)
     return is_ball or constraint.is_symmetric

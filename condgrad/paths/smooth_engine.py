@@ -169,10 +169,9 @@ class SmoothEngine:
 
     def _foresee(self, goal: Goal, limit: float) -> None:
         """Minimise the last model for the next target, with a gradient that foresees how the curvature changes."""
-        point, n = self.point, self.n_atoms
-        now, before = (point.x[:n], point.correlation[:n]), (point.before[:n], point.correlation_before[:n])
-        foresee(point.model.G, *now, *before, self.history.weight(goal), point.saved)
-        before[0][:], before[1][:] = now
+        point, weight = self.point, self.history.weight(goal)
+        now, before = (point.x, point.correlation), (point.before, point.correlation_before)
+        foresee(point.model.G, *now, *before, weight, point.saved, self.n_atoms)
         self.history.append(goal)
         self._minimise_model(goal, point.saved, _MODEL * limit)
 

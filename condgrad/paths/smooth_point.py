@@ -182,22 +182,23 @@ def blend(x, origin, gamma, size):
 
 
 @kernel
-def foresee(G, x, correlation, before, correlation_before, weight, out):
+def foresee(G, x, correlation, before, correlation_before, weight, out, n_atoms):
     """Fill in the correlations at x, plus ``weight`` times what the model missed on the way from ``before`` to x.
 
     The model's correlations change by -G (x - before) on that way. ``weight`` says how much more it will miss on the
-    next one. Where the correlation before is not known, that at x stays.
+    next one. Where the correlation before is not known, that at x stays. Then x is the point before the next one.
     """
-    for j in range(x.shape[0]):
+    for j in range(n_atoms):
         out[j] = correlation[j] + weight * (correlation[j] - correlation_before[j])
-    for k in range(x.shape[0]):
+    for k in range(n_atoms):
         change = weight * (x[k] - before[k])
         if change != 0.0:
-            for j in range(x.shape[0]):
+            for j in range(n_atoms):
                 out[j] += change * G[k, j]
-    for j in range(x.shape[0]):
+    for j in range(n_atoms):
         if not abs(out[j]) < np.inf:
             out[j] = correlation[j]
+        before[j], correlation_before[j] = x[j], correlation[j]
 
 
 @kernel

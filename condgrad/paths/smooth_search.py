@@ -39,7 +39,7 @@ from condgrad.paths.smooth_point import (
     take_residual,
 )
 from condgrad.paths.working_set import Atoms
-from condgrad.problems.samples import derive_block, total_block
+from condgrad.problems.samples import derive_block, expand_block, total_block
 
 _FAST = 0.3  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
 _INNER = 0.05  # share of the gap to which a model is minimised
@@ -51,6 +51,7 @@ _SHORTEST = 1e-3  # length of a step below which it is given up
 _AHEAD = 0.01  # share of the last gap that the working set's own gap may have while atoms are missing
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 _CALLS = 100_000.0  # work of the calls of one step, in multiply-adds
+_SMALL = 1500  # samples up to which another call costs more than totals that may not be needed
 _WORK_PER_SAMPLE = 20  # cost of a sample in multiply-adds: that of a loss with an exponential, about
 
 ZERO, START, SOLVED, ATOMS, MODEL, FRESH_MODEL, LAST = range(7)  # how a search begins, and why it stops
@@ -64,6 +65,7 @@ class SmoothSearch:
         self.x, self.saved, self.correlation = point.x, point.saved, point.correlation
         self.p, self.saved_p = point.p, point.saved_p
         self.borders = threads.cut(self.p.size, _WORK_PER_SAMPLE * self.p.size)
+        self.is_small = self.p.size <= _SMALL
         self.size = int(self.model.n_atoms())
         self.atoms, self._zeros = Atoms(*point.columns.chosen(point.features[: self.size])), np.zeros(self.size)
         self.found = Scan(0.0, np.empty(0, np.int64), np.empty(0))  # the features that the last scan has found
@@ -80,7 +82,11 @@ class SmoothSearch:
         self.atoms.predict(self.x, self.p)
         if self.point.has_intercept:
             self.numbers[B] = self.point.samples.best_intercept(self.p, self.numbers[B])
-        threads.run(self._derive, self.borders)
+        if self.is_small:
+            self.totals[:] = 0.0
+            expand_block(self.point.samples, 0, self.p, self.numbers[B], self.point.a, self.point.d, self.totals)
+        else:
+            threads.run(self._derive, self.borders)
         weight, p, a, R = self.point.columns.weight, self.p, self.point.a, self.point.R
         if self.atoms.is_whole:  # one call for what follows
             atoms = self.atoms.columns, self.atoms.features
@@ -88,7 +94,9 @@ class SmoothSearch:
         else:
             take_residual(weight, p, self.x, a, R, self.numbers, self.size)
             self.correlate()
-        if wants_totals:
+        if self.is_small:
+            self.numbers[IS_TOTAL] = 1.0
+        elif wants_totals:
             self.add_up()
 
     def _derive(self, start: int, stop: int) -> None:

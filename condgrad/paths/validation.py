@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+_SAME = 1e-9  # share of the mean scores up to which two of them are equal
 SELECTIONS = BEST, ONE_STANDARD_ERROR = "best", "one-standard-error"
 
 
@@ -35,10 +36,11 @@ def standard_errors(scores: np.ndarray) -> np.ndarray:
 def select(scores: np.ndarray, selection: str) -> int:
     """Return the place of the chosen radius; ``scores`` has one row per radius, ascending, and one column per fold.
 
-    "one-standard-error": the smallest radius whose mean is within one standard error of the best mean.
+    "best": the smallest radius with the best mean, up to rounding: beyond the norm of the minimiser without a budget
+    all radii have the same model. "one-standard-error": the smallest whose mean is within one standard error of it.
     """
     mean = scores.mean(axis=1)
-    best = int(mean.argmax())
+    best = int(np.flatnonzero(mean >= mean.max() - _SAME * np.abs(mean).max())[0])
     if selection == BEST:
         return best
     return int(np.flatnonzero(mean >= mean[best] - standard_errors(scores)[best])[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgrad.linalg import threads
+from condgrad.linalg.device.arrays import beside, is_on_device, on_host
 
 _BLOCK_ENTRIES = 32_768  # number of scores processed together: so many fit into the cache
 _WORK_PER_SCORE = 10  # cost in multiply-adds: that of an exponential, about
@@ -18,26 +19,33 @@ _LONGEST_STEP = 5.0  # largest change of an intercept: where all probabilities a
 def chances_of(S: np.ndarray, b: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
     """Return the mean of log sum_c exp(s_c + b_c) - s_y - b_y, and P = exp(s_c + b_c) / sum_c exp(s_c + b_c).
 
-    All cores work on it, each on one block of samples at a time.
+    All cores work on it, each on one block of samples at a time. S may be on a device, as y and weight then are.
     """
     P, n = np.empty_like(S), S.shape[1]
+    b = beside(b, S)
+    if is_on_device(S):
+        return _fill(S, b, y, weight, P), P
     width = max(1, _BLOCK_ENTRIES // S.shape[0])
 
     def fill(start: int, stop: int) -> float:
         value = 0.0
         for first in range(start, stop, width):
             part = slice(first, min(first + width, stop))
-            chances = P[:, part]
-            np.add(S[:, part], b[:, None], out=chances)
-            chances -= chances.max(axis=0)
-            own = chances[y[part], np.arange(chances.shape[1])]
-            np.exp(chances, out=chances)
-            total = chances.sum(axis=0)
-            chances /= total
-            value += float(weight[part] @ (np.log(total) - own))
+            value += _fill(S[:, part], b, y[part], weight[part], P[:, part])
         return value
 
     return sum(threads.run(fill, threads.cut(n, _WORK_PER_SCORE * S.size))), P
+
+
+def _fill(S: np.ndarray, b: np.ndarray, y: np.ndarray, weight: np.ndarray, P: np.ndarray) -> float:
+    """Set P to the probabilities, and return the weighted sum of the losses."""
+    np.add(S, b[:, None], out=P)
+    P -= P.max(axis=0)
+    own = P[y, np.arange(P.shape[1], like=P)]
+    np.exp(P, out=P)
+    total = P.sum(axis=0)
+    P /= total
+    return float(weight @ (np.log(total) - own))
 
 
 def best_chances(
@@ -70,7 +78,7 @@ def best_chances(
 
 
 def _newton_step(P: np.ndarray, weight: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    slopes = P @ weight - shares
+    slopes = on_host(P @ weight) - shares
     most = int(shares.argmax())  # the difference of the largest class has lost the digits of the rare classes
     slopes[most] = 0.0
     slopes[most] = -slopes.sum()
@@ -85,7 +93,7 @@ def traces_of(P: np.ndarray) -> np.ndarray:
 
 def bend_of(P: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return sum_i weight_i (diag(p_i) - p_i p_i')."""
-    B: np.ndarray = -(weight * P) @ P.T
+    B: np.ndarray = on_host(-(weight * P) @ P.T)
     np.fill_diagonal(B, 0.0)
     B -= np.diag(B.sum(axis=1))  # rows sum to zero; this loses no digits of rare classes, as p - p^2 near 1 would
     return B

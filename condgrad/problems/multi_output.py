@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.device.arrays import refuse_on_device
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
+from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import UNIT, Bounds, bounds, gamma, prediction_error
 from condgrad.losses._protocol import as_loss
 from condgrad.problems.active_set import AtomStack, Stack
@@ -64,6 +66,8 @@ class MultiOutputProblem(OutputsProblem):
 
     remedies: ClassVar = dict.fromkeys((Feature.SAMPLES, Feature.CHUNKS, Feature.PREDICTIONS, Feature.COLUMNS), _APART)
 
+    matrix: Matrix
+
     def __init__(
         self,
         X: Data,
@@ -74,7 +78,8 @@ class MultiOutputProblem(OutputsProblem):
         sample_weight: ArrayLike | None = None,
         intercept: bool = False,
     ) -> None:
-        super().__init__(X, sample_weight, intercept)
+        refuse_on_device(X, type(self).__name__)
+        super().__init__(Matrix(convert.as_data(X)), sample_weight, intercept)
         self.loss = as_loss(loss)
         self._set_targets(self._checked(Y))
         self._constrain(constraint)

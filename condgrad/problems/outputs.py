@@ -14,12 +14,19 @@ from condgrad.constraints.oracle_set import as_set_for
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
-from condgrad.linalg.device.arrays import refuse_on_device
+from condgrad.linalg.device.arrays import device_by_name, is_on_device, on_host
+from condgrad.linalg.device.base import DeviceArray
+from condgrad.linalg.device.failures import failures_explained
+from condgrad.linalg.device.scored import ScoredOnDevice
+from condgrad.linalg.device.streamed import StreamedMatrix
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.settings import as_flag
 from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.look_point import LookPoint
 from condgrad.problems.outputs_point import OutputsPoint
+from condgrad.problems.rows.device import RowsOnDevice, check_finite
+from condgrad.storage.device_data import DeviceData
 
 _FEW_ENTRIES = 16  # entries of a vertex up to which reading single columns is cheaper than a pass over X
 
@@ -31,18 +38,23 @@ class OutputsProblem(BaseProblem):
     arrays have the shape (k, n): the scores S, whose column i is W x_i, and the derivatives A of F with respect to S,
     so that the gradient is A X. A subclass defines f by ``value_of(S)`` and ``derivatives_of(S)``, both for the best
     intercepts b, and by its ``look``.
+
+    If X is on a device, S, A and other arrays with numbers of all samples are there, too: NumPy's functions call those
+    of the library of their arguments. Targets and weights are in memory, and a copy of them is on the device.
     """
 
     offers = BaseProblem.offers | {Feature.CURVATURE}
     output_name = "outputs"  # name of the rows of W in error messages
     n_outputs: int
 
-    def __init__(self, X: Data, sample_weight: ArrayLike | None, intercept: bool) -> None:
-        refuse_on_device(X, type(self).__name__)
-        self.matrix = Matrix(convert.as_data(X))
+    def __init__(self, matrix: Matrix | ScoredOnDevice, sample_weight: ArrayLike | None, intercept: bool) -> None:
+        self.matrix = matrix
         self.n_samples, self.n_columns = self.matrix.shape
-        self.weight = convert.as_weights(sample_weight, self.n_samples)
+        self.weight = convert.as_weights(on_host(sample_weight), self.n_samples)
         self.has_intercept = as_flag(intercept, "intercept")
+        if isinstance(matrix, ScoredOnDevice):
+            self.first_part, self.part_growth = RowsOnDevice.first_part, RowsOnDevice.part_growth
+            check_finite(matrix.column_squares(self.weight))
         if self.has_intercept:  # the intercept absorbs the shift; large means then cost no digits
             self.matrix = self.matrix.centred(self.weight)
 
@@ -98,7 +110,7 @@ class OutputsProblem(BaseProblem):
         return self.gradient_of(self.derivatives_of(self.scores(convert.as_point(w, self.n_features, "w"))))
 
     def scores(self, w: np.ndarray) -> np.ndarray:
-        """Return S, one row for each output, in one pass."""
+        """Return S, one row for each output, in one pass; on the device if X is there."""
         return self.matrix.dot_each(w.reshape(self.shape))
 
     def gradient_of(self, A: np.ndarray) -> np.ndarray:
@@ -108,7 +120,7 @@ class OutputsProblem(BaseProblem):
     def vertex_scores(self, s: Vertex) -> np.ndarray:
         """Return the scores of a vertex, by a pass over X or, for few entries, from the columns that it uses."""
         indices, values = s.support()
-        if indices is None or len(indices) > _FEW_ENTRIES:
+        if isinstance(self.matrix, ScoredOnDevice) or indices is None or len(indices) > _FEW_ENTRIES:
             return self.scores(s.to_dense(self.n_features))
         S = np.zeros((self.n_outputs, self.n_samples))
         for index, value in zip(indices, values, strict=True):
@@ -128,9 +140,18 @@ class OutputsProblem(BaseProblem):
         """Convert the intercepts b for centred columns to the intercepts for the columns as given."""
         return b if self.matrix.shift is None else b - w.reshape(self.shape) @ self.matrix.shift
 
-    def point(self, w: np.ndarray) -> OutputsPoint:
-        """Return an iterate at ``w`` for a solver that moves along lines."""
-        return OutputsPoint(self, w)
+    def point(self, w: np.ndarray) -> LookPoint:
+        """Return an iterate at ``w`` for a solver that moves along lines; one on a device makes passes instead."""
+        return LookPoint(self, w) if isinstance(self.matrix, ScoredOnDevice) else OutputsPoint(self, w)
+
+    @functools.cached_property
+    def weight_there(self) -> DeviceArray:
+        """The weights of the samples where the scores are."""
+        return self._beside_scores(self.weight)
+
+    def _beside_scores(self, numbers: np.ndarray) -> DeviceArray:
+        """Return one number for each sample where the scores are."""
+        return self.matrix.device.to_device(numbers) if isinstance(self.matrix, ScoredOnDevice) else numbers
 
     def lipschitz(self) -> float:
         """Return a Lipschitz constant of grad F in the l2 norm, from the trace of X' diag(weight) X."""
@@ -187,7 +208,7 @@ class OutputsProblem(BaseProblem):
         weight = self.weight[::every]
         if not weight.any():
             return None
-        part = self._without("column_sizes", "score_sizes", "reach", "largest_entry")
+        part = self._without("column_sizes", "score_sizes", "reach", "largest_entry", "weight_there")
         part.n_samples, part.weight = weight.size, weight / weight.sum()
         if not part._take_targets_of(self, slice(None, None, every)):
             return None
@@ -216,7 +237,7 @@ class OutputsProblem(BaseProblem):
 
     def slope_size(self, s: Vertex) -> float:
         """Return a bound of the slope of F at W = 0 towards the vertex s: its size if nothing cancelled."""
-        return self.derivative_size() * float(np.abs(self.vertex_scores(s)).max(initial=0.0))
+        return self.derivative_size() * float(np.abs(self.vertex_scores(s)).max())
 
     @property
     def cost_of_pass(self) -> float:
@@ -225,8 +246,21 @@ class OutputsProblem(BaseProblem):
 
     def _data(self) -> tuple[Any, ...]:
         """Return the shape and the arrays of X for a fingerprint; they do not depend on the storage format of X."""
+        if isinstance(self.matrix, ScoredOnDevice):
+            return self.matrix.definition()
         X, _ = self.matrix.as_centred()
         if not self.matrix.is_sparse:
             return X.shape, X.astype(np.float64, copy=False)
         X = X.tocsr().astype(np.float64, copy=False)
         return X.shape, X.data, X.indices, X.indptr
+
+
+def scored(X: Data | DeviceData, device: str | None, who: str) -> Matrix | ScoredOnDevice:
+    """Return X as problems of several outputs use it, in memory or on a device; ``who`` is their name in errors."""
+    if device is None and not is_on_device(X) and not isinstance(X, DeviceData):
+        return Matrix(convert.as_data(X))
+    with failures_explained():
+        data = X if isinstance(X, DeviceData) else DeviceData.of(X, device_by_name(device or "cuda"))
+    if isinstance(data.matrix, StreamedMatrix):
+        raise ValueError(f"{who} needs an X that the GPU can hold; got {data!r}. Use float32, or leave device out.")
+    return ScoredOnDevice(data.matrix)

@@ -7,12 +7,16 @@ import abc
 import numpy as np
 
 from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.device.arrays import beside, on_host
+from condgrad.linalg.device.scored import ScoredOnDevice
 from condgrad.problems.active_set import AtomStack, Stack, as_stack
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.problems.samples import sample_by_curvature
 
+_CANDIDATES = 4  # samples on a device from which one is drawn by its curvature, on average
+_ENTRIES_THERE = 2**25  # _BLOCK_ENTRIES on a device
 _BLOCK_ENTRIES = 4_000_000  # number of entries of the dense rows from which the curvature is summed at a time
 
 
@@ -40,14 +44,12 @@ class OutputsLook(Look, abc.ABC):
 
     def _curvature_on(self, atoms: Stack, n_known: int, n_rows: float) -> np.ndarray:
         """Return the curvature; the entries [:n_known, :n_known] may be wrong, as the caller replaces them."""
-        n, k = self.problem.n_samples, self.problem.n_outputs
-        rows, factor, traces = np.arange(n), np.ones(n), self._traces()
-        if n_rows <= n / 2 and traces.any():
-            rows, shares = sample_by_curvature(traces, n_rows)
-            factor = shares / traces[rows]
+        k = self.problem.n_outputs
+        rows, factor = self._drawn(n_rows)
         H, mixed = np.zeros((len(atoms), len(atoms))), np.zeros((len(atoms), k))
         entries_per_row = len(atoms) * (1 if isinstance(atoms, AtomStack) else k)
-        height = max(1, _BLOCK_ENTRIES // max(1, entries_per_row))
+        is_there = isinstance(self.problem.matrix, ScoredOnDevice)
+        height = max(1, (_ENTRIES_THERE if is_there else _BLOCK_ENTRIES) // max(1, entries_per_row))
         for start in range(0, rows.size, height):
             part = slice(start, start + height)
             if isinstance(atoms, AtomStack):
@@ -58,18 +60,34 @@ class OutputsLook(Look, abc.ABC):
             H -= self._of_intercepts(mixed, rows, factor)
         return H
 
+    def _drawn(self, n_rows: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the samples of which a curvature is the sum, and how often each one counts.
+
+        On a device they are drawn from evenly spread candidates, so that few numbers come to the host.
+        """
+        n, traces = self.problem.n_samples, self._traces()
+        is_there = isinstance(self.problem.matrix, ScoredOnDevice)
+        every = max(1, int(n / (_CANDIDATES * n_rows))) if is_there and 0.0 < n_rows <= n / 2 else 1
+        if n_rows <= n / 2 and (candidates := on_host(traces[::every])).any():
+            places, shares = sample_by_curvature(candidates, n_rows)
+            return every * places, every * shares / candidates[places]
+        return np.arange(n), np.ones(n)
+
     def _vertex_scores(self, atoms: Stack, rows: np.ndarray) -> np.ndarray:
         """Return the scores of all vertices and outputs for some samples."""
         problem = self.problem
         X = problem.matrix.chosen(rows)
-        V = (atoms.vertex(k).to_dense(problem.n_features).reshape(problem.shape) for k in range(len(atoms)))
-        return np.array([X.dot_each(v) for v in V]).reshape(len(atoms), problem.n_outputs, rows.size)
+        Z: np.ndarray = np.empty((len(atoms), problem.n_outputs, rows.size), like=problem.weight_there)
+        for k in range(len(atoms)):
+            Z[k] = X.dot_each(atoms.vertex(k).to_dense(problem.n_features).reshape(problem.shape))
+        return Z
 
     def _atom_scores(self, atoms: AtomStack, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the output c of each atom v e_(c, j), and its scores for c on some samples; other outputs have 0."""
         of_output, column = np.divmod(atoms.index, self.problem.n_columns)
         single, at = np.unique(column, return_inverse=True)
-        return of_output, self.problem.matrix.block(rows, single).T[at] * atoms.value[:, None]
+        block = self.problem.matrix.block(rows, single).T
+        return of_output, block[beside(at, block)] * beside(atoms.value[:, None], block)
 
     # The methods below work on the samples ``rows``, each counted ``factor`` times. ``mixed`` is the curvature between
     # the atoms and the intercepts.

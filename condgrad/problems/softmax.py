@@ -10,14 +10,17 @@ from numpy.typing import ArrayLike
 
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.device.arrays import beside, on_host
+from condgrad.linalg.device.base import DeviceArray
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.rounding import FORMULA, UNIT, Bounds, Sizes, bounds, gamma, prediction_error
 from condgrad.problems.active_set import AtomStack
 from condgrad.problems.chances import bend_of, best_chances, chances_of, solve, traces_of
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
-from condgrad.problems.outputs import OutputsProblem
+from condgrad.problems.outputs import OutputsProblem, scored
 from condgrad.problems.outputs_look import OutputsLook
+from condgrad.storage.device_data import DeviceData
 
 _SMALLEST_SCALE = 1e-9  # smallest loss_scale, as a fraction of log(k): for data where one class has all the weight
 
@@ -37,7 +40,8 @@ class SoftmaxProblem(OutputsProblem):
     Parameters
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_columns)
-        Used without a copy, as by :class:`~condgrad.Problem`. Sums are accumulated in float64.
+        Used without a copy, as by :class:`~condgrad.Problem`. Sums are accumulated in float64. Arrays of CuPy, and
+        tensors of PyTorch on a GPU, are used where they are.
     y : array of int, of shape (n_samples,)
         The class of each sample, 0, 1, ..., k - 1.
     constraint : a set of :mod:`condgrad.constraints`, or any object with a method ``lmo``
@@ -46,6 +50,8 @@ class SoftmaxProblem(OutputsProblem):
         k; by default one more than the largest class of y.
     sample_weight : array of shape (n_samples,), optional
     intercept : bool
+    device : "cuda" or None
+        "cuda": X is sent to a GPU, where all passes run then; it must hold X.
 
     Examples
     --------
@@ -64,15 +70,16 @@ class SoftmaxProblem(OutputsProblem):
 
     def __init__(
         self,
-        X: Data,
+        X: Data | DeviceData,
         y: ArrayLike,
         constraint: object,
         *,
         n_classes: int | None = None,
         sample_weight: ArrayLike | None = None,
         intercept: bool = False,
+        device: str | None = None,
     ) -> None:
-        super().__init__(X, sample_weight, intercept)
+        super().__init__(scored(X, device, type(self).__name__), sample_weight, intercept)
         self.y, self.n_outputs = _as_classes(y, self.n_samples, n_classes)
         self._check_classes()
         self._constrain(constraint)
@@ -123,7 +130,7 @@ class SoftmaxProblem(OutputsProblem):
         of_score = 2.0 * (gamma(per_class + 2) * score + 4.0 * UNIT * (score + float(np.abs(b).max())))
         # A bound of the norm of all scores together: sum_cj |W_cj| ||x_j||.
         spread = float(np.abs(w) @ self.score_sizes)
-        own = np.where(self.weight > 0.0, self.weight, 1.0)
+        own = np.where(self.weight_there > 0.0, self.weight_there, 1.0)
         slope = math.sqrt(float((np.einsum("cn,cn->n", A, A) / own).sum()))
         sizes = Sizes(slope, spread + float(np.linalg.norm(b)), 1.0, value, 0.0)
         if self.has_intercept:
@@ -131,7 +138,7 @@ class SoftmaxProblem(OutputsProblem):
         delta = prediction_error(sizes, int(np.count_nonzero(w)) + self.n_classes, spread)
         # The Hessian of f in the scores is at most its trace, and at most 1/2.
         traces = traces_of(P)
-        bend = math.sqrt(self.n_classes * float(self.weight @ (traces * traces)))
+        bend = math.sqrt(self.n_classes * float(self.weight_there @ (traces * traces)))
         of_scores = min(2.0 * bend * of_score, 0.5 * (delta + FORMULA * UNIT * sizes.prediction))
         return bounds(
             sizes,
@@ -156,20 +163,21 @@ class SoftmaxProblem(OutputsProblem):
         most = int(shares.argmax())
         far = (value + 2.0 * (self.reach + spread)) / shares + np.abs(b - b[most])
         unit = gamma(self.n_samples + 4) + FORMULA * UNIT + of_score
-        errors = np.abs(A.sum(axis=1)) + unit * (P @ self.weight + shares)
+        errors = np.abs(on_host(A.sum(axis=1))) + unit * (on_host(P @ self.weight_there) + shares)
         errors[most] = 0.0
         return float(errors @ far)
 
     def with_targets(self, y: ArrayLike) -> SoftmaxProblem:
         """Return the same problem with other targets y of the same number of classes; both share the data."""
-        other = self._without("_class_shares")
+        other = self._without("_class_shares", "y_there")
         other.y = _as_classes(y, self.n_samples, self.n_classes)[0]
         other._check_classes()
         return other
 
     def _take_targets_of(self, whole: SoftmaxProblem, rows: slice) -> bool:
         self.y = whole.y[rows]
-        self.__dict__.pop("_class_shares", None)
+        for name in ("_class_shares", "y_there"):
+            self.__dict__.pop(name, None)
         return self._has_all_classes or not self.has_intercept
 
     def null_objective(self) -> float:
@@ -208,13 +216,18 @@ class SoftmaxProblem(OutputsProblem):
     def _chances(self, S: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Return F, the probabilities of all classes and samples, and the best intercepts for the scores S."""
         if self.has_intercept:
-            return best_chances(S, self.y, self.weight, self._class_shares)
+            return best_chances(S, self.y_there, self.weight_there, self._class_shares)
         b = np.zeros(self.n_classes)
-        return *chances_of(S, b, self.y, self.weight), b
+        return *chances_of(S, b, self.y_there, self.weight_there), b
+
+    @functools.cached_property
+    def y_there(self) -> DeviceArray:
+        """The classes of the samples where the scores are."""
+        return self._beside_scores(self.y)
 
     def _derivatives(self, P: np.ndarray) -> np.ndarray:
-        A: np.ndarray = self.weight * P
-        A[self.y, np.arange(self.n_samples)] -= self.weight
+        A: np.ndarray = self.weight_there * P
+        A[self.y_there, np.arange(self.n_samples, like=A)] -= self.weight_there
         return A
 
 
@@ -228,42 +241,47 @@ class SoftmaxLook(OutputsLook):
         self.P = P
 
     def _traces(self) -> np.ndarray:
-        weighted: np.ndarray = self.problem.weight * traces_of(self.P)
+        weighted: np.ndarray = self.problem.weight_there * traces_of(self.P)
         return weighted
+
+    def _chosen(self, rows: np.ndarray, factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the probabilities of some samples, and their weights, each counted ``factor`` times."""
+        return self.P[:, beside(rows, self.P)], beside(self.problem.weight[rows] * factor, self.P)
 
     def _add_of_atoms(
         self, atoms: AtomStack, rows: np.ndarray, factor: np.ndarray, H: np.ndarray, mixed: np.ndarray
     ) -> None:
-        P, weight = self.P[:, rows], self.problem.weight[rows] * factor
+        P, weight = self._chosen(rows, factor)
         of_class, Z = self._atom_scores(atoms, rows)
-        Q = P[of_class] * Z
+        Q = P[beside(of_class, P)] * Z
         weighted = weight * Q
-        H -= weighted @ Q.T
-        mixed -= weighted @ P.T
+        H -= on_host(weighted @ Q.T)
+        mixed -= on_host(weighted @ P.T)
         for c in np.unique(of_class):
             own = np.flatnonzero(of_class == c)
-            H[np.ix_(own, own)] += weighted[own] @ Z[own].T
-            mixed[own, c] += weighted[own].sum(axis=1)
+            there = beside(own, P)
+            H[np.ix_(own, own)] += on_host(weighted[there] @ Z[there].T)
+            mixed[own, c] += on_host(weighted[there].sum(axis=1))
 
     def _add_of_scores(
         self, Z: np.ndarray, rows: np.ndarray, factor: np.ndarray, H: np.ndarray, mixed: np.ndarray
     ) -> None:
-        P, weight = self.P[:, rows], self.problem.weight[rows] * factor
+        P, weight = self._chosen(rows, factor)
         Q = P * Z
         mean = Q.sum(axis=1)
         root = (np.sqrt(weight * P) * Z).reshape(Z.shape[0], -1)
-        H += root @ root.T - (weight * mean) @ mean.T
-        mixed += np.einsum("i,aci->ac", weight, Q) - (weight * mean) @ P.T
+        H += on_host(root @ root.T - (weight * mean) @ mean.T)
+        mixed += on_host(np.einsum("i,aci->ac", weight, Q) - (weight * mean) @ P.T)
 
     def _of_intercepts(self, mixed: np.ndarray, rows: np.ndarray, factor: np.ndarray) -> np.ndarray:
-        of_intercepts = bend_of(self.P[:, rows], self.problem.weight[rows] * factor)
+        of_intercepts = bend_of(*self._chosen(rows, factor))
         taken: np.ndarray = mixed @ solve(of_intercepts, mixed.T)
         return taken
 
 
 def _as_classes(y: ArrayLike, n_samples: int, n_classes: int | None) -> tuple[np.ndarray, int]:
     """Return the classes as integers, and the number of classes."""
-    given = convert.as_targets(y, n_samples)
+    given = convert.as_targets(on_host(y), n_samples)
     y = given.astype(np.int64)
     if (y != given).any() or y.min() < 0:
         wrong = given[(y != given) | (y < 0)][0]

@@ -100,7 +100,7 @@ def _accepts(loss: Loss, y: np.ndarray) -> bool:
 def _check_prediction(loss: Loss) -> None:
     """Check that ``link`` and ``classes`` of the loss fit its targets."""
     _require(loss.link in LINKS, f"link of {loss!r} must be one of {', '.join(LINKS)}; got {loss.link!r}.")
-    takes_numbers = _accepts(loss, np.array([0.5, math.pi]))
+    takes_numbers = any(_accepts(loss, np.array(numbers)) for numbers in ([0.5, math.pi], [0.1, 0.5]))
     for classes in (loss.classes,) if loss.classes is not None else ((-1.0, 1.0), (0.0, 1.0)):
         is_for_them = _accepts(loss, np.array(classes)) and not takes_numbers
         _require(

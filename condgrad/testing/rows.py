@@ -89,7 +89,16 @@ def _samples(loss: losses.Loss, X: Checked, rng: np.random.Generator) -> Samples
     y = rng.poisson(np.exp(np.clip(p, -3.0, 2.0))).astype(float)
     if loss.classes is not None:
         y = np.where(p + rng.logistic(size=n) > 0.0, loss.classes[1], loss.classes[0])
+    y = next(choice for choice in (y, y + 0.5, np.minimum(y, 4.0) / 4.0) if _is_taken(loss, choice))
     return Samples(loss, y, as_weights(rng.uniform(0.5, 2.0, n), n))
+
+
+def _is_taken(loss: losses.Loss, y: np.ndarray) -> bool:
+    try:
+        loss.check_targets(y)
+    except ValueError:
+        return False
+    return True
 
 
 def _in_memory(X: Checked, samples: Samples, has_intercept: bool) -> Problem:

@@ -792,7 +792,7 @@ def test_any_bytes_give_an_answer_or_a_sentence(count, capsys, data, tmp_path):
 
 def make_model(loss=None):
     loss = cg.losses.Huber(delta=0.7) if loss is None else loss
-    y = loss.classes or (1.0, 2.0)
+    y = loss.classes or (0.25, 1.0)
     problem = cg.Problem([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], y, loss, cg.constraints.L1Ball(1.0))
     return cg.Model.of(problem, cg.minimize(problem), feature_names="abc")
 

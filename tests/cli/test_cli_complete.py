@@ -137,6 +137,7 @@ def test_quoted_ids_and_spaces(capsys, tmp_path):
 def test_options_reach_the_estimator(capsys, entries, ratings):
     for options, settings in (
         (["--no-biases"], {"biases": False}),
+        (["--bias-shrinkage", 5, "--range=-1,1"], {"bias_shrinkage": 5.0, "value_range": (-1.0, 1.0)}),
         (["--weighted", "--radius", 1], {"weighted": True, "radius": 1.0}),
         (["--tol", 1e-6], {"tol": 1e-6}),
         (["--loss", "huber:delta=0.2"], {"loss": cg.losses.Huber(0.2)}),

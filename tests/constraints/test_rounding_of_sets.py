@@ -51,6 +51,7 @@ from condgrad.constraints import (
     SparseGroupBall,
     Spectraplex,
     TotalVariationBall,
+    WeightedGroupBall,
     WeightedL1Ball,
     WeightedNuclearBall,
     best_vertex,
@@ -195,6 +196,13 @@ def groups_of(members, offsets, r):
 @formula(GroupBall)
 def _(ball, r):
     return -Decimal(ball.radius) * max(map(norm, groups_of(ball.members, ball.offsets, r)))
+
+
+@formula(WeightedGroupBall)
+def _(ball, r):
+    r = [min(x, Decimal(0)) for x in r] if ball.is_nonnegative else r
+    norms = map(norm, groups_of(ball.members, ball.offsets, r))
+    return -Decimal(ball.radius) * max(x / Decimal(float(c)) for x, c in zip(norms, ball.weights, strict=True))
 
 
 @formula(LatentGroupBall)

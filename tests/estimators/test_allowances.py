@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from certificates import LONG, Truth
 from constrained_optima import optimum
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LinearRegression
 
 import condgrad as cg
@@ -188,6 +188,25 @@ def test_at_radius_zero_free_features_are_all_there_is():
     assert info.alpha[0] == pytest.approx(alpha.max(), rel=1e-3)
 
 
+@pytest.mark.parametrize("form", [np.asfortranarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_path_of_what_free_features_leave(form, intercept):
+    """Weights (some are 0), offsets, and free columns that depend on each other."""
+    weight, offset = RNG.uniform(0.0, 1.0, N) * (np.arange(N) % 5 > 0), RNG.standard_normal(N)
+    data = form(np.column_stack([X, X[:, 0] - 2.0 * X[:, 1]]))
+    dense = np.asarray(data.toarray() if scipy.sparse.issparse(data) else data, dtype=float)
+    settings = {"sample_weight": weight, "offset": offset, "fit_intercept": intercept, "tol": 1e-7}
+    radii, coefs, info = cg.lasso_path(data, Y, feature_weight=[*FREE, 0.0], n_radii=4, eps=0.1, **settings)
+    assert info.status is cg.Status.CONVERGED and (np.diff(info.alpha) < 0.0).all()
+    for k, radius in enumerate(radii):
+        best, _ = optimum(dense, Y, cg.losses.Squared(), radius=radius, weights=[*FREE, 0.0], intercept=intercept,
+                          sample_weight=weight, offset=offset)  # fmt: skip
+        assert info.objective[k] == pytest.approx(best, rel=1e-6)
+        w = coefs[:, [k]].toarray()[:, 0]
+        errors = Y - dense @ w - offset - info.intercept[k]
+        assert 0.5 * np.average(errors**2, weights=weight) == pytest.approx(info.objective[k], rel=1e-6)
+
+
 def test_weights_leave_the_exact_engine():
     weights = FREE + 0.3
     _, coefs, info = cg.lasso_path(X, Y, radii=[0.5, 2.0], feature_weight=weights, fit_intercept=True)
@@ -204,3 +223,28 @@ def test_paths_refuse_what_has_no_meaning():
         cg.lasso_path(X, Y, alphas=[0.1], feature_weight=FREE)
     with pytest.raises(ValueError, match="limits that include 0"):
         cg.radius_path(X, Y, loss="squared", radii=[1.0], lower=0.1)
+
+
+# Cross-validation
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        cg.ConstrainedLassoCV(n_radii=4, cv=2),
+        cg.ConstrainedElasticNetCV(n_radii=4, cv=2, l2=0.1),
+        cg.ConstrainedRegressorCV("huber", n_radii=4, cv=2),
+        cg.ConstrainedLogisticRegressionCV(n_radii=4, cv=2),
+        cg.ConstrainedClassifierCV("squared-hinge", n_radii=4, cv=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_cross_validation_takes_the_same_terms(model):
+    y = LABELS if is_classifier(model) else Y
+    terms = {"feature_weight": {"a": 0.0}, "upper": {"c": 0.2}, "positive": ["d"], "rows": ["e <= d"]}
+    pd = pytest.importorskip("pandas")
+    fitted = clone(model).set_params(**terms).fit(pd.DataFrame(X, columns=list("abcdef")), y)
+    w = fitted.coef_.ravel()
+    paid = np.abs(w[1:]).sum()
+    assert paid <= fitted.radius_ * (1 + 1e-9) and w[2] <= 0.2 + 1e-9 and w[3] >= -1e-9 and w[4] <= w[3] + 1e-7
+    assert abs(w[0]) > 0.3

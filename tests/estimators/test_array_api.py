@@ -96,10 +96,10 @@ def test_arrays_on_a_gpu_stay_there(gpu):
 
 def test_what_runs_in_memory_alone_is_said_in_a_sentence(gpu):
     X = gpu(np.eye(6))
-    with pytest.raises(TypeError, match=r"SoftmaxProblem needs X in the memory of the host; pass X\.get\(\)"):
-        cg.SoftmaxProblem(X, np.arange(6) % 3, cg.constraints.L1Ball(1.0))
-    with pytest.raises(ValueError, match="on a GPU are fitted one problem at a time; use multi_class='ovr'"):
-        cg.ConstrainedLogisticRegression(radius=1.0, multi_class="multinomial").fit(X, np.arange(6) % 3)
+    with pytest.raises(TypeError, match=r"MultiOutputProblem needs X in the memory of the host; pass X\.get\(\)"):
+        cg.MultiOutputProblem(X, np.eye(6)[:, :2], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    with pytest.raises(ValueError, match="on a GPU are fitted one problem at a time; use multi_output='separate'"):
+        cg.ConstrainedRegressor(radius=1.0, multi_output="joint").fit(X, np.eye(6)[:, :2])
 
 
 def test_entries_of_a_matrix_come_to_the_host(gpu):

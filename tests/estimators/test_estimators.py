@@ -29,6 +29,7 @@ EACH = [
     cg.ConstrainedLogisticRegression(),
     cg.ConstrainedLasso(),
     cg.ConstrainedElasticNet(),
+    cg.ConstrainedQuantileRegressor(),
 ]
 # Those that validate fit several times in each check, by what the estimators above are made of.
 WITH_VALIDATION = [

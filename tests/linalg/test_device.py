@@ -42,8 +42,17 @@ def wide(rng, device):
     return DenseOnDevice(device, device.to_device(X)), X
 
 
-def bfloat16(rng, device):
-    X = rng.standard_normal((40, 24)).astype(np.float32).view(np.uint32) >> np.uint32(16)
+def long(rng, device):
+    X = rng.standard_normal((30, 250))
+    return DenseOnDevice(device, device.to_device(X)), X
+
+
+def odd_bfloat16(rng, device):
+    return bfloat16(rng, device, 23)
+
+
+def bfloat16(rng, device, d=24):
+    X = rng.standard_normal((40, d)).astype(np.float32).view(np.uint32) >> np.uint32(16)
     bits = X.astype(np.uint16)
     return DenseOnDevice(device, device.to_device(bits)), (X << np.uint32(16)).view(np.float32)
 
@@ -62,7 +71,7 @@ def one_hot(rng, device):
     return OneHotOnDevice(device, device.to_device(codes), 15), X
 
 
-KINDS = [dense, odd, centred, wide, bfloat16, sparse, one_hot]
+KINDS = [dense, odd, centred, long, wide, bfloat16, odd_bfloat16, sparse, one_hot]
 
 
 @pytest.mark.parametrize("make", KINDS)

@@ -65,6 +65,14 @@ def test_nan_and_float32_stay(one):
         (losses.PseudoHuber(delta=2.0), 3.0, 0.0, 4.0 * (math.sqrt(1.0 + 2.25) - 1.0)),
         (losses.Poisson(), 2.0, 3.0, math.exp(2.0) - 6.0),
         (losses.Poisson(), 32.0, 0.0, 5.0 * math.exp(30.0)),
+        (losses.Gamma(), 2.0, 3.0, 3.0 * math.exp(-2.0) + 2.0),
+        (losses.Gamma(), -32.0, 1.0, 5.0 * math.exp(30.0) - 32.0),
+        (losses.Tweedie(1.2), 2.0, 3.0, math.exp(1.6) / 0.8 + 3.0 * math.exp(-0.4) / 0.2),
+        (losses.Tweedie(1.5), 64.0, 0.0, 10.0 * math.exp(30.0)),
+        (losses.NegativeBinomial(0.5), 2.0, 3.0, 5.0 * math.log(1.0 + 0.5 * math.exp(2.0)) - 6.0),
+        (losses.NegativeBinomial(0.5), -2.0, 3.0, 5.0 * math.log(1.0 + 0.5 * math.exp(-2.0)) + 6.0),
+        (losses.Binomial(), 2.0, 0.3, math.log(1.0 + math.exp(2.0)) - 0.6),
+        (losses.Binomial(), -2.0, 0.3, math.log(1.0 + math.exp(-2.0)) + 0.6),
         (losses.Pinball(q=0.9, width=1.0), 0.0, 5.0, 4.5 - 0.405),
         (losses.Pinball(q=0.9, width=1.0), 5.0, 0.0, 0.5 - 0.005),
         (losses.Pinball(q=0.9, width=2.0), 1.0, 2.0, 0.25),
@@ -146,7 +154,8 @@ def test_names():
     ("name", "hint"), [("hubber", "'huber'?"), ("Squared_Hinge", "'squared-hinge'?"), ("x", None), (3, None)]
 )
 def test_an_unknown_name_lists_the_known(name, hint):
-    with pytest.raises(ValueError, match=f"there is no loss named {name!r}; known: expectile, huber, ") as caught:
+    known = "known: binomial, expectile, gamma, huber, "
+    with pytest.raises(ValueError, match=f"there is no loss named {name!r}; {known}") as caught:
         by_name(name)
     assert str(caught.value).endswith(hint or ", welsch.")
 

@@ -181,7 +181,7 @@ def test_same_seed_same_path(tumours):
         ({"solver": "fww"}, "there is no solver named 'fww'; known: "),
         ({"constraint": "simplex"}, "Simplex does not contain zero, so it has no default grid and no radius 0; "),
         ({"constraint": "simplex", "radii": [0.0]}, "Simplex does not contain zero, so it has no default grid and "),
-        ({"loss": "logistik"}, "there is no loss named 'logistik'; known: expectile, huber, "),
+        ({"loss": "logistik"}, "there is no loss named 'logistik'; known: binomial, expectile, "),
         ({"callback": 3}, "callback must be callable with one argument, a Progress; got 3."),
     ],
 )

@@ -212,6 +212,22 @@ def test_blocks_in_threads_are_put_together(n_bytes, monkeypatch):
         libsvm.read_samples(Text("x", io.BytesIO(bad)))
 
 
+def test_a_pipe_is_read_once_from_where_it_is(monkeypatch):
+    class Pipe(io.BytesIO):
+        def seekable(self):
+            return False
+
+        def seek(self, *args):
+            raise io.UnsupportedOperation("seek")
+
+    monkeypatch.setattr(libsvm, "_BLOCK_BYTES", 500)
+    text = long_text().encode()
+    for stream in (Pipe(text), io.BytesIO(b"1 1:x\n" + text)):
+        if not isinstance(stream, Pipe):
+            stream.readline()
+        assert libsvm.read_samples(Text("x", stream))[1].size == 400
+
+
 def test_progress_tells_the_share_of_compressed_files_too(tmp_path, monkeypatch):
     import gzip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any, Protocol, runtime_checkable
 
@@ -81,6 +82,11 @@ def on_host(array: Any) -> Any:
     return array.get() if is_on_device(array) else np.from_dlpack(array)
 
 
+def beside(array: np.ndarray, other: Any) -> Any:
+    """Return an array of the host where another array lies: as it is, or as a copy on a GPU."""
+    return np.asarray(array, like=other)
+
+
 def refuse_on_device(X: object, who: str) -> None:
     """Raise TypeError, with one sentence, if X is on a GPU."""
     if is_on_device(X):
@@ -145,16 +151,17 @@ def rows_sent(device: Device, source: HostRows) -> DeviceMatrix:
     """Return rows of the host as one matrix on the device."""
     (n_samples, n_features), parts = source.shape, []
     whole: DeviceArray | None = None
-    for place, arrays in sent_ahead(device, source.chunks()):
-        if source.kind == "sparse":
-            shape = (place.stop - place.start, n_features)
-            parts.append(device.sparse.csr_matrix(tuple(each.copy() for each in arrays), shape=shape))
-            continue
-        (array,), is_dense = arrays, source.kind == "dense"
-        if whole is None:
-            shape = (n_samples, n_features) if is_dense else (array.shape[0], n_samples)
-            whole = device.xp.empty(shape, dtype=array.dtype)
-        whole[place if is_dense else (slice(None), place)] = array
+    with contextlib.closing(sent_ahead(device, source.chunks())) as pieces:
+        for place, arrays in pieces:
+            if source.kind == "sparse":
+                shape = (place.stop - place.start, n_features)
+                parts.append(device.sparse.csr_matrix(tuple(each.copy() for each in arrays), shape=shape))
+                continue
+            (array,), is_dense = arrays, source.kind == "dense"
+            if whole is None:
+                shape = (n_samples, n_features) if is_dense else (array.shape[0], n_samples)
+                whole = device.xp.empty(shape, dtype=array.dtype)
+            whole[place if is_dense else (slice(None), place)] = array
     if source.kind == "sparse":
         return SparseOnDevice(device, device.sparse.vstack(parts, format="csr") if len(parts) > 1 else parts[0])
     return DenseOnDevice(device, whole) if source.kind == "dense" else OneHotOnDevice(device, whole, n_features)

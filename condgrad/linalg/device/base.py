@@ -113,9 +113,9 @@ class Losses(NamedTuple):
     ----------
     formulas : str
         Value and derivatives of the loss in CUDA C; see :mod:`condgrad.linalg.device.formulas`.
-    theta : array
+    theta : array or None
         The parameters of the loss.
-    y : array
+    y : array or None
         The targets.
     v : array or None
         The weights of the samples, which sum to one; None if all are ``v0``.
@@ -140,6 +140,11 @@ class Losses(NamedTuple):
         """Return copies of some samples, with the weights as they are."""
         y, v, o = (None if each is None else each[rows].copy() for each in (self.y, self.v, self.o))
         return self._replace(y=y, v=v, o=o)
+
+
+def weights_alone(v: DeviceArray) -> Losses:
+    """Return the weights of samples without a loss, for what does not depend on one."""
+    return Losses(_NO_LOSS, None, None, v, 0.0)
 
 
 def text_of(file: str, losses: Losses | None, **macros: object) -> str:

@@ -13,14 +13,14 @@ _LEAST_COPY = 4  # bytes of an asynchronous copy
 class DenseOnDevice(KernelMatrix):
     """A dense array of float32, float64, or the bits of bfloat16 in uint16; ``shift`` is subtracted from each row."""
 
-    _THREADS = 64
     _REGISTERS = 96  # of a lane, for the rows of a group in float64
     _MOST_GROUP = 8
     _MOST_ENTRIES = 32  # of a row that a lane holds; longer rows are read twice
     _WIDEST_LOAD = 16  # bytes
-    _SLOTS = 0  # groups of rows of a warp that wait in shared memory; 0: one waits in registers
-    _BLOCKS = 1  # of a multiprocessor, for which there must be registers
-    _IS_KEPT = True  # whether entries stay in registers between margins and gradient
+    # Measured on an H200. A group of short rows is too few bytes to keep the memory busy: if the next one waits in
+    # shared memory, more warps have room. Groups of longer rows wait in registers, which saves a copy.
+    _SHORT_ROW = 800  # bytes of a row up to which the next rows wait in shared memory; those of bfloat16 always do
+    _LONG_ROW = 1600  # bytes of a row above which a block has four warps, and not two
 
     def __init__(self, device: Device, X: DeviceArray, shift: np.ndarray | None = None) -> None:
         self.device, self.X = device, X
@@ -125,14 +125,15 @@ class DenseOnDevice(KernelMatrix):
         return group
 
     @property
-    def _n_slots(self) -> int:
-        """How many groups of rows wait in shared memory: none where a load is too small for asynchronous copies."""
-        return self._SLOTS if self._load * self.X.dtype.itemsize >= _LEAST_COPY else 0
+    def _waits_in_shared(self) -> bool:
+        """Whether the next rows wait in shared memory; asynchronous copies have a least size."""
+        itemsize = self.X.dtype.itemsize
+        is_short = itemsize == 2 or self.shape[1] * itemsize <= self._SHORT_ROW
+        return is_short and self._load * itemsize >= _LEAST_COPY
 
     def _kernel(self, stage: str, losses: Losses | None) -> Kernel:
-        is_centred, warps = self.shift is not None, self._THREADS // 32
-        load_bytes = self._load * self.X.dtype.itemsize
-        waiting = self._n_slots * self._group * self._packs * self._THREADS * load_bytes
+        n_threads = 128 if self.shape[1] * self.X.dtype.itemsize > self._LONG_ROW else 64
+        is_centred, warps = self.shift is not None, n_threads // 32
         text = text_of(
             "dense.cu",
             losses,
@@ -140,15 +141,15 @@ class DenseOnDevice(KernelMatrix):
             VEC=self._load,
             PACKS=self._packs,
             GROUP=self._group,
-            THREADS=self._THREADS,
+            THREADS=n_threads,
             CENTRED=int(is_centred),
-            BLOCKS=self._BLOCKS,
-            SLOTS=self._n_slots,
-            IS_KEPT=int(self._IS_KEPT or self._n_slots == 0),
+            IN_SHARED=int(self._waits_in_shared),
             STAGE=stage,
         )
-        shared = waiting + 8 * (32 * self._packs * self._load * (2 if is_centred else 1) + warps * N_SUMS)
-        return Kernel(text, "dense_rows", self._THREADS, shared, -(-self.shape[0] // (warps * self._group)))
+        load_bytes = self._load * self.X.dtype.itemsize
+        slots = 2 * self._group * self._packs * n_threads * load_bytes if self._waits_in_shared else 0
+        shared = slots + 8 * (32 * self._packs * self._load * (2 if is_centred else 1) + warps * N_SUMS)
+        return Kernel(text, "dense_rows", n_threads, shared, -(-self.shape[0] // (warps * self._group)))
 
     def _room_for_sums(self, n_blocks: int) -> DeviceArray:
         return self.device.empty(n_blocks, self.shape[1])

@@ -10,7 +10,7 @@ import collections
 import concurrent.futures
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -125,9 +125,10 @@ class StreamedMatrix(SweptMatrix):
 
     def blocks(self) -> Iterator[tuple[slice, DeviceMatrix]]:
         """Yield the places of consecutive rows, and these rows on the device, where they are until the next ones."""
-        for place, arrays in sent_ahead(self.device, self.source.chunks()):
-            yield place, self._on_device(place.stop - place.start, arrays)
-            Interrupts.end_pass()
+        with contextlib.closing(sent_ahead(self.device, self.source.chunks())) as pieces:
+            for place, arrays in pieces:
+                yield place, self._on_device(place.stop - place.start, arrays)
+                Interrupts.end_pass()
         self.n_passes += 1
 
     def _on_device(self, n_rows: int, arrays: tuple[DeviceArray, ...]) -> DeviceMatrix:
@@ -192,8 +193,11 @@ def arrays_of(matrix: ByRows) -> tuple[np.ndarray, ...]:
     return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int32, copy=False)
 
 
-def sent_ahead(device: Device, pieces: Iterator[Piece]) -> Iterator[tuple[slice, tuple[DeviceArray, ...]]]:
-    """Yield the places of each piece, and its arrays on the device until the next one; the next are sent meanwhile."""
+def sent_ahead(device: Device, pieces: Iterator[Piece]) -> Generator[tuple[slice, tuple[DeviceArray, ...]], None, None]:
+    """Yield the places of each piece, and its arrays on the device until the next one; the next are sent meanwhile.
+
+    Whoever leaves before the end must close it: when it would be collected otherwise depends on the version of Python.
+    """
 
     def fill(lane: Lane) -> tuple[slice, Lane] | None:
         piece = next(pieces, None)

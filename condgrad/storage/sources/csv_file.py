@@ -19,7 +19,8 @@ from condgrad.storage.sources.text import Block, Text
 HEADERS = ("auto", "yes", "no")
 _FIRST_ROWS = 1000  # rows that show which columns have words
 _FIRST_BYTES = 2**20  # of text that these rows are in, or most of them
-_PIECE_BYTES = 2**22  # of text that a thread of pyarrow parses at a time
+_PIECE_BYTES = 2**20  # of text that a thread of pyarrow parses at a time; it must have whole rows
+_FIELD_BYTES = 64  # more than a number has
 
 
 class CsvFile(TableReader):
@@ -127,7 +128,7 @@ class CsvFile(TableReader):
         try:
             table = arrow.read_csv(
                 pyarrow.BufferReader(text),
-                arrow.ReadOptions(column_names=names, block_size=_PIECE_BYTES),
+                arrow.ReadOptions(column_names=names, block_size=max(_PIECE_BYTES, _FIELD_BYTES * self.width)),
                 arrow.ParseOptions(delimiter=delimiter, quote_char='"' if has_quotes else False,
                                    newlines_in_values=has_quotes and b'"' in text),
                 arrow.ConvertOptions(column_types=read, include_columns=list(read), null_values=[""],

@@ -60,15 +60,21 @@ class Block(NamedTuple):
 
 
 class Text:
-    """A text that is read in blocks of whole lines, from its beginning only: a stream, called ``name`` in errors."""
+    """A text that is read in blocks of whole lines: a stream, called ``name`` in errors.
+
+    One that cannot go back, such as a pipe, can be read once.
+    """
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
         self.name, self._stream = name, stream
+        self._begin = stream.tell() if stream.seekable() else None
         self.identity: dict[str, Any] = {}
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
         """Yield the text, and the file whose position tells how much of it has been read."""
+        if self._begin is not None:
+            self._stream.seek(self._begin)
         yield self._stream, None
 
     def blocks(
@@ -79,7 +85,7 @@ class Text:
         n_bytes = n_bytes or BATCH_BYTES
         try:
             with self._open() as (file, raw):
-                if offset or file.seekable():
+                if offset:
                     file.seek(offset)
                 size = 0 if raw is None else os.fstat(raw.fileno()).st_size
                 while text := file.read(n_bytes) + file.readline():

@@ -8,11 +8,9 @@
 // STAGE says what is done: EXPAND (margins, losses, gradient), EXPAND_AT (the margins are known), PREDICT (margins
 // alone), COMBINE (the derivatives are known) or MEASURE (squares of the columns, largest entry).
 //
-// SLOTS says where rows wait: 0, in registers; else in that many groups of rows in shared memory, to which they are
-// copied asynchronously. Every lane reads what it has copied itself, so that nobody waits for others.
-// IS_KEPT: the entries of a group stay in registers between margins and gradient, as float64, because a conversion
-// costs as much as four multiplications. Otherwise they are read from shared memory twice, and more warps have room.
-// BLOCKS is the number of blocks for which a multiprocessor must have registers.
+// IN_SHARED says where the next rows wait: in registers, or in shared memory, to which they are copied asynchronously.
+// Every lane reads what it has copied itself, so that nobody waits for others. The entries of the present group stay
+// in registers between margins and gradient, as float64, because a conversion costs as much as four multiplications.
 
 #include "copies.cuh"
 
@@ -36,9 +34,9 @@ __device__ __forceinline__ const Pack* pack_of(const ELEMENT* __restrict__ X, lo
     return j < d && first + k < n ? (const Pack*)(X + (first + k) * d + j) : nullptr;
 }
 
-#if SLOTS
-#define SLOT (GROUP * PACKS * THREADS)                         // packs of a slot
-#define RING (SLOTS * SLOT * VEC * (int)sizeof(ELEMENT) / 8)   // numbers in float64 that have room in all slots
+#if IN_SHARED
+#define SLOT (GROUP * PACKS * THREADS)                     // packs of the present groups of all warps, or of the next
+#define SLOTS (2 * SLOT * VEC * (int)sizeof(ELEMENT) / 8)  // numbers in float64 that have room in both
 #define PLACE(k, q) (((k) * PACKS + (q)) * THREADS + threadIdx.x)
 
 // Begin to copy the group of rows from ``first`` on; what does not exist is zero.
@@ -55,7 +53,7 @@ __device__ __forceinline__ void begin_to_load(const ELEMENT* __restrict__ X, lon
     close_copies();
 }
 #else
-#define RING 0
+#define SLOTS 0
 
 // Load the group of rows from ``first`` on; what does not exist is zero.
 __device__ __forceinline__ void load(const ELEMENT* __restrict__ X, long long first, long long n, int d,
@@ -112,14 +110,14 @@ __device__ __forceinline__ Sample sample_at(long long i, long long n, const doub
     return s;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) dense_rows(
+extern "C" __global__ void __launch_bounds__(THREADS) dense_rows(
         const ELEMENT* __restrict__ X, long long n, int d, const double* __restrict__ shift,
         const double* __restrict__ w, double b, const double* __restrict__ y, const double* __restrict__ v, double v0,
         const double* __restrict__ o, const double* __restrict__ theta, double* p_out,
         const double* __restrict__ given, double* out, double* R, double* D) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     extern __shared__ double room[];  // the slots, WIDTH numbers for w, as many for the shift, then N_SUMS of each warp
-    double* shared_w = room + RING;
+    double* shared_w = room + SLOTS;
     double* shared_shift = shared_w + (CENTRED ? WIDTH : 0);
     double* sums_room = shared_shift + WIDTH;
     for (int at = threadIdx.x; at < WIDTH; at += THREADS) {  // lane, load and place in the load of this number
@@ -140,10 +138,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) dense_rows(
     const int mine = lane / SAME;  // the row of the group whose loss this lane computes
     const bool is_first = lane % SAME == 0;
     Sample next_sample = sample_at(first + mine, n, y, v, v0, o, given);
-#if SLOTS
+#if IN_SHARED
     Pack* slots = (Pack*)room;
-    for (int s = 0; s < SLOTS - 1; s++) begin_to_load(X, first + s * stride, n, d, slots + s * SLOT);
-    int now = 0;
+    int now = 0;  // which slot has the present group
+    begin_to_load(X, first, n, d, slots);
 #else
     Pack next[GROUP][PACKS];
     load(X, first, n, d, next);
@@ -151,27 +149,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) dense_rows(
     for (; first < n; first += stride) {
         const Sample sample = next_sample;
         next_sample = sample_at(first + stride + mine, n, y, v, v0, o, given);
-#if SLOTS
+        double x[GROUP][PACKS][VEC];
+#if IN_SHARED
         const Pack* rows = slots + now * SLOT;
-        begin_to_load(X, first + (SLOTS - 1) * stride, n, d, slots + (now == 0 ? SLOTS - 1 : now - 1) * SLOT);
-        now = now + 1 == SLOTS ? 0 : now + 1;
-        wait_for_copies<SLOTS - 1>();
+        now = 1 - now;
+        begin_to_load(X, first + stride, n, d, slots + now * SLOT);
+        wait_for_copies<1>();
 #define WAITING(k, q) rows[PLACE(k, q)]
 #else
 #define WAITING(k, q) next[k][q]
 #endif
-#if IS_KEPT
-        double x[GROUP][PACKS][VEC];
 #pragma unroll
         for (int k = 0; k < GROUP; k++) {
 #pragma unroll
             for (int q = 0; q < PACKS; q++) spread(WAITING(k, q), q, shared_shift, x[k][q]);
         }
-#define ENTRIES(row, k, q) const double (&row)[VEC] = x[k][q]
-#else
-#define ENTRIES(row, k, q) double row[VEC]; spread(WAITING(k, q), q, shared_shift, row)
-#endif
-#if !SLOTS
+#if !IN_SHARED
         load(X, first + stride, n, d, next);
 #endif
         const long long i = first + mine;
@@ -186,9 +179,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) dense_rows(
         for (int q = 0; q < PACKS; q++) {
 #pragma unroll
             for (int k = 0; k < GROUP; k++) {
-                ENTRIES(row, k, q);
 #pragma unroll
-                for (int c = 0; c < VEC; c++) p[k] += shared_w[(q * VEC + c) * 32 + lane] * row[c];
+                for (int c = 0; c < VEC; c++) p[k] += shared_w[(q * VEC + c) * 32 + lane] * x[k][q][c];
             }
         }
         int far = 16;
@@ -235,22 +227,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) dense_rows(
         for (int q = 0; q < PACKS; q++) {
 #pragma unroll
             for (int k = 0; k < GROUP; k++) {
-                ENTRIES(row, k, q);
 #pragma unroll
                 for (int c = 0; c < VEC; c++) {
 #if STAGE == MEASURE
                     const bool is_entry = (lane + 32 * q) * VEC + c < d && first + k < n;
-                    g[q][c] += a[k] * row[c] * row[c];
-                    if (is_entry) sums[0] = fmax(sums[0], fabs(row[c]));
+                    g[q][c] += a[k] * x[k][q][c] * x[k][q][c];
+                    if (is_entry) sums[0] = fmax(sums[0], fabs(x[k][q][c]));
 #else
-                    g[q][c] += a[k] * row[c];
+                    g[q][c] += a[k] * x[k][q][c];
 #endif
                 }
             }
         }
 #endif
     }
-#if SLOTS
+#if IN_SHARED
     wait_for_copies<0>();
 #endif
 
