@@ -104,7 +104,7 @@ class SquareRootLasso(ConstrainedRegressor):
         if self.penalty is not None:
             convert.as_number(self.penalty, "penalty", low=1e-12, what="a positive number, or None")
 
-    def _validated(self, *given: Any, **settings: object) -> Observations:
+    def _validated(self, *given: Any, **settings: Any) -> Observations:
         return super()._validated(*given, **settings | {"multi_output": False})
 
     def _begin(self, data: Observations, targets: list[np.ndarray]) -> None:
