@@ -57,6 +57,7 @@ _NAMES_OF_MODULES = {
         "MatrixCompletionCV",
         "RadiusWarning",
         "StabilitySelection",
+        "SquareRootLasso",
         "radius_max",
         "relaxed",
         "to_sklearn",

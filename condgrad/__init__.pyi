@@ -25,6 +25,7 @@ from condgrad.estimators import ConstrainedRegressorCV as ConstrainedRegressorCV
 from condgrad.estimators import MatrixCompletion as MatrixCompletion
 from condgrad.estimators import MatrixCompletionCV as MatrixCompletionCV
 from condgrad.estimators import RadiusWarning as RadiusWarning
+from condgrad.estimators import SquareRootLasso as SquareRootLasso
 from condgrad.estimators import StabilitySelection as StabilitySelection
 from condgrad.estimators import radius_max as radius_max
 from condgrad.estimators import relaxed as relaxed
@@ -95,6 +96,7 @@ __all__ = [
     "RadiusWarning",
     "Result",
     "SoftmaxProblem",
+    "SquareRootLasso",
     "StabilitySelection",
     "Status",
     "Trace",

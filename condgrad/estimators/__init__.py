@@ -22,6 +22,7 @@ from condgrad.estimators.radius import RadiusWarning, radius_max
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.estimators.regressor_cv import ConstrainedRegressorCV
 from condgrad.estimators.relaxation import relaxed
+from condgrad.estimators.square_root_lasso import SquareRootLasso
 from condgrad.estimators.stability_selection import StabilitySelection
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "MatrixCompletionCV",
     "RadiusWarning",
     "StabilitySelection",
+    "SquareRootLasso",
     "radius_max",
     "relaxed",
     "to_sklearn",

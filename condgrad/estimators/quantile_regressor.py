@@ -28,7 +28,7 @@ class ConstrainedQuantileRegressor(ConstrainedRegressor):
     The pinball loss max(q e, (q - 1) e) of the error e = y - (x'w + b) has a corner, which is rounded by a parabola of
     length ``width`` (:class:`condgrad.losses.Pinball`). The rounded loss is below the pinball loss, by at most
     max(q, 1 - q)^2 width / 2. So, with w the minimiser of the rounded mean up to ``gap_``, the *true* mean pinball loss
-    of w exceeds its minimum by at most
+    of w exceeds its minimum by at most::
 
         quantile_gap_ = (mean pinball loss of w) - (rounded mean of w) + gap_ + rounding_,
 
