@@ -12,7 +12,7 @@ dense    time to the same objective on MovieLens 100K: low-rank against Frank-Wo
          as the examples of other packages have it
 large    500,000 x 50,000 with 20 million entries of rank 10: time, peak memory, gap
 top      MovieLens 100K (split u1): seconds, test RMSE, and how many of the ten films recommended to a user have at most
-         three ratings; biases without and with shrinkage, beside LibMF and cmfrec where they are installed
+         three ratings; biases without and with shrinkage, beside cmfrec where it is installed
 robust   5% of the training ratings replaced by the other end of the scale: Huber against squared loss on clean ratings
 """
 
@@ -137,17 +137,6 @@ def top(name: str) -> None:
         ours = cg.MatrixCompletion(bias_shrinkage=shrinkage, random_state=0)
         seconds, model = timed(lambda: ours.fit(train.rows, train.cols, train.values, shape=shape))  # noqa: B023
         show(f"condgrad, bias_shrinkage={shrinkage:g}", seconds, lambda i, j: model.model_.at(i, j)[0])  # noqa: B023
-    try:
-        from libmf import mf
-    except ImportError:
-        print("LibMF is not installed (pip install libmf).")
-    else:
-        triples = np.ascontiguousarray(
-            np.column_stack([train.rows, train.cols, train.values])
-        )  # LibMF reads row by row
-        peer = mf.MF(k=20, nr_threads=1, quiet=True)
-        seconds, _ = timed(lambda: peer.fit(triples))
-        show("LibMF, k=20", seconds, lambda i, j: peer.predict(np.ascontiguousarray(np.column_stack([i, j]))))
     try:
         import cmfrec
     except ImportError:
