@@ -70,6 +70,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
     "secondary_sidebar_items": ["page-toc"],
     "show_nav_level": 1,
+    "show_toc_level": 2,
     "show_prev_next": False,
 }
 
