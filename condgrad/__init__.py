@@ -56,7 +56,11 @@ _NAMES_OF_MODULES = {
         "MatrixCompletion",
         "MatrixCompletionCV",
         "RadiusWarning",
+        "StabilitySelection",
+        "SquareRootLasso",
         "radius_max",
+        "relaxed",
+        "to_sklearn",
     ),
 }
 # Modules of the API, and where they lie.

@@ -25,7 +25,11 @@ from condgrad.estimators import ConstrainedRegressorCV as ConstrainedRegressorCV
 from condgrad.estimators import MatrixCompletion as MatrixCompletion
 from condgrad.estimators import MatrixCompletionCV as MatrixCompletionCV
 from condgrad.estimators import RadiusWarning as RadiusWarning
+from condgrad.estimators import SquareRootLasso as SquareRootLasso
+from condgrad.estimators import StabilitySelection as StabilitySelection
 from condgrad.estimators import radius_max as radius_max
+from condgrad.estimators import relaxed as relaxed
+from condgrad.estimators import to_sklearn as to_sklearn
 from condgrad.models.completion import CompletionModel as CompletionModel
 from condgrad.models.files import load_model as load_model
 from condgrad.models.files import save_model as save_model
@@ -92,6 +96,8 @@ __all__ = [
     "RadiusWarning",
     "Result",
     "SoftmaxProblem",
+    "SquareRootLasso",
+    "StabilitySelection",
     "Status",
     "Trace",
     "columns",
@@ -105,6 +111,7 @@ __all__ = [
     "plotting",
     "radius_max",
     "radius_path",
+    "relaxed",
     "rows",
     "rules",
     "sample_sizes",
@@ -113,4 +120,5 @@ __all__ = [
     "step_sizes",
     "terms",
     "theory",
+    "to_sklearn",
 ]

@@ -76,11 +76,23 @@ def results() -> str:
     )
 
 
+def wishes() -> str:
+    """Return a table of the wishes of docs/wishes.md, in the order of their numbers, with links."""
+    text = (Path(__file__).parent / "wishes.md").read_text(encoding="utf-8")
+    found = re.findall(r"^### (\d+)\. (.*)\n\n\*([a-z ]+)\.\*", text, flags=re.MULTILINE)
+    return table(["", "wish", "here"], ([number, wish, how] for number, wish, how in sorted(found, key=_number)))
+
+
+def _number(wish: tuple[str, str, str]) -> int:
+    return int(wish[0])
+
+
 MADE: dict[str, Callable[[], str]] = {
     "solvers": lambda: registered("solvers"),
     "losses": lambda: registered("losses"),
     "sets": lambda: registered("constraints"),
     "results": results,
+    "wishes": wishes,
 }
 
 

@@ -23,12 +23,12 @@ if (file.exists(file.path(folder, "indices.bin"))) {
   X <- matrix(read("data.bin", "double", 8), nrow = shape[1], ncol = shape[2])
 }
 glmnet.control(fdev = 0, devmax = 1)  # no early end of the path
-start <- proc.time()[["elapsed"]]
+start <- proc.time()
 fit <- glmnet(X, y, family = family, lambda = alphas, standardize = FALSE, intercept = FALSE, thresh = thresh,
               maxit = 1e8)
-seconds <- proc.time()[["elapsed"]] - start
+taken <- proc.time() - start
 beta <- as(fit$beta, "CsparseMatrix")
 write("beta_data.bin", as.double(beta@x))
 write("beta_indices.bin", as.integer(beta@i))
 write("beta_indptr.bin", as.integer(beta@p))
-write("seconds.bin", as.double(seconds))
+write("seconds.bin", as.double(c(taken[["elapsed"]], taken[["user.self"]] + taken[["sys.self"]])))

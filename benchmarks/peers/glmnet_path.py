@@ -20,7 +20,7 @@ def is_installed() -> bool:
 
 
 def l1_path(X, y, alphas, tol, family):
-    """Return the coefficients, a CSC matrix with the ``seconds`` that the call of glmnet itself took.
+    """Return the coefficients, a CSC matrix with the ``seconds`` and ``cpu_seconds`` of the call of glmnet itself.
 
     ``family`` is "gaussian", or "binomial" with targets of 0 and 1.
     """
@@ -38,5 +38,5 @@ def l1_path(X, y, alphas, tol, family):
         found = {key: np.fromfile(folder / f"beta_{key}.bin", np.int32) for key in ("indices", "indptr")}
         data = np.fromfile(folder / "beta_data.bin")
         coefs = scipy.sparse.csc_matrix((data, found["indices"], found["indptr"]), shape=(X.shape[1], alphas.size))
-        coefs.seconds = float(np.fromfile(folder / "seconds.bin")[0])
+        coefs.seconds, coefs.cpu_seconds = np.fromfile(folder / "seconds.bin").tolist()
         return coefs

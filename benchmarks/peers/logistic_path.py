@@ -1,6 +1,7 @@
 """Seconds for a path of l1 logistic regression, 100 points at relative gaps of 1e-3 and 1e-6: condgrad and its peers.
 
     CONDGRAD_DATA=<folder> python benchmarks/peers/logistic_path.py [--only NAME] [--peers NAME,NAME] [--limit SECONDS]
+                                                           [--cpu]
 
 The peers solve the penalised problem for 100 penalties from lambda_max to a hundredth of it, without intercept.
 condgrad solves the constrained problem for the l1 norms of these solutions: all have the same solutions.
@@ -10,7 +11,9 @@ How the comparison is kept fair:
 * One function judges every solution, outside the clock, by the Frank-Wolfe gap on the ball of its own l1 norm, relative
   to log 2. Each peer climbs a ladder of its own tolerances, and a target counts with the fastest run whose gaps and
   excess reached it; condgrad is given half of it. A peer climbs no further after a run that took longer than the limit.
-* All get CSC or Fortran-ordered data, one thread and warm kernels; each counts with the best of several repeats.
+* All get CSC or Fortran-ordered data, one thread and warm kernels; each counts with the best of several repeats. A peer
+  is not repeated where it takes longer than a second, nor is R, whose start takes longer than most runs. On a busy
+  machine, ``--cpu`` counts processor time.
 * The excess is the largest difference of the penalised objective from that of condgrad at a gap of 1e-8, relative to
   log 2: a method can be much closer to the optimum than its gap tells, and w = 0 has a gap of zero on its own ball.
 * `corrective` is condgrad's own solver, radius after radius. The data marked "held out" played no part in the choice of
@@ -47,6 +50,7 @@ from results import Report, add_option  # noqa: E402
 TUNED = ("svmguide3", "duke", "a9a", "w8a", "news20-binary")
 HELD_OUT = ("phishing", "ijcnn1", "breast-cancer", "dorothea", "dense", "texts")
 TARGETS = (1e-3, 1e-6)
+_LONG = 1.0  # seconds of a run of a peer that is not repeated
 LADDER = tuple(10.0**-k for k in range(2, 15))
 
 
@@ -65,6 +69,7 @@ def main() -> None:
     parser.add_argument("--peers", default=",".join(PEERS), help="the peers to run, separated by commas")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds after which a peer climbs no further")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--cpu", action="store_true", help="CPU time instead of wall-clock time")
     add_option(parser)
     options = parser.parse_args()
     report = Report(__file__, "How long does a path of l1 logistic regression of 100 points take?", PEERS)
@@ -81,7 +86,7 @@ def main() -> None:
             print(f"{name}: skipped, {str(problem).splitlines()[0]}")
             continue
         race(name, X, y, peers, options, report)
-    report.write(options.json)
+        report.write(options.json)  # what is done stays
 
 
 def load(name: str) -> tuple[object, np.ndarray]:
@@ -111,8 +116,9 @@ def race(name: str, X: object, y: np.ndarray, peers: list[str], options: argpars
     rows: list[list[str | float | None]] = []
     for target in TARGETS:
         path = functools.partial(cg.radius_path, X, y, radii=radii, tol=0.5 * target)
-        ours = fastest(path, options.repeats)
-        plain = fastest(functools.partial(path, solver="corrective"), 1)
+        clock = time.process_time if options.cpu else time.perf_counter
+        ours = fastest(path, options.repeats, clock)
+        plain = fastest(functools.partial(path, solver="corrective"), 1, clock)
         _, coefs, info = path()
         gap, excess = judge(X, y, coefs, alphas, best)
         print(f"  gap {target:.0e}  condgrad {ours:8.3f} s  gap {gap:.0e}  excess {excess:.0e}"
@@ -129,7 +135,8 @@ def race(name: str, X: object, y: np.ndarray, peers: list[str], options: argpars
                 last = min(runs, key=lambda run: run.gap, default=Run(math.nan, math.nan, math.nan))
                 print(f"            {peer:9}> {last.seconds:.3g} s  gap {last.gap:.0e}", flush=True)
                 rows.append([f"{target:.0e}", peer, f"> {last.seconds:.3g}", last.gap, None])
-    report.table(f"{name}, {X.shape[0]} x {X.shape[1]}{kind}", ["target", "method", "seconds", "gap", "ratio"], rows)
+    seconds = "CPU seconds" if options.cpu else "seconds"
+    report.table(f"{name}, {X.shape[0]} x {X.shape[1]}{kind}", ["target", "method", seconds, "gap", "ratio"], rows)
 
 
 def radii_of(reference: tuple, alphas: np.ndarray) -> np.ndarray:
@@ -145,18 +152,31 @@ def climb(
     """Return the runs of a peer, one for each tolerance of the ladder."""
     found: list[Run] = []
     for tol in LADDER:
-        run = functools.partial(PEERS[peer], X, y, alphas, tol)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if not found:
-                run()  # kernels compile
-            began = time.perf_counter()
-            coefs = run()
-            seconds = getattr(coefs, "seconds", time.perf_counter() - began)
+                PEERS[peer](X, y, alphas, tol)  # kernels compile
+            seconds = math.inf
+            for _ in range(options.repeats):
+                coefs, taken = timed(peer, X, y, alphas, tol, options.cpu)
+                seconds = min(seconds, taken)
+                if taken > _LONG or peer == "glmnet":
+                    break
         found.append(Run(seconds, *judge(X, y, scipy.sparse.csc_matrix(coefs), alphas, best)))
         if seconds > options.limit or max(found[-1].gap, found[-1].excess) <= TARGETS[-1]:
             break
     return found
+
+
+def timed(
+    peer: str, X: object, y: np.ndarray, alphas: np.ndarray, tol: float, is_cpu: bool
+) -> tuple[scipy.sparse.csc_matrix | np.ndarray, float]:
+    """Return the answer of a peer and the seconds that it took; one in another process tells them itself."""
+    clock = time.process_time if is_cpu else time.perf_counter
+    began = clock()
+    coefs = PEERS[peer](X, y, alphas, tol)
+    taken = clock() - began
+    return coefs, getattr(coefs, "cpu_seconds" if is_cpu else "seconds", taken)
 
 
 def judge(
@@ -174,13 +194,13 @@ def judge(
     return max(gaps) / math.log(2.0), max(0.0, *excesses) / math.log(2.0)
 
 
-def fastest(run: Callable[[], object], repeats: int) -> float:
+def fastest(run: Callable[[], object], repeats: int, clock: Callable[[], float]) -> float:
     """Return the time of the fastest of several runs."""
     seconds = [math.inf]
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         run()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(clock() - start)
     return min(seconds)
 
 

@@ -27,19 +27,9 @@ import condgrad as cg
 
 sys.path.append(str(pathlib.Path(__file__).parent))
 sys.path.append(str(pathlib.Path(__file__).parents[1]))
-from benchmark_utils import (
-    FULL_PASS,
-    PROBLEMS,
-    STOCHASTIC,
-    TARGETS,
-    all_needs,
-    draw,
-    new,
-    problem,
-    tables,
-    use_processor_time,
-)
+from benchmark_utils import FULL_PASS, PROBLEMS, STOCHASTIC, TARGETS, all_needs, draw, new, problem, tables
 from benchmark_utils.problems import value_at_zero
+from clock import use_processor_time
 from results import Report
 
 HERE = pathlib.Path(__file__).parent

@@ -187,6 +187,8 @@ def non_convex_times(problem, label, limit, trials):
             ).trace
             for seed in range(trials)
         ]
+        if any(trace.step[-1] < K for trace in traces):  # cut off: an average over fewer steps is that of another run
+            break
         for target in NON_CONVEX_TARGETS:
             if np.isnan(times[target]) and np.mean([average_gap(trace) for trace in traces]) <= target:
                 times[target] = np.mean([trace.seconds[-1] for trace in traces])

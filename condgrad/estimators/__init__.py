@@ -16,10 +16,14 @@ from condgrad.estimators.logistic_regression_cv import ConstrainedLogisticRegres
 from condgrad.estimators.matrix_completion import MatrixCompletion
 from condgrad.estimators.matrix_completion_cv import MatrixCompletionCV
 from condgrad.estimators.multi_task_lasso import ConstrainedMultiTaskLasso, ConstrainedMultiTaskLassoCV
+from condgrad.estimators.plain_models import to_sklearn
 from condgrad.estimators.quantile_regressor import ConstrainedQuantileRegressor
 from condgrad.estimators.radius import RadiusWarning, radius_max
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.estimators.regressor_cv import ConstrainedRegressorCV
+from condgrad.estimators.relaxation import relaxed
+from condgrad.estimators.square_root_lasso import SquareRootLasso
+from condgrad.estimators.stability_selection import StabilitySelection
 
 __all__ = [
     "ConstrainedClassifier",
@@ -42,5 +46,9 @@ __all__ = [
     "MatrixCompletion",
     "MatrixCompletionCV",
     "RadiusWarning",
+    "StabilitySelection",
+    "SquareRootLasso",
     "radius_max",
+    "relaxed",
+    "to_sklearn",
 ]

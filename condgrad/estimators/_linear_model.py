@@ -20,6 +20,7 @@ from condgrad import __version__, losses
 from condgrad.constraints import LimitedL1Ball, LinearlyConstrained, Multipliers, as_constraint_set
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows, as_rows_of
+from condgrad.estimators._callbacks import CallbackSupportMixin, Watch, with_callbacks
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._penalised import NAMES, penalised_solution
@@ -101,7 +102,7 @@ class Fit(NamedTuple):
         return complaint(self.problem, self.result, self.problem.null_objective(), self.radius)
 
 
-class ConstrainedLinearModel(ShownWithItsGap):
+class ConstrainedLinearModel(CallbackSupportMixin, ShownWithItsGap):
     """Base of the estimators: coefficients from one problem, or from one per class or output."""
 
     # Values of settings that an estimator does not offer as parameters.
@@ -349,6 +350,7 @@ class ConstrainedLinearModel(ShownWithItsGap):
         """Return the factor l2 of the penalty l2 ||w||^2 / 2."""
         return 0.0
 
+    @with_callbacks
     def _solve_all(
         self,
         data: Observations,
@@ -363,7 +365,7 @@ class ConstrainedLinearModel(ShownWithItsGap):
         self._check_offset(data.offset, targets)
         self.has_offset_ = data.offset is not None
         self._begin(data, targets)
-        budget = self._budget()
+        watch, budget = Watch(self, data), self._budget()
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
         random_state = as_seed(self.random_state)
@@ -393,6 +395,7 @@ class ConstrainedLinearModel(ShownWithItsGap):
                 max_time=None if self.max_time is None else max(0.0, solved_by - time.perf_counter()),
                 random_state=random_state,
                 verbose=bool(self.verbose),
+                callback=watch.of(first.evaluate, is_single=len(targets) == 1),
             )
             if len(targets) > 1:
                 go_on_unless_interrupted(result.status)
@@ -401,6 +404,7 @@ class ConstrainedLinearModel(ShownWithItsGap):
         self._fitted_to = [repr(fit.problem.constraint) for fit in fits], data.X.shape[0]
         self._set_fitted([fit.result for fit in fits], [fit.radius for fit in fits])
         self._conclude(data, targets, [fit.result for fit in fits])
+        watch.end()
         self._warn(fits, is_given)
 
     def _begin(self, data: Observations, targets: list[np.ndarray]) -> None:

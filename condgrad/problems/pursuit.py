@@ -31,27 +31,26 @@ class Pursuit(NamedTuple):
 
     def aim(self, constraint, r, w, s):
         """Set ``end`` for the arrays ``r`` and ``w``, where s = LMO(r); return the number of further oracle calls."""
-        self.end[:], self.d[:] = 0.0, 0.0
+        _clear(self.end, self.d)
         total, cosine, n_calls, v = 0.0, -1.0, 0, s
         for k in range(self.n_rounds):
             if k > 0:
-                self.missing.values[:] = r + self.d
+                _set_sum(self.missing.values, r, self.d)
                 v = constraint.lmo(self.missing)  # v = LMO(-rest) with rest = -r - d
                 n_calls = n_calls + 1
             v.blend_into(self.u, 1.0)
-            self.u.values[:] -= w  # u = v - w
+            _subtract(self.u.values, w)  # u = v - w
             lam = self.length(r)
             reached = self.cosine(r, lam)
             if lam == 0.0 or reached - cosine < self.delta:
                 break
-            self.d[:] += lam * self.u.values  # d <- d + lam u
-            self.end[:] += lam * (self.u.values + w)
+            _advance(self.d, self.end, lam, self.u.values, w)  # d <- d + lam u, end <- end + lam v
             total, cosine = total + lam, reached
         if total > 0.0:
-            self.end[:] /= total
+            _divide(self.end, total)
         else:
             s.blend_into(self.u, 1.0)
-            self.end[:] = self.u.values
+            _set_sum(self.end, self.u.values, self.d)  # d = 0: no round was made
         return n_calls
 
     def length(self, r):
@@ -86,6 +85,41 @@ def aim(chase: Pursuit, constraint: ConstraintSet, r: np.ndarray, w: np.ndarray,
     if is_compiled(constraint):
         return int(_aim(chase, constraint, r, w, s))
     return int(chase.aim(constraint, r, w, s))
+
+
+# Loops over arrays, each a kernel of its own: array expressions would multiply the time of compilation, and loops in
+# Python would be slow where the set's oracle, and so the pursuit, is ordinary Python.
+
+
+@kernel
+def _clear(a, b):
+    for j in range(a.shape[0]):
+        a[j], b[j] = 0.0, 0.0
+
+
+@kernel
+def _set_sum(out, a, b):
+    for j in range(out.shape[0]):
+        out[j] = a[j] + b[j]
+
+
+@kernel
+def _subtract(out, a):
+    for j in range(out.shape[0]):
+        out[j] -= a[j]
+
+
+@kernel
+def _advance(d, end, lam, u, w):
+    for j in range(d.shape[0]):
+        d[j] += lam * u[j]
+        end[j] += lam * (u[j] + w[j])
+
+
+@kernel
+def _divide(out, number):
+    for j in range(out.shape[0]):
+        out[j] /= number
 
 
 @kernel

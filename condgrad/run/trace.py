@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import importlib
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,3 +108,17 @@ class Trace:
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return the columns as a dictionary of arrays, ready for a data frame."""
         return {column: self[column] for column in self.columns}
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the records as a data frame of pandas, or of polars (``library="polars"``).
+
+        Examples
+        --------
+        >>> import condgrad as cg
+        >>> problem = cg.Problem([[1.0], [2.0]], [1.0, 2.0], cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+        >>> list(cg.minimize(problem).trace.to_frame().columns[:3])
+        ['step', 'epoch', 'gradient_evaluations']
+        """
+        if library not in ("pandas", "polars"):
+            raise ValueError(f"library must be 'pandas' or 'polars'; got {library!r}.")
+        return importlib.import_module(library).DataFrame(self.to_dict())

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.base import clone, is_classifier
@@ -85,6 +86,27 @@ def test_any_loss_and_set_with_a_radius(model, y):
         for radius in (model.radius_ - step, model.radius_ + step)
     ]
     assert model.alpha_ == pytest.approx((near[0] - near[1]) / (2 * step), rel=2e-2, abs=1e-5)
+
+
+@pytest.mark.parametrize("make", [cg.ConstrainedLassoCV, cg.ConstrainedRegressorCV])
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"feature_weight": {"x0": 0.0, "x3": 2.0}},
+        {"positive": ["x1", "x2"]},
+        {"upper": 0.3},
+        {"rows": "x1 = x2"},
+    ],
+)
+def test_weights_limits_and_rows_of_features(make, terms):
+    frame = pd.DataFrame(R.X, columns=[f"x{k}" for k in range(12)])
+    model = make(radii=[0.5, 1.5], cv=KFold(3), tol=1e-8, **terms).fit(frame, R.y)
+    for k, radius in enumerate([0.5, 1.5]):
+        one = cg.ConstrainedLasso(radius, tol=1e-8, **terms).fit(frame[20:], R.y[20:])
+        error = np.mean((R.y[:20] - one.predict(frame[:20])) ** 2) * (1.0 if make is cg.ConstrainedLassoCV else 0.5)
+        assert -model.score_path_[k, 0] == pytest.approx(error, rel=1e-3)
+    whole = cg.ConstrainedLasso(model.radius_, tol=1e-8, **terms).fit(frame, R.y)
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-3)
 
 
 def test_several_outputs_share_a_radius():

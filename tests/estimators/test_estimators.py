@@ -30,6 +30,7 @@ EACH = [
     cg.ConstrainedLasso(),
     cg.ConstrainedElasticNet(),
     cg.ConstrainedQuantileRegressor(),
+    cg.SquareRootLasso(),
 ]
 # Those that validate fit several times in each check, by what the estimators above are made of.
 WITH_VALIDATION = [

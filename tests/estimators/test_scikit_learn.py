@@ -31,6 +31,7 @@ MODELS = [
     cg.ConstrainedLasso(radius=1.0),
     cg.ConstrainedElasticNet(radius=1.0),
     cg.ConstrainedQuantileRegressor(radius=1.0),
+    cg.SquareRootLasso(),
     cg.ConstrainedLogisticRegressionCV(radii=[0.5, 1.0], cv=2),
     cg.ConstrainedLassoCV(radii=[0.5, 1.0], cv=2),
     cg.ConstrainedClassifierCV("squared-hinge", radii=[0.5, 1.0], cv=2),

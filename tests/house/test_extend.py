@@ -24,7 +24,7 @@ PAGES += [
     f"docs/{name}.md"
     for name in (
         "index", "quickstart", "certificate", "plots", "sets", "which_solver", "step_sizes", "debugging", "estimators",
-        "paths", "completion", "coming_from", "data_on_disk", "cli", "versions",
+        "paths", "completion", "coming_from", "wishes", "data_on_disk", "cli", "versions",
     )
 ]  # fmt: skip
 SCRIPTS = "docs/estimator_scripts.md"  # one for each estimator

@@ -81,3 +81,14 @@ def test_readme_is_short_and_says_how_to_install():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "pip install condgrad" in text
     assert len(text.splitlines()) <= 130
+
+
+def test_most_of_thirty_wishes_are_fulfilled():
+    text = (ROOT / "docs" / "wishes.md").read_text(encoding="utf-8")
+    wishes = re.findall(
+        r"^### (\d+)\. [^\n]*\n\n\*([a-z ]+)\.\*(.*?)(?=^##|^\(|\Z)", text, flags=re.MULTILINE | re.DOTALL
+    )
+    assert sorted(int(number) for number, *_ in wishes) == list(range(1, 31))
+    fulfilled = [body for _, how, body in wishes if how == "fulfilled"]
+    assert len(fulfilled) >= 26 and all("```" in body for body in fulfilled)
+    assert all(len(body.split()) > 10 for _, how, body in wishes if how != "fulfilled")  # the reason

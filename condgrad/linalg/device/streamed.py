@@ -193,9 +193,7 @@ def arrays_of(matrix: ByRows) -> tuple[np.ndarray, ...]:
     return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int32, copy=False)
 
 
-def sent_ahead(
-    device: Device, pieces: Iterator[Piece]
-) -> Generator[tuple[slice, tuple[DeviceArray, ...]], None, None]:
+def sent_ahead(device: Device, pieces: Iterator[Piece]) -> Generator[tuple[slice, tuple[DeviceArray, ...]], None, None]:
     """Yield the places of each piece, and its arrays on the device until the next one; the next are sent meanwhile.
 
     Whoever leaves before the end must close it: when it would be collected otherwise depends on the version of Python.

@@ -90,6 +90,8 @@ class AutoConditioned(StepSize):
 
     What is ours: the first quotient comes from a thousandth of the longest first step, and L_t never falls.
     Stochastic solvers cannot use it: a difference of two estimates is mostly noise, and its quotient would only grow.
+    (In ``sarah`` and ``saga-sarah`` the difference is that of one batch at two points, whose quotient would be sound;
+    but the length of the step costs O(d), and the step itself would follow the noise of the estimated gap.)
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +51,11 @@ class AtomSolver(TableSolver):
     def start(self, space):
         """Return w0 with alpha_0 = 0 and r_0 = 0."""
         L = space.problem.loss_smoothness() * (1.0 + self.damping * space.n / space.batch_size)
+        if not math.isfinite(L):
+            raise ValueError(
+                f"the steps of {type(self).__name__} need a bound of the loss's second derivative, which "
+                f"{type(space.problem.loss).__name__} does not have. Use 'sfw', or 'corrective'."
+            )
         return AtomArrays(space.iterate(), space.table(), space.estimate(), space.atoms(), space.column_norms(), L)
 
     def resynchronise(self, space, arrays):
