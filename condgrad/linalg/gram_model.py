@@ -22,7 +22,6 @@ from condgrad.compiled import compiled, kernel, where
 
 _DEPENDENT = 1e-9  # share of an atom's squared norm below which its pivot counts as zero: it depends on the support
 _ENTERS = 1e-11  # least share by which the correlation of an atom that enters exceeds alpha
-_OUTSIDE = 1e-13  # share of the radius by which rounding may leave a solution outside of the ball
 _MANY = 48  # atoms in a support from which on LAPACK factors their Gram matrix faster than they enter one by one
 
 SOLVED, GAVE_UP = 0, 1
@@ -136,13 +135,6 @@ class GramModel(NamedTuple):
             value = self.x[k]
             for j in range(n_atoms):
                 self.correlation[j] -= value * self.G[k, j]
-
-    def norm(self):
-        """Return ||x||_1."""
-        total = 0.0
-        for q in range(self.n_support()):
-            total += abs(self.x[self.support[q]])
-        return total
 
     def move(self, direction, step):
         """Add step times the direction, given on the support, to x."""
@@ -282,14 +274,12 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
             continue
         # x is the minimiser on its support: is there an atom outside of it that would improve the objective?
         gap, entering = _ask_atoms(model, squared_y, is_penalised, target, alpha, banned)
-        if not is_fresh and (gap <= tol or entering < 0):
+        if gap <= tol or entering < 0:
+            if is_fresh:
+                return SOLVED, change, alpha, gap
             model.correlate()  # rounding has piled up in the correlations: ask once more with fresh ones
             is_fresh = True
-            gap, entering = _ask_atoms(model, squared_y, is_penalised, target, alpha, banned)
-            if gap > tol or (not is_penalised and model.norm() > target * (1.0 + _OUTSIDE)):
-                continue  # another way to the minimiser corrects what rounding did to x
-        if gap <= tol or entering < 0:
-            return SOLVED, change, alpha, gap
+            continue
         is_fresh = False
         if is_first:
             is_first = False
