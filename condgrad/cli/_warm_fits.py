@@ -146,10 +146,10 @@ def _dense() -> list[Any]:
 
 
 def _cross_validation() -> None:
-    from condgrad.constraints import GroupBall
+    from condgrad import constraints
     from condgrad.estimators import ConstrainedClassifierCV, ConstrainedElasticNetCV, ConstrainedRegressorCV
 
-    groups = GroupBall([0, 0, 1, 1, 2, 2], radius=1.0)
+    groups = constraints.by_name("group")([0, 0, 1, 1, 2, 2], radius=1.0)
     for X in _dense():
         _fit(ConstrainedRegressorCV("poisson", constraint=groups, n_radii=3, cv=2), X, _classes(X, 4))
         _fit(ConstrainedElasticNetCV(l2=[0.1, 1.0], n_radii=3, cv=2), X, _targets(X))

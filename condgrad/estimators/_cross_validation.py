@@ -21,6 +21,7 @@ from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, as
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.radius import RadiusWarning, two_digits
 from condgrad.linalg import convert, threads
+from condgrad.linalg.callers import level_of_user
 from condgrad.linalg.convert import Checked, Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.grids import LARGEST_GROWTH, as_radii, check_grid, further_radii, is_still_rising, shares
@@ -112,7 +113,7 @@ class CrossValidated(ConstrainedLinearModel):
                     f"the largest radius, {self.radii_[-1]:.4g}, has the best score, although the grid was extended to "
                     f"{LARGEST_GROWTH:g} times its default end; standardise the features, or give radii=.",
                     RadiusWarning,
-                    stacklevel=5,  # the caller of fit
+                    stacklevel=level_of_user(),
                 )
                 break
             scores = self._validation_scores(data, parts, more)

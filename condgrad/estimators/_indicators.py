@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from condgrad.linalg.callers import level_of_user
+
 _CATEGORICAL = ("category", "categorical", "enum")  # how the types of columns of categories begin
 _NUMBERS = "fiub"
 
@@ -72,7 +74,7 @@ class IndicatorColumns(NamedTuple):
             warnings.warn(
                 f"X has categories that the fit has not seen, such as {unknown[0]}; they count as none of the others.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=level_of_user(),
             )
         at = np.concatenate(rows), np.concatenate(features)
         return scipy.sparse.coo_array((np.concatenate(values), at), shape=(n_rows, first)).tocsr()

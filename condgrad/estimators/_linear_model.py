@@ -27,6 +27,7 @@ from condgrad.estimators._penalised import NAMES, penalised_solution
 from condgrad.estimators._report import ShownWithItsGap
 from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
 from condgrad.linalg import convert
+from condgrad.linalg.callers import level_of_user
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import device_by_name, is_on_device, on_host
 from condgrad.linalg.device.failures import failures_explained
@@ -498,7 +499,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, ShownWithItsGap):
 
     def _warn(self, fits: list[Fit], is_given: bool) -> None:
         """Warn of a tolerance that was missed, and of a given radius that does nothing."""
-        level = 4  # the caller of fit
+        level = level_of_user()
         short = [fit for fit in fits if fit.falls_short]
         if short:
             _, _, result, tol = max(short, key=lambda fit: fit.excess)
