@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
+from condgrad.constraints._allowance import as_allowance
 from condgrad.estimators._linear_model import ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.classifier import ConstrainedClassifier
@@ -40,7 +42,7 @@ def relaxed(
     ----------
     model : a fitted linear estimator
         With one problem per class or output, and without ``lower``, ``upper`` and ``rows``. Coefficients that must not
-        be negative (``positive=True``, ``constraint="nonnegative-l1"``) stay so.
+        be negative (``positive``, ``constraint="nonnegative-l1"``) stay so.
     X, y, sample_weight, offset : the data of the fit
     blend : float
         The coefficients are ``blend`` times those of the model plus 1 - ``blend`` times those of the new fit, as with
@@ -65,6 +67,7 @@ def relaxed(
         raise TypeError("relaxed takes a fitted linear estimator of condgrad and data in memory.")
     if model.lower is not None or model.upper is not None or model.rows is not None:
         raise ValueError("relaxed fits the chosen features freely; it takes no model with lower, upper or rows.")
+    check_is_fitted(model)
     coef = model._coefficients()
     if model._is_joint:
         raise ValueError("relaxed needs one problem per class or output; this model is one joint problem.")
@@ -83,6 +86,7 @@ def relaxed(
     other = copy.copy(model)
     other._fitted_to = ["all coefficients of the chosen features"] * len(results), data.X.shape[0]
     other._set_fitted(results, [None] * len(results))
+    other._conclude(data, targets, results)
     if hasattr(other, "radius_"):
         del other.radius_  # the new fit has none
     if np.ndim(model.intercept_) == 0:
@@ -116,9 +120,11 @@ def _blended(
 
 def _refit(model: Any, data: Observations, target: np.ndarray, support: np.ndarray) -> Result:
     """Return the fit of one problem on some features, which are free, or on a column of zeros where there are none."""
-    is_nonnegative = bool(np.any(model.positive)) or model.constraint == "nonnegative-l1"
+    positive = True if model.constraint == "nonnegative-l1" else model.positive
+    lower = as_allowance(None, positive, None, None, *model._columns).lower  # 0 where it is positive, else -inf
+    lower = None if lower is None or support.size == 0 else lower[support]
     alone = ConstrainedRegressor(
-        model._loss(), feature_weight=0.0, positive=is_nonnegative, radius=1.0, fit_intercept=model.fit_intercept,
+        model._loss(), feature_weight=0.0, lower=lower, radius=1.0, fit_intercept=model.fit_intercept,
         tol=model.tol, max_iter=model.max_iter,
     )  # fmt: skip
     X = data.X[:, support] if support.size else np.zeros((target.size, 1))

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -48,6 +49,31 @@ def test_relaxed_classes_and_signs():
     assert (cg.relaxed(signed, R.X, R.y).coef_ >= 0.0).all()
     nothing = cg.ConstrainedLasso(alpha=1e3).fit(R.X, R.y)
     assert not cg.relaxed(nothing, R.X, R.y).coef_.any()
+
+
+def test_a_sign_of_one_feature_binds_no_other():
+    signs = np.sign(LinearRegression().fit(R.X, R.y).coef_)
+    some = np.zeros(12, dtype=bool)
+    some[np.argmax(signs * np.abs(R.X.T @ R.y))] = True
+    model = cg.ConstrainedLasso(3.0, positive=some, tol=1e-9).fit(R.X, R.y)
+    support = np.flatnonzero(model.coef_)
+    plain = LinearRegression().fit(R.X[:, support], R.y)
+    assert (plain.coef_ < 0.0).any() and (plain.coef_[some[support]] >= 0.0).all()
+    np.testing.assert_allclose(cg.relaxed(model, R.X, R.y).coef_[support], plain.coef_, atol=1e-6)
+
+
+def test_a_relaxed_model_has_the_certificates_of_its_own_coefficients():
+    model = cg.ConstrainedQuantileRegressor(0.5, radius=0.5).fit(R.X, R.y)
+    free = cg.relaxed(model, R.X, R.y, blend=0.5)
+    assert free.quantile_gap_ >= free.gap_ > model.quantile_gap_
+    root = cg.SquareRootLasso().fit(R.X, R.y)
+    free = cg.relaxed(root, R.X, R.y)
+    errors = R.y - free.predict(R.X)
+    assert free.noise_ == pytest.approx(np.sqrt(np.mean(errors**2))) and free.noise_ < root.noise_
+    value, least = (m.noise_ + m.penalty_ * np.abs(m.coef_).sum() for m in (free, root))
+    assert value - least <= free.duality_gap_
+    with pytest.raises(NotFittedError):
+        cg.relaxed(cg.ConstrainedLasso(), R.X, R.y)
 
 
 @pytest.mark.parametrize(
