@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.constraints import LimitedL1Ball, LinearlyConstrained
 from condgrad.estimators._observations import Observations
 from condgrad.losses import Loss, Squared
 from condgrad.paths import lasso_path, radius_path
@@ -38,6 +39,11 @@ def penalised_solution(
     """
     if isinstance(data.X, OutsideRows) or not isinstance(problem, Problem):
         raise ValueError("alpha and C need data in memory and one problem per class or output; give a radius instead.")
+    if sets is not None and isinstance(sets(1.0), LimitedL1Ball | LinearlyConstrained):
+        raise ValueError(
+            "alpha and C are penalties of all features, and go without lower, upper, rows, free features and positive "
+            "for some features alone; give a radius instead."
+        )
     of_samples: dict[str, Any] = {
         "sample_weight": data.weight,
         "offset": data.offset,

@@ -57,3 +57,9 @@ def test_each_class_has_its_multiplier():
     whole = cg.ConstrainedRegressor(constraint=cg.constraints.Box(-1.0, 1.0)).fit(R.X, R.y)
     with pytest.raises(AttributeError, match="alpha_ needs a set with a radius"):
         whole.alpha_  # noqa: B018
+
+
+@pytest.mark.parametrize("terms", [{"rows": "sum = 0"}, {"upper": 0.5}, {"feature_weight": {0: 0.0}}])
+def test_a_penalty_goes_without_rows_limits_and_free_features(terms):
+    with pytest.raises(ValueError, match="alpha and C are penalties of all features"):
+        cg.ConstrainedLasso(alpha=0.1, **terms).fit(R.X, R.y)
