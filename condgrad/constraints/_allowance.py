@@ -138,7 +138,10 @@ def _per_feature(
     if isinstance(value, Mapping):
         array = np.full(n_features, default)
         for key, number in value.items():
-            array[place_of(key, name, n_features, known)] = _as_float(number, name)
+            entry = _as_float(number, name)
+            if entry.ndim > 0:
+                raise TypeError(f"{name} must have one number for each feature; got {number!r} for {key!r}.")
+            array[place_of(key, name, n_features, known)] = entry
     else:
         array = _as_float(value, name)
         array = np.full(n_features, array) if array.ndim == 0 else array

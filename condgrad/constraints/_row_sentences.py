@@ -47,7 +47,7 @@ def as_rows_of(rows: Rows, n_features: int, names: Iterable[object] | None) -> C
         if unknown or not rows:
             raise ValueError(f"rows as a dict must have keys among A_ub, b_ub, A_eq and b_eq; got {list(rows)!r}.")
         return CoefficientRows(*(rows.get(key) for key in _ARRAYS))
-    sentences = [rows] if isinstance(rows, str) else list(rows)
+    sentences = list(rows) if isinstance(rows, Iterable) and not isinstance(rows, str) else [rows]
     if not sentences:
         return None
     known = [f"x{j}" for j in range(n_features)] if names is None else [str(name) for name in names]

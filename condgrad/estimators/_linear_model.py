@@ -280,7 +280,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, ShownWithItsGap):
         convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
         convert.as_number(self.max_iter, "max_iter", low=0.0, what="a number of at least 0")
         if self.radius is not None:
-            convert.as_number(self.radius, "radius", low=0.0, what="a positive number, or None")
+            convert.as_number(self.radius, "radius", low=1e-300, what="a positive number, or None")
 
     def _check_norm_penalty(self, name: str, value: float | None) -> None:
         """Raise unless a penalty in place of a radius makes sense."""

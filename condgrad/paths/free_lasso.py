@@ -27,7 +27,7 @@ Path: TypeAlias = tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]  # radii,
 _MOST_BYTES = 2**28  # largest size of the columns without their projections, which are dense
 _SHARE = 0.1  # share of the tolerance to which these are solved
 _INSIDE = 1.0 - 1e-13  # rounding must not put a point outside of its ball
-_DEPENDENT = 1e-12  # pivot, over the largest one, of a free column that depends on the others
+_DEPENDENT = 1e-12  # pivot over the largest one, or what is left of a column: below it depends on the free columns
 
 
 class FreeFeatures:
@@ -71,8 +71,10 @@ class FreeFeatures:
     def _without(self, columns: np.ndarray) -> np.ndarray:
         """Return the columns less their projections, in the inner product of the weights."""
         scaled = self._root * columns
+        sizes = np.linalg.norm(scaled, axis=0)
         for _ in range(2):  # the second time removes what rounding has left
             scaled -= self._Q @ (self._Q.T @ scaled)
+        scaled[:, np.linalg.norm(scaled, axis=0) <= _DEPENDENT * sizes] = 0.0  # rounding alone is left of these
         result: np.ndarray = scaled / self._root
         return result
 

@@ -120,8 +120,10 @@ def _best_paid_vertex(unit: ConstraintSet, r: np.ndarray) -> Vertex:
     """Return the best vertex of the unit set; of free and limited features one that is not free, without limits."""
     if not isinstance(unit, constraints.LimitedL1Ball):
         return best_vertex(unit, r)
-    j = int(unit.gains(r).argmax())
-    return constraints.Atom(j, -math.copysign(1.0 / np.broadcast_to(unit.weights, r.size)[j], r[j]))
+    gains = unit.gains(r)
+    j = int(gains.argmax())
+    size = 1.0 / np.broadcast_to(unit.weights, r.size)[j] if gains[j] > 0.0 else 0.0  # with no gain j may be free
+    return constraints.Atom(j, -math.copysign(size, r[j]))
 
 
 def go_on_unless_interrupted(status: Status) -> None:

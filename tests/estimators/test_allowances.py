@@ -120,6 +120,12 @@ def test_the_default_radius_belongs_to_the_features_that_cost():
     assert cg.ConstrainedLogisticRegression(positive=True, upper=0.3).fit(X, LABELS).radius_ > 0.0
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_nothing_to_explain_beside_free_features(intercept):
+    model = cg.ConstrainedLasso(feature_weight=FREE, fit_intercept=intercept).fit(X, np.zeros(N))
+    assert not model.coef_.any() and model.gap_ == 0.0 and model.radius_ == 1.0
+
+
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
@@ -132,6 +138,9 @@ def test_the_default_radius_belongs_to_the_features_that_cost():
         ({"positive": [True]}, "a mask with one of them per feature"),
         ({"positive": True, "upper": -1.0}, "must not exceed upper"),
         ({"lower": 0.1, "radius": None}, "give a radius"),
+        ({"feature_weight": {0: [1.0, 2.0]}}, "one number for each feature; got"),
+        ({"radius": 0.0, "feature_weight": FREE}, "radius must be a positive number"),
+        ({"rows": 5}, "rows must be sentences"),
     ],
 )
 def test_bad_terms_are_refused(terms, message):
@@ -205,6 +214,16 @@ def test_the_path_of_what_free_features_leave(form, intercept):
         w = coefs[:, [k]].toarray()[:, 0]
         errors = Y - dense @ w - offset - info.intercept[k]
         assert 0.5 * np.average(errors**2, weights=weight) == pytest.approx(info.objective[k], rel=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_column_that_depends_on_free_ones_takes_no_part_in_the_path(intercept):
+    data, weights = np.column_stack([X, X[:, 0] - 2.0 * X[:, 1]]), [*FREE, 1.0]
+    radii, coefs, info = cg.lasso_path(data, Y, feature_weight=weights, n_radii=3, fit_intercept=intercept)
+    plain, others, _ = cg.lasso_path(X, Y, feature_weight=FREE, n_radii=3, fit_intercept=intercept)
+    assert info.status is cg.Status.CONVERGED
+    np.testing.assert_allclose(radii, plain, rtol=1e-6)
+    np.testing.assert_allclose(data @ coefs.toarray(), X @ others.toarray(), atol=1e-3)
 
 
 def test_weights_leave_the_exact_engine():
