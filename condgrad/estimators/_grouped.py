@@ -82,6 +82,8 @@ class GroupedFeatures(ConstrainedLinearModel):
             if given != SQRT_SIZE:
                 raise ValueError(f"group_weight must be 'sqrt-size', one number per group, or None; got {given!r}.")
             return np.sqrt(np.bincount(self.feature_groups_))
+        if np.shape(given) != (n_groups,):
+            raise ValueError(f"group_weight must be {n_groups} numbers, one per group; got {given!r}.")
         weights = convert.as_vector(given, "group_weight", n_groups)
         if weights.min() <= 0.0:
             raise ValueError(f"group_weight must be positive; got {weights.min():g}.")

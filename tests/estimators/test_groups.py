@@ -158,6 +158,7 @@ def test_unknown_categories_count_as_none_and_are_said():
             "names the column 'z', which X does not have",
         ),
         (lambda: cg.ConstrainedGroupLasso(group_weight="size").fit(X, Y), "group_weight must be 'sqrt-size'"),
+        (lambda: cg.ConstrainedGroupLasso(group_weight=[1.0, 2.0]).fit(X, Y), "must be 12 numbers, one per group"),
         (lambda: cg.ConstrainedGroupLasso(group_weight=[0.0] * 12).fit(X, Y), "group_weight must be positive; got 0"),
         (lambda: cg.ConstrainedGroupLasso(l1_weight=1.0, positive=True).fit(X, Y), "goes without positive and"),
         (
