@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._scales import Scales
-    from condgrad.paths.allowed_sets import minimize_over, suited
+    from condgrad.paths.allowed_sets import AllowedSets, minimize_over, suited
     from condgrad.paths.grids import check_grid
     from condgrad.paths.validation import BEST, ONE_STANDARD_ERROR, select
     from condgrad.storage.stored_rows import StoredRows
@@ -84,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
     data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
     make_set = sets_of_options(args, data, make_set) or make_set
+    if radii is not None and not radii.all() and isinstance(make_set, AllowedSets) and make_set.excludes_zero:
+        raise ValueError("limits or rows leave out w = 0, so --radii cannot hold 0; use positive numbers.")
     X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
     weight, offset, scales = data.weight, None, Scales(args, X, data.weight)
     whole = cg.Problem(scales.scaled(X), y, loss, make_set(1.0), intercept=args.intercept, sample_weight=weight)

@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         if is_lasso:
             if sets is not None:
                 settings["feature_weight"], settings["lower"], settings["upper"] = sets.allowance
-                settings["rows"] = args.row
+                settings["rows"] = None if sets.rows is None else sets.rows._asdict()  # X itself has no names
             lasso = {"l2": args.l2, "engine": args.engine, "standardize": args.standardize}
             _, coefs, info = cg.lasso_path(data.X, y, **settings, **lasso)
         else:

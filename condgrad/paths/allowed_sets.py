@@ -161,14 +161,14 @@ def minimize_over(
     random_state: RandomState = None,
     **settings: Any,
 ) -> tuple[Any, Callable[..., Any], Result]:
-    """Minimise over the set ``make(radius)``, with limits of free features that do not bind; 0 needs free features.
+    """Minimise over the set ``make(radius)``, with limits of free features that do not bind; the radius may be 0.
 
     Returns the problem over the set, the function that made it, and the result. ``settings`` are those of
     :func:`condgrad.minimize`.
     """
     deadline = None if max_time is None else time.perf_counter() + max_time
     while True:
-        problem = problem.over(make(radius) if radius > 0.0 else at_radius_zero(make))
+        problem = problem.over(make(radius) if radius > 0.0 else at_radius_zero(make) or _only_zero())
         left = None if deadline is None else max(0.0, deadline - time.perf_counter())
         result = minimize(problem, solver, max_time=left, random_state=random_state, **settings)
         wider = make.widened(result.w) if isinstance(make, AllowedSets) else None
@@ -183,6 +183,12 @@ def at_radius_zero(make: Callable[..., Any]) -> ConstraintSet | None:
     if isinstance(make, AllowedSets):
         return make(0.0) if make.allowance.weights is not None and (make.allowance.weights == 0.0).any() else None
     return _closed(make(1.0))
+
+
+def _only_zero() -> ConstraintSet:
+    """Return the set {0}."""
+    zero: ConstraintSet = LimitedL1Ball(1.0, None, 0.0, 0.0)  # type: ignore[call-arg, assignment]
+    return zero
 
 
 def _closed(unit: object) -> ConstraintSet | None:

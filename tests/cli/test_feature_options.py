@@ -49,6 +49,14 @@ def test_path(capsys, named):
     np.testing.assert_allclose(found["objective"], info.objective, rtol=1e-5)
 
 
+def test_rows_name_the_columns_of_the_file(capsys, named):
+    for command in (["path", "--radii", "2"], ["fit", "--loss", "squared", "--radius", 2]):
+        code, found = run(capsys, command[0], named, *command[1:], "--row", "a <= b", "--row", "sum(c, d) = 0")
+        assert code == 0
+        best = cg.lasso_path(X, Y, radii=[2.0], rows=["x0 <= x1", "x2 + x3 = 0"])[2].objective[0]
+        assert np.ravel(found["objective"])[0] == pytest.approx(best, rel=1e-5)
+
+
 def test_cv(capsys, named, tmp_path):
     out = tmp_path / "m.npz"
     code, found = run(capsys, "cv", named, "--loss", "squared", "--n-radii", 3, "--folds", 2, *TERMS, "--out", out)
@@ -78,3 +86,16 @@ def test_features_without_names_are_counted_from_one(capsys, tmp_path):
 def test_bad_options(capsys, named, options, message):
     code, said = run(capsys, "fit", named, "--loss", "squared", "--radius", 1, *options)
     assert code == 2 and message in said
+
+
+def test_cross_validation_may_choose_the_radius_zero(capsys, tmp_path):
+    path, out = tmp_path / "noise.csv", tmp_path / "m.npz"
+    noise = np.random.default_rng(1).standard_normal((50, 5))
+    np.savetxt(path, noise, delimiter=",", header="a,b,c,d,y", comments="")
+    cv = ["cv", path, "--loss", "squared", "--radii", "0,9", "--folds", 2, "--intercept"]
+    code, found = run(capsys, *cv, "--out", out)
+    model = cg.load_model(out)
+    assert code == 0 and found["best_radius"] == 0.0 and model.radius == 0.0 and model.gap == 0.0
+    assert not model.w.any() and model.intercept == pytest.approx(noise[:, 4].mean(), rel=1e-5)
+    code, said = run(capsys, *cv, "--row", "a >= 0.1")
+    assert code == 2 and "--radii cannot hold 0" in said
