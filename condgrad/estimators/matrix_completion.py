@@ -275,6 +275,8 @@ class MatrixCompletion(ShownWithItsGap):
     def _check_shrinkage(self, loss: Any) -> float:
         """Return the shrinkage of the biases, or raise where it has no meaning."""
         shrinkage = convert.as_number(self.bias_shrinkage, "bias_shrinkage", low=0.0, what="a number of at least 0")
+        if shrinkage == np.inf:
+            raise ValueError("bias_shrinkage must be finite; got inf. Use biases=False for a model without biases.")
         if shrinkage > 0.0 and not self.biases:
             raise ValueError("bias_shrinkage needs biases=True; leave it at 0 for a model without biases.")
         if shrinkage > 0.0 and (loss.classes is not None or loss.link != "identity"):

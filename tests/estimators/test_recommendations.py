@@ -112,6 +112,7 @@ def test_a_column_with_two_large_entries_is_not_recommended_to_all():
         ({"value_range": (5, 1)}, "value_range must be two ascending numbers"),
         ({"value_range": "all"}, "value_range must be two ascending numbers, 'data' or None; got 'all'"),
         ({"bias_shrinkage": -1.0}, "bias_shrinkage must be a number of at least 0"),
+        ({"bias_shrinkage": np.inf}, "bias_shrinkage must be finite"),
         ({"bias_shrinkage": 1.0, "biases": False}, "bias_shrinkage needs biases=True"),
         ({"bias_shrinkage": 1.0, "loss": "poisson"}, "needs a loss of y - p"),
     ],
