@@ -338,7 +338,8 @@ class ConstrainedLinearModel(CallbackSupportMixin, ShownWithItsGap):
             )
         if sets is not None and self.radius is None and sets.excludes_zero and sets.make is None:
             raise ValueError(
-                "limits or rows leave out w = 0, so no radius can be chosen, by default or by cross-validation; give a radius."
+                "limits or rows leave out w = 0, so no radius can be chosen, by default or by cross-validation; "
+                "give a radius."
             )
         return sets
 
