@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg.callers import level_of_user
+from condgrad.storage.outside_rows import OutsideRows
 
 _CATEGORICAL = ("category", "categorical", "enum")  # how the types of columns of categories begin
 _NUMBERS = "fiub"
@@ -18,7 +19,7 @@ _NUMBERS = "fiub"
 class IndicatorColumns(NamedTuple):
     """What a frame looked like: its columns, and for each its categories, or None for a column of numbers.
 
-    No dense indicator is ever made: a row of the sparse matrix has one entry for each column of words, of 8 bytes.
+    No dense indicator is ever made: a row of the sparse matrix has one entry for each column of words, of 12 bytes.
     """
 
     columns: tuple[str, ...]
@@ -27,7 +28,7 @@ class IndicatorColumns(NamedTuple):
     @classmethod
     def of(cls, frame: Any) -> IndicatorColumns | None:
         """Return what the columns of a frame are; None where X is no frame, or all its columns are numbers."""
-        if not (hasattr(frame, "columns") and hasattr(frame, "__getitem__") and len(getattr(frame, "shape", ())) == 2):
+        if isinstance(frame, OutsideRows) or not hasattr(frame, "columns") or len(getattr(frame, "shape", ())) != 2:
             return None
         names = tuple(frame.columns)
         found = tuple(_categories(frame[name], name) for name in names)

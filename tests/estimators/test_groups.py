@@ -135,6 +135,15 @@ def test_columns_of_words_are_groups_of_indicators(kind):
     assert clone(model).fit(dense, effect).indicators_ is None
 
 
+def test_rows_on_disk_have_groups_too(tmp_path):
+    cg.rows.convert((X, Y), tmp_path / "rows")
+    model = cg.ConstrainedGroupLasso(1.0, feature_groups=np.arange(12) // 3, tol=1e-8).fit(
+        cg.rows.open(tmp_path / "rows")
+    )
+    near = cg.ConstrainedGroupLasso(1.0, feature_groups=np.arange(12) // 3, tol=1e-8).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, near.coef_, atol=1e-3)
+
+
 def test_unknown_categories_count_as_none_and_are_said():
     model = cg.ConstrainedGroupLasso(2.0, tol=1e-8).fit(frames("pandas"), Y)
     other = frames("pandas").assign(colour="violet")
