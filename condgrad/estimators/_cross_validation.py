@@ -17,7 +17,8 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel, as_seed
+from condgrad.estimators._fits import Budget, as_seed
+from condgrad.estimators._linear_model import ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.radius import RadiusWarning, two_digits
 from condgrad.linalg import convert, threads

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condgrad import constraints
+from condgrad.estimators._fits import Budget
 from condgrad.estimators._indicators import IndicatorColumns, expanded
-from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
+from condgrad.estimators._linear_model import ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data

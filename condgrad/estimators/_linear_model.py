@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from condgrad import __version__, losses
-from condgrad.constraints import LimitedL1Ball, LinearlyConstrained, Multipliers, as_constraint_set
+from condgrad import losses
+from condgrad.constraints import as_constraint_set
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows, as_rows_of
 from condgrad.estimators._callbacks import CallbackSupportMixin, Watch, with_callbacks
+from condgrad.estimators._fits import Budget, Fit, as_seed, feasible_start, remedy
+from condgrad.estimators._fitted_linear_model import FittedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import one_epoch
 from condgrad.estimators._penalised import NAMES, penalised_solution
-from condgrad.estimators._report import ShownWithItsGap
-from condgrad.estimators.radius import RadiusWarning, complaint, default_radius
+from condgrad.estimators.radius import RadiusWarning
 from condgrad.linalg import convert
 from condgrad.linalg.callers import level_of_user
 from condgrad.linalg.convert import Data
@@ -33,77 +32,19 @@ from condgrad.linalg.device.arrays import device_by_name, is_on_device, on_host
 from condgrad.linalg.device.failures import failures_explained
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
-from condgrad.models.files import save_model
-from condgrad.models.linear import Model
-from condgrad.models.multi import OUTPUTS, MultiModel
 from condgrad.paths.allowed_sets import AllowedSets, Columns, cut, minimize_over, sets_of, suited
 from condgrad.paths.batched import BatchedPaths, serves
-from condgrad.paths.radius_search import go_on_unless_interrupted, multiplier_over, set_by_name
+from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
-from condgrad.run.result import Result, Status
+from condgrad.run.result import Result
 from condgrad.storage.cluster_rows import ClusterRows, is_dask, of_dask, on_devices
 from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
 
-# Fields of each run's result that a model stores:
-_OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
 
-
-class Budget(NamedTuple):
-    """A constraint set: an object, or a class ``make`` and its radius (None: chosen by the rule of radius=None)."""
-
-    constraint: object
-    make: Any
-    radius: float | None
-
-    def unit_set(self) -> object:
-        """Return the given object, or a set of the class: of the given radius, else of radius 1."""
-        return self.constraint if self.make is None else self.make(1.0 if self.radius is None else self.radius)
-
-    def applied(
-        self, problem: Problem | OutputsProblem, max_time: float | None = None
-    ) -> tuple[Callable[[float], Any], float | None]:
-        """Return what makes the set of a radius, and the radius or None; ``problem`` is over the unit set.
-
-        Choosing a radius takes at most ``max_time`` seconds.
-        """
-        if self.make is None:
-            return (lambda _: self.constraint), None
-        make = suited(self.make, problem)
-        return make, default_radius(problem, make, max_time) if self.radius is None else self.radius
-
-
-class Fit(NamedTuple):
-    """A problem of an estimator, the radius if its set was given by name, and the result of a run to ``tol``."""
-
-    problem: Problem | OutputsProblem
-    radius: float | None
-    result: Result
-    tol: float
-
-    @property
-    def excess(self) -> float:
-        """The certified gap divided by the tolerance."""
-        return (self.result.gap + self.result.rounding) / max(self.tol, 1e-300)
-
-    @property
-    def falls_short(self) -> bool:
-        """Whether the tolerance is missed; a loss between 0 and tol reaches it whatever the rounding error."""
-        result, tol = self.result, self.tol
-        is_close = result.gap <= tol or result.status is Status.ROUNDING
-        is_perfect = is_close and 0.0 <= result.objective <= tol
-        return not (result.gap + result.rounding <= tol or is_perfect)
-
-    def complaint(self) -> str:
-        """Return what is wrong with a given radius, or an empty string."""
-        if self.radius is None or self.falls_short:
-            return ""
-        return complaint(self.problem, self.result, self.problem.null_objective(), self.radius)
-
-
-class ConstrainedLinearModel(CallbackSupportMixin, ShownWithItsGap):
+class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
     """Base of the estimators: coefficients from one problem, or from one per class or output."""
 
     # Values of settings that an estimator does not offer as parameters.
@@ -127,89 +68,10 @@ class ConstrainedLinearModel(CallbackSupportMixin, ShownWithItsGap):
 
     learns_in_batches = True  # whether a stochastic solver can continue with more samples: see partial_fit
 
-    has_offset_ = False  # whether the model was fitted with offsets: then predictions need them too
-    coef_: Any
-    intercept_: Any
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def sparsify(self) -> Self:
-        """Turn ``coef_`` into a CSR matrix, which saves memory and time where most coefficients are zero."""
-        check_is_fitted(self)
-        self.coef_ = scipy.sparse.csr_matrix(self.coef_)
-        return self
-
-    def densify(self) -> Self:
-        """Turn ``coef_`` back into an array."""
-        check_is_fitted(self)
-        if scipy.sparse.issparse(self.coef_):
-            dense = self.coef_.toarray()
-            self.coef_ = dense[0] if np.ndim(self.intercept_) == 0 else dense
-        return self
-
-    @property
-    def model_(self) -> Model | MultiModel:
-        """The fitted model for predicting, as :meth:`save` writes it: a Model, or a MultiModel of several rows."""
-        check_is_fitted(self)
-        results = self.result_ if isinstance(self.result_, list) else [self.result_]
-        radii: list[Any] = np.atleast_1d(np.asarray(getattr(self, "radius_", None))).tolist()
-        radii = radii if len(radii) == len(results) else radii * len(results)
-        classes, names = getattr(self, "classes_", None), getattr(self, "feature_names_in_", None)
-        constraints, n_samples = self._fitted_to
-        of_all: dict[str, Any] = {
-            "loss": self._loss(),
-            "solver": results[0].solver,
-            "n_samples": n_samples,
-            "classes": None if classes is None else tuple(classes.tolist()),
-            "feature_names": None if names is None else tuple(map(str, names)),
-            "version": __version__,
-        }
-        coef, is_single = self._coefficients(), classes is None and np.ndim(self.intercept_) == 0
-        if is_single or (classes is not None and coef.shape[0] == 1):
-            w, intercept = coef[0], float(np.atleast_1d(self.intercept_)[0])
-            own: dict[str, Any] = {name: getattr(results[0], name) for name in _OF_A_RUN}
-            own |= {"constraint": constraints[0], "radius": radii[0], "has_offset": self.has_offset_}
-            return Model(w=w, intercept=intercept, **of_all, **own)
-        own = {name: tuple(getattr(result, name) for result in results) for name in _OF_A_RUN}
-        own |= {"constraint": tuple(constraints), "radius": tuple(radii)}
-        return MultiModel(coef=coef, intercept=np.asarray(self.intercept_), kind=self._kind, **of_all, **own)
-
-    @property
-    def multipliers_(self) -> Multipliers | list[Multipliers]:
-        """The Lagrange multipliers of rows and limits: one object, or a list of one per class or output."""
-        check_is_fitted(self)
-        results = self.result_ if isinstance(self.result_, list) else [self.result_]
-        found = [result.multipliers for result in results if result.multipliers is not None]
-        if not found:
-            raise AttributeError(f"multipliers_ needs a set with linear rows; {self._fitted_to[0][0]} has none.")
-        return found if isinstance(self.result_, list) else found[0]
-
-    @property
-    def alpha_(self) -> Any:
-        """The multiplier of the radius: a float, or an array with one entry per class or output fitted separately.
-
-        It is the rate at which the objective would fall if the radius grew; for a norm ball the penalty alpha of the
-        norm whose solution this is, in the scale of the mean loss.
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "radius_"):
-            raise AttributeError(f"alpha_ needs a set with a radius of its own; {self.constraint!r} was given whole.")
-        results = self.result_ if isinstance(self.result_, list) else [self.result_]
-        radii = np.broadcast_to(self.radius_, len(results))
-        alphas = np.array([_multiplier_of(result, radius) for result, radius in zip(results, radii, strict=True)])
-        return alphas if isinstance(self.result_, list) else float(alphas[0])
-
-    @property
-    def _kind(self) -> str:
-        """The meaning of the rows of ``coef_`` where there are several."""
-        return OUTPUTS
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``model_`` to a file, without pickle; :func:`condgrad.load_model` reads it back."""
-        save_model(path, self)
 
     def _validated(
         self,
@@ -487,19 +349,6 @@ class ConstrainedLinearModel(CallbackSupportMixin, ShownWithItsGap):
         self._fitted_to = [repr(problem.constraint)] * len(results), data.X.shape[0]
         self._set_fitted(results, [radius] * len(results))
 
-    def _set_fitted(self, results: list[Result], radii: list[float | None]) -> None:
-        """Set the fitted attributes."""
-        is_single = len(results) == 1
-        self.coef_ = np.array([result.w for result in results]).reshape(-1, self.n_features_in_)
-        self.intercept_ = np.concatenate([np.atleast_1d(result.intercept) for result in results])
-        self.n_iter_ = max(1, *(math.ceil(result.n_epochs) for result in results))
-        self.result_ = results[0] if is_single else results
-        self.trace_ = results[0].trace if is_single else [result.trace for result in results]
-        self.gap_ = results[0].gap if is_single else np.array([result.gap for result in results])
-        self.rounding_ = results[0].rounding if is_single else np.array([result.rounding for result in results])
-        if radii[0] is not None:
-            self.radius_ = radii[0] if is_single else np.array(radii)
-
     def _warn(self, fits: list[Fit], is_given: bool) -> None:
         """Warn of a tolerance that was missed, and of a given radius that does nothing."""
         level = level_of_user()
@@ -524,73 +373,3 @@ class ConstrainedLinearModel(CallbackSupportMixin, ShownWithItsGap):
             return None
         coef = self._coefficients()
         return coef.reshape(n_problems, -1) if coef.shape == shape else None
-
-    def _coefficients(self) -> np.ndarray:
-        """Return ``coef_`` as an array with two dimensions."""
-        return self.coef_.toarray() if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
-
-    def _scores(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
-        """Return X coef' + intercept + offset, of shape (n_samples, n_problems)."""
-        scores = self._scores_without_offset(X)
-        if offset is None and self.has_offset_ and isinstance(X, OutsideRows):
-            offset = X.offset
-        if offset is None:
-            if self.has_offset_:
-                raise ValueError(
-                    "this model was fitted with offsets, so predictions need them too; pass offset= (zeros: without)."
-                )
-            return scores
-        if scores.shape[1] > 1:
-            raise ValueError("an offset is one number per sample, so it needs one output or two classes; got more.")
-        return scores + convert.as_vector(on_host(offset), "offset", scores.shape[0])[:, None]
-
-    def _scores_without_offset(self, X: Data | OutsideRows) -> np.ndarray:
-        check_is_fitted(self)
-        if is_dask(X):
-            X = of_dask(X, None, None, None, None)
-        X = DeviceData.of(X) if is_on_device(X) else on_host(X)
-        if isinstance(X, OutsideRows):
-            if X.shape[1] != self.n_features_in_:
-                name, wanted = type(self).__name__, self.n_features_in_
-                raise ValueError(f"X has {X.shape[1]} features, but {name} is expecting {wanted} features.")
-            X.check_names(getattr(self, "feature_names_in_", None))
-            return X.dot_each(self._coefficients()).T + self.intercept_
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        coef = self.coef_ if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
-        return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
-
-
-def remedy(status: Status, max_iter: float, max_time: float | None, *, has_features: bool) -> str:
-    """Return advice for a run that ended with ``status`` and missed its tolerance."""
-    scaling = ", or standardise the features" if has_features else ""
-    if status in (Status.MAX_EPOCHS, Status.MAX_STEPS):
-        other = ", try solver='auto'" if has_features else ""
-        return f"raise max_iter (now {max_iter:g}) or tol{other}{scaling}."
-    if status is Status.MAX_TIME:
-        return f"raise max_time (now {max_time:g} s) or tol, or continue with warm_start=True."
-    if status in (Status.STALLED, Status.ROUNDING):
-        return f"rounding allows no smaller gap; raise tol{scaling}."
-    return str(status)
-
-
-def _multiplier_of(result: Result, radius: float) -> float:
-    """Return the rate at which the objective of a run falls as the radius of its set grows."""
-    has_limits = isinstance(result.constraint, LimitedL1Ball | LinearlyConstrained)
-    over = multiplier_over(result.constraint, result.constraint, result.gradient, radius)
-    return over if has_limits else over / radius
-
-
-def feasible_start(constraint: Any, w: np.ndarray) -> np.ndarray | None:
-    """Return ``w``, scaled into the ball if it lies outside, or None where it is infeasible even so."""
-    violation = constraint.violation(w)
-    if violation > 0.0 and getattr(constraint, "radius", None):
-        w = w * (constraint.radius / (constraint.radius + violation))
-        violation = constraint.violation(w)
-    return w if violation <= 1e-9 * np.abs(w).sum() else None
-
-
-def as_seed(random_state: RandomState) -> int | np.random.Generator | None:
-    """Return scikit-learn's ``random_state`` as ``minimize`` takes it: a RandomState draws a seed."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return random_state

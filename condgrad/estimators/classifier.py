@@ -16,8 +16,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from condgrad import constraints, losses
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
+from condgrad.estimators._fits import Budget
 from condgrad.estimators._like import like
-from condgrad.estimators._linear_model import Budget, ConstrainedLinearModel
+from condgrad.estimators._linear_model import ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import supports_partial_fit
 from condgrad.linalg.convert import Data

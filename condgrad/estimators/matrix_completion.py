@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from condgrad import losses
 from condgrad.constraints import NuclearBall, WeightedNuclearBall
 from condgrad.estimators._baselines import Baselines
-from condgrad.estimators._linear_model import as_seed, remedy
+from condgrad.estimators._fits import as_seed, remedy
 from condgrad.estimators._radius_choice import RadiusChoice, held_out
 from condgrad.estimators._report import ShownWithItsGap
 from condgrad.linalg import convert

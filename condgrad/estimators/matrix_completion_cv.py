@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condgrad.estimators._linear_model import as_seed
+from condgrad.estimators._fits import as_seed
 from condgrad.estimators._radius_choice import RadiusChoice, held_out
 from condgrad.estimators.matrix_completion import MatrixCompletion, as_entries
 from condgrad.linalg.settings import RandomState

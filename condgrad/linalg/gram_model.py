@@ -238,13 +238,10 @@ def recentre(model, x, correlation):
             model.leave(q)
         else:
             q += 1
-    has_lost = False
     for k in range(model.n_atoms()):
         if x[k] != 0.0 and not model.is_in[k] and not model.enter(k):
             model.x[k] = 0.0
-            has_lost = True
-    if has_lost:
-        model.correlate()
+    model.correlate()
 
 
 @kernel

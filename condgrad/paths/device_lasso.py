@@ -31,6 +31,7 @@ _RIDGE, _MORE, _MOST_RIDGE = 1e-15, 100.0, 1e-9  # shares of the diagonal that a
 _LEAST = 1e-300  # radius that stands for zero: its ball has one point, up to rounding
 _PASSES = 3  # over all rows: the products of the features, those with the targets, and the certificates
 _INNER = 0.5  # share of the tolerance to which the path is solved in memory
+_LEAST_GAP = 1e-11  # least relative gap of penalised points in memory: rounding allows little less
 
 HostPath = Callable[[np.ndarray, np.ndarray, float], tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]]
 
@@ -102,7 +103,9 @@ def path_on_device(
             "Use radius_path(loss='squared') there, or data in memory."
         )
     sums = Sums.of(problem)
-    radii, coefs, info = solve(*sums.few_rows(), _INNER * tol)
+    # A penalised gap is of second order in the steepest slope above alpha, but the bound of the judge of first order.
+    inner = _INNER * tol if alphas is None else min(tol, max(tol * tol, _LEAST_GAP))
+    radii, coefs, info = solve(*sums.few_rows(), inner)
     scales = np.sqrt(np.diag(sums.G)[:-1])
     gauge = Gauge(np.where(scales > 0.0, scales, 1.0) if is_standardised else None, is_symmetric=True)
     judge = _Judge(problem, gauge, coefs.toarray(), sums)

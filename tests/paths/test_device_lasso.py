@@ -51,6 +51,17 @@ def test_a_path_is_that_of_memory_and_certified(data, device, settings):
     assert (info.relative_gap <= 1e-6).all()
 
 
+def test_penalties_just_below_the_largest_are_certified(device):
+    """Twenty features enter within a thousandth of alpha, where points between solved ones exceed it by a little."""
+    rng, d = np.random.default_rng(0), 301
+    R = np.triu(1e-3 * rng.standard_normal((d, d)), 1) + np.eye(d)
+    X, y = np.sqrt(d) * R[:, :-1], np.sqrt(d) * (R[:, :20].sum(axis=1) + R[:, -1])
+    _, _, info = cg.lasso_path(DeviceData.of(X, device), y, n_radii=100)
+    _, _, again = cg.lasso_path(DeviceData.of(X, device), y, alphas=info.alpha)
+    assert again.status is cg.Status.CONVERGED
+    assert again.relative_gap.max() <= 1e-6
+
+
 def test_a_default_grid_and_sparse_rows(data, device):
     X, y, _ = data
     sparse = scipy.sparse.csr_matrix(X * (X > 1.0))

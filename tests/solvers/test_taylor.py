@@ -590,7 +590,7 @@ def test_the_model_is_minimised_up_to_rounding_whatever_the_order_of_atoms(const
         assert model._gap(slopes, z) <= 1e-10 * model._gap(g, x) + 4e-8 * H.max()  # the little that is added to H
         order = rng.permutation(15)
         other = model.minimise(None, g[order], H[np.ix_(order, order)], x[order], 0.1, is_estimate=False)
-        np.testing.assert_allclose(other, z[order], atol=1e-8)
+        np.testing.assert_allclose(other, z[order], atol=1e-6)  # H may be singular but for what is added to it
 
 
 @pytest.mark.parametrize("loss", [losses.Squared(), losses.Logistic(), losses.Huber()], ids=repr)
