@@ -158,6 +158,8 @@ def _cross_validation() -> None:
 
 
 def _groups() -> None:
+    from sklearn.datasets import load_breast_cancer
+
     from condgrad.estimators import (
         ConstrainedGroupLasso,
         ConstrainedGroupLassoCV,
@@ -175,6 +177,11 @@ def _groups() -> None:
             _fit(model, X, _targets(X))
         _fit(ConstrainedGroupLogisticRegression(1.0, feature_groups=groups), X, _classes(X))
         _fit(ConstrainedGroupLogisticRegressionCV(feature_groups=groups, n_radii=3, cv=2), X, _classes(X))
+    # Large radii on nearly separable classes end on a hull of vertices.
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    for given in (X, np.asfortranarray(X)):
+        _fit(ConstrainedGroupLogisticRegressionCV(feature_groups=[*range(10)] * 3, n_radii=6, cv=3), given, y)
 
 
 def _tasks() -> None:

@@ -77,7 +77,9 @@ class IndicatorColumns(NamedTuple):
                 UserWarning,
                 stacklevel=level_of_user(),
             )
-        at = np.concatenate(rows), np.concatenate(features)
+        n_entries = sum(part.size for part in rows)
+        kind = scipy.sparse.get_index_dtype(maxval=max(n_entries, n_rows, first))  # 12 bytes an entry, not 16
+        at = np.concatenate(rows).astype(kind), np.concatenate(features).astype(kind)
         return scipy.sparse.coo_array((np.concatenate(values), at), shape=(n_rows, first)).tocsr()
 
 
