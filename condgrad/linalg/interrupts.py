@@ -57,11 +57,17 @@ class Interrupts:
     def heard(self) -> bool:
         """Return whether Ctrl-C was pressed; if so, the caller must stop, as the signal is not sent again."""
         holder = Interrupts._outermost
-        if holder is None or not holder._is_requested:
+        if holder is None or not self.is_waiting():
             return False
         # Only a reader in the main thread counts: it is not known here how another thread reacts.
         holder._is_acted_on = holder._is_acted_on or _is_main_thread()
         return True
+
+    @staticmethod
+    def is_waiting() -> bool:
+        """Return whether Ctrl-C was pressed; the caller need not stop."""
+        holder = Interrupts._outermost
+        return holder is not None and holder._is_requested
 
     def end_passes_at(self, deadline: float) -> None:
         """Let long passes end at this time, in the time of time.perf_counter, as they do after Ctrl-C."""
@@ -70,8 +76,7 @@ class Interrupts:
     @staticmethod
     def end_pass() -> None:
         """Raise PassInterruptedError if Ctrl-C was pressed or the time is over; long passes call this now and then."""
-        holder = Interrupts._outermost
-        if (holder is not None and holder._is_requested) or time.perf_counter() >= _deadline.get():
+        if Interrupts.is_waiting() or time.perf_counter() >= _deadline.get():
             raise PassInterruptedError
 
     def _request(self, number: int, frame: FrameType | None) -> None:

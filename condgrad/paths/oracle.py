@@ -169,6 +169,11 @@ class Oracle(abc.ABC):
         self.move(R)
         return self.scan(a, mu, threshold, level)
 
+    @property
+    def works_alone(self) -> bool:
+        """Whether the next scan is one call of a kernel."""
+        return False
+
     @abc.abstractmethod
     def begin(self, a: np.ndarray, mu: float) -> float:
         """Learn every correlation at the start; return the largest."""
@@ -192,7 +197,7 @@ class LazyOracle(Oracle):
 
     def begin(self, a: np.ndarray, mu: float) -> float:
         """Compute every correlation at the start; return the largest."""
-        if self._is_large():
+        if not self.works_alone:
             return self.scan(a, mu, -1.0, np.inf).largest
         return self.move_and_scan(
             self.bounds.R, a, mu, -1.0, np.inf
@@ -201,29 +206,35 @@ class LazyOracle(Oracle):
     def scan(self, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
         """Compute every correlation whose bound exceeds ``threshold``; return those above ``level``."""
         self.last_scanned = -self.n_scanned
-        scan(self.bounds, self.columns, a, mu, threshold, level, self.apart if self._is_large() else self.alone)
+        scan(self.bounds, self.columns, a, mu, threshold, level, self.alone if self.works_alone else self.apart)
         return self._found()
 
     def move_and_scan(self, R: np.ndarray, a: np.ndarray, mu: float, threshold: float, level: float) -> Scan:
         """Go to the residual R, and scan there: in one call where one thread is enough."""
-        if self._is_large():
+        if not self.works_alone:
             return super().move_and_scan(R, a, mu, threshold, level)
         self.last_scanned = -self.n_scanned
         move_and_scan(self.bounds, self.weight, R, self.columns, a, mu, threshold, level)
         return self._found()
 
-    def _is_large(self) -> bool:
-        """Tell whether a scan of as many columns as last time is worth several threads."""
-        return self.last_scanned * self.work + 0.1 * self.bounds.key.size > _WORTH_THREADS
+    @property
+    def works_alone(self) -> bool:
+        """Whether a scan of as many columns as last time is not worth several threads."""
+        return self.last_scanned * self.work + 0.1 * self.bounds.key.size <= _WORTH_THREADS
 
     def _found(self) -> Scan:
         """Return what the scan has found."""
         bounds = self.bounds
         self.last_scanned += self.n_scanned
-        n_found, largest = int(bounds.n_found()), float(bounds.largest())
-        if n_found == 0:
-            return Scan(largest, _NONE, _NO_SIZES)
-        return Scan(largest, bounds.found[:n_found].astype(np.int64), bounds.sizes[:n_found].copy())
+        return found_by(bounds)
+
+
+def found_by(bounds: LazyBounds) -> Scan:
+    """Return what the last scan has found."""
+    n_found, largest = int(bounds.n_found()), float(bounds.largest())
+    if n_found == 0:
+        return Scan(largest, _NONE, _NO_SIZES)
+    return Scan(largest, bounds.found[:n_found].astype(np.int64), bounds.sizes[:n_found].copy())
 
 
 def scan(

@@ -132,9 +132,13 @@ def follow(path: Path, targets: np.ndarray, interrupts: Interrupts) -> Iterator[
     done = 0
     while done < order.size:
         raise_if_interrupted(interrupts)
-        for point in path.advance(targets[order[done:]]):
+        points = path.advance(targets[order[done:]])
+        is_ending = interrupts.is_waiting()  # during the search: all that it has found counts
+        for point in points:
             done += 1
             yield int(order[done - 1]), order.size - done, point
+            if not is_ending and done < order.size:  # whoever got this point may have pressed it
+                raise_if_interrupted(interrupts)
 
 
 def collect(
@@ -220,14 +224,11 @@ def _info(points: list[Solved], status: Status, path: Path) -> PathInfo:
 
 
 def _matrix(points: list[Solved], n_features: int) -> scipy.sparse.csc_matrix:
-    indptr = np.cumsum([0, *(point.features.size for point in points)])
-    parts = list(_sorted(points))
-    indices = np.concatenate([part[0] for part in parts]) if parts else np.empty(0, np.int64)
-    values = np.concatenate([part[1] for part in parts]) if parts else np.empty(0)
-    return scipy.sparse.csc_matrix((values, indices, indptr), shape=(n_features, len(points)))
-
-
-def _sorted(points: list[Solved]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    for point in points:
-        order = np.argsort(point.features)
-        yield point.features[order], point.w[order]
+    sizes = np.array([point.features.size for point in points], dtype=np.int64)
+    if not sizes.any():
+        return scipy.sparse.csc_matrix((n_features, len(points)))
+    indices = np.concatenate([point.features for point in points])
+    values = np.concatenate([point.w for point in points])
+    order = np.lexsort((indices, np.repeat(np.arange(len(points)), sizes)))  # ascending within each point
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return scipy.sparse.csc_matrix((values[order], indices[order], indptr), shape=(n_features, len(points)))

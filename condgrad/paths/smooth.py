@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from condgrad.compiled import Stopwatch
+from condgrad.constraints import L1Ball, NonnegativeL1Ball
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.engine import PathPoint
 from condgrad.paths.gauges import gauge_of
@@ -26,6 +27,8 @@ from condgrad.run.result import Status
 _WALK = 8  # number of penalties on the way to the largest radius
 _WALK_TOL = 1e-2  # relative gap to which they are solved
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
+_AT_ONCE = 64  # most targets that the engine is given at a time
+_PLAIN_BALLS = frozenset((L1Ball, NonnegativeL1Ball))  # what makes the ball of the very radius that it is given
 _OF_PATHS = frozenset(("max_epochs", "random_state"))  # settings that the engine of smooth losses takes too
 
 
@@ -173,40 +176,48 @@ class SmoothPath:
         return self.engine.gauge.radius_of(self.make(radius))
 
     def advance(self, targets: np.ndarray) -> list[Solved]:
-        """Return the solution at the first one of the targets that are left."""
-        target = float(targets[0])
-        goal = self._goal(target)
-        if goal is None:
+        """Return the solution at the first one of the targets that are left, or at the first few."""
+        goals = self._goals(targets)
+        if goals is None:
             self._by_minimize.walk.w = np.zeros(self.n_features)  # the last point may be outside of this set
         elif not self.is_outgrown:
             try:
-                return [self._solve(goal, target)]
+                return self._solve(goals, targets)
             except OutgrownError:
                 self.is_outgrown = True
                 self._by_minimize.walk.w = self._dense(self.last)
         return self._by_minimize.advance(targets)
 
-    def _goal(self, target: float) -> Goal | None:
-        """Return what the engine is to solve for a target, None where it cannot."""
-        if self.is_penalised or target == 0.0:
-            return Goal(target, self.is_penalised)
-        radius = self._radius_of(target)
-        return None if radius is None else Goal(radius, is_penalised=False)
+    def _goals(self, targets: np.ndarray) -> np.ndarray | None:
+        """Return what the engine is to solve for the first few of the targets, None where it cannot for the first."""
+        if self.is_penalised or self.make in _PLAIN_BALLS:
+            return targets
+        goals: list[float] = []
+        for target in targets[:_AT_ONCE].tolist():
+            radius = target if target == 0.0 else self._radius_of(target)
+            if radius is None or (goals and radius <= 0.0):
+                break
+            goals.append(radius)
+        return np.array(goals) if goals else None
 
-    def _solve(self, goal: Goal, target: float) -> Solved:
+    def _solve(self, goals: np.ndarray, targets: np.ndarray) -> list[Solved]:
         with Stopwatch() as watch:
-            if goal.target == 0.0:  # zero is the only point of its ball
-                point = self.engine.zero()
+            if goals[0] == 0.0:  # zero is the only point of its ball
+                points = [self.engine.zero()]
             elif self.engine.largest == 0.0:
-                point = self.engine.zero(goal)
+                points = [self.engine.zero(Goal(float(goals[0]), self.is_penalised))]
             else:
-                point = self.last = self.engine.solve(goal, self.tol)
-        is_short = point.certified_gap > self.tol * self.scale and point.gap > point.rounding
+                points = self.engine.advance(goals, self.is_penalised, self.tol)
+                self.last = points[-1]
+        seconds, last = watch.seconds / len(points), points[-1]
+        solved = [self._solved(*of_point, seconds) for of_point in zip(points, targets.tolist(), strict=False)]
+        is_short = last.certified_gap > self.tol * self.scale and last.gap > last.rounding
         if is_short and not self.engine.is_spent:  # its models do not lead further, as may be with flat losses
-            inside = 1.0 if self.is_penalised else min(1.0, goal.target / max(point.norm, goal.target))
-            self._by_minimize.walk.w = inside * self._dense(point)
-            return self._by_minimize.advance(np.array([target]))[0]
-        return self._solved(point, target, watch.seconds)
+            goal, target = float(goals[len(points) - 1]), targets[len(points) - 1]
+            inside = 1.0 if self.is_penalised else min(1.0, goal / max(last.norm, goal))
+            self._by_minimize.walk.w = inside * self._dense(last)
+            solved[-1] = self._by_minimize.advance(np.array([target]))[0]
+        return solved
 
     def _solved(self, point: PathPoint, target: float, seconds: float) -> Solved:
         has_intercept = self.problem.has_intercept

@@ -54,9 +54,9 @@ class Curvature:
         self.rows: np.ndarray | None = None  # the samples that are drawn (None: all)
         self.h = d.copy()
 
-    def relax(self) -> None:
-        """Assume that the curvatures of the next point are less misleading than the last ones."""
-        self.least_share *= 0.5
+    def relax(self, n_points: int) -> None:
+        """Assume that the curvatures of points to come are less misleading than those of the last ones."""
+        self.least_share *= 0.5**n_points
 
     def take(self, d: np.ndarray, n_atoms: int, quality: float, *, was_fresh: bool) -> None:
         """Take the curvatures d of another point; ``quality`` tells how the last step went, with its own if fresh."""

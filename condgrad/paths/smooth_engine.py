@@ -1,7 +1,7 @@
 """SmoothEngine: one certified point of a smooth loss after another, by Newton steps on a working set.
 
-A search (:mod:`~condgrad.paths.smooth_search`) makes the steps on a working set and asks for features that are missing
-there. It returns to this module where a model is to be minimised, where the working set must grow, and at the end.
+A search (:mod:`~condgrad.paths.smooth_search`) makes the steps. It returns to this module for what it needs: the loss,
+a larger working set, another curvature, and at the end.
 """
 
 from __future__ import annotations
@@ -10,40 +10,70 @@ import math
 
 import numpy as np
 
-from condgrad.linalg.gram_model import factor, forget_support, recentre, solve_model
+from condgrad.linalg.gram_model import factor, forget_support
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.rounding import UNIT, bounds, gamma
 from condgrad.paths.engine import PathPoint
 from condgrad.paths.gauges import PLAIN, gauge_of
 from condgrad.paths.least_squares import Goal
-from condgrad.paths.points import raise_if_interrupted
+from condgrad.paths.oracle import found_by
+from condgrad.paths.points import InterruptedPathError, raise_if_interrupted
+from condgrad.paths.smooth_course import (
+    ALL,
+    ATOMS,
+    B_BEFORE,
+    BEFORE,
+    BEGUN,
+    CURVATURE,
+    DONE,
+    ENLARGED,
+    EVALUATION,
+    FALLING,
+    IS_FRESH,
+    N_COURSE,
+    NEXT,
+    PATIENCE,
+    PRUNING,
+    QUALITY,
+    SCAN,
+    SPENT,
+    STAGE,
+    STEPPED,
+    STEPS,
+    TARGETS,
+    THRESHOLD,
+    TOTALS,
+    Course,
+    Task,
+)
 from condgrad.paths.smooth_curvature import Curvature
 from condgrad.paths.smooth_data import MemoryData, SmoothData
-from condgrad.paths.smooth_history import History
-from condgrad.paths.smooth_point import (
-    LEVEL,
-    QUALITY,
-    Facts,
-    facts_of,
-    foresee,
-    gap_at,
-    part_of_point,
-    point_at_zero,
-    was_fresh,
+from condgrad.paths.smooth_history import new_history
+from condgrad.paths.smooth_passes import SmoothPasses
+from condgrad.paths.smooth_point import LEVEL, MU, facts_of, part_of_point, point_at_zero
+from condgrad.paths.smooth_search import (
+    ALPHA_FOUND,
+    B_FOUND,
+    GAP_FOUND,
+    N_FOUND,
+    NORM_FOUND,
+    Search,
+    Solutions,
+    record,
+    turn,
 )
-from condgrad.paths.smooth_search import ATOMS, FRESH_MODEL, LAST, SOLVED, START, ZERO, SmoothSearch, model_tolerance
 from condgrad.problems.linear import Problem
+from condgrad.problems.samples import Totals
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
-_INNER = 0.6  # share of the tolerance that the working set's own gap may use up
 _FIRST = 0.9  # share of the largest correlation that the first atoms have at least
 _BATCH = 30  # atoms that are admitted at most at a time, or a quarter of those with a coefficient if that is more
 _MOST_STEPS = 300  # most Newton steps for one point
 _ROOM = 64  # atoms for which there is memory in the beginning
 _MOST_ATOMS = 3000  # most features of a working set: their curvature takes 72 MB
-_STEPS_AHEAD = 2  # number of points ahead at which a feature would enter that is admitted now
-_MODEL = 0.1  # share of the tolerance to which the first model of a point is minimised
 _PATIENCE = 3.0  # work of steps with an old curvature after which it is renewed, over the work of renewing it
+_STRETCH = 64  # most targets of one search, where all that it needs of the data is the loss
+_CLEAR = 100.0  # how many times rounding the tolerance must be for a search over several targets
 
 
 class OutgrownError(Exception):
@@ -92,26 +122,32 @@ class SmoothEngine:
         """Go back to zero."""
         samples, has_intercept = self.problem.samples, self.problem.has_intercept
         self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, self.floor, _ROOM)
+        self.history = new_history()
+        self._is_penalised: bool | None = None  # the targets of the history
+        self.course = np.zeros(N_COURSE)
+        self.course[FALLING], self.course[STAGE] = _FIRST, ALL
+        self.passes = SmoothPasses(self.point)
+        self.passes.begin()
+        self.curvature = Curvature(self.problem, self.data, self.point.d)
         self.oracle = self.data.oracle(self.point.R, lambda: self.point)
         self.bounds = self.oracle.bounds
-        self.search = SmoothSearch(self.point)
-        self.falling, self.last_alpha = _FIRST, 0.0  # ratio of the last two alphas, and the last one
-        self._pursue(Goal(0.0, is_penalised=False), 0.0, ZERO)
+        self._arrange()
+        if self.search.is_small:
+            turn(self.search, *self._task(np.ones(1), False, 0.0, 0.0))
+        else:
+            self.oracle.begin(self.point.a, self.point.numbers[MU])
         self.largest = float(self.bounds.largest())
         at_zero = facts_of(self.point)
         self._at_zero = at_zero.totals.value, at_zero.b
         self._last_rounding = 0.0
         self.is_spent = self.was_spent = False  # whether most_scanned has ended the search for the last point, for any
-        self.curvature = Curvature(self.problem, self.data, self.point.d)
-        self.history = History(self.largest)
-        self.spent = 0.0  # work of the steps since the curvature was computed
 
     @property
     def n_atoms(self) -> int:
         """The number of features in the working set."""
         return int(self.point.model.n_atoms())
 
-    # A point.
+    # Points.
 
     def solve(self, goal: Goal, tol: float) -> PathPoint:
         """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``, rounding included.
@@ -119,106 +155,172 @@ class SmoothEngine:
         The gap is exact: the oracle proves the largest correlation. It exceeds the limit only where rounding does not
         let it fall any further, or where ``most_scanned`` ends the search.
         """
+        return self.advance(np.array([goal.target]), goal.is_penalised, tol)[0]
+
+    def advance(self, targets: np.ndarray, is_penalised: bool, tol: float) -> list[PathPoint]:
+        """Return such points at the first one of the targets, or at the first few where the data are small."""
         allowed, self.is_spent = tol * self.scale, False
-        if self._gap(goal) + self._last_rounding <= allowed:  # the last point may serve for this one too
-            found = self._found(goal)
-            if found.certified_gap <= allowed:
-                return found
-        if self.n_atoms == 0:
-            self.search.ask(self.oracle, _FIRST * self.largest)
-            self._admit_best()
-        elif self.bounds.largest() > self.falling * self.point.numbers[LEVEL]:  # it would enter now
-            self._admit_best()
-        event, begun = START, int(self.bounds.n_scanned())
-        self.curvature.relax()
-        while True:
-            rounding = 2.0 * self._last_rounding  # it grows with the radius
-            limit = max(allowed - rounding, rounding)  # where rounding is more than half of it, that much is the best
-            self._search(goal, limit, event, begun)
-            found = self._found(goal)
-            self._last_rounding = found.rounding
-            is_short = found.certified_gap > allowed and found.rounding > rounding
-            if not is_short or self.is_spent:
-                break
-            event = ATOMS  # rounding has grown by more than was expected: go on to a smaller gap
-        if self.last_alpha > 0.0:
-            self.falling = min(1.0, max(_FIRST, found.alpha / self.last_alpha))
-        self.last_alpha = found.alpha
-        self._prune()
-        return found
+        self._take_up(is_penalised)
+        is_clear = 0.0 < _CLEAR * self._last_rounding <= allowed
+        stretch = targets[: _STRETCH if is_clear and self.search.is_small else 1]
+        rounding = 2.0 * self._last_rounding  # it grows with the radius
+        points = self._search(stretch, allowed, rounding)
+        while stretch.size == 1 and self._is_short(points[0], allowed, rounding) and not self.is_spent:
+            # Rounding has grown by more than was expected: go on to a smaller gap.
+            rounding = 2.0 * points[0].rounding
+            self.course[STAGE], self.course[STEPS] = ENLARGED, 0.0
+            points = self._search(stretch, allowed, rounding)
+        self._last_rounding = points[-1].rounding
+        if stretch.size > 1 and self._is_short(points[0], allowed, rounding):
+            return self.advance(targets[:1], is_penalised, tol)
+        is_good = [not self._is_short(point, allowed, rounding) for point in points]
+        return points if all(is_good) else points[: max(1, is_good.index(False))]
 
-    def _search(self, goal: Goal, limit: float, event: int, begun: int) -> None:
-        """Go to the point with a gap of at most ``limit``, or as close to it as rounding and limits of work allow.
+    @staticmethod
+    def _is_short(point: PathPoint, allowed: float, rounding: float) -> bool:
+        """Tell whether rounding is more than was expected, and too much."""
+        return point.certified_gap > allowed and point.rounding > rounding
 
-        ``begun`` is the number of columns that were scanned before this point.
-        """
-        n_steps = 0
-        if event == START:
-            self._foresee(goal, limit)
-        while event != SOLVED:
-            raise_if_interrupted(self.interrupts)
-            event = self._pursue(goal, limit, event if n_steps < _MOST_STEPS or event == ATOMS else LAST)
-            if event == ATOMS:
-                if self.bounds.n_scanned() - begun >= self.most_scanned:
-                    self.is_spent = self.was_spent = True
-                    return
-                self._admit_best()
-            elif event != SOLVED:
-                n_steps += 1
-                self._minimise_next(goal, is_fresh=event == FRESH_MODEL)
+    def _take_up(self, is_penalised: bool) -> None:
+        """Go to the next target; a path of targets of another kind begins."""
+        if is_penalised != self._is_penalised:
+            self._is_penalised = is_penalised
+            self.history.forget(-math.log(self.largest) if is_penalised and self.largest > 0.0 else 0.0)
+        self.course[STAGE] = NEXT
 
-    def _foresee(self, goal: Goal, limit: float) -> None:
-        """Minimise the last model for the next target, with a gradient that foresees how the curvature changes."""
-        point, weight = self.point, self.history.weight(goal)
-        now, before = (point.x, point.correlation), (point.before, point.correlation_before)
-        foresee(point.model.G, *now, *before, weight, point.saved, self.n_atoms)
-        self.history.append(goal)
-        self._minimise_model(goal, point.saved, _MODEL * limit)
+    def _search(self, targets: np.ndarray, allowed: float, rounding: float) -> list[PathPoint]:
+        """Return the points at the targets, or at some of them; what a search needs in between comes from here."""
+        points: list[PathPoint] = []
+        task, solutions = self._task(targets, bool(self._is_penalised), allowed, rounding)
+        needs = -1
+        while needs != TARGETS:
+            try:
+                raise_if_interrupted(self.interrupts)
+            except InterruptedPathError:
+                points += self._harvest(task, solutions)
+                if points:
+                    return points
+                raise
+            needs = turn(self.search, task, solutions)
+            if needs == EVALUATION:
+                self._evaluate(task)
+            elif needs == SCAN:
+                self.found = self.passes.ask(self.oracle, float(self.course[THRESHOLD]))
+            elif needs == TOTALS:
+                self._add_up()
+            elif needs == CURVATURE:
+                self._renew_curvature(task)
+            elif needs == ATOMS and self._is_at_limit():
+                points += self._harvest(task, solutions)
+                return [*points, self._present(Goal(float(targets[len(points)]), task.is_penalised))]
+            elif needs == ATOMS and self._has_room():
+                self._admit()
+            else:  # the arrays change, or all is done
+                points += self._harvest(task, solutions)
+                if needs == ATOMS:
+                    self._admit()
+                elif needs == PRUNING:
+                    self._prune()
+                task, solutions = self._task(targets[len(points) :], task.is_penalised, allowed, rounding)
+        return points
 
-    def _minimise_next(self, goal: Goal, *, is_fresh: bool) -> None:
-        """Minimise the model at x, with the curvature there if it has to be fresh or if the old one costs too much."""
-        if is_fresh or self.spent >= _PATIENCE * self.curvature.work(self.search.atoms):
-            self._renew_curvature()
-            self.history.renew(goal)
-            self.spent = 0.0
-        self.spent += self.search.work
-        self._minimise_model(goal, self.point.correlation, model_tolerance(self.point))
+    def _task(self, targets: np.ndarray, is_penalised: bool, allowed: float, rounding: float) -> tuple[Task, Solutions]:
+        """Return the task of solving these targets, and where the solutions go."""
+        self.course[DONE] = 0.0
+        x, found = np.zeros((targets.size, self.point.x.size)), np.empty((targets.size, N_FOUND + len(Totals._fields)))
+        return Task(targets, is_penalised, allowed, rounding, _MOST_STEPS, _IDLE), Solutions(x, found)
 
-    def _arrange_search(self) -> None:
-        """Make a search for the present working set."""
-        if self.search.point is not self.point or self.search.size != self.n_atoms:
-            self.search = SmoothSearch(self.point)
+    def _course(self, task: Task) -> Course:
+        """Return what decides in a search."""
+        return Course(self.course, self.point.numbers, self.point.totals, task)
 
-    def _pursue(self, goal: Goal, limit: float, event: int) -> int:
-        """Search on until something is needed; return what."""
-        self._arrange_search()
-        found = self.search.pursue(self.oracle, goal, limit, _INNER * limit, self.falling**_STEPS_AHEAD, event)
-        self.search.add_up()
-        return found
+    def _evaluate(self, task: Task) -> None:
+        """Compute what belongs to x, or no more than the loss where the search does the rest."""
+        if self.search.is_small:
+            self.passes.evaluate()
+        else:
+            self.passes.arrive(task.is_penalised)
 
-    def _minimise_model(self, goal: Goal, correlation: np.ndarray, tol: float) -> None:
-        """Minimise the model with these correlations at x; one with a penalty has no gap, and is solved exactly."""
-        model = self.point.model
-        recentre(model, self.point.x, correlation)
-        tol = -np.inf if goal.is_penalised else tol
-        solve_model(model, 0.0, goal.is_penalised, goal.target, tol, 1000 + 20 * self.n_atoms)
-        if not model.is_symmetric:
-            np.maximum(model.x, 0.0, out=model.x)  # rounding may leave what is zero just below it
+    def _add_up(self) -> None:
+        """Compute the totals at x, and F before the last step where it is not known."""
+        if self.course[STAGE] == STEPPED and math.isnan(self.course[BEFORE]):
+            self.course[BEFORE] = self.problem.samples.value(self.point.saved_p, self.course[B_BEFORE])
+        self.passes.add_up()
+
+    def _harvest(self, task: Task, solutions: Solutions) -> list[PathPoint]:
+        """Return the points that were found since the task was given, and begin with the next target."""
+        count, self.course[DONE] = int(self.course[DONE]), 0.0
+        self.curvature.relax(count)
+        if count == 0:
+            return []
+        size, known = self.n_atoms, solutions.found[:count]
+        x, features = solutions.x[:count, :size], self.point.features[:size]
+        rounding = self._rounding(task.is_penalised, task.targets[:count], known, x)
+        points = []
+        for k, row in enumerate(known.tolist()):
+            (used,) = x[k].nonzero()
+            norm, b, alpha, gap, value = row[NORM_FOUND], row[B_FOUND], row[ALPHA_FOUND], row[GAP_FOUND], row[N_FOUND]
+            is_false = task.is_penalised and value < self.floor - rounding  # the floor is not what it says
+            gap = math.inf if is_false else gap
+            points.append(PathPoint(features[used], x[k, used], norm, alpha, gap, rounding, value, b))
+        return points
 
     def zero(self, goal: Goal | None = None) -> PathPoint:
         """Return the point w = 0 where it is the solution; without a goal, where rounding cannot change that."""
-        rounding = 0.0 if goal is None else self._found(goal).rounding
+        rounding = 0.0 if goal is None else self._present(goal).rounding
         return PathPoint(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, *self._at_zero)
+
+    def _present(self, goal: Goal) -> PathPoint:
+        """Return the present point with its certificate, be it solved or not."""
+        self.passes.add_up()
+        task, solutions = self._task(np.array([goal.target]), goal.is_penalised, 0.0, 0.0)
+        numbers, totals = self.point.numbers, self.point.totals
+        alpha = max(float(numbers[LEVEL]), float(self.bounds.largest()))
+        gap = self._course(task).gap(alpha)
+        record(solutions, self.course, self.point.x, numbers, totals, alpha, gap, self.n_atoms)
+        return self._harvest(task, solutions)[0]
 
     # The working set.
 
-    def _admit_best(self) -> None:
-        """Admit the features with the largest correlations that the last scan has found."""
-        found = self.search.found
-        most = max(_BATCH, int(np.count_nonzero(self.point.x)) // 4)
-        self._admit(found.features[np.argsort(-found.sizes, kind="stable")[:most]])
+    def _arrange(self) -> None:
+        """Make passes and a search for the present working set."""
+        point = self.point
+        if self.passes.point is not point or self.passes.size != self.n_atoms:
+            self.passes = SmoothPasses(point)
+        atoms = self.passes.atoms
+        is_small = self.passes.has_few_samples and atoms.is_whole and self.oracle.works_alone
+        self.search = Search(
+            atoms.columns, atoms.features, self.bounds, self.history, point.model, point.x, point.before,
+            point.correlation_before, point.saved, point.correlation, point.p, point.a, point.R, point.saved_p,
+            point.totals, point.numbers, self.course, is_small, self.passes.work,
+        )  # fmt: skip
+        self.course[PATIENCE] = _PATIENCE * self.curvature.work(atoms)
 
-    def _admit(self, new: np.ndarray) -> None:
+    def _is_at_limit(self) -> bool:
+        """Tell whether too many columns were scanned for the present point to go on with it."""
+        n_scanned = self.bounds.n_scanned() - self.course[BEGUN]
+        if self.course[STAGE] == ENLARGED and n_scanned >= self.most_scanned:
+            self.is_spent = self.was_spent = True
+        return self.is_spent
+
+    def _best(self) -> np.ndarray:
+        """Return the features with the largest correlations that the last scan has found."""
+        if self.n_atoms == 0:  # at zero all correlations are known
+            sizes = self.bounds.upper()
+            features = np.flatnonzero(sizes >= _FIRST * self.largest)
+            sizes = sizes[features]
+        else:
+            _, features, sizes = found_by(self.bounds) if self.search.is_small else self.found
+        most = max(_BATCH, int(np.count_nonzero(self.point.x)) // 4)
+        return features[np.argsort(-sizes, kind="stable")[:most]]
+
+    def _has_room(self) -> bool:
+        """Tell whether the features to admit fit into the arrays."""
+        return self.n_atoms + self._best().size <= self.point.x.size
+
+    def _admit(self) -> None:
+        """Admit them."""
+        new = self._best()
         first, size = self.n_atoms, self.n_atoms + new.size
         if size > _MOST_ATOMS:
             raise OutgrownError
@@ -229,57 +331,51 @@ class SmoothEngine:
         self.point.correlation_before[first:size] = np.nan
         self.bounds.key[new] = -np.inf  # the correlations of atoms are always computed
         self.point.model.append(new.size)
-        self._arrange_search()
-        self.curvature.fill(self.point.model.G, self.search.atoms, self.point.features[:size], first)
-        self.search.correlate()
+        self._arrange()
+        self.curvature.fill(self.point.model.G, self.passes.atoms, self.point.features[:size], first)
+        if not self.search.is_small:
+            self.passes.correlate()
 
     def _prune(self) -> None:
-        """Drop the atoms without a coefficient where there are many of them."""
+        """Drop the atoms without a coefficient."""
         point, size = self.point, self.n_atoms
-        if size <= _IDLE:
-            return
         is_kept = (point.x[:size] != 0.0) | point.model.is_in[:size]
-        if size <= 2 * np.count_nonzero(is_kept) + _IDLE:
-            return
         left = np.flatnonzero(~is_kept)
         self.bounds.set_known(point.features[left], self.columns.size(point.correlation[left]))
         self.point = part_of_point(point, np.flatnonzero(is_kept), point.x.size)
+        self._arrange()
 
-    def _renew_curvature(self) -> None:
+    def _renew_curvature(self, task: Task) -> None:
         """Make the model of the curvatures of the present point."""
-        point, model = self.point, self.point.model
-        self.curvature.take(point.d, self.n_atoms, point.numbers[QUALITY], was_fresh=was_fresh(point))
-        self.curvature.fill(model.G, self.search.atoms, point.features[: self.n_atoms], 0)
+        point, model, course = self.point, self.point.model, self.course
+        self.curvature.take(point.d, self.n_atoms, course[QUALITY], was_fresh=bool(course[IS_FRESH] > 0.0))
+        self.curvature.fill(model.G, self.passes.atoms, point.features[: self.n_atoms], 0)
         forget_support(model, self.n_atoms)
         factor(model, np.flatnonzero(point.x[: self.n_atoms]))
+        self.history.renew(task.place(self._course(task).target()))
+        course[SPENT], course[PATIENCE] = 0.0, _PATIENCE * self.curvature.work(self.passes.atoms)
 
-    # What is known about the point.
+    # What rounding does.
 
-    def _gap(self, goal: Goal) -> float:
-        largest = max(float(self.point.numbers[LEVEL]), float(self.bounds.largest()))
-        return float(gap_at(goal.is_penalised, goal.target, self.point.numbers, self.point.totals, largest))
+    def _rounding(self, is_penalised: bool, targets: np.ndarray, known: np.ndarray, x: np.ndarray) -> float:
+        """Return a bound of what rounding does to the gaps of some points, one bound for all of them.
 
-    def _found(self, goal: Goal) -> PathPoint:
-        """Return the present point with its certificate."""
-        point, facts = self.point, facts_of(self.point)
-        (used,) = point.x[: self.n_atoms].nonzero()
-        features, x = point.features[used], point.x[used]
-        largest = max(facts.level, float(self.bounds.largest()))
-        rounding = self._rounding(goal, facts, features, x, largest)
-        is_false = goal.is_penalised and facts.totals.value < self.floor - rounding  # the floor is not what it says
-        gap = math.inf if is_false else max(self._gap(goal), 0.0)
-        return PathPoint(features, x, facts.norm, largest, gap, rounding, facts.totals.value, facts.b)
-
-    def _rounding(self, goal: Goal, facts: Facts, features: np.ndarray, x: np.ndarray, largest: float) -> float:
-        """Return a bound of what rounding does to the gap; the reasoning is that of :mod:`condgrad.linalg.rounding`."""
-        totals, norm, n_terms = facts.totals, facts.norm, x.size
-        # A penalised optimum has a norm of at most (F(x) - floor) / alpha + ||x||.
-        radius = abs(totals.value - self.floor) / goal.target + norm if goal.is_penalised else goal.target
-        sizes = totals.sizes
+        The reasoning is that of :mod:`condgrad.linalg.rounding`: it grows with all that is known about a point.
+        """
+        most = np.abs(known).max(axis=0)
+        totals = Totals(*most[N_FOUND:].tolist())
+        norm, b, largest = float(most[NORM_FOUND]), float(most[B_FOUND]), float(most[ALPHA_FOUND])
+        n_terms = int(np.count_nonzero(x, axis=1).max())
+        radius = float(targets.max())
+        if is_penalised:  # an optimum has a norm of at most (F(x) - floor) / alpha + ||x||
+            radius = float((np.abs(known[:, N_FOUND] - self.floor) / targets + known[:, NORM_FOUND]).max())
+        sizes, samples = totals.sizes, self.problem.samples
         away = self._away(radius) if self.problem.has_intercept else 0.0
-        norm_of_w = norm if self.gauge.weights is None else float(np.abs(x) @ self.columns.scale[features])
-        samples = self.problem.samples
-        size = norm_of_w * self.data.largest_entry + abs(facts.b)  # of a prediction, at most
+        if self.gauge.weights is None:
+            norm_of_w = norm
+        else:
+            norm_of_w = float((np.abs(x) @ self.columns.scale[self.point.features[: x.shape[1]]]).max())
+        size = norm_of_w * self.data.largest_entry + b  # of a prediction, at most
         delta, one = samples.prediction_errors(sizes, n_terms, norm * self.largest_column, size)
         found = bounds(
             sizes,
@@ -290,7 +386,7 @@ class SmoothEngine:
             slope_error=totals.slope_error(samples.loss, delta, one),
         )
         of_gap = found.gap + gamma(n_terms + 8) * largest * norm + 8.0 * UNIT * radius * largest
-        return of_gap + found.objective if goal.is_penalised else of_gap
+        return of_gap + found.objective if is_penalised else of_gap
 
     def _away(self, radius: float) -> float:
         """Return how far apart two best intercepts can be over the ball of that radius."""

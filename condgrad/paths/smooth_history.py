@@ -2,48 +2,55 @@
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
-from condgrad.paths.least_squares import Goal
+import numpy as np
+
+from condgrad.compiled import compiled
 
 _FARTHEST = 4.0  # how many times as much as on the last way the model may miss on the next one: beyond, it is not known
 
+_FIRST, _SECOND, _CURVED, _START = range(4)  # what History.places has; nan: it is not known
 
-class History:
+
+@compiled
+class History(NamedTuple):
     """The places on the path of the last two solutions and of the curvature: radii, or minus logarithms of penalties.
 
-    ``largest`` is the smallest penalty whose solution is zero, where the path and its first curvature begin.
+    The first curvature is that of zero, where a path of penalties begins at ``start``, the place of the largest one.
     """
 
-    def __init__(self, largest: float) -> None:
-        self.largest = largest
-        self.first: Goal | None = None
-        self.second: Goal | None = None
-        self.curved: Goal | None = None
+    places: np.ndarray
 
-    def append(self, goal: Goal) -> None:
+    def append(self, place):
         """Note the next solution."""
-        self.first, self.second = self.second, goal
+        self.places[_FIRST] = self.places[_SECOND]
+        self.places[_SECOND] = place
 
-    def renew(self, goal: Goal) -> None:
+    def renew(self, place):
         """Note where the curvature was computed."""
-        self.curved = goal
+        self.places[_CURVED] = place
 
-    def weight(self, goal: Goal) -> float:
+    def forget(self, start):
+        """Begin a path at a place."""
+        self.places[_FIRST] = np.nan
+        self.places[_SECOND] = np.nan
+        self.places[_CURVED] = start
+
+    def weight(self, third):
         """Return how many times as much as on the way between the last two solutions the model misses on the next one.
 
         The curvature changes about linearly along the path. So a model with the curvature of one place misses on a
         way, in the gradient, about the length of that way times the distance of its middle from that place.
         """
-        if self.first is None or self.second is None or len({self.first.is_penalised, goal.is_penalised}) == 2:
+        first, second, curved = self.places[_FIRST], self.places[_SECOND], self.places[_CURVED]
+        if not first < second < third:  # nan is not
             return 0.0
-        first, second, third = self._place(self.first), self._place(self.second), self._place(goal)
-        if not first < second < third:
-            return 0.0
-        curved = self._place(self.curved or Goal(self.largest if goal.is_penalised else 0.0, goal.is_penalised))
         ratio = (second + third - 2.0 * curved) / (first + second - 2.0 * curved)
         weight = ratio * (third - second) / (second - first)
         return weight if abs(weight) <= _FARTHEST else 0.0
 
-    def _place(self, goal: Goal) -> float:
-        return -math.log(goal.target) if goal.is_penalised else goal.target
+
+def new_history() -> History:
+    """Return a history in which nothing has happened yet."""
+    return History(np.full(_START, np.nan))

@@ -20,9 +20,9 @@ _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the
 
 
 # Places in SmoothPoint.numbers.
-B, MU, LEVEL, IS_TOTAL, ALONG, NORM, GAP, IS_FRESH, TOL, IDLE, FELL, FLOOR, QUALITY = range(13)
-_N_NUMBERS = 13  # length of SmoothPoint.numbers
-FAILED, ACCEPTED, GOOD = -1.0, 0.0, 1.0  # values of QUALITY: x stayed, F fell, F fell about as the model promised
+B, MU, LEVEL, IS_TOTAL, ALONG, NORM, FLOOR = range(7)
+_N_NUMBERS = 7  # length of SmoothPoint.numbers
+FAILED, ACCEPTED, GOOD = -1.0, 0.0, 1.0  # how good a step was: x stayed, F fell, F fell about as the model promised
 
 
 class SmoothPoint(NamedTuple):
@@ -98,11 +98,6 @@ def facts_of(point: SmoothPoint) -> Facts:
     return Facts(Totals(*point.totals.tolist()), numbers[ALONG], numbers[NORM], numbers[B], numbers[LEVEL])
 
 
-def was_fresh(point: SmoothPoint) -> bool:
-    """Return whether the last step had the curvature of the point where it began."""
-    return bool(point.numbers[IS_FRESH] > 0.0)
-
-
 def part_of_point(point: SmoothPoint, kept: np.ndarray, room: int) -> SmoothPoint:
     """Return the same point with the ``kept`` atoms, all that have a coefficient among them, and room for more."""
 
@@ -161,10 +156,10 @@ def take_residual(weight, p, x, a, R, numbers, n_atoms):
 
 
 @kernel
-def settle(columns, features, weight, p, x, zeros, a, R, correlation, numbers, n_atoms):
+def settle(columns, features, weight, p, x, a, R, correlation, numbers, n_atoms):
     """Do the same, and compute the correlations of the atoms, whose columns these are, and the largest size of one."""
     take_residual(weight, p, x, a, R, numbers, n_atoms)
-    numbers[LEVEL] = correlate_atoms(columns, features, a, numbers[MU], zeros, 0.0, correlation, 0, n_atoms)
+    numbers[LEVEL] = correlate_atoms(columns, features, a, numbers[MU], x, 0.0, correlation, 0, n_atoms)
 
 
 @kernel

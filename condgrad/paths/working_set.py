@@ -115,12 +115,12 @@ class Atoms:
         """
         if self.is_whole:
             out = self.sums[0] if out is None else out
-            _predict(self.columns, self.features, x, out, 0, self.features.size)
+            predict_atoms(self.columns, self.features, x, out, 0, self.features.size)
             return out
         places = {int(start): k for k, start in enumerate(self.borders[:-1])}
 
         def add(start: int, stop: int) -> None:
-            _predict(self.columns, self.features, x, self.sums[places[start]], start, stop)
+            predict_atoms(self.columns, self.features, x, self.sums[places[start]], start, stop)
 
         threads.run(add, self.borders)
         out = self.sums[0] if out is None else out
@@ -142,7 +142,8 @@ def _count(columns, features):
 
 
 @kernel
-def _predict(columns, features, x, out, start, stop):
+def predict_atoms(columns, features, x, out, start, stop):
+    """Fill in the predictions of a range of atoms."""
     vector = DenseVector(out)
     for i in range(out.shape[0]):
         out[i] = 0.0

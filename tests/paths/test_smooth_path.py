@@ -18,7 +18,7 @@ from condgrad.paths.oracle import _largest_sums, lazy_bounds
 from condgrad.paths.points import InterruptedPathError
 from condgrad.paths.smooth import SmoothPath
 from condgrad.paths.smooth_curvature import Curvature
-from condgrad.paths.smooth_history import History
+from condgrad.paths.smooth_history import new_history
 from condgrad.paths.working_set import Atoms
 
 LOSSES = {
@@ -237,32 +237,28 @@ def test_foreseeing_how_the_curvature_changes_saves_steps(is_penalised):
 
     def steps(is_blind):
         engine, taken = smooth_engine.SmoothEngine(problem), []
-        minimise = engine._minimise_model
-        engine._minimise_model = lambda goal, *settings: taken.append(goal) or minimise(goal, *settings)
+        evaluate = engine._evaluate
+        engine._evaluate = lambda task: taken.append(task) or evaluate(task)
         for target in targets:
             if is_blind:
-                engine.history = History(engine.largest)
+                engine.history.forget(0.0)
             engine.solve(Goal(float(target), is_penalised), 1e-6)
         return len(taken)
 
     assert steps(is_blind=False) < 0.9 * steps(is_blind=True)
 
 
-@pytest.mark.parametrize("is_penalised", [False, True])
-def test_what_a_model_misses_grows_with_the_distance_from_its_curvature(is_penalised):
-    history = History(1.0)
-
-    def goal(place):
-        return Goal(np.exp(-place) if is_penalised else place, is_penalised)
-
-    assert history.weight(goal(1.0)) == 0.0  # nothing is known yet
-    history.append(goal(1.0))
-    history.append(goal(2.0))
-    assert history.weight(goal(3.0)) == pytest.approx(2.5 / 1.5)  # the middles of both ways, from 0
-    assert history.weight(goal(2.5)) == pytest.approx(2.25 / 1.5 * 0.5)
-    history.renew(goal(2.0))
-    assert history.weight(goal(3.0)) == pytest.approx(-1.0)
-    assert history.weight(goal(8.0)) == history.weight(goal(1.5)) == 0.0  # too far away, and back
+def test_what_a_model_misses_grows_with_the_distance_from_its_curvature():
+    history = new_history()
+    history.forget(0.0)
+    assert history.weight(1.0) == 0.0  # nothing is known yet
+    history.append(1.0)
+    history.append(2.0)
+    assert history.weight(3.0) == pytest.approx(2.5 / 1.5)  # the middles of both ways, from 0
+    assert history.weight(2.5) == pytest.approx(2.25 / 1.5 * 0.5)
+    history.renew(2.0)
+    assert history.weight(3.0) == pytest.approx(-1.0)
+    assert history.weight(8.0) == history.weight(1.5) == 0.0  # too far away, and back
 
 
 @pytest.mark.parametrize("intercept", [False, True])

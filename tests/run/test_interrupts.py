@@ -14,6 +14,7 @@ import condgrad as cg
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths import factor_walk
 from condgrad.paths.radius_search import radius_at
+from condgrad.paths.smooth_course import DONE
 from condgrad.paths.smooth_engine import SmoothEngine
 
 RNG = np.random.default_rng(0)
@@ -203,16 +204,16 @@ def test_logistic_cv_hears_it_wherever_it_comes(monkeypatch, run):
 
 def pressed_after_solution(monkeypatch, at):
     """Let solution number ``at`` of the engine of paths be met by Ctrl-C; return the list of their goals."""
-    goals, real = [], SmoothEngine.solve
+    goals, real = [], SmoothEngine.advance
 
-    def solve(self, goal, tol):
-        goals.append(goal)
-        point = real(self, goal, tol)
+    def advance(self, targets, is_penalised, tol):
+        goals.append(targets[0])
+        points = real(self, targets[:1], is_penalised, tol)
         if len(goals) == at:
             press()
-        return point
+        return points
 
-    monkeypatch.setattr(SmoothEngine, "solve", solve)
+    monkeypatch.setattr(SmoothEngine, "advance", advance)
     return goals
 
 
@@ -221,6 +222,23 @@ def test_the_engine_of_paths_hears_it_between_solutions(monkeypatch):
     radii, coefs, info = cg.radius_path(X, Y, radii=[0.5, 1.0, 1.5, 2.0], tol=1e-9)
     assert info.status is cg.Status.INTERRUPTED and len(goals) in (2, 3)
     assert 1 <= radii.size == coefs.shape[1] <= 2
+
+
+def test_points_of_a_search_over_several_targets_are_kept(monkeypatch):
+    """Ctrl-C comes while a search is at its third target: the two points before it are not lost."""
+    real, evaluations = SmoothEngine._evaluate, []
+
+    def evaluate(self, task):
+        real(self, task)
+        evaluations.append(int(self.course[DONE]))
+        if evaluations[-1] == 2:
+            press()
+
+    monkeypatch.setattr(SmoothEngine, "_evaluate", evaluate)
+    radii, coefs, info = cg.radius_path(X, Y, radii=np.linspace(0.5, 2.0, 20), tol=1e-6)
+    assert info.status is cg.Status.INTERRUPTED and max(evaluations) == 2
+    assert 3 <= radii.size == coefs.shape[1] < 20  # the first point is a search of its own
+    assert (info.relative_gap <= 1e-6).all()
 
 
 def test_folds_in_other_threads_hear_it(monkeypatch):
