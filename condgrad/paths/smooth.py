@@ -28,7 +28,7 @@ _WALK = 8  # number of penalties on the way to the largest radius
 _WALK_TOL = 1e-2  # relative gap to which they are solved
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
 _AT_ONCE = 64  # most targets that the engine is given at a time
-_PLAIN_BALLS = frozenset((L1Ball, NonnegativeL1Ball))  # what makes the ball of the very radius that it is given
+_PLAIN_BALLS = (L1Ball, NonnegativeL1Ball)  # what makes the ball of the very radius that it is given
 _OF_PATHS = frozenset(("max_epochs", "random_state"))  # settings that the engine of smooth losses takes too
 
 
@@ -190,7 +190,7 @@ class SmoothPath:
 
     def _goals(self, targets: np.ndarray) -> np.ndarray | None:
         """Return what the engine is to solve for the first few of the targets, None where it cannot for the first."""
-        if self.is_penalised or self.make in _PLAIN_BALLS:
+        if self.is_penalised or any(self.make is ball for ball in _PLAIN_BALLS):
             return targets
         goals: list[float] = []
         for target in targets[:_AT_ONCE].tolist():
