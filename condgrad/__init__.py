@@ -29,6 +29,7 @@ _NAMES_OF_MODULES = {
     "problems.softmax": ("SoftmaxProblem",),
     "problems.multi_output": ("MultiOutputProblem",),
     "problems.completion": ("CompletionProblem",),
+    "problems.cox": ("CoxProblem",),
     "problems.evaluation": ("Evaluation",),
     "models.linear": ("Model",),
     "models.multi": ("MultiModel",),

@@ -41,6 +41,7 @@ from condgrad.paths import plotting as plotting
 from condgrad.paths import radius_path as radius_path
 from condgrad.problems import terms as terms
 from condgrad.problems.completion import CompletionProblem as CompletionProblem
+from condgrad.problems.cox import CoxProblem as CoxProblem
 from condgrad.problems.evaluation import Evaluation as Evaluation
 from condgrad.problems.general import GeneralProblem as GeneralProblem
 from condgrad.problems.linear import Problem as Problem
@@ -82,6 +83,7 @@ __all__ = [
     "ConstrainedQuantileRegressor",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
+    "CoxProblem",
     "Evaluation",
     "GeneralProblem",
     "MatrixCompletion",
