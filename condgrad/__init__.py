@@ -35,10 +35,12 @@ _NAMES_OF_MODULES = {
     "models.multi": ("MultiModel",),
     "models.completion": ("CompletionModel",),
     "models.files": ("load_model", "save_model"),
-    "paths": ("PathInfo", "lasso_path", "radius_path"),
+    "paths": ("PathInfo", "cox_path", "lasso_path", "radius_path"),
     "estimators": (
         "ConstrainedClassifier",
         "ConstrainedClassifierCV",
+        "ConstrainedCoxRegression",
+        "ConstrainedCoxRegressionCV",
         "ConstrainedElasticNet",
         "ConstrainedElasticNetCV",
         "ConstrainedGroupLasso",

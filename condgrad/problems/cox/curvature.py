@@ -38,11 +38,20 @@ class Ties(NamedTuple):
 
 
 def second_derivatives(
-    sets: RiskSets, sums: Sums, expected: np.ndarray, rows: Rows, n_directions: int, n_known: int = 0
+    sets: RiskSets,
+    sums: Sums,
+    expected: np.ndarray,
+    rows: Rows,
+    n_directions: int,
+    n_known: int = 0,
+    gram: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return H on the directions; entries [:n_known, :n_known] are left out: the caller has them already."""
+    """Return H on the directions; entries [:n_known, :n_known] are left out: the caller has them already.
+
+    ``gram`` is the first sum of H, where the caller knows a faster way than a product of dense matrices.
+    """
     ties = _ties(sets, sums)
-    H = np.zeros((n_directions, n_directions))
+    H = np.zeros((n_directions, n_directions)) if gram is None else gram
     mean, own, group = np.zeros(n_directions), np.zeros(n_directions), 0
     height = max(1, _BLOCK_ENTRIES // max(1, n_directions))
     for start in range(0, sets.order.size, height):
@@ -50,9 +59,11 @@ def second_derivatives(
         Z = np.ascontiguousarray(rows(sets.order[places]))
         means = np.empty((Z.shape[0] + 1, n_directions))
         group, n_rows = _running_means(sets, sums.joining, ties, Z, start, group, mean, own, means)
-        Z *= np.sqrt(expected[places])[:, None]
         means = means[:n_rows]
-        H[:, n_known:] += Z.T @ Z[:, n_known:] - means.T @ means[:, n_known:]
+        H[:, n_known:] -= means.T @ means[:, n_known:]
+        if gram is None:
+            Z *= np.sqrt(expected[places])[:, None]
+            H[:, n_known:] += Z.T @ Z[:, n_known:]
     H[n_known:, :n_known] = H[:n_known, n_known:].T
     return H
 

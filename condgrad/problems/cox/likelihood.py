@@ -85,6 +85,17 @@ def log_hazards(sets: RiskSets, sums: Sums) -> np.ndarray:
     return logs
 
 
+def least_value(sets: RiskSets) -> float:
+    """Return a lower bound of F over all predictions, rounding included.
+
+    It is approached where nobody else is at risk at an event, and where the events of a group have equal risks.
+    """
+    zeros = np.zeros(sets.n_groups)
+    own = np.add.reduceat(np.where(sets.share > 0.0, sets.mass, 0.0), sets.first)
+    value, size = _value(sets, np.zeros(sets.mass.size), zeros, zeros, own)
+    return float(value) - 2.0 * gamma(sets.mass.size + FORMULA) * (float(size) + float(sets.weight.sum()))
+
+
 def largest_variance(sets: RiskSets, q: np.ndarray) -> float:
     """Return sum_g u_g (max_R q - min_R q)^2 / 4, a bound of the second derivative of F along q at any predictions.
 

@@ -50,7 +50,10 @@ class CoxLook(Look):
         def rows(samples: np.ndarray) -> np.ndarray:
             return self._predictions(atoms, samples)
 
-        H = second_derivatives(sets, seen.sums, seen.expected, rows, len(atoms), n_known)
+        gram = None
+        if isinstance(atoms, AtomStack) and self.matrix.is_sparse:  # then most products are zero
+            gram = self.matrix.gram(atoms.index, atoms.value, seen.expected, sets.order, n_known)
+        H = second_derivatives(sets, seen.sums, seen.expected, rows, len(atoms), n_known, gram)
         if known is not None:
             H[:n_known, :n_known] = known
         return H
@@ -69,8 +72,9 @@ class CoxLook(Look):
     def _predictions(self, atoms: Stack, samples: np.ndarray) -> np.ndarray:
         """Return the predictions of all atoms for some samples, one row for each sample."""
         if isinstance(atoms, AtomStack):
-            single, at = np.unique(atoms.index, return_inverse=True)
-            return self.matrix.block(samples, single)[:, at] * atoms.value
+            Z = self.matrix.block(samples, atoms.index)
+            Z *= atoms.value
+            return Z
         n_features = self.matrix.shape[1]
         V = np.array([atoms.vertex(k).to_dense(n_features) for k in range(len(atoms))])
         return self.matrix.chosen(samples).dot_each(V).T.copy()

@@ -209,13 +209,13 @@ class CoxProblem(OutputsProblem):
         """Return the objective at w = 0, without a pass over X."""
         return self.value_of(np.zeros((1, self.n_samples)))
 
-    def loss_scale(self) -> float:
-        """Return the objective at w = 0, minus what the size of the weights adds; tolerances are relative to it.
+    def least_value(self) -> float:
+        """Return the infimum of F over all predictions: minus the log likelihood of a saturated model, over n."""
+        return likelihood.least_value(self.sets)
 
-        This is the mean of log(1 / P), where P is the probability that the event meets the sample that it met.
-        """
-        of_weights = float(self.sets.share @ np.log(self.sets.mass))
-        return max(self.null_objective() - of_weights, _SMALLEST_SCALE * self.event_share)
+    def loss_scale(self) -> float:
+        """Return half the mean deviance of w = 0: F there, minus its infimum; tolerances are relative to it."""
+        return max(self.null_objective() - self.least_value(), _SMALLEST_SCALE * self.event_share)
 
     def derivative_size(self) -> float:
         """Return a bound of the sum of the derivatives' sizes: those of expected events, and those of events."""

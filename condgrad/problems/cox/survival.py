@@ -79,7 +79,7 @@ def _two_columns(y: Any) -> tuple[Any, Any]:
         if len(names) != 2:
             raise ValueError(f"{_WANTED}; got {len(names)} columns.")
         columns = [y[name] for name in names]
-        are_events = [str(np.asarray(column).dtype) in ("bool", "boolean") for column in columns]
+        are_events = [str(column.dtype).lower() in ("bool", "boolean") for column in columns]
         if sum(are_events) == 1:
             return (columns[1], columns[0]) if are_events[0] else (columns[0], columns[1])
         if hasattr(y, "columns") and not any(are_events):
