@@ -40,7 +40,6 @@ class SurvivalModel(ConstrainedLinearModel):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.target_tags.one_d_labels = False
         return tags
 
     def _observed(
@@ -49,7 +48,7 @@ class SurvivalModel(ConstrainedLinearModel):
         """Return the samples of a fit, checked, and set the labels of the strata."""
         for refuse in (refuse_outside, refuse_on_device):
             refuse(X, type(self).__name__)
-        time, event = as_times_and_events(y, np.shape(y)[0] if np.ndim(y) else 0)
+        time, event = as_times_and_events(y)
         codes, labels = as_strata(strata, time.size)
         table = np.column_stack([time, event, codes])
         data = self._validated(X, table, sample_weight, offset, multi_output=True, y_numeric=True)

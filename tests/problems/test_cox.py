@@ -231,6 +231,8 @@ def test_structured_arrays_and_frames_tell_events_by_their_type():
         ({"Y": np.column_stack([EVENT, TIME])}, "got the event"),
         ({"Y": np.column_stack([TIME, EVENT, EVENT])}, r"got shape \(80, 3\)"),
         ({"Y": np.column_stack([TIME, np.zeros(N)])}, "y has no event"),
+        ({"Y": [[1.0, 1.0], [2.0]] * 40}, "got rows of different lengths"),
+        ({"Y": [["long", 1.0], ["short", 0.0]] * 40}, "y must be an array of numbers"),
         ({"Y": Y[:5]}, "X has 80 rows, y has 5"),
         ({"Y": np.where(TIME[:, None] > 2.0, np.nan, Y)}, "not finite"),
         ({"ties": "exact"}, "ties must be 'breslow' or 'efron'; got 'exact'"),

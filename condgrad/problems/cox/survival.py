@@ -43,9 +43,10 @@ def as_survival(y: Any, n_samples: int, stratum: np.ndarray | None = None) -> Su
     return Survival(time, event, np.zeros(n_samples, np.int64) if stratum is None else stratum)
 
 
-def as_times_and_events(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return one time and one event for each sample."""
+def as_times_and_events(y: Any, n_samples: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return one time and one event for each sample; by default there are as many samples as y has rows."""
     columns = _two_columns(y)
+    n_samples = len(columns[0]) if n_samples is None else n_samples
     time, event = (convert.as_vector(column, "y", n_samples) for column in columns)
     is_event = event == 1.0
     if not (is_event | (event == 0.0)).all():
@@ -85,8 +86,10 @@ def _two_columns(y: Any) -> tuple[Any, Any]:
         if hasattr(y, "columns") and not any(are_events):
             return columns[0], columns[1]
         raise ValueError(f"{_WANTED}; of the columns {list(names)}, {sum(are_events)} are boolean.")
-    shape = np.shape(y)
-    if len(shape) != 2 or shape[1] != 2:
-        raise ValueError(f"{_WANTED}; got shape {shape}.")
-    table = np.asarray(y)
+    try:
+        table = np.asarray(y)
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"{_WANTED}; got rows of different lengths.") from None
+    if table.ndim != 2 or table.shape[1] != 2:
+        raise ValueError(f"{_WANTED}; got shape {table.shape}.")
     return table[:, 0], table[:, 1]
