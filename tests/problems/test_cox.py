@@ -263,6 +263,7 @@ def test_it_can_be_copied_and_checkpointed(tmp_path):
     assert problem.with_targets(Y).fingerprint() == problem.fingerprint()
     with pytest.raises(ValueError, match="y has no event"):
         problem.with_targets(np.column_stack([TIME, np.zeros(N)]))
+    assert f"ties='efron', n_samples=80, n_events={EVENT.sum()}, n_features=6" in repr(problem)
     part = problem.part(20)
     assert part.n_samples < N
     assert part.objective(np.zeros(D)) > 0.0

@@ -15,7 +15,7 @@ from condgrad.linalg.device.arrays import refuse_on_device
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.rounding import Bounds, gamma
+from condgrad.linalg.rounding import UNIT, Bounds, gamma
 from condgrad.problems.base import Feature
 from condgrad.problems.cox import likelihood
 from condgrad.problems.cox.look import CoxLook, Seen
@@ -116,6 +116,11 @@ class CoxProblem(OutputsProblem):
         self.sets: RiskSets = risk_sets(y, self.mass, is_efron=self.ties == EFRON)
         return self.sets.n_groups > 0
 
+    def __repr__(self) -> str:
+        n_events = int(np.count_nonzero(self.sets.share))
+        sizes = f"n_samples={self.n_samples}, n_events={n_events}, n_features={self.n_features}"
+        return f"CoxProblem({self.constraint!r}, ties={self.ties!r}, {sizes})"
+
     @property
     def event_share(self) -> float:
         """The weight of all events, over that of all samples."""
@@ -169,10 +174,10 @@ class CoxProblem(OutputsProblem):
         """
         errors = likelihood.errors_of(self.sets, seen.p, seen.sums, size, self._prediction_error(w))
         slopes, root = np.abs(seen.expected - self.sets.share), np.sqrt(self.weight[self.sets.order])
-        unit = gamma(self.n_samples + 8)
-        in_norm = errors.expected * float(np.linalg.norm(seen.expected / root))
+        unit, share = gamma(self.n_samples + 8), self.event_share  # the sum of all shares, and their norm squared
+        in_norm = errors.expected * float(np.linalg.norm(seen.expected / root)) + 4.0 * UNIT * math.sqrt(share)
         in_norm += unit * float(np.linalg.norm(slopes / root))
-        in_sum = errors.expected * float(seen.expected.sum()) + unit * float(slopes.sum())
+        in_sum = errors.expected * float(seen.expected.sum()) + 4.0 * UNIT * share + unit * float(slopes.sum())
         far, apart = float(self.constraint.diameter(1, w.size)), float(np.abs(w - s.to_dense(w.size)).sum())
         far = far + apart if apart > far else far  # the first: for a point outside the set
         of_gap = min(in_norm * self.reach_from(w, s), in_sum * self.largest_entry * far)
