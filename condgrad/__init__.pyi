@@ -7,6 +7,8 @@ from condgrad import solvers as solvers
 from condgrad import theory as theory
 from condgrad.estimators import ConstrainedClassifier as ConstrainedClassifier
 from condgrad.estimators import ConstrainedClassifierCV as ConstrainedClassifierCV
+from condgrad.estimators import ConstrainedCoxRegression as ConstrainedCoxRegression
+from condgrad.estimators import ConstrainedCoxRegressionCV as ConstrainedCoxRegressionCV
 from condgrad.estimators import ConstrainedElasticNet as ConstrainedElasticNet
 from condgrad.estimators import ConstrainedElasticNetCV as ConstrainedElasticNetCV
 from condgrad.estimators import ConstrainedGroupLasso as ConstrainedGroupLasso
@@ -36,11 +38,13 @@ from condgrad.models.files import save_model as save_model
 from condgrad.models.linear import Model as Model
 from condgrad.models.multi import MultiModel as MultiModel
 from condgrad.paths import PathInfo as PathInfo
+from condgrad.paths import cox_path as cox_path
 from condgrad.paths import lasso_path as lasso_path
 from condgrad.paths import plotting as plotting
 from condgrad.paths import radius_path as radius_path
 from condgrad.problems import terms as terms
 from condgrad.problems.completion import CompletionProblem as CompletionProblem
+from condgrad.problems.cox import CoxProblem as CoxProblem
 from condgrad.problems.evaluation import Evaluation as Evaluation
 from condgrad.problems.general import GeneralProblem as GeneralProblem
 from condgrad.problems.linear import Problem as Problem
@@ -67,6 +71,8 @@ __all__ = [
     "CompletionProblem",
     "ConstrainedClassifier",
     "ConstrainedClassifierCV",
+    "ConstrainedCoxRegression",
+    "ConstrainedCoxRegressionCV",
     "ConstrainedElasticNet",
     "ConstrainedElasticNetCV",
     "ConstrainedGroupLasso",
@@ -82,6 +88,7 @@ __all__ = [
     "ConstrainedQuantileRegressor",
     "ConstrainedRegressor",
     "ConstrainedRegressorCV",
+    "CoxProblem",
     "Evaluation",
     "GeneralProblem",
     "MatrixCompletion",
@@ -102,6 +109,7 @@ __all__ = [
     "Trace",
     "columns",
     "constraints",
+    "cox_path",
     "estimators",
     "lasso_path",
     "load_model",

@@ -33,6 +33,7 @@ def common_fits() -> dict[str, Callable[[], None]]:
         "groups": _groups,
         "tasks": _tasks,
         "quantiles": _quantiles,
+        "times": _times,
         "deterministic-solvers": functools.partial(_solvers, _DETERMINISTIC),
         "stochastic-solvers": functools.partial(_solvers, _STOCHASTIC),
         "matrix-completion": _matrix_completion,
@@ -191,6 +192,15 @@ def _tasks() -> None:
         Y = np.column_stack([_targets(X), -_targets(X)])
         _fit(ConstrainedMultiTaskLasso(1.0), X, Y)
         _fit(ConstrainedMultiTaskLassoCV(n_radii=3, cv=2), X, Y)
+
+
+def _times() -> None:
+    from condgrad.estimators import ConstrainedCoxRegression, ConstrainedCoxRegressionCV
+
+    for X in _frames():
+        y = np.column_stack([np.exp(-_targets(X)), np.arange(X.shape[0]) % 3 > 0])
+        _fit(ConstrainedCoxRegression(1.0), X, y).score(X, y)
+        _fit(ConstrainedCoxRegressionCV(n_radii=3, cv=2), X, y)
 
 
 def _quantiles() -> None:

@@ -2,6 +2,8 @@
 
 from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.estimators.classifier_cv import ConstrainedClassifierCV
+from condgrad.estimators.cox_regression import ConstrainedCoxRegression
+from condgrad.estimators.cox_regression_cv import ConstrainedCoxRegressionCV
 from condgrad.estimators.elastic_net import ConstrainedElasticNet
 from condgrad.estimators.elastic_net_cv import ConstrainedElasticNetCV
 from condgrad.estimators.group_lasso import ConstrainedGroupLasso, ConstrainedGroupLassoCV
@@ -28,6 +30,8 @@ from condgrad.estimators.stability_selection import StabilitySelection
 __all__ = [
     "ConstrainedClassifier",
     "ConstrainedClassifierCV",
+    "ConstrainedCoxRegression",
+    "ConstrainedCoxRegressionCV",
     "ConstrainedElasticNet",
     "ConstrainedElasticNetCV",
     "ConstrainedGroupLasso",

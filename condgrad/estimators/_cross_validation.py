@@ -76,6 +76,10 @@ class CrossValidated(ConstrainedLinearModel):
         """Return the score that ``scoring=None`` means, of predictions of shape (n_samples, n_problems)."""
         raise NotImplementedError
 
+    def _fold_labels(self, y: np.ndarray) -> np.ndarray:
+        """Return what splitters see of the targets."""
+        return y
+
     # The choice of a radius
 
     def _fit_validated(self, data: Observations, groups: ArrayLike | None) -> Self:
@@ -84,7 +88,8 @@ class CrossValidated(ConstrainedLinearModel):
             used, targets = self._framed(data)
             radius = self._choose_on_sample(data, groups)
         else:
-            parts = folds(self.cv, data.X, data.y, data.weight, groups, is_classifier=self.validates_classes)
+            labels = self._fold_labels(data.y)
+            parts = folds(self.cv, data.X, labels, data.weight, groups, is_classifier=self.validates_classes)
             used, targets = self._framed(data.weighted_only())
             self._check_offset(data.offset, targets)
             radius = self._choose_from_grid(data, parts, used, targets)
@@ -146,8 +151,9 @@ class CrossValidated(ConstrainedLinearModel):
             raise ValueError(
                 f"constraint={self.constraint!r} does not contain zero, so it has no default grid; give radii=."
             )
-        problem = self._problem(data, targets[0], budget)
-        largest = max(largest_radius(problem.with_targets(y), budget.make, self.eps) for y in targets)
+        first = self._problem(data, targets[0], budget)
+        problems = [first, *(first.with_targets(y) for y in targets[1:])]
+        largest = max(largest_radius(problem, budget.make, self.eps) for problem in problems)
         return (two_digits(largest) or 1.0) * shares(self.n_radii)
 
     def _validation_scores(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> dict[str, np.ndarray]:
@@ -175,7 +181,7 @@ class CrossValidated(ConstrainedLinearModel):
         seed = as_seed(self.random_state)
         for c, target in enumerate(targets):
             found = solutions(
-                first.with_targets(target),
+                first if c == 0 else first.with_targets(target),
                 budget.make,
                 self.solver,
                 radii.tolist(),

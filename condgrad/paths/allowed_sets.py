@@ -10,7 +10,6 @@ F is convex.
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from condgrad.constraints._allowance import Allowance, PerFeature, Which, as_all
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints._row_sentences import CoefficientRows, Rows, as_rows_of
 from condgrad.linalg.settings import RandomState
+from condgrad.problems.cox import CoxProblem
 from condgrad.problems.linear import Problem
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result, Status
@@ -58,14 +58,14 @@ class AllowedSets:
         """Whether limits or rows leave out zero, so that small radii have no set."""
         return self.allowance.excludes_zero or not (self.rows is None or self.rows.allows_zero())
 
-    def suited(self, problem: Problem) -> AllowedSets:
+    def suited(self, problem: Problem | CoxProblem) -> AllowedSets:
         """Return the sets with limits that suit the units of the problem."""
         free = self.allowance.unlimited
         if free.size == 0:
             return self
-        sizes = problem.rows.column_sizes[free]
+        sizes = problem.column_sizes[free]
         limits = np.zeros(free.size)  # of a column of zeros: it takes no part
-        np.divide(_FIRST * _prediction_size(problem), sizes, out=limits, where=sizes > 0.0)
+        np.divide(_FIRST * problem.prediction_size(), sizes, out=limits, where=sizes > 0.0)
         return dataclasses.replace(self, limits=limits, n_widenings=0)
 
     def widened(self, w: np.ndarray) -> AllowedSets | None:
@@ -148,7 +148,8 @@ def set_by_name(name: str, remedy: str = _WHOLE) -> Callable[[float], Constraint
 
 def suited(make: Callable[..., Any], problem: Any) -> Callable[..., Any]:
     """Return the sets of an allowance with limits that suit the problem, and other sets as they are."""
-    return make.suited(problem) if isinstance(make, AllowedSets) and isinstance(problem, Problem) else make
+    is_sized = isinstance(problem, Problem | CoxProblem)
+    return make.suited(problem) if isinstance(make, AllowedSets) and is_sized else make
 
 
 def minimize_over(
@@ -202,11 +203,3 @@ def _closed(unit: object) -> ConstraintSet | None:
     lower, upper = np.where(is_paid, 0.0, unit.lower), np.where(is_paid, 0.0, unit.upper)  # type: ignore[arg-type]
     closed: ConstraintSet = LimitedL1Ball(unit.radius, unit.weights, lower, upper)  # type: ignore[call-arg, assignment]
     return closed
-
-
-def _prediction_size(problem: Problem) -> float:
-    """Return a typical size of predictions: the loss of w = 0, over the size of its derivatives."""
-    zeros = problem.rows.zeros()
-    b = problem.samples.best_intercept(zeros, 0.0) if problem.has_intercept else 0.0
-    _, squares, _ = problem.samples.tangent(zeros, b)
-    return problem.loss_scale() / math.sqrt(squares) if squares > 0.0 else 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -18,23 +18,21 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths import batched
-from condgrad.paths.allowed_sets import AllowedSets, columns_of, sets_of
 from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
 from condgrad.paths.gauges import gauge_of
-from condgrad.paths.grids import as_grid, check_grid, shares
+from condgrad.paths.grids import check_grid
 from condgrad.paths.minimized import MinimizedPath, Walk
-from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, collect, follow
-from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
+from condgrad.paths.points import PathInfo, collect
+from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.paths.smooth_disk import DiskData
+from condgrad.paths.wanted import check_zero, points_of, wanted_sets, wanted_targets
 from condgrad.problems.linear import Problem
 from condgrad.run.progress import check_callback, show
 from condgrad.run.trace import Progress
 from condgrad.storage import columns as columns_on_disk
 from condgrad.storage.outside_rows import refuse_outside
 from condgrad.storage.stored_columns import StoredColumns
-
-_REMEDY = "give a function of the radius, lambda radius: condgrad.constraints.{name}(...)"
 
 
 def radius_path(
@@ -147,21 +145,10 @@ def radius_path(
            [-0.25, -0.5 ]]), array([0.5, 1. ]))
     """
     has_intercept = as_flag(fit_intercept, "fit_intercept")
-    make: Any = sets_of(constraint, columns_of(X), feature_weight, positive, lower, upper, rows)
-    if make is None:
-        make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
-    if isinstance(make, AllowedSets) and make.allowance.excludes_zero:
-        raise ValueError("radius_path needs limits that include 0: lower <= 0 <= upper.")
-    if isinstance(make, AllowedSets) and make.excludes_zero:
-        raise ValueError("radius_path needs rows that w = 0 satisfies; give a function of the radius for others.")
-    if not callable(make):
-        raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
+    make = wanted_sets(X, constraint, feature_weight, positive, lower, upper, rows, "radius_path")
     check_grid(n_radii, eps)
     tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
-    if radii is not None and alphas is not None:
-        raise ValueError("give radii or alphas, not both: each radius has its alpha, which info reports.")
-    penalties = None if alphas is None else as_grid(alphas, "alphas", 1e-300)
-    given = penalties if radii is None else as_grid(radii, "radii", 0.0)
+    given, is_penalised = wanted_targets(radii, alphas), alphas is not None
     check_callback(callback)
     max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
     if isinstance(solver, str) and solver != "auto":
@@ -181,14 +168,9 @@ def radius_path(
         rows = cast("ColumnRows", problem.rows)
     else:
         problem = Problem(X, y, loss, make(1.0), l2=l2, **of_samples)
-    unit = problem.constraint
-    if not contains_zero(unit) and (given is None or not given.all()):
-        name = type(unit).__name__
-        raise ValueError(
-            f"{name} does not contain zero, so it has no default grid and no radius 0; give positive radii."
-        )
+    check_zero(problem.constraint, given)
     is_served = rows is not None or serves(problem, make, solver)
-    if penalties is not None:
+    if is_penalised:
         _check_penalised(problem, make, solver, is_served)
     if rows is not None:
         rows.read_first()  # not within the path: here Ctrl-C ends the call
@@ -198,24 +180,16 @@ def radius_path(
         if batched.serves(problem, make, solver):
             path = batched.BatchedPath(problem, make, tol=tol, interrupts=interrupts, **settings)
         elif is_served:
-            settings |= {"is_penalised": penalties is not None, "data": rows and DiskData(rows, interrupts)}
+            settings |= {"is_penalised": is_penalised, "data": rows and DiskData(rows, interrupts)}
             path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, **settings)
         else:
             path = MinimizedPath(Walk(problem, make, solver, **settings), tol=tol, scale=problem.loss_scale())
 
-        def points() -> Iterator[tuple[int, float, Solved]]:
-            try:
-                if given is not None:
-                    grid = given
-                elif isinstance(path, SmoothPath):
-                    grid = path.largest_radius(eps) * shares(int(n_radii))
-                else:
-                    grid = radius_at(problem, make, eps) * shares(int(n_radii))
-            except KeyboardInterrupt:
-                raise InterruptedPathError from None
-            yield from follow(path, grid, interrupts)
+        def largest() -> float:
+            return path.largest_radius(eps) if isinstance(path, SmoothPath) else radius_at(problem, make, eps)
 
-        found, coefs, info = collect(path, points(), report if callback is not None or verbose else None)
+        points = points_of(path, given, int(n_radii), largest, interrupts)
+        found, coefs, info = collect(path, points, report if callback is not None or verbose else None)
     return found, coefs, info if rows is None else info._replace(n_reads=rows.n_reads - begun)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from condgrad.constraints._protocol import ConstraintSet
 from condgrad.linalg.roots import Bracket
-from condgrad.paths.gauges import Gauge
+from condgrad.paths.gauges import Gauge, gauge_of
 from condgrad.paths.minimized import MinimizedPath, Walk
-from condgrad.paths.points import Solved
+from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import multiplier
 from condgrad.paths.smooth_point import penalised_gap
+from condgrad.problems.cox import CoxProblem
 from condgrad.problems.linear import Problem
 
 _INNER = 0.3  # share of the tolerance that the gap over a ball may use up
@@ -33,12 +36,12 @@ class PenalisedPath(MinimizedPath):
     def __init__(self, walk: Walk, gauge: Gauge, *, tol: float, scale: float) -> None:
         super().__init__(walk, tol=tol, scale=scale)
         self.gauge = gauge
-        self.floor = self._problem.samples.least_value()
+        self.floor = self._problem.least_value()
         walk.settings["tol"] = _INNER * tol * scale
 
     @property
-    def _problem(self) -> Problem:
-        assert isinstance(self.walk.problem, Problem)
+    def _problem(self) -> Problem | CoxProblem:
+        assert isinstance(self.walk.problem, Problem | CoxProblem)
         return self.walk.problem
 
     def _solve(self, target: float) -> Solved:
@@ -60,8 +63,7 @@ class PenalisedPath(MinimizedPath):
             bracket, radius = bracket.after(radius, target - over_ball.alpha, slope, least, most)
             if bracket.is_closed() and bracket.high - bracket.low <= 1e-15 * bracket.high:
                 break
-        self.walk.w = np.zeros(self.n_features)
-        self.walk.w[best.features] = best.w
+        self.walk.w = best.to_dense(self.n_features)
         return best
 
     def _inside(self, radius: float) -> np.ndarray:
@@ -86,3 +88,15 @@ class PenalisedPath(MinimizedPath):
         rounding = at.rounding + of_objective if radius <= _FARTHEST else math.inf
         solved = self._solved(norm, at._replace(gap=max(gap, 0.0), rounding=rounding), at.gradient)
         return solved._replace(alpha=alpha)
+
+
+def solution_at(problem: CoxProblem, make: Callable[[float], ConstraintSet], alpha: float, *, tol: float) -> Solved:
+    """Return the solution with a penalty of the norm whose balls ``make`` makes; KeyboardInterrupt tells of Ctrl-C."""
+    gauge = gauge_of(make(1.0))
+    assert gauge is not None
+    path = PenalisedPath(Walk(problem, make), gauge, tol=tol, scale=problem.loss_scale())
+    try:
+        (found,) = path.advance(np.array([alpha]))
+    except InterruptedPathError:
+        raise KeyboardInterrupt from None
+    return found

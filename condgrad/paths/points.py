@@ -101,6 +101,12 @@ class Solved(NamedTuple):
         """The gap with all that rounding may have done to it."""
         return self.gap + self.rounding
 
+    def to_dense(self, n_features: int) -> np.ndarray:
+        """Return all coefficients."""
+        w = np.zeros(n_features)
+        w[self.features] = self.w
+        return w
+
 
 class Path(Protocol):
     """What solves the points of a path, one after the other from the sparse end on."""
@@ -180,8 +186,6 @@ def status_of(points: list[Solved], path: Path) -> Status:
 
 def _progress(step: int, solved: dict[int, Solved], k: int, path: Path) -> Progress:
     point, (seen, n_looks) = solved[k], path.totals()
-    w = np.zeros(path.n_features)
-    w[point.features] = point.w
     return Progress(
         step=step,
         epoch=seen / path.n_features,
@@ -194,7 +198,7 @@ def _progress(step: int, solved: dict[int, Solved], k: int, path: Path) -> Progr
         gap_estimate=point.gap,
         n_nonzero=point.features.size,
         lower_bound=_lower_bound(point) if path.gap_bounds_objective else -np.inf,
-        w=w,
+        w=point.to_dense(path.n_features),
     )
 
 

@@ -87,9 +87,7 @@ def solutions(
             (point,) = path.advance(np.array([radius]))
         except InterruptedPathError:
             raise KeyboardInterrupt from None
-        w = np.zeros(problem.n_features)
-        w[point.features] = point.w
-        yield Found(w, point.intercept, status_of([point], path))
+        yield Found(point.to_dense(problem.n_features), point.intercept, status_of([point], path))
 
 
 class SmoothPath:

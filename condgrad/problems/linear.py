@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from typing import Self
 
 import numpy as np
@@ -315,6 +316,15 @@ class Problem(OverRows):
     def loss_scale(self) -> float:
         """Return the mean absolute loss at w = 0; tolerances of estimators and paths are relative to it."""
         return self.samples.loss_scale(*self._null_predictions())
+
+    def least_value(self) -> float:
+        """Return a lower bound of F over all predictions; -inf where the loss has none."""
+        return self.samples.least_value()
+
+    def prediction_size(self) -> float:
+        """Return a typical size of predictions: the loss of w = 0, over the size of its derivatives."""
+        _, squares, _ = self.samples.tangent(*self._null_predictions())
+        return self.loss_scale() / math.sqrt(squares) if squares > 0.0 else 1.0
 
     def _null_predictions(self) -> tuple[np.ndarray, float]:
         """Return the predictions of w = 0, and their best intercept."""

@@ -19,7 +19,7 @@ from condgrad.losses._protocol import as_loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import Feature
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
-from condgrad.problems.outputs import OutputsProblem
+from condgrad.problems.output_losses import OutputLossesProblem
 from condgrad.problems.outputs_look import OutputsLook
 from condgrad.problems.samples import Expansion, Samples
 from condgrad.problems.shared_gram import SharedGram
@@ -27,7 +27,7 @@ from condgrad.problems.shared_gram import SharedGram
 _APART = "if the set treats the outputs separately, solve one Problem for each output"
 
 
-class MultiOutputProblem(OutputsProblem):
+class MultiOutputProblem(OutputLossesProblem):
     r"""Minimise over W in C the mean F(W) = (1/n) sum_i sum_c f(x_i'w_c, Y_ic): regression with several targets.
 
     W has a row w_c for each of the k outputs. Solvers and sets work with one vector of k d entries, row after row, so
@@ -165,9 +165,6 @@ class MultiOutputProblem(OutputsProblem):
         All pairs of an output and a sample are treated as samples of one loss, whose weights sum to k.
         """
         W = np.abs(w.reshape(self.shape))
-        reach, apart = self.reach, float(self.score_sizes @ np.abs(w - s.to_dense(w.size)))
-        if apart > reach:  # a point outside the set
-            reach += apart
         n_terms = int(np.count_nonzero(W, axis=1).max())
         delta = prediction_error(seen.totals.sizes, n_terms, float(W.ravel() @ self.score_sizes))
         size = float(W.sum(axis=1).max()) * self.largest_entry  # upper bound of a prediction
@@ -180,7 +177,7 @@ class MultiOutputProblem(OutputsProblem):
         return bounds(
             sizes,
             n_samples=self.n_samples,
-            reach=reach + float(np.linalg.norm(away)),
+            reach=self.reach_from(w, s) + float(np.linalg.norm(away)),
             free_reach=1.0,  # the balance includes it already
             delta=delta,
             slope_error=seen.totals.slope_error(self.loss, delta, largest),

@@ -1,4 +1,4 @@
-"""OutputsProblem: base of problems whose samples have several linear predictions, with a matrix of coefficients."""
+"""OutputsProblem: base of problems whose F is a function of scores: k linear predictions of every sample."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from condgrad.linalg.device.scored import ScoredOnDevice
 from condgrad.linalg.device.streamed import StreamedMatrix
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.settings import as_flag
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.look_point import LookPoint
 from condgrad.problems.outputs_point import OutputsPoint
@@ -32,12 +31,12 @@ _FEW_ENTRIES = 16  # entries of a vertex up to which reading single columns is c
 
 
 class OutputsProblem(BaseProblem):
-    r"""Minimise over W in C the mean F(W) = sum_i weight_i f(W x_i + b, y_i) of losses f of k predictions each.
+    r"""Minimise over W in C a function F(W) = f(S) of the scores S, whose column i is W x_i: k predictions of sample i.
 
     W has a row for each of the k outputs. Solvers and sets work with one vector w of k d entries, row after row. Two
-    arrays have the shape (k, n): the scores S, whose column i is W x_i, and the derivatives A of F with respect to S,
-    so that the gradient is A X. A subclass defines f by ``value_of(S)`` and ``derivatives_of(S)``, both for the best
-    intercepts b, and by its ``look``.
+    arrays have the shape (k, n): the scores S and the derivatives A of F with respect to S, so that the gradient is
+    A X. A subclass defines f by ``value_of(S)``, ``derivatives_of(S)`` and a bound of its curvature, and by its
+    ``look``. The mean over samples of a loss is a :class:`~condgrad.problems.output_losses.OutputLossesProblem`.
 
     If X is on a device, S, A and other arrays with numbers of all samples are there, too: NumPy's functions call those
     of the library of their arguments. Targets and weights are in memory, and a copy of them is on the device.
@@ -47,15 +46,14 @@ class OutputsProblem(BaseProblem):
     output_name = "outputs"  # name of the rows of W in error messages
     n_outputs: int
 
-    def __init__(self, matrix: Matrix | ScoredOnDevice, sample_weight: ArrayLike | None, intercept: bool) -> None:
+    def __init__(self, matrix: Matrix | ScoredOnDevice, sample_weight: ArrayLike | None, *, is_centred: bool) -> None:
         self.matrix = matrix
         self.n_samples, self.n_columns = self.matrix.shape
         self.weight = convert.as_weights(on_host(sample_weight), self.n_samples)
-        self.has_intercept = as_flag(intercept, "intercept")
         if isinstance(matrix, ScoredOnDevice):
             self.first_part, self.part_growth = RowsOnDevice.first_part, RowsOnDevice.part_growth
             check_finite(matrix.column_squares(self.weight))
-        if self.has_intercept:  # the intercept absorbs the shift; large means then cost no digits
+        if is_centred:  # a number added to all scores of an output changes nothing; large means then cost no digits
             self.matrix = self.matrix.centred(self.weight)
 
     def __repr__(self) -> str:
@@ -94,12 +92,12 @@ class OutputsProblem(BaseProblem):
         """Return the derivatives A of F with respect to the scores S."""
 
     @abc.abstractmethod
-    def best_offsets(self, S: np.ndarray) -> np.ndarray:
-        """Return the best intercepts for the scores S of centred columns."""
+    def curvature_along(self, Q: np.ndarray) -> float:
+        """Return a bound of the second derivative of F along a line on which the scores change at the rate Q."""
 
     @abc.abstractmethod
-    def bend(self) -> float:
-        """Return a bound of the curvature of f in its predictions, over all points of the set (inf if unbounded)."""
+    def intercept_for(self, w: np.ndarray, S: np.ndarray) -> Any:
+        """Return the best intercepts for W and its scores S, for the columns as given."""
 
     def objective(self, w: IterateLike) -> float:
         """Return F(W)."""
@@ -129,17 +127,6 @@ class OutputsProblem(BaseProblem):
             S[c, slice(None) if rows is None else rows] += value * entries
         return S
 
-    def best_intercept(self, w: IterateLike) -> np.ndarray:
-        """Return the best intercepts for W, one for each output (zeros for a problem without intercepts)."""
-        w = convert.as_point(w, self.n_features, "w")
-        if not self.has_intercept:
-            return np.zeros(self.n_outputs)
-        return self.intercept_at(w, self.best_offsets(self.scores(w)))
-
-    def intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Convert the intercepts b for centred columns to the intercepts for the columns as given."""
-        return b if self.matrix.shift is None else b - w.reshape(self.shape) @ self.matrix.shift
-
     def point(self, w: np.ndarray) -> LookPoint:
         """Return an iterate at ``w`` for a solver that moves along lines; one on a device makes passes instead."""
         return LookPoint(self, w) if isinstance(self.matrix, ScoredOnDevice) else OutputsPoint(self, w)
@@ -152,16 +139,6 @@ class OutputsProblem(BaseProblem):
     def _beside_scores(self, numbers: np.ndarray) -> DeviceArray:
         """Return one number for each sample where the scores are."""
         return self.matrix.device.to_device(numbers) if isinstance(self.matrix, ScoredOnDevice) else numbers
-
-    def lipschitz(self) -> float:
-        """Return a Lipschitz constant of grad F in the l2 norm, from the trace of X' diag(weight) X."""
-        trace = float(self.column_sizes @ self.column_sizes)
-        return self.bend() * trace if trace > 0.0 else 0.0
-
-    def curvature_along(self, Q: np.ndarray) -> float:
-        """Return a bound of the second derivative of F along a line on which the scores change at the rate Q."""
-        square = float(np.einsum("cn,cn,n->", Q, Q, self.weight))
-        return self.bend() * square if square > 0.0 else 0.0
 
     @functools.cached_property
     def column_sizes(self) -> np.ndarray:
@@ -178,6 +155,11 @@ class OutputsProblem(BaseProblem):
     def reach(self) -> float:
         """A bound of the change of the scores over the set, in the norm of :mod:`condgrad.linalg.rounding`."""
         return float(self.constraint.reach(self.score_sizes))
+
+    def reach_from(self, w: np.ndarray, s: Vertex) -> float:
+        """Return a bound of the change of the scores from w, which may be outside the set, to any point of the set."""
+        apart = float(self.score_sizes @ np.abs(w - s.to_dense(w.size)))
+        return self.reach + apart if apart > self.reach else self.reach
 
     @functools.cached_property
     def largest_entry(self) -> float:

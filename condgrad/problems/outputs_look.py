@@ -12,7 +12,7 @@ from condgrad.linalg.device.scored import ScoredOnDevice
 from condgrad.problems.active_set import AtomStack, Stack, as_stack
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
-from condgrad.problems.outputs import OutputsProblem
+from condgrad.problems.output_losses import OutputLossesProblem
 from condgrad.problems.samples import sample_by_curvature
 
 _CANDIDATES = 4  # samples on a device from which one is drawn by its curvature, on average
@@ -23,9 +23,9 @@ _BLOCK_ENTRIES = 4_000_000  # number of entries of the dense rows from which the
 class OutputsLook(Look, abc.ABC):
     """A pass at W that can compute the curvature there, as a sum over samples."""
 
-    problem: OutputsProblem
+    problem: OutputLossesProblem
 
-    def __init__(self, problem: OutputsProblem, evaluation: Evaluation) -> None:
+    def __init__(self, problem: OutputLossesProblem, evaluation: Evaluation) -> None:
         super().__init__(evaluation)
         self.problem = problem
 

@@ -32,11 +32,8 @@ class Scoring(Whole, Protocol):
     def gradient_of(self, A: np.ndarray) -> np.ndarray:
         """Return the gradient of F for the derivatives A."""
 
-    def best_offsets(self, S: np.ndarray) -> np.ndarray:
-        """Return the best intercepts for centred columns."""
-
-    def intercept_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Convert the intercepts b for centred columns to those for the columns as given."""
+    def intercept_for(self, w: np.ndarray, S: np.ndarray) -> Any:
+        """Return the best intercepts for w and its scores S."""
 
     def curvature_along(self, Q: np.ndarray) -> float:
         """Return a bound of the second derivative of F along a line on which the scores change at the rate Q."""
@@ -75,8 +72,8 @@ class OutputsPoint(LookPoint):
     def _objective(self) -> float:
         return self.problem.value_of(self.S)
 
-    def _intercept(self) -> np.ndarray:
-        return self.problem.intercept_at(self.w, self.problem.best_offsets(self.S))
+    def _intercept(self) -> Any:
+        return self.problem.intercept_for(self.w, self.S)
 
 
 class OutputsSegment(LookSegment):

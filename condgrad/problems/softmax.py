@@ -18,14 +18,15 @@ from condgrad.linalg.rounding import FORMULA, UNIT, Bounds, Sizes, bounds, gamma
 from condgrad.problems.active_set import AtomStack
 from condgrad.problems.chances import bend_of, best_chances, chances_of, solve, traces_of
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
-from condgrad.problems.outputs import OutputsProblem, scored
+from condgrad.problems.output_losses import OutputLossesProblem
+from condgrad.problems.outputs import scored
 from condgrad.problems.outputs_look import OutputsLook
 from condgrad.storage.device_data import DeviceData
 
 _SMALLEST_SCALE = 1e-9  # smallest loss_scale, as a fraction of log(k): for data where one class has all the weight
 
 
-class SoftmaxProblem(OutputsProblem):
+class SoftmaxProblem(OutputLossesProblem):
     r"""Minimise over W in C the mean of log sum_c exp(x_i'w_c) - x_i'w_(y_i): multinomial logistic regression.
 
     W has a row w_c for each of the k classes. Solvers and sets work with one vector of k d entries, row after row: the

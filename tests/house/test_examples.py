@@ -27,6 +27,7 @@ SAYS = {  # what a script must have found
     "sparse_text": "microseconds a step",
     "style_analysis": "85 windows",
     "synthetic_control": "0 of 30 placebos are as large",
+    "times_of_events": "the five largest are [0, 1, 2, 3, 4]",
     "which_solver": "corrective: gap",
     "your_own_loss": "Corrective()",
     "your_own_set": "Hypersimplex: objective",

@@ -115,6 +115,9 @@ PROBLEMS = {
         intercept=True,
     ),
     "outputs, not convex": lambda: cg.MultiOutputProblem(X, OUTPUTS, losses.Welsch(), constraints.L1Ball(1.0)),
+    "cox": lambda: cg.CoxProblem(
+        scipy.sparse.csr_matrix(X), np.column_stack([P, SIGNS > 0]), constraints.L1Ball(1.0), ties="efron", offset=P / 9
+    ),
     "own": lambda: LeastSquares(X, P, constraints.L1Ball(1.5)),
     "own, curved": lambda: WithCurvature(X, P, constraints.L1Ball(1.5)),
 }
