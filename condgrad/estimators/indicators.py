@@ -43,11 +43,15 @@ class IndicatorColumns(NamedTuple):
         """Return what the columns of a frame are; None where X is no frame, or has no column of words."""
         if isinstance(frame, OutsideRows) or not (hasattr(frame, "columns") and hasattr(frame, "dtypes")):
             return None
-        names, kinds = tuple(frame.columns), list(frame.dtypes)
-        if len(getattr(frame, "shape", ())) != 2 or not any(_may_be_words(kind) for kind in kinds):
+        if len(getattr(frame, "shape", ())) != 2:
             return None
+        kinds = list(frame.dtypes)
+        of_words = {kind for kind in set(kinds) if _may_be_words(kind)}  # a frame has few types, but maybe many columns
+        if not of_words:
+            return None
+        names = tuple(frame.columns)
         found = tuple(
-            _categories(frame[name], name, kind) if _may_be_words(kind) else None
+            _categories(frame[name], name, kind) if kind in of_words else None
             for name, kind in zip(names, kinds, strict=True)
         )
         return None if all(each is None for each in found) else cls(names, found)
