@@ -11,9 +11,9 @@ from condgrad.compiled import kernel
 from condgrad.linalg import centring, threads
 from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.coded_gram import coded_gram
-from condgrad.linalg.coded_slices import CodedColumns, CodedRows, columns_of, rows_of
+from condgrad.linalg.coded_slices import CodedColumns, CodedRows, columns_of, rows_of, sparse_columns
 from condgrad.linalg.convert import Data, as_data, check_codes
-from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.matrix import FEW_STORED, Matrix
 from condgrad.linalg.slices import Slices
 
 
@@ -150,24 +150,17 @@ class CodedMatrix(Matrix):
 
         Entries [:first, :first] are not computed: the caller has them already.
         """
+        if features.size == 0:
+            return np.zeros((0, 0))
         if np.unique(features).size < features.size:  # a feature with atoms on both sides of zero
             return self._gram_with_repetitions(features, values, d, rows, first)
         if first > 0 and self._has_columns and not np.isin(features[first:], self._places).any():
             rows, d = self._rows_with(features[first:], rows, d)  # only rows where new columns have entries matter
+        if self._has_columns and self._share_stored(features) < FEW_STORED * d.size / self.shape[0]:
+            few = Matrix(sparse_columns(cast("CodedColumns", self.columns), features))
+            return few.gram(np.arange(features.size), values, d, rows, first)
         H = coded_gram(self.X, cast("CodedRows", self.rows), features, d, rows, first)
         return H * np.outer(values, values)
-
-    def _rows_with(self, features: np.ndarray, rows: np.ndarray | None, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return those of the rows, with their entries of d, that have one of these categories."""
-        is_met = np.zeros(self.shape[0], np.bool_)
-        for j in features.tolist():
-            is_met[self.column(j)[0]] = True
-        chosen = np.flatnonzero(is_met if rows is None else is_met[rows])
-        return (chosen if rows is None else rows[chosen]), d[chosen]
-
-    @property
-    def _has_columns(self) -> bool:
-        return "columns" in vars(self)
 
     def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
         """Return the largest absolute value of an entry of all rows, or of a range."""

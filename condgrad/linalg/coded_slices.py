@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg.coded_data import CodedData
@@ -257,6 +258,20 @@ def columns_of(X: CodedData) -> CodedColumns:
     counts[places] = n
     indptr = np.concatenate(([0], np.cumsum(counts)))
     return CodedColumns(X.numbers, order, begin.view(np.uint64), is_number, indptr.view(np.uint64))
+
+
+def sparse_columns(columns: CodedColumns, features: np.ndarray) -> scipy.sparse.csc_array:
+    """Return some columns, with few entries, as a sparse matrix."""
+    n = columns.numbers.shape[1]
+    rows, entries, ends = [], [], [0]
+    for j in features.tolist():
+        begin, size = int(columns.begin[j]), int(columns.n_stored(j))
+        is_number = bool(columns.is_number[j])
+        rows.append(np.arange(n, dtype=np.uint32) if is_number else columns.order[begin : begin + size])
+        entries.append(columns.numbers[begin] if is_number else np.ones(size, columns.numbers.dtype))
+        ends.append(ends[-1] + size)
+    parts = np.concatenate(entries), np.concatenate(rows).view(np.int32), np.array(ends, np.int32)
+    return scipy.sparse.csc_array(parts, shape=(n, features.size))
 
 
 @kernel

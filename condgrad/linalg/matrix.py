@@ -17,7 +17,7 @@ from condgrad.linalg.vectors import DenseVector
 
 _ENTRIES = 1_000_000  # entries of dense data that are processed together
 _ENTRIES_OF_ROWS = 200_000  # the same for columns that are gathered from rows, so that the copies stay in the cache
-_FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
+FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
 _SMALL_PASS = 2_000_000  # multiply-adds (a few milliseconds), below which compiling for half a second does not pay
 _CONVERTED = 250_000  # entries of dense data that are converted at a time, so that they stay in the cache
 
@@ -248,7 +248,7 @@ class Matrix:
         if first > 0 and self._has_columns:  # only rows where new columns have entries matter
             rows, d = self._rows_with(features[first:], rows, d)
         support = support_of(rows, self.shape[0])
-        if self._has_columns and self._share_stored(features) < _FEW_STORED * d.size / self.shape[0]:
+        if self._has_columns and self._share_stored(features) < FEW_STORED * d.size / self.shape[0]:
             of_rows = rows_of(cast("SparseSlices", self.columns), features, self.shape[0])
             place = np.arange(features.size, dtype=np.int32)
         else:
@@ -276,10 +276,9 @@ class Matrix:
 
     def _rows_with(self, features: np.ndarray, rows: np.ndarray | None, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return those of the rows, with their entries of d, in which one of the columns has an entry."""
-        _, indices, indptr = cast("SparseSlices", self.columns)
         is_met = np.zeros(self.shape[0], np.bool_)
         for j in features.tolist():
-            is_met[indices[int(indptr[j]) : int(indptr[j + 1])]] = True
+            is_met[self.column(j)[0]] = True
         chosen = np.flatnonzero(is_met if rows is None else is_met[rows])
         return (chosen if rows is None else rows[chosen]), d[chosen]
 

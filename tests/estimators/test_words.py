@@ -232,3 +232,17 @@ def test_refusals(columns, sentence):
 def test_a_plain_model_of_scikit_learn_takes_no_words():
     with pytest.raises(ValueError, match="fitted to columns of words"):
         cg.to_sklearn(cg.ConstrainedLasso(1.0).fit(frame(), Y))
+
+
+def test_stability_selection_takes_words():
+    given = frame(), cg.IndicatorColumns.of(frame()).encode(frame())
+    settings = {"n_subsamples": 6, "n_radii": 5, "random_state": 0}
+    ours, coded = (cg.StabilitySelection(**settings).fit(X, Y) for X in given)
+    np.testing.assert_allclose(ours.scores_, coded.scores_)
+    chosen = ours.get_support()
+    assert {"age", "town=Lyon"} <= set(ours.get_feature_names_out())
+    assert list(ours.get_feature_names_out()) == list(np.array(NAMES)[chosen])
+    np.testing.assert_array_equal(ours.transform(frame()).toarray(), indicators()[:, chosen])
+    np.testing.assert_array_equal(coded.transform(given[1]).toarray(), indicators()[:, chosen])
+    with pytest.warns(UserWarning, match="has not seen, such as town=Oslo"):
+        ours.transform(frame().assign(town="Oslo"))
