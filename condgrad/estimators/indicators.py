@@ -85,8 +85,7 @@ class IndicatorColumns(NamedTuple):
         if missing:
             raise ValueError(f"X must be a frame with the columns of the fit; {missing[0]!r} is missing.")
         columns: list[Column] = []
-        unknown: list[str] = []
-        is_known = np.ones((int(frame.shape[0]), len(self.columns)), bool)
+        unknown: dict[int, np.ndarray] = {}  # the rows without a known category, by the number of their column
         for k, (name, words) in enumerate(zip(self.columns, self.categories, strict=True)):
             given = np.asarray(frame[name])
             if words is None:
@@ -94,19 +93,22 @@ class IndicatorColumns(NamedTuple):
                 continue
             codes = _places(given, words)
             if codes.size and codes.min() < 0:
-                is_known[:, k] = codes >= 0
-                unknown.append(f"{name}={given[codes < 0][0]}")
-            columns.append(Field(np.maximum(codes, 0), words.size))
+                unknown[k] = np.flatnonzero(codes < 0)
+                codes = np.maximum(codes, 0)
+            columns.append(Field(codes.astype(np.min_scalar_type(words.size)), words.size))
         coded = CodedData.of_columns(columns)
         if not unknown:
             return coded
+        k, rows = next(iter(unknown.items()))
         warnings.warn(
-            f"X has categories that the fit has not seen, such as {unknown[0]}; they count as none of the others.",
+            f"X has categories that the fit has not seen, such as {self.columns[k]}="
+            f"{np.asarray(frame[self.columns[k]])[rows[0]]}; they count as none of the others.",
             UserWarning,
             stacklevel=level_of_user(),
         )
-        sparse = coded.tocsr()  # a row has one entry for each column, in their order
-        sparse.data *= is_known.ravel()
+        sparse = coded.tocsr()
+        for k, rows in unknown.items():
+            sparse.data[rows * len(self.columns) + k] = 0.0  # a row has one entry for each column, in their order
         sparse.eliminate_zeros()
         return sparse
 

@@ -130,11 +130,11 @@ class CodedData:
         """Return some rows as such a table, or, for ``[:, features]``, some features as a sparse matrix."""
         if isinstance(key, tuple):
             rows, features = key
-            return (self if isinstance(rows, slice) and rows == slice(None) else self[rows])._sparse_columns(features)
-        numbers, codes = (
-            np.ascontiguousarray(self.numbers[:, key]),
-            tuple(np.ascontiguousarray(c[key]) for c in self.codes),
-        )
+            chosen = self if isinstance(rows, slice) and rows == slice(None) else self[rows]
+            return chosen if features is ... else chosen._sparse_columns(features)
+        key = [key] if isinstance(key, int | np.integer) else key  # one row is a table, too
+        numbers = np.ascontiguousarray(self.numbers[:, key])
+        codes = tuple(np.ascontiguousarray(part[key]) for part in self.codes)
         return CodedData(numbers, self.places, codes, self.firsts, self.shape[1])
 
     def _sparse_columns(self, features: np.ndarray) -> scipy.sparse.csc_array:

@@ -161,6 +161,9 @@ def test_tables_of_codes_are_data_of_estimators():
     with pytest.raises(ValueError, match="X has 9 features, but ConstrainedLasso is expecting 8 features"):
         model.predict(X.with_column(AGE))
     groups = cg.IndicatorColumns.of(frame()).feature_groups
+    scores = [cross_val_score(cg.ConstrainedLasso(1.5, tol=1e-8), data, Y, cv=3) for data in (X, indicators())]
+    np.testing.assert_allclose(*scores, atol=1e-3)
+    assert isinstance(X[np.arange(5), ...], cg.CodedData)  # as scikit-learn takes rows
     grouped = cg.ConstrainedGroupLasso(1.5, feature_groups=groups, tol=1e-8).fit(X, Y)
     same = cg.ConstrainedGroupLasso(1.5, tol=1e-8).fit(frame(), Y)
     np.testing.assert_allclose(grouped.predict(X), same.predict(frame()))

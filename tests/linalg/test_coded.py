@@ -56,6 +56,8 @@ def test_parts_and_products_of_a_table(make):
     rows, features = rng.permutation(N)[:20], rng.permutation(X.shape[1])[:9]
     np.testing.assert_array_equal(X[rows].toarray(), S[rows])
     np.testing.assert_array_equal(X[::7].toarray(), S[::7])
+    np.testing.assert_array_equal(X[-1].toarray(), S[-1:])
+    np.testing.assert_array_equal(X[S[:, 0] > 0].toarray(), S[S[:, 0] > 0])
     np.testing.assert_array_equal(X[:, features].toarray(), S[:, features])
     np.testing.assert_array_equal(X[rows, features].toarray(), S[np.ix_(rows, features)])
     w, W = rng.standard_normal(X.shape[1]), rng.standard_normal((X.shape[1], 2))
