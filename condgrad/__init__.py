@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 # Nothing is imported before it is asked for: numba and scikit-learn take a second, which `condgrad --help` does not
 # have. Editors and type checkers read __init__.pyi.
 _NAMES_OF_MODULES = {
+    "linalg.coded_data": ("CodedData",),
     "run.checkpoint": ("Checkpoint",),
     "run.minimize": ("minimize",),
     "run.private": ("PrivateResult", "minimize_private"),
@@ -36,6 +37,7 @@ _NAMES_OF_MODULES = {
     "models.completion": ("CompletionModel",),
     "models.files": ("load_model", "save_model"),
     "paths": ("PathInfo", "cox_path", "lasso_path", "radius_path"),
+    "estimators.indicators": ("IndicatorColumns",),
     "estimators": (
         "ConstrainedClassifier",
         "ConstrainedClassifierCV",

@@ -32,6 +32,8 @@ from condgrad.estimators import StabilitySelection as StabilitySelection
 from condgrad.estimators import radius_max as radius_max
 from condgrad.estimators import relaxed as relaxed
 from condgrad.estimators import to_sklearn as to_sklearn
+from condgrad.estimators.indicators import IndicatorColumns as IndicatorColumns
+from condgrad.linalg.coded_data import CodedData as CodedData
 from condgrad.models.completion import CompletionModel as CompletionModel
 from condgrad.models.files import load_model as load_model
 from condgrad.models.files import save_model as save_model
@@ -67,6 +69,7 @@ from condgrad.storage import rows as rows
 __version__: str
 __all__ = [
     "Checkpoint",
+    "CodedData",
     "CompletionModel",
     "CompletionProblem",
     "ConstrainedClassifier",
@@ -91,6 +94,7 @@ __all__ = [
     "CoxProblem",
     "Evaluation",
     "GeneralProblem",
+    "IndicatorColumns",
     "MatrixCompletion",
     "MatrixCompletionCV",
     "Model",

@@ -31,6 +31,7 @@ def common_fits() -> dict[str, Callable[[], None]]:
         "classifier": _classifier,
         "cross-validation": _cross_validation,
         "groups": _groups,
+        "words": _words,
         "tasks": _tasks,
         "quantiles": _quantiles,
         "times": _times,
@@ -169,7 +170,7 @@ def _groups() -> None:
     )
 
     groups = [0, 0, 1, 1, 2, 2]
-    for X in _tables()[2:]:  # sparse: also what a table with words becomes
+    for X in _tables()[2:]:  # sparse
         _fit(ConstrainedGroupLasso(1.0, feature_groups=groups), X, _targets(X))
     for X in _dense():
         for is_positive in (False, True):
@@ -183,6 +184,41 @@ def _groups() -> None:
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     for given in (X, np.asfortranarray(X)):
         _fit(ConstrainedGroupLogisticRegressionCV(feature_groups=[*range(10)] * 3, n_radii=6, cv=3), given, y)
+
+
+def _words() -> None:
+    from condgrad.estimators import (
+        ConstrainedGroupLasso,
+        ConstrainedGroupLassoCV,
+        ConstrainedGroupLogisticRegression,
+        ConstrainedGroupLogisticRegressionCV,
+        ConstrainedLasso,
+        ConstrainedLassoCV,
+        ConstrainedLogisticRegression,
+        ConstrainedLogisticRegressionCV,
+    )
+    from condgrad.linalg.coded_data import CodedData
+
+    rng = np.random.default_rng(0)
+    X = CodedData.from_codes(rng.integers(0, 4, (40, 2)), rng.standard_normal((40, 2)))
+    y, labels = rng.standard_normal(40), rng.integers(0, 2, 40)
+    groups = np.repeat(np.arange(4), [1, 1, 4, 4])
+    grid: dict[str, Any] = {"n_radii": 3, "cv": 2}
+    for model in (ConstrainedLasso(1.0), ConstrainedLasso(), ConstrainedLassoCV(**grid)):
+        _fit(model, X, y)
+    for model in (
+        ConstrainedGroupLasso(1.0, feature_groups=groups),
+        ConstrainedGroupLassoCV(feature_groups=groups, **grid),
+    ):
+        _fit(model, X, y)
+    for classifier in (
+        ConstrainedLogisticRegression(1.0),
+        ConstrainedLogisticRegression(),
+        ConstrainedLogisticRegressionCV(**grid),
+        ConstrainedGroupLogisticRegression(1.0, feature_groups=groups),
+        ConstrainedGroupLogisticRegressionCV(feature_groups=groups, **grid),
+    ):
+        _fit(classifier, X, labels)
 
 
 def _tasks() -> None:

@@ -23,6 +23,7 @@ from condgrad.estimators._observations import Observations
 from condgrad.estimators.radius import RadiusWarning, two_digits
 from condgrad.linalg import convert, threads
 from condgrad.linalg.callers import level_of_user
+from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.convert import Checked, Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.grids import LARGEST_GROWTH, as_radii, check_grid, further_radii, is_still_rising, shares
@@ -206,7 +207,11 @@ class CrossValidated(ConstrainedLinearModel):
             return {_ONLY: self._own_score(scores, y, weight)}
         if offset is not None:  # a scorer knows no offsets, so they are one more column with the coefficient 1
             column = offset[:, None]
-            X = scipy.sparse.hstack([X, column], format="csr") if scipy.sparse.issparse(X) else np.hstack([X, column])
+            if isinstance(X, CodedData):
+                X = X.with_column(offset)
+            else:
+                is_sparse = scipy.sparse.issparse(X)
+                X = scipy.sparse.hstack([X, column], format="csr") if is_sparse else np.hstack([X, column])
             coef = np.hstack([coef, np.ones((coef.shape[0], 1))])
         model = self._with_coefficients(coef, intercept, is_single=y.ndim == 1)
         given = {} if weight is None else {"sample_weight": weight}
@@ -253,7 +258,8 @@ class CrossValidated(ConstrainedLinearModel):
         weight = None if sample_weight is None else np.asarray(sample_weight)
         if offset is None:
             return float(scorer(self, X, y, **({} if weight is None else {"sample_weight": weight})))
-        X, y = convert.as_data(X), np.asarray(y)
+        X, y = self._encoded(X), np.asarray(y)
+        X = X if isinstance(X, CodedData) else convert.as_data(X)
         held_out = Observations(X, y, weight, convert.as_vector(offset, "offset", X.shape[0]))
         return self._scores_of(self._coefficients(), np.atleast_1d(self.intercept_), held_out, {name: scorer})[name]
 

@@ -17,7 +17,9 @@ from condgrad import __version__
 from condgrad.constraints import LimitedL1Ball, LinearlyConstrained
 from condgrad.constraints.linear_rows import Multipliers
 from condgrad.estimators._report import ShownWithItsGap
+from condgrad.estimators._words import TakesWords
 from condgrad.linalg import convert
+from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device, on_host
 from condgrad.losses import Loss
@@ -34,7 +36,7 @@ from condgrad.storage.outside_rows import OutsideRows
 _OF_A_RUN = ("objective", "gap", "rounding", "lower_bound", "status", "n_steps")
 
 
-class FittedLinearModel(ShownWithItsGap):
+class FittedLinearModel(TakesWords, ShownWithItsGap):
     """What a linear estimator offers after ``fit``; ``_set_fitted`` is where a fit leaves its results."""
 
     constraint: object
@@ -161,12 +163,15 @@ class FittedLinearModel(ShownWithItsGap):
             X = of_dask(X, None, None, None, None)
         X = DeviceData.of(X) if is_on_device(X) else on_host(X)
         if isinstance(X, OutsideRows):
-            if X.shape[1] != self.n_features_in_:
-                name, wanted = type(self).__name__, self.n_features_in_
-                raise ValueError(f"X has {X.shape[1]} features, but {name} is expecting {wanted} features.")
+            self._check_width(X)
             X.check_names(getattr(self, "feature_names_in_", None))
             return X.dot_each(self._coefficients()).T + self.intercept_
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        X = self._encoded(X)
+        if isinstance(X, CodedData):
+            self._check_width(X)
+            return X @ self._coefficients().T + self.intercept_
+        if self.indicators_ is None:
+            X = validate_data(self, X, accept_sparse="csr", reset=False)
         coef = self.coef_ if scipy.sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
         return safe_sparse_dot(X, coef.T, dense_output=True) + self.intercept_
 

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from condgrad import constraints
 from condgrad.estimators._fits import Budget
-from condgrad.estimators._indicators import IndicatorColumns, expanded
 from condgrad.estimators._linear_model import ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
+from condgrad.estimators.indicators import expanded
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.settings import as_flag
@@ -31,7 +31,6 @@ class GroupedFeatures(ConstrainedLinearModel):
     positive: bool = False
     constraint = "group"
 
-    indicators_: IndicatorColumns | None = None  # what the frame of the fit looked like, where it had words
     feature_groups_: np.ndarray
 
     def _validated(
@@ -42,14 +41,11 @@ class GroupedFeatures(ConstrainedLinearModel):
         offset: ArrayLike | None,
         **settings: object,
     ) -> Observations:
-        self.indicators_ = indicators = IndicatorColumns.of(X)
-        if indicators is None:
-            data = super()._validated(X, y, sample_weight, offset, **settings)
+        data = super()._validated(X, y, sample_weight, offset, **settings)
+        if self.indicators_ is None:
             columns, sizes = getattr(self, "feature_names_in_", None), np.ones(data.X.shape[1], np.int64)
         else:
-            data = super()._validated(indicators.encode(X), y, sample_weight, offset, **settings)
-            self.feature_names_in_ = np.array(indicators.feature_names, dtype=object)
-            columns, sizes = indicators.columns, indicators.sizes
+            columns, sizes = self.indicators_.columns, self.indicators_.sizes
         self.feature_groups_ = expanded(self._labels(columns, sizes.size), sizes)
         return data
 
@@ -112,8 +108,3 @@ class GroupedFeatures(ConstrainedLinearModel):
             raise ValueError(
                 "l1_weight > 0 (the sparse group lasso) goes without positive and group_weight; leave one of them out."
             )
-
-    def _scores_without_offset(self, X: Data | OutsideRows) -> np.ndarray:
-        if self.indicators_ is None:
-            return super()._scores_without_offset(X)
-        return np.asarray(self.indicators_.encode(X) @ self._coefficients().T) + self.intercept_

@@ -27,6 +27,7 @@ from condgrad.estimators._penalised import NAMES, penalised_solution
 from condgrad.estimators.radius import RadiusWarning
 from condgrad.linalg import convert
 from condgrad.linalg.callers import level_of_user
+from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import device_by_name, is_on_device, on_host
 from condgrad.linalg.device.failures import failures_explained
@@ -85,7 +86,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         self._check_settings()
         if is_dask(X):
             X, y, sample_weight, offset = of_dask(X, y, sample_weight, offset, None), None, None, None
-        X = DeviceData.of(X) if is_on_device(X) else on_host(X)
+        X = self._encoded(DeviceData.of(X) if is_on_device(X) else on_host(X), reset=bool(settings.get("reset", True)))
         y, sample_weight, offset = map(on_host, (y, sample_weight, offset))
         if isinstance(X, OutsideRows):
             data = self._validated_rows(X, y, sample_weight, offset, **settings)
@@ -108,7 +109,10 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         **settings: object,
     ) -> Observations:
         """Return data in memory as arrays."""
-        X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **settings)
+        if isinstance(X, CodedData) or self.indicators_ is not None:
+            X, y = self._checked_features(X, y, settings)
+        else:
+            X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **settings)
         own = None if offset is None else convert.as_vector(offset, "offset", X.shape[0])
         if sample_weight is None:
             return Observations(X, y, None, own)

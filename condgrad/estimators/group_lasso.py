@@ -16,8 +16,8 @@ class ConstrainedGroupLasso(GroupedFeatures, ConstrainedRegressor):
     Groups of coefficients are zero together.
 
     A column of words, or of categories, of a pandas or polars frame becomes one indicator column for each of its
-    categories, and these are a group: the sparse matrix of them has one entry per row. Categories that the fit has not
-    seen count as none of the known ones, with a warning.
+    categories, and these are a group. They are never stored: only their codes are (:class:`CodedData`). Categories that
+    the fit has not seen count as none of the known ones, with a warning.
 
     Parameters
     ----------

@@ -11,7 +11,6 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from condgrad.estimators._grouped import GroupedFeatures
 from condgrad.estimators._linear_model import ConstrainedLinearModel
 from condgrad.estimators.classifier import ConstrainedClassifier
 from condgrad.models.multi import MULTINOMIAL
@@ -43,7 +42,7 @@ def to_sklearn(model: ConstrainedLinearModel) -> Any:
     check_is_fitted(model)
     if model.has_offset_:
         raise ValueError("the model was fitted with offsets, which models of scikit-learn do not take.")
-    if isinstance(model, GroupedFeatures) and model.indicators_ is not None:
+    if model.indicators_ is not None:
         raise ValueError(
             "the model was fitted to columns of words; for a plain model encode them with OneHotEncoder first."
         )

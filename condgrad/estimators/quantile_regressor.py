@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.metrics import d2_pinball_score
 
@@ -17,6 +16,7 @@ from condgrad.linalg.device.arrays import on_host
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss, Pinball
 from condgrad.run.result import Result
+from condgrad.storage.outside_rows import OutsideRows
 
 _SHARE = 1e-3  # default width: by so much of the loss of a constant the rounded corner may change the loss at most
 _MARGIN = 1e-12  # rounding of the mean of the pinball losses, relative to it
@@ -148,7 +148,7 @@ class ConstrainedQuantileRegressor(ConstrainedRegressor):
 
     def _rounded_off(self, data: Observations, y: np.ndarray, result: Result) -> float:
         """Return by how much the mean pinball loss exceeds the rounded one; inf where X is not in memory."""
-        if not (isinstance(data.X, np.ndarray) or scipy.sparse.issparse(data.X)):
+        if isinstance(data.X, OutsideRows):
             return np.inf
         errors = y - (data.X @ result.w + result.intercept) - (0.0 if data.offset is None else data.offset)
         true = float(np.average(self._pinball(errors), weights=data.weight))

@@ -11,6 +11,7 @@ import scipy.stats
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.linalg import convert
+from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.settings import RandomState
 from condgrad.paths import lasso_path
@@ -148,6 +149,7 @@ class SquareRootLasso(ConstrainedRegressor):
         The dual is: maximise <v u, y> over sum v u^2 <= 1 and |<v u, x_j>| <= penalty, and <v u, 1> = 0 with an
         intercept, for weights v that sum to one. The residuals over their size are u, shrunk until they are feasible.
         """
+        matrix = matrix_of(data.X)
         weight = np.full(target.size, 1.0 / target.size) if data.weight is None else data.weight / data.weight.sum()
         residual = target - data.X @ w - b
         if self.fit_intercept:
@@ -157,9 +159,9 @@ class SquareRootLasso(ConstrainedRegressor):
         if size == 0.0:
             return value
         dual = weight * residual / size
-        largest = float(np.abs(data.X.T @ dual).max(initial=0.0))
+        largest = float(np.abs(matrix.transpose_dot(dual)).max(initial=0.0))
         shrunk = min(1.0, self.penalty_ / largest) if largest > 0.0 else 1.0
-        spread = _root_mean_square(target, weight) + float(np.abs(w).sum()) * float(np.abs(data.X).max()) + abs(b)
+        spread = _root_mean_square(target, weight) + float(np.abs(w).sum()) * matrix.largest_entry() + abs(b)
         rounding = 8.0 * (target.size + w.size + 8) * UNIT * (spread + value)
         return max(value - shrunk * float(dual @ target), 0.0) + rounding
 

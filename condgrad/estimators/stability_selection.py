@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from condgrad import losses
 from condgrad.estimators._cross_validation import on_threads
+from condgrad.estimators._words import TakesWords
 from condgrad.linalg import convert
+from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.convert import Data
 from condgrad.linalg.settings import RandomState, as_generator
 from condgrad.losses import Loss, Squared
@@ -22,7 +24,7 @@ from condgrad.paths.grids import as_radii, check_grid
 from condgrad.paths.radius_search import go_on_unless_interrupted
 
 
-class StabilitySelection(SelectorMixin, BaseEstimator):
+class StabilitySelection(TakesWords, SelectorMixin, BaseEstimator):
     r"""Select the features that l1 models of subsamples use again and again.
 
     Half of the samples is drawn, and the other half is used too (complementary pairs); on each the certified path of
@@ -120,10 +122,13 @@ class StabilitySelection(SelectorMixin, BaseEstimator):
         self._check_settings()
         loss = as_loss(losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss)
         has_classes = loss.classes is not None
-        X, y = validate_data(
-            self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), y_numeric=not has_classes,
-            ensure_min_samples=4,
-        )  # fmt: skip
+        settings: dict[str, Any] = {"y_numeric": not has_classes, "ensure_min_samples": 4}
+        X = self._encoded(X, reset=True)
+        if isinstance(X, CodedData):
+            X, y = self._checked_features(X, y, settings)
+        else:
+            kinds = np.float64, np.float32
+            X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=kinds, **settings)
         y = _as_targets(y, loss) if has_classes else y.astype(np.float64)
         given: dict[str, Any] = {"n_radii": self.n_radii, "eps": self.eps}
         if self.radii is not None:
@@ -164,6 +169,15 @@ class StabilitySelection(SelectorMixin, BaseEstimator):
             raise ValueError(f"n_subsamples must be an even number of at least 2; got {self.n_subsamples!r}.")
         if not 0.5 < convert.as_number(self.threshold, "threshold", low=0.0, what="a number above 0.5") <= 1.0:
             raise ValueError(f"threshold must be above 0.5 and at most 1; got {self.threshold!r}.")
+
+    def transform(self, X: Data) -> Any:
+        """Return the selected features; those of a frame with words as a sparse matrix."""
+        check_is_fitted(self)
+        X = self._encoded(X)
+        if self.indicators_ is None and not isinstance(X, CodedData):
+            return super().transform(X)
+        self._check_width(X)
+        return X[:, np.flatnonzero(self.get_support())]
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)

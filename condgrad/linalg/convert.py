@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
+from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.vectors import inner
 
@@ -41,6 +42,8 @@ Checked: TypeAlias = np.ndarray | SparseLike  # X after conversion and checks
 
 def as_data(X: Data) -> Any:
     """Return ``X`` as a float C- or F-ordered array, CSR or CSC matrix; copied only if it has another form."""
+    if isinstance(X, CodedData):
+        X = X.tocsr()
     if scipy.sparse.issparse(X):
         return _as_sparse(X)
     X = _as_float_array(X, "X")
@@ -52,6 +55,16 @@ def as_data(X: Data) -> Any:
         X = np.ascontiguousarray(X)
     _check_entries(X, "X")
     return X
+
+
+def check_codes(X: CodedData) -> None:
+    """Raise ValueError if numbers are not finite, or codes lie outside of X: kernels would read other memory."""
+    _check_not_empty(X)
+    n, d = X.shape
+    _check_entries(X.numbers.ravel(), "X", lambda k: (k % n, int(X.places[k // n])))
+    for part, firsts in zip(X.codes, X.firsts, strict=True):
+        if part.size and int((part.max(axis=0) + firsts).max()) >= d:
+            raise ValueError(f"{X!r} has codes of more features than it has; build it with CodedData.from_codes.")
 
 
 def as_targets(y: ArrayLike, n_samples: int) -> np.ndarray:

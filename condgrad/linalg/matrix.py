@@ -3,79 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
 
-from condgrad.compiled import kernel
-from condgrad.linalg import products, threads
+from condgrad.linalg import centring, passes, products, threads
 from condgrad.linalg.gram import add_outer_products, mirror, rows_of, weighted_gram
-from condgrad.linalg.slices import (
-    CentredColumns,
-    CentredRows,
-    DenseSlices,
-    OneByOne,
-    SliceRanges,
-    Slices,
-    SparseSlices,
-)
+from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseSlices
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
-FAR = 8.0  # ratio |mean| / standard deviation of a column, above which digits are lost and the column is centred
-_SAMPLED = 1000  # rows from which the means are estimated: the number subtracted need not be the exact mean
 _ENTRIES = 1_000_000  # entries of dense data that are processed together
 _ENTRIES_OF_ROWS = 200_000  # the same for columns that are gathered from rows, so that the copies stay in the cache
-_FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
+FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
 _SMALL_PASS = 2_000_000  # multiply-adds (a few milliseconds), below which compiling for half a second does not pay
 _CONVERTED = 250_000  # entries of dense data that are converted at a time, so that they stay in the cache
-
-
-class ByRows(Protocol):
-    """A matrix whose passes go row by row: a :class:`Matrix` of such data, or a matrix that knows its rows only."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of rows and columns."""
-
-    @property
-    def n_stored(self) -> int:
-        """The number of stored entries."""
-
-    @property
-    def n_bytes(self) -> int:
-        """The number of bytes that a pass over all stored entries reads."""
-
-    @property
-    def row_offsets(self) -> np.ndarray | None:
-        """Where the entries of each row begin; None if all rows have the same number of entries."""
-
-    @property
-    def rows(self) -> Slices | SliceRanges:
-        """The rows of X, for kernels."""
-
-    def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
-        """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
-
-    def add_range(self, start: int, c: np.ndarray, out: np.ndarray) -> None:
-        """Add the rows from ``start`` on, each times its entry of ``c``, to ``out``, in this thread."""
-
-    def dot_each(self, W: np.ndarray) -> np.ndarray:
-        """Return X w_c for every row w_c of W: an array of shape (k, n)."""
-
-    def chosen(self, rows: slice | np.ndarray) -> Matrix:
-        """Return the chosen rows as a matrix in memory of their own."""
-
-    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
-        """Return sum_k d_k x_i x_i' on these features, over the rows i = 0, every, 2 every, ..., on all cores."""
-
-    def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
-        """Return the largest absolute value of an entry of all rows, or of a range."""
-
-    def add_squares_of_rows(self, start: int, stop: int, weight: np.ndarray, out: np.ndarray) -> None:
-        """Add ``sum_i weight_i x_ij^2`` over the rows from ``start`` to ``stop`` to ``out``, for every column."""
 
 
 class Matrix:
@@ -102,7 +46,7 @@ class Matrix:
     @property
     def row_offsets(self) -> np.ndarray | None:
         """Where the entries of each row begin, for sparse data."""
-        return _offsets(self.rows)
+        return passes.offsets(self.rows)
 
     @functools.cached_property
     def rows(self) -> Slices:
@@ -135,16 +79,24 @@ class Matrix:
         column is centred if all its entries are stored (with zeros its deviation is as large as its mean anyway), in a
         copy of the stored entries, and stays sparse.
         """
-        shift = _large_means(self.X, weight, self.is_sparse)
+        shift = centring.large_means(self.X, weight, self.is_sparse)
         return self if shift is None else self.minus(shift)
 
     def minus(self, shift: np.ndarray) -> Matrix:
         """Return the matrix with ``shift_j`` subtracted from every stored entry of column j, as ``centred`` does it."""
-        return Matrix(_shifted(self.X, shift) if self.is_sparse else self.X, shift)
+        return Matrix(centring.shifted(self.X, shift) if self.is_sparse else self.X, shift)
 
     def as_centred(self) -> tuple[Any, np.ndarray | None]:
         """Return the centred data as an array or sparse matrix, and what was subtracted from each column."""
         return (self.X if self.is_sparse or self.shift is None else self.X - self.shift), self.shift
+
+    def explicit(self) -> Any:
+        """Return the data as an array or sparse matrix, as they were given."""
+        return self.X
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """Return the arrays that define X."""
+        return (self.X.data, self.X.indices, self.X.indptr) if self.is_sparse else (self.X,)
 
     def along_shift(self, w: np.ndarray, features: np.ndarray | None = None) -> float:
         """Return <shift, w>: the intercept of the original columns is that of the centred ones minus this.
@@ -157,11 +109,11 @@ class Matrix:
 
     def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
         """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
-        _dot_slices(self.rows, start, w, out)
+        passes.dot_slices(self.rows, start, w, out)
 
     def add_range(self, start: int, c: np.ndarray, out: np.ndarray) -> None:
         """Add the rows from ``start`` on, each times its entry of ``c``, to ``out``, in this thread."""
-        _add_slices(self.rows, start, c, DenseVector(out))
+        passes.add_slices(self.rows, start, c, DenseVector(out))
 
     # Full passes use the view that the user gave, even if the other one has been built: another view rounds
     # differently, and two runs on one problem should agree to the last bit.
@@ -171,14 +123,14 @@ class Matrix:
         if not w.any():  # many solvers start at w = 0
             return np.zeros(self.shape[0])
         if self.rows_are_native:
-            return _dot_all(self.rows, self.shape[0], self.n_stored, w)
-        return _add_all(self.columns, self.shape, self.n_stored, w)
+            return passes.dot_all(self.rows, self.shape[0], self.n_stored, w)
+        return passes.add_all(self.columns, self.shape, self.n_stored, w)
 
     def transpose_dot(self, a: np.ndarray) -> np.ndarray:
         """Return X' a in one pass, on all cores."""
         if self.rows_are_native:
-            return _add_all(self.rows, self.shape[::-1], self.n_stored, a)
-        return _dot_all(self.columns, self.shape[1], self.n_stored, a)
+            return passes.add_all(self.rows, self.shape[::-1], self.n_stored, a)
+        return passes.dot_all(self.columns, self.shape[1], self.n_stored, a)
 
     # With several vectors at once an entry of X is read once for all of them. Dense data use BLAS, which is two to five
     # times faster than our kernels, and small sparse data use scipy, which has nothing to compile. The bounds of
@@ -272,11 +224,11 @@ class Matrix:
 
     def column_products(self, columns: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return ``<X_j, a>`` for the chosen columns only."""
-        return _dot_chosen(self.columns, columns, a)
+        return passes.dot_chosen(self.columns, columns, a)
 
     def add_rows(self, rows: np.ndarray, c: np.ndarray, out: np.ndarray) -> None:
         """Add ``sum_q c_q x_(rows_q)`` to ``out``."""
-        _add_chosen(self.rows, rows, c, DenseVector(out))
+        passes.add_chosen(self.rows, rows, c, DenseVector(out))
 
     def gram(
         self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None = None, first: int = 0
@@ -296,7 +248,7 @@ class Matrix:
         if first > 0 and self._has_columns:  # only rows where new columns have entries matter
             rows, d = self._rows_with(features[first:], rows, d)
         support = support_of(rows, self.shape[0])
-        if self._has_columns and self._share_stored(features) < _FEW_STORED * d.size / self.shape[0]:
+        if self._has_columns and self._share_stored(features) < FEW_STORED * d.size / self.shape[0]:
             of_rows = rows_of(cast("SparseSlices", self.columns), features, self.shape[0])
             place = np.arange(features.size, dtype=np.int32)
         else:
@@ -324,10 +276,9 @@ class Matrix:
 
     def _rows_with(self, features: np.ndarray, rows: np.ndarray | None, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return those of the rows, with their entries of d, in which one of the columns has an entry."""
-        _, indices, indptr = cast("SparseSlices", self.columns)
         is_met = np.zeros(self.shape[0], np.bool_)
         for j in features.tolist():
-            is_met[indices[int(indptr[j]) : int(indptr[j + 1])]] = True
+            is_met[self.column(j)[0]] = True
         chosen = np.flatnonzero(is_met if rows is None else is_met[rows])
         return (chosen if rows is None else rows[chosen]), d[chosen]
 
@@ -388,7 +339,7 @@ class Matrix:
 
     def add_squares_of_rows(self, start: int, stop: int, weight: np.ndarray, out: np.ndarray) -> None:
         """Add ``sum_i weight_i x_ij^2`` over the rows from ``start`` to ``stop`` to ``out``, for every column."""
-        _add_square_range(self.rows, weight, DenseVector(out), start, stop)
+        passes.add_square_range(self.rows, weight, DenseVector(out), start, stop)
 
     def row_norms(self) -> np.ndarray:
         """Return ||x_i||_2 for every row."""
@@ -404,21 +355,21 @@ class Matrix:
         """Return weighted sums of squares of n rows or columns; ``are_own``: ``slices`` are these, not the others."""
         if are_own:
             out = np.empty(n)
-            task = functools.partial(_square_range, slices, weight, out)
-            threads.run(task, threads.cut(n, self.n_stored, _offsets(slices)))
+            task = functools.partial(passes.square_range, slices, weight, out)
+            threads.run(task, threads.cut(n, self.n_stored, passes.offsets(slices)))
             return out
 
         def add_range(start: int, stop: int) -> np.ndarray:
             out = np.zeros(n)
-            _add_square_range(slices, weight, DenseVector(out), start, stop)
+            passes.add_square_range(slices, weight, DenseVector(out), start, stop)
             return out
 
-        borders = threads.cut(weight.size, self.n_stored if self.n_stored > 4 * n else 0, _offsets(slices))
+        borders = threads.cut(weight.size, self.n_stored if self.n_stored > 4 * n else 0, passes.offsets(slices))
         return functools.reduce(np.add, threads.run(add_range, borders))
 
     def count_stored(self, rows: np.ndarray) -> int:
         """Return how many entries the chosen rows store."""
-        return int(_count_chosen(self.rows, rows))
+        return int(passes.count_chosen(self.rows, rows))
 
 
 def stacked(blocks: Sequence[Matrix]) -> Matrix:
@@ -438,115 +389,3 @@ def _sparse_slices(X: Any) -> SparseSlices:
 
 def _unsigned(indices: np.ndarray) -> np.ndarray:
     return indices.view(np.uint32 if indices.dtype.itemsize == 4 else np.uint64)
-
-
-def _large_means(X: Any, weight: np.ndarray, is_sparse: bool) -> np.ndarray | None:
-    """Return the means of the columns whose mean is far from zero, and 0 for the others; None if all are 0."""
-    n, d = X.shape
-    every = max(1, n // _SAMPLED)
-    sampled = weight[::every]
-    sampled = sampled if sampled.any() else np.ones(sampled.size)
-    sampled = sampled / sampled.sum()
-    shift = np.zeros(d)
-    chosen = _full_columns(X) if is_sparse else np.arange(d)
-    width = max(1, _ENTRIES // sampled.size)
-    for start in range(0, chosen.size, width):
-        columns = chosen[start : start + width]
-        part = X[::every][:, columns].toarray() if is_sparse else X[::every, columns[0] : columns[-1] + 1]
-        part = part.astype(np.float64)
-        mean = sampled @ part
-        part -= mean
-        spread = np.sqrt(sampled @ (part * part))
-        shift[columns] = np.where(np.abs(mean) > FAR * spread, mean, 0.0)
-    return shift if shift.any() else None
-
-
-def centring(mean: np.ndarray, mean_square: np.ndarray) -> np.ndarray | None:
-    """Return the means of the columns whose mean is far from zero, and 0 for the others; None if all are 0."""
-    variance = mean_square - mean**2  # so imprecise where the mean is far away that it counts as small
-    shift = np.where(mean**2 > FAR**2 * np.maximum(variance, 0.0), mean, 0.0)
-    return shift if shift.any() else None
-
-
-def _full_columns(X: Any) -> np.ndarray:
-    """Return the columns of a sparse matrix that store an entry for every row."""
-    n, d = X.shape
-    if X.format == "csc":
-        return np.flatnonzero(np.diff(X.indptr) == n)
-    candidates = X.indices[: X.indptr[1]]
-    for i in {n - 1, n // 2, n // 3}:  # in most data these rows and row 0 have no column in common
-        candidates = np.intersect1d(candidates, X.indices[X.indptr[i] : X.indptr[i + 1]])
-    if candidates.size == 0:
-        return candidates
-    return np.flatnonzero(np.bincount(X.indices, minlength=d) == n)
-
-
-def _shifted(X: Any, shift: np.ndarray) -> Any:
-    """Return X with ``shift_j`` subtracted from every stored entry of column j; the indices are shared with X."""
-    columns = X.indices if X.format == "csr" else np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
-    return type(X)((X.data - shift[columns], X.indices, X.indptr), shape=X.shape, copy=False)
-
-
-def _offsets(slices: Slices) -> np.ndarray | None:
-    return getattr(slices, "indptr", None)
-
-
-def _dot_all(slices: Slices, n: int, n_stored: int, v: np.ndarray) -> np.ndarray:
-    out = np.empty(n)
-
-    def dot_own(start: int, stop: int) -> None:
-        _dot_slices(slices, start, v, out[start:stop])
-
-    threads.run(dot_own, threads.cut(n, n_stored, _offsets(slices)))
-    return out
-
-
-def _add_all(slices: Slices, shape: tuple[int, int], n_stored: int, c: np.ndarray) -> np.ndarray:
-    n, length = shape[1], shape[0]
-    # Each thread adds into its own vector: this pays if the slices hold more entries than those vectors.
-    borders = threads.cut(n, n_stored if n_stored > 4 * length else 0, _offsets(slices))
-
-    def add_own(start: int, stop: int) -> np.ndarray:
-        out = np.zeros(length)
-        _add_slices(slices, start, c[start:stop], DenseVector(out))
-        return out
-
-    return functools.reduce(np.add, threads.run(add_own, borders))
-
-
-_dot_slices: Callable[..., None] = kernel(OneByOne.dot_slices)
-_add_slices: Callable[..., None] = kernel(OneByOne.add_slices)
-
-
-@kernel
-def _square_range(slices, weight, out, start, stop):
-    for k in range(start, stop):
-        out[k] = slices.sum_squares(k, weight)
-
-
-@kernel
-def _add_square_range(slices, weight, out, start, stop):
-    for k in range(start, stop):
-        slices.add_squares(k, weight[k], out)
-
-
-@kernel
-def _dot_chosen(slices, chosen, v):
-    out = np.empty(chosen.shape[0])
-    for q in range(chosen.shape[0]):
-        out[q] = slices.dot_slice(chosen[q], v)
-    return out
-
-
-@kernel
-def _add_chosen(slices, chosen, c, out):
-    for q in range(chosen.shape[0]):
-        slices.add_slice(chosen[q], c[q], out)
-
-
-@kernel
-def _count_chosen(slices, chosen):
-    total = 0
-    for q in range(chosen.shape[0]):
-        total += int(slices.n_stored(chosen[q]))
-    return total

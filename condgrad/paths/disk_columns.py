@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.linalg.matrix import FAR, Matrix
+from condgrad.linalg.centring import FAR
+from condgrad.linalg.matrix import Matrix
 from condgrad.paths.columns import Columns, columns_of
 from condgrad.paths.gauges import PLAIN, Gauge
 from condgrad.paths.working_set import Atoms

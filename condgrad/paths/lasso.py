@@ -17,10 +17,10 @@ from condgrad.constraints import L1Ball
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg import convert
+from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
@@ -292,7 +292,10 @@ class _Regression:
         settings: _Settings,
         feature_weight: np.ndarray | None = None,
     ) -> None:
-        self.X: Any = X if isinstance(X, StoredColumns) else convert.as_data(X)
+        matrix: Any = None if isinstance(X, StoredColumns) else matrix_of(X)
+        self.X: Any = X
+        if matrix is not None:
+            self.X = matrix.X
         shape: tuple[int, int] = self.X.shape
         self.n_samples, self.n_features = shape
         self.observed = self.y = convert.as_targets(y, self.n_samples)
@@ -314,7 +317,6 @@ class _Regression:
             self.span = Span(columns, self.target)
             self.along_shift, n_stored = columns.along_shift, columns.n_stored
         else:
-            matrix = Matrix(self.X)
             if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
                 matrix = matrix.centred(self.weight)
             self.columns = make_columns(matrix, self.weight, self.has_intercept, settings.standardize)

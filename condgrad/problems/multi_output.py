@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
+from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import refuse_on_device
 from condgrad.linalg.factored import IterateLike
@@ -79,7 +80,7 @@ class MultiOutputProblem(OutputLossesProblem):
         intercept: bool = False,
     ) -> None:
         refuse_on_device(X, type(self).__name__)
-        super().__init__(Matrix(convert.as_data(X)), sample_weight, intercept)
+        super().__init__(matrix_of(X), sample_weight, intercept)
         self.loss = as_loss(loss)
         self._set_targets(self._checked(Y))
         self._constrain(constraint)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from condgrad.constraints.oracle_set import as_set_for
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import convert
+from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import device_by_name, is_on_device, on_host
 from condgrad.linalg.device.base import DeviceArray
@@ -240,7 +241,7 @@ class OutputsProblem(BaseProblem):
 def scored(X: Data | DeviceData, device: str | None, who: str) -> Matrix | ScoredOnDevice:
     """Return X as problems of several outputs use it, in memory or on a device; ``who`` is their name in errors."""
     if device is None and not is_on_device(X) and not isinstance(X, DeviceData):
-        return Matrix(convert.as_data(X))
+        return matrix_of(X)
     with failures_explained():
         data = X if isinstance(X, DeviceData) else DeviceData.of(X, device_by_name(device or "cuda"))
     if isinstance(data.matrix, StreamedMatrix):

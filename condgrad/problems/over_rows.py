@@ -89,7 +89,7 @@ class OverRows(BaseProblem):
 
     def prediction_range(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest and the largest prediction of each sample over the set."""
-        return prediction_range(self.matrix.X, self.constraint)
+        return prediction_range(self.matrix.explicit(), self.constraint)
 
     @property
     def has_equal_weights(self) -> bool:

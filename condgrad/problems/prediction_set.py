@@ -69,7 +69,7 @@ def diameters(X: Data | Matrix, constraint: object, *, max_work: float = 1e9) ->
     >>> cg.theory.diameters([[1.0, 0.0], [1.0, 4.0]], cg.constraints.L1Ball(radius=0.5))
     Diameters(D_1=4.0, D_2=4.0, D_inf=4.0, is_exact=True)
     """
-    X = X.X if isinstance(X, Matrix) else convert.as_data(X)
+    X = X.explicit() if isinstance(X, Matrix) else convert.as_data(X)
     constraint = sets.as_constraint_set(constraint)
     constraint.check_features(X.shape[1])
     return _diameters(X, constraint, convert.as_number(max_work, "max_work", low=0.0, what="a number of at least 0"))

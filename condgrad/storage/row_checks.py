@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg.convert import as_data, as_vector
-from condgrad.linalg.one_hot import WIDTHS, OneHotMatrix
+from condgrad.linalg.one_hot import OneHotMatrix
+from condgrad.linalg.one_hot_slices import WIDTHS
 from condgrad.storage.row_batch import RowBatch
 from condgrad.storage.sources.base import Batch
 

@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg.matrix import Matrix, stacked
-from condgrad.linalg.one_hot import WIDTHS, OneHotMatrix, empty_codes
+from condgrad.linalg.one_hot import OneHotMatrix
+from condgrad.linalg.one_hot_slices import WIDTHS, empty_codes
 from condgrad.storage.array_files import NO_CHECKSUM, ArrayFile, Buffer, read_array
 from condgrad.storage.arrow_rows import ArrowColumns, ArrowRows
 from condgrad.storage.manifest import Chunk, FileEntry, Manifest

@@ -9,7 +9,6 @@ from sklearn.linear_model import MultiTaskLasso
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import condgrad as cg
-from condgrad.estimators._indicators import IndicatorColumns
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((90, 12))
@@ -129,7 +128,7 @@ def test_columns_of_words_are_groups_of_indicators(kind):
     )
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-4)
     np.testing.assert_allclose(model.predict(frame), plain.predict(dense), atol=1e-3)
-    assert scipy.sparse.issparse(IndicatorColumns.of(frame).encode(frame))
+    assert isinstance(cg.IndicatorColumns.of(frame).encode(frame), cg.CodedData)
     chosen = cg.ConstrainedGroupLogisticRegressionCV(n_radii=4, cv=3, scoring="roc_auc").fit(frame, effect > 0.5)
     assert chosen.predict_proba(frame).shape == (90, 2) and chosen.score(frame, effect > 0.5) > 0.8
     assert clone(model).fit(dense, effect).indicators_ is None

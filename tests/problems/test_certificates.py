@@ -361,3 +361,33 @@ def test_general_terms_are_certified_with_their_rounding():
     result = cg.minimize(problem, "pairwise", tol=1e-6)
     assert result.status is cg.Status.CONVERGED
     assert 20 * UNIT * 1e4 <= result.rounding < 1e-7
+
+
+def coded(seed):
+    """Return a problem on numbers beside codes: scales, large means, float32, a field with one category alone."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(5, 60)), int(rng.integers(0, 3))
+    numbers = rng.standard_normal((n, p)) * 10.0 ** rng.uniform(-6, 6, p) + 10.0 ** rng.uniform(-3, 9, p)
+    numbers = numbers.astype(np.float32) if rng.random() < 0.3 else numbers
+    codes = np.column_stack([rng.integers(0, size, n) for size in (3, 1, 5)])
+    X = cg.CodedData.from_codes(codes, numbers if p else None, (3, 1, 6))
+    loss = (cg.losses.Squared(), cg.losses.Logistic())[seed % 2]
+    y = rng.choice([-1.0, 1.0], n) if seed % 2 else 10.0 ** rng.uniform(-3, 3) * rng.standard_normal(n)
+    y[0], y[-1] = -1.0, 1.0
+    weight = 10.0 ** rng.uniform(-6, 6, n) if rng.random() < 0.3 else np.ones(n)
+    ball = (cg.constraints.L1Ball, cg.constraints.Simplex)[int(rng.integers(2))](float(10.0 ** rng.uniform(-2, 2)))
+    has_intercept = bool(rng.random() < 0.5)
+    problem = cg.Problem(X, y, loss, ball, sample_weight=weight, intercept=has_intercept)
+    solver = ("auto", "pairwise", "sfw")[seed % 3]
+    return Drawn(
+        problem, X.toarray().astype(LONG), y, weight, solver, 10.0 ** rng.uniform(-13, -3), f"{ball}, {solver}"
+    )
+
+
+@pytest.mark.slow
+@needs_long
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(k, marks=pytest.mark.campaign) for k in range(6, 24))])
+def test_certificates_on_codes_are_true(seed):
+    drawn = coded(seed)
+    result = cg.minimize(drawn.problem, drawn.solver, tol=drawn.tol, max_epochs=60, random_state=seed)
+    assert not check(drawn, result), drawn.description

@@ -13,7 +13,8 @@ from condgrad.linalg.device import streamed
 from condgrad.linalg.device.streamed import MatrixRows, StreamedMatrix, sent_ahead
 from condgrad.linalg.interrupts import Interrupts, PassInterruptedError
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.one_hot import OneHotMatrix, empty_codes
+from condgrad.linalg.one_hot import OneHotMatrix
+from condgrad.linalg.one_hot_slices import empty_codes
 from condgrad.problems.active_set import AtomStack
 from condgrad.problems.rows.choice import rows_on_device
 from condgrad.problems.rows.streamed import StreamedRows

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from condgrad.linalg.centring import centring
 from condgrad.linalg.device.base import DeviceArray, weights_alone
 from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.device.digest import digest
 from condgrad.linalg.device.matrices import DeviceMatrix
-from condgrad.linalg.matrix import centring
 
 _TILE = 2**28  # bytes of the rows that are converted to float64 at a time
 

@@ -16,12 +16,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy.sparse
 
+from condgrad.linalg.by_rows import ByRows
 from condgrad.linalg.device.base import Device, DeviceArray, Lane, Losses
 from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.device.matrices import DeviceMatrix, Swept, SweptMatrix
 from condgrad.linalg.device.sparse import OneHotOnDevice, SparseOnDevice
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.linalg.matrix import ByRows, Matrix
+from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.one_hot import OneHotMatrix
 
 _LANES = 3  # one is copied to, one is being sent, and kernels work on one

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from condgrad.linalg.matrix import ByRows
+from condgrad.linalg.by_rows import ByRows
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass

@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from condgrad.linalg import convert
+from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import (
     device_by_name,
@@ -19,7 +20,6 @@ from condgrad.linalg.device.arrays import (
 from condgrad.linalg.device.base import Device
 from condgrad.linalg.device.failures import failures_explained
 from condgrad.linalg.device.streamed import StreamedMatrix
-from condgrad.linalg.matrix import Matrix
 from condgrad.losses import Loss
 from condgrad.problems.offset import as_offset
 from condgrad.problems.rows.base import Rows
@@ -65,7 +65,7 @@ def make_rows(
         return _outside(X, samples, has_intercept)
     if y is None:
         raise TypeError("y is missing: Problem requires one target per sample.")
-    matrix = Matrix(convert.as_data(X))
+    matrix = matrix_of(X)
     samples = _samples(loss, y, sample_weight, offset, matrix.shape[0])
     if has_intercept:
         matrix = matrix.centred(samples.weight)  # the intercept absorbs it; large means then cost no digits

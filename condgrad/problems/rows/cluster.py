@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condgrad.linalg import convert
+from condgrad.linalg.centring import centring
 from condgrad.linalg.device.failures import failures_explained
-from condgrad.linalg.matrix import Matrix, centring
+from condgrad.linalg.matrix import Matrix
 from condgrad.losses import Loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.offset import as_offset

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condgrad.linalg.centring import centring
 from condgrad.linalg.device.base import DeviceArray, Losses
 from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.device.digest import digest
 from condgrad.linalg.device.matrices import DeviceMatrix, SweptMatrix
-from condgrad.linalg.matrix import centring
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.rows.base import AnyPass, Combine, Expand, Found, Measure, Predict, Rows, Task

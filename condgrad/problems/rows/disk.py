@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.linalg.matrix import ByRows, Matrix, centring
+from condgrad.linalg.by_rows import ByRows
+from condgrad.linalg.centring import centring
+from condgrad.linalg.matrix import Matrix
 from condgrad.problems.base import Feature
 from condgrad.problems.rows.chunked import ChunkedRows, ChunkTask
 from condgrad.problems.rows.findings import Measures

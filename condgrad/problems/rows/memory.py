@@ -11,8 +11,9 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg import threads
+from condgrad.linalg.by_rows import ByRows
 from condgrad.linalg.gram import weighted_gram
-from condgrad.linalg.matrix import ByRows, Matrix
+from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import DenseVector
 from condgrad.losses import Loss
@@ -84,9 +85,7 @@ class MemoryRows(Rows):
 
     def definition(self) -> tuple[object, ...]:
         """Return shape, data, loss, targets and weights."""
-        X = self.matrix.X
-        data = (X.data, X.indices, X.indptr) if self.matrix.is_sparse else (X,)
-        return (X.shape, *data, self.samples)
+        return (self.matrix.shape, *self.matrix.arrays(), self.samples)
 
     @property
     def cost_of_pass(self) -> float:

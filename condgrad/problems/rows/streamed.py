@@ -8,11 +8,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condgrad.linalg.centring import centring
 from condgrad.linalg.device.arrays import rows_sent
 from condgrad.linalg.device.base import N_SUMS
 from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.device.streamed import MatrixRows, StreamedMatrix
-from condgrad.linalg.matrix import centring
 from condgrad.problems.active_set import Stack
 from condgrad.problems.rows.base import AnyPass, Expand
 from condgrad.problems.rows.device import DeviceRows, RowsOnDevice, check_finite

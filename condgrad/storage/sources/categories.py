@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from condgrad.linalg.one_hot import WIDTHS, OneHotMatrix, empty_codes
+from condgrad.linalg.one_hot import OneHotMatrix
+from condgrad.linalg.one_hot_slices import WIDTHS, empty_codes
 from condgrad.storage.array_files import read_array
 from condgrad.storage.manifest import Manifest
 from condgrad.storage.sources.base import Batch, Place, Source
