@@ -220,9 +220,11 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     ) -> Self:
         """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
 
-        It needs ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of these solvers, a
-        given ``radius`` and no intercept. Step sizes continue from batch to batch. The iterate is in the set at every
-        step, and ``gap_`` is its exact gap *on this batch*: it certifies nothing about the data of other batches.
+        It needs ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of these solvers, and a
+        given ``radius``. Step sizes and an estimate of the gradient continue from batch to batch, so that repeated
+        passes over all batches converge to the model of all data. An intercept moves after each batch. The iterate is
+        in the set at every step, and ``gap_`` is the exact gap of the coefficients *on this batch*, with the intercept
+        as it is: it certifies nothing about the data of other batches.
 
         Parameters
         ----------
