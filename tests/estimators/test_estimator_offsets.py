@@ -159,6 +159,7 @@ def test_offset_comes_after_the_weights_in_fit_and_last_in_predictions():
         estimator = getattr(cg, name)
         if inspect.isclass(estimator) and hasattr(estimator, "fit") and name.startswith("Constrained"):
             of_folds = ["groups"] if name.endswith("CV") else []
-            wanted = ["self", "X", "y", "sample_weight", "offset", *of_folds]
+            of_counts = [] if hasattr(estimator, "decision_function") else ["exposure"]
+            wanted = ["self", "X", "y", "sample_weight", "offset", *of_folds, *of_counts]
             assert list(inspect.signature(estimator.fit).parameters) == wanted
-            assert list(inspect.signature(estimator.predict).parameters) == ["self", "X", "offset"]
+            assert list(inspect.signature(estimator.predict).parameters) == ["self", "X", "offset", *of_counts]
