@@ -116,11 +116,21 @@ def as_allowance(
     return Allowance(weights, low, high)
 
 
+def unnamed(n_features: int) -> list[str]:
+    """Return how features are called that have no names."""
+    return [f"x{j}" for j in range(n_features)]
+
+
 def place_of(key: Key, name: str, n_features: int, known: list[str] | None) -> int:
     """Return the number of the feature that a key of the parameter ``name`` stands for."""
     if isinstance(key, str):
         if known is None:
-            raise ValueError(f"{name} names the feature {key!r}, but X has no names; use numbers from 0 on.")
+            place = int(key[1:]) if key[1:].isdecimal() else n_features
+            if place < n_features and key == f"x{place}":
+                return place
+            raise ValueError(
+                f"{name} names the feature {key!r}, but X has no names; its features are x0 to x{n_features - 1}."
+            )
         if key not in known:
             raise ValueError(f"{name} names the feature {key!r}, which X does not have.{suggestion(key, known)}")
         return known.index(key)

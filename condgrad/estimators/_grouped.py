@@ -42,11 +42,13 @@ class GroupedFeatures(ConstrainedLinearModel):
         offset: ArrayLike | None,
         **settings: object,
     ) -> Observations:
-        self.indicators_ = indicators = IndicatorColumns.of(X)
+        # Other data of a fitted model have its categories, whichever of them they happen to hold.
+        self.indicators_ = indicators = IndicatorColumns.of(X) if settings.get("reset", True) else self.indicators_
         if indicators is None:
             data = super()._validated(X, y, sample_weight, offset, **settings)
             columns, sizes = getattr(self, "feature_names_in_", None), np.ones(data.X.shape[1], np.int64)
         else:
+            settings["reset"] = True  # the features have been checked by their names, which a sparse matrix lacks
             data = super()._validated(indicators.encode(X), y, sample_weight, offset, **settings)
             self.feature_names_in_ = np.array(indicators.feature_names, dtype=object)
             columns, sizes = indicators.columns, indicators.sizes

@@ -110,6 +110,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         **settings: object,
     ) -> Observations:
         """Return data in memory as arrays."""
+        convert.check_columns(X)
         X, y = validate_data(self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), **settings)
         own = None if offset is None else convert.as_vector(offset, "offset", X.shape[0])
         if sample_weight is None:
@@ -150,7 +151,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         """Raise unless a penalty in place of a radius makes sense."""
         if value is None:
             return
-        convert.as_number(value, name, low=1e-300, what="a positive number, or None")
+        convert.as_number(value, name, low=1e-300, what="a positive, finite number, or None", below=math.inf)
         if self.radius is not None:
             raise ValueError(f"give radius or {name}, not both: each radius has its penalty, which alpha_ reports.")
         if not (isinstance(self.constraint, str) and self.constraint in NAMES):

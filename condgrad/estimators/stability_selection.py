@@ -120,6 +120,7 @@ class StabilitySelection(SelectorMixin, BaseEstimator):
         self._check_settings()
         loss = as_loss(losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss)
         has_classes = loss.classes is not None
+        convert.check_columns(X)
         X, y = validate_data(
             self, X, y, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32), y_numeric=not has_classes,
             ensure_min_samples=4,

@@ -64,14 +64,16 @@ def test_cv(capsys, named, tmp_path):
     assert code == 0 and abs(model.w[0]) > found["best_radius"] and model.w[2] >= -0.5 - 1e-12
 
 
-def test_features_without_names_are_counted_from_one(capsys, tmp_path):
+def test_features_without_names_are_called_as_in_rows(capsys, tmp_path):
     path, weights = tmp_path / "data.svm", tmp_path / "weights.txt"
     path.write_text("\n".join(f"{y} " + " ".join(f"{j + 1}:{x}" for j, x in enumerate(row)) for row, y in zip(X, Y)))
     np.savetxt(weights, SAME["feature_weight"])
     lasso = ["fit", path, "--loss", "squared", "--radius", 1, "--tol", "1e-10"]
-    _, one = run(capsys, *lasso, "--feature-weight", "1=0,2=2", "--lower", "3=-0.5")
-    _, two = run(capsys, *lasso, "--feature-weight", f"@{weights}", "--lower", "3=-0.5")
+    _, one = run(capsys, *lasso, "--feature-weight", "x0=0,x1=2", "--lower", "x2=-0.5")
+    _, two = run(capsys, *lasso, "--feature-weight", f"@{weights}", "--row", "x2 >= -0.5")
     assert one["objective"] == pytest.approx(two["objective"], rel=1e-9)
+    code, said = run(capsys, *lasso, "--feature-weight", "1=0")
+    assert code == 2 and "names the feature '1', but X has no names; its features are x0 to x3." in said
 
 
 @pytest.mark.parametrize(
