@@ -34,7 +34,7 @@ def shares_of(y: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.
 
 def refuse_counts(y: Any) -> Any:
     """Return the labels of a classifier, or raise where they look like successes beside failures."""
-    shape = np.shape(y)
+    shape = getattr(y, "shape", ())  # labels may be any object that becomes an array
     if len(shape) == 2 and shape[1] == 2:
         raise ValueError(
             "y of a classifier must be one label per sample; got two columns. For successes and failures use "

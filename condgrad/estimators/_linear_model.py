@@ -201,11 +201,6 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
             raise ValueError(
                 "weights and limits of features need one problem per output or class; this is a joint one."
             )
-        if sets is not None and self.radius is None and sets.excludes_zero and sets.make is None:
-            raise ValueError(
-                "limits or rows leave out w = 0, so no radius can be chosen, by default or by cross-validation; "
-                "give a radius."
-            )
         return sets
 
     def _problem(self, data: Observations, y: np.ndarray, budget: Budget) -> Problem | OutputsProblem:

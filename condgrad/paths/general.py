@@ -18,7 +18,7 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths import batched
-from condgrad.paths.allowed_sets import AllowedSets, columns_of, sets_of
+from condgrad.paths.allowed_sets import check_radii, columns_of, least_radius, leaves_out_zero, sets_of, typical
 from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import as_grid, check_grid, shares
@@ -150,10 +150,6 @@ def radius_path(
     make: Any = sets_of(constraint, columns_of(X), feature_weight, positive, lower, upper, rows)
     if make is None:
         make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
-    if isinstance(make, AllowedSets) and make.allowance.excludes_zero:
-        raise ValueError("radius_path needs limits that include 0: lower <= 0 <= upper.")
-    if isinstance(make, AllowedSets) and make.excludes_zero:
-        raise ValueError("radius_path needs rows that w = 0 satisfies; give a function of the radius for others.")
     if not callable(make):
         raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
     check_grid(n_radii, eps)
@@ -177,12 +173,14 @@ def radius_path(
         if l2 != 0.0:
             raise ValueError("l2 of radius_path needs data in memory; leave it out for columns on disk.")
         begun = X.n_reads
-        problem = problem_on_disk(X, y, loss, make(1.0), **of_samples)
+        problem = problem_on_disk(X, y, loss, typical(make), **of_samples)
         rows = cast("ColumnRows", problem.rows)
     else:
-        problem = Problem(X, y, loss, make(1.0), l2=l2, **of_samples)
-    unit = problem.constraint
-    if not contains_zero(unit) and (given is None or not given.all()):
+        problem = Problem(X, y, loss, typical(make), l2=l2, **of_samples)
+    unit, least = problem.constraint, least_radius(make)
+    if given is not None and penalties is None:
+        check_radii(given, make)
+    if not leaves_out_zero(make) and not contains_zero(unit) and (given is None or not given.all()):
         name = type(unit).__name__
         raise ValueError(
             f"{name} does not contain zero, so it has no default grid and no radius 0; give positive radii."
@@ -210,7 +208,7 @@ def radius_path(
                 elif isinstance(path, SmoothPath):
                     grid = path.largest_radius(eps) * shares(int(n_radii))
                 else:
-                    grid = radius_at(problem, make, eps) * shares(int(n_radii))
+                    grid = least + (radius_at(problem, make, eps) - least) * shares(int(n_radii))
             except KeyboardInterrupt:
                 raise InterruptedPathError from None
             yield from follow(path, grid, interrupts)

@@ -100,4 +100,4 @@ def test_cross_validation_may_choose_the_radius_zero(capsys, tmp_path):
     assert code == 0 and found["best_radius"] == 0.0 and model.radius == 0.0 and model.gap == 0.0
     assert not model.w.any() and model.intercept == pytest.approx(noise[:, 4].mean(), rel=1e-5)
     code, said = run(capsys, *cv, "--row", "a >= 0.1")
-    assert code == 2 and "--radii cannot hold 0" in said
+    assert code == 2 and "no coefficients satisfy them below the radius 0.1; got 0" in said
