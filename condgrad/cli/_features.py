@@ -17,8 +17,8 @@ _SPEC = "NUMBER, FEATURE=NUMBER,... or @FILE"
 def add_features(group: argparse._ArgumentGroup) -> None:
     """Add the options."""
     group.add_argument("--feature-weight", metavar="SPEC", help="what a unit of each coefficient costs, as "
-                       f"{_SPEC} (one number per feature): age=0,income=2. Features have names, or numbers from 1 "
-                       "where they have none; others cost 1, and 0 leaves a feature free. For --set l1, as the next "
+                       f"{_SPEC} (one number per feature): age=0,income=2. Features without names are x0, "
+                       "x1, ...; others cost 1, and 0 leaves a feature free. For --set l1, as the next "
                        "three")  # fmt: skip
     group.add_argument("--positive", action="store_true", help="let no coefficient be negative (--lower age=0: some)")
     group.add_argument("--lower", metavar="SPEC", help=f"least coefficients, as {_SPEC}")
@@ -44,11 +44,11 @@ def sets_of_options(args: argparse.Namespace, data: Data, make_set: Callable[[An
         return None
     if args.set not in _BALLS:
         raise ValueError(f"{used[0]} is for --set l1 or nonnegative-l1; got --set {args.set}.")
-    weight, lower, upper = (_parsed(text, option, data) for option, text in given.items())
+    weight, lower, upper = (_parsed(text, option) for option, text in given.items())
     return sets_of(args.set, columns, weight, args.positive, lower, upper, args.row)
 
 
-def _parsed(text: str | None, option: str, data: Data) -> Any:
+def _parsed(text: str | None, option: str) -> Any:
     """Return a number, one for each feature, or a dict of them."""
     if text is None:
         return None
@@ -61,11 +61,10 @@ def _parsed(text: str | None, option: str, data: Data) -> Any:
             raise ValueError(f"{option}: the file {text[1:]!r} does not hold plain numbers: {error}.") from None
     if "=" not in text:
         return _number(text, option, text)
-    by_feature: dict[str | int, float] = {}
+    by_feature: dict[str, float] = {}
     for part in text.split(","):
         name, _, value = part.rpartition("=")
-        is_place = data.feature_names is None and name.strip().isdigit() and int(name) > 0
-        by_feature[int(name) - 1 if is_place else name.strip()] = _number(value, option, text)
+        by_feature[name.strip()] = _number(value, option, text)
     return by_feature
 
 

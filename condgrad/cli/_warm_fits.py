@@ -137,9 +137,12 @@ def _classifier() -> None:
 
     for X in _frames():
         _fit(ConstrainedClassifier(), X, _classes(X))
-        model = ConstrainedClassifier("squared-hinge", radius=1.0, solver="sfw", fit_intercept=False, random_state=0)
-        for _ in range(2):
-            model.partial_fit(X, _classes(X), classes=[0, 1])
+        for has_intercept in (False, True):
+            model = ConstrainedClassifier(
+                "squared-hinge", radius=1.0, solver="sfw", fit_intercept=has_intercept, random_state=0
+            )
+            for _ in range(2):
+                model.partial_fit(X, _classes(X), classes=[0, 1])
 
 
 def _dense() -> list[Any]:

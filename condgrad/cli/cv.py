@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._scales import Scales
-    from condgrad.paths.allowed_sets import AllowedSets, minimize_over, suited
+    from condgrad.paths.allowed_sets import check_radii, minimize_over, suited, typical
     from condgrad.paths.grids import check_grid
     from condgrad.paths.validation import BEST, ONE_STANDARD_ERROR, select
     from condgrad.storage.stored_rows import StoredRows
@@ -84,18 +84,18 @@ def run(args: argparse.Namespace) -> int:
     data = read_data(args, labels=loss.classes is not None)
     y, classes = encode_targets(data.y, loss)
     make_set = sets_of_options(args, data, make_set) or make_set
-    if radii is not None and not radii.all() and isinstance(make_set, AllowedSets) and make_set.excludes_zero:
-        raise ValueError("limits or rows leave out w = 0, so --radii cannot hold 0; use positive numbers.")
+    if radii is not None:
+        check_radii(radii, make_set)
     X = data.X.tocsr() if hasattr(data.X, "tocsr") else data.X
     weight, offset, scales = data.weight, None, Scales(args, X, data.weight)
-    whole = cg.Problem(scales.scaled(X), y, loss, make_set(1.0), intercept=args.intercept, sample_weight=weight)
+    whole = cg.Problem(scales.scaled(X), y, loss, typical(make_set), intercept=args.intercept, sample_weight=weight)
     tried = whole
     note(args, str(data))
     if isinstance(X, StoredRows):  # the radius is chosen on a sample in memory
         matrix, places = X.sample_within(_SAMPLE_BYTES)
         weight, offset = (None if part is None else part[places] for part in (X.weight, X.offset))
         X, y = matrix.X, y[places]
-        tried = cg.Problem(X, y, loss, make_set(1.0), intercept=args.intercept, sample_weight=weight, offset=offset)
+        tried = cg.Problem(X, y, loss, typical(make_set), intercept=args.intercept, sample_weight=weight, offset=offset)
         note(args, f"{y.size} of them, in memory, to choose the radius")
     if not 2 <= args.folds <= y.size:
         raise ValueError(f"--folds must lie between 2 and the {y.size} samples; got {args.folds}.")
@@ -147,19 +147,21 @@ def parse_numbers(text: str | None, option: str, *, has_zero: bool = False) -> n
 
 
 def radius_grid(problem: Problem, make_set: Callable[[float], ConstraintSet], n_radii: int, eps: float) -> np.ndarray:
-    """Return the default grid for a problem over the set of radius 1."""
+    """Return the default grid for a problem over one of the sets."""
     import numpy as np
 
+    from condgrad.paths.allowed_sets import least_radius, leaves_out_zero
     from condgrad.paths.grids import shares
     from condgrad.paths.smooth import largest_radius
 
-    if not problem.constraint.contains(np.zeros(problem.n_features)):
+    least = least_radius(make_set)
+    if not leaves_out_zero(make_set) and not problem.constraint.contains(np.zeros(problem.n_features)):
         name = type(problem.constraint).__name__
         raise ValueError(f"there is no default grid for {name}, which does not contain 0; use --radii.")
     largest = largest_radius(problem, make_set, eps)
     if largest == 0.0:
         raise ValueError("the gradient at w = 0 is zero: no radius gives another model than 0.")
-    return largest * shares(n_radii)
+    return least + (largest - least) * shares(n_radii)
 
 
 class _Scores:
@@ -193,6 +195,7 @@ def _solve_folds(
 
     from condgrad.cli._scales import Scales
     from condgrad.linalg.interrupts import Interrupts
+    from condgrad.paths.allowed_sets import typical
     from condgrad.paths.smooth import solutions
     from condgrad.paths.validation import deal_folds
     from condgrad.problems.linear import Problem
@@ -214,7 +217,7 @@ def _solve_folds(
                 scales.scaled(X[~out]),
                 y[~out],
                 loss,
-                make_set(1.0),
+                typical(make_set),
                 intercept=args.intercept,
                 sample_weight=own[0],
                 offset=own[1],

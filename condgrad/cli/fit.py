@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._scales import Scales
     from condgrad.estimators.radius import default_radius
-    from condgrad.paths.allowed_sets import minimize_over, suited
+    from condgrad.paths.allowed_sets import minimize_over, suited, typical
 
     loss, (make_set, _) = options.loss_of(args.loss), options.set_maker(args.set)
     is_chosen = options.lacks_radius(args)
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     problem, _, result = minimize_over(
         problem,
         make,
-        default_radius(problem.over(make(1.0)), make, args.max_time) if is_chosen else radius,
+        default_radius(problem.over(typical(make)), make, args.max_time) if is_chosen else radius,
         solver,
         max_epochs=args.max_epochs,
         max_steps=args.max_steps,

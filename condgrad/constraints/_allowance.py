@@ -49,7 +49,7 @@ class Allowance(NamedTuple):
         """The free features that lack a limit."""
         if self.weights is None:
             return np.empty(0, np.int64)
-        return np.flatnonzero((self.weights == 0.0) & ~np.isfinite(self._limits()).all(axis=0))
+        return np.flatnonzero((self.weights == 0.0) & ~np.isfinite(self.limits()).all(axis=0))
 
     def ball(self, radius: float, limits: np.ndarray | None = None) -> ConstraintSet:
         """Return the simplest set of this radius; ``limits`` are those of the ``unlimited`` features, as sizes.
@@ -58,7 +58,7 @@ class Allowance(NamedTuple):
         """
         if self.is_plain:
             return as_constraint_set(L1Ball(radius))  # type: ignore[call-arg]
-        lower, upper = self._limits()
+        lower, upper = self.limits()
         is_open = not np.isfinite(lower).any() and not np.isfinite(upper).any()
         if is_open and self.weights is not None and self.weights.min() > 0.0 and radius > 0.0:
             return as_constraint_set(WeightedL1Ball(radius, self.weights))  # type: ignore[call-arg]
@@ -66,7 +66,8 @@ class Allowance(NamedTuple):
             return as_constraint_set(NonnegativeL1Ball(radius))  # type: ignore[call-arg]
         free = self.unlimited
         if free.size:
-            sizes = np.ones(free.size) if limits is None else limits
+            own = np.abs(np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, 0.0)))[free]
+            sizes = np.maximum(np.ones(free.size) if limits is None else limits, 2.0 * own)
             lower[free], upper[free] = np.maximum(lower[free], -sizes), np.minimum(upper[free], sizes)
         if radius == 0.0:
             is_paid = np.ones(lower.size, dtype=bool) if self.weights is None else self.weights > 0.0
@@ -77,7 +78,7 @@ class Allowance(NamedTuple):
             return ball
         return LinearlyConstrained(ball, bounds=np.column_stack([lower, upper]))
 
-    def _limits(self) -> np.ndarray:
+    def limits(self) -> np.ndarray:
         """Return lower and upper limits as two rows."""
         given = next(part for part in (self.weights, self.lower, self.upper) if part is not None)
         lower = np.full(given.size, -np.inf) if self.lower is None else self.lower
@@ -116,11 +117,21 @@ def as_allowance(
     return Allowance(weights, low, high)
 
 
+def unnamed(n_features: int) -> list[str]:
+    """Return how features are called that have no names."""
+    return [f"x{j}" for j in range(n_features)]
+
+
 def place_of(key: Key, name: str, n_features: int, known: list[str] | None) -> int:
     """Return the number of the feature that a key of the parameter ``name`` stands for."""
     if isinstance(key, str):
         if known is None:
-            raise ValueError(f"{name} names the feature {key!r}, but X has no names; use numbers from 0 on.")
+            place = int(key[1:]) if key[1:].isdecimal() else n_features
+            if place < n_features and key == f"x{place}":
+                return place
+            raise ValueError(
+                f"{name} names the feature {key!r}, but X has no names; its features are x0 to x{n_features - 1}."
+            )
         if key not in known:
             raise ValueError(f"{name} names the feature {key!r}, which X does not have.{suggestion(key, known)}")
         return known.index(key)

@@ -6,7 +6,7 @@ import numpy as np
 
 from condgrad.constraints._rounding import WIDE_EPS
 
-_SAME = 1e-14  # difference of two amounts, relative to their limit, that is rounding
+_SAME = 1e-14  # difference of two amounts, relative to their limit or the largest one, that is rounding
 
 
 def most_within_budget(gains: np.ndarray, prices: np.ndarray, limits: np.ndarray, budget: float) -> np.floating:
@@ -61,17 +61,19 @@ def decompose_within_budget(
     parts: list[tuple[float, np.ndarray]] = []
     u, left, is_spent = np.clip(u, 0.0, limits), 1.0, False
     is_between = (u > 0.0) & (u < limits)
+    same = _SAME * np.minimum(limits, u.max(initial=0.0))
     while True:
         v = _vertex_of_face(u, is_between, prices, limits, budget if is_spent else 0.0)
         direction = u - v
-        if (np.abs(direction) <= _SAME * limits).all():
-            return [*parts, (left, v)]
+        # Each step from v through u has made the rounding errors of the rest larger, as it has made its weight smaller.
+        if (left * np.abs(direction) <= same).all():
+            return [*parts, (left, _within(v, prices, budget))]
         step, blocker = _longest_step(u, direction, limits)
         room, rise = max(0.0, budget - float(prices @ u)), float(prices @ direction)
         if not is_spent and step * rise > room:
             step, blocker, is_spent = room / rise, -1, True
         if step > 0.0:
-            parts.append((left * step / (1.0 + step), v))
+            parts.append((left * step / (1.0 + step), _within(v, prices, budget)))
             left /= 1.0 + step
         u = np.clip(u + step * direction, 0.0, limits)
         if blocker >= 0:
@@ -91,6 +93,12 @@ def _vertex_of_face(
         v[j] = min(limits[j], rest / prices[j])
         rest -= prices[j] * v[j]
     return v
+
+
+def _within(v: np.ndarray, prices: np.ndarray, budget: float) -> np.ndarray:
+    """Return amounts that cost no more than the budget: steps may give them any weight, so rounding may not."""
+    cost = float(prices @ v)
+    return v if cost <= budget else np.where(prices > 0.0, v * (budget / cost), v)
 
 
 def _longest_step(u: np.ndarray, direction: np.ndarray, limits: np.ndarray) -> tuple[float, int]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from condgrad.constraints._allowance import place_of
+from condgrad.constraints._allowance import place_of, unnamed
 
 Rows: TypeAlias = str | Sequence[str] | Mapping[str, Any] | None
 
@@ -50,7 +50,7 @@ def as_rows_of(rows: Rows, n_features: int, names: Iterable[object] | None) -> C
     sentences = list(rows) if isinstance(rows, Iterable) and not isinstance(rows, str) else [rows]
     if not sentences:
         return None
-    known = [f"x{j}" for j in range(n_features)] if names is None else [str(name) for name in names]
+    known = unnamed(n_features) if names is None else [str(name) for name in names]
     ub: list[_Sum] = []
     eq: list[_Sum] = []
     for sentence in sentences:

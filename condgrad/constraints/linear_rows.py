@@ -116,3 +116,10 @@ def stacked(*systems: tuple[Any, Any]) -> tuple[Any, Any]:
     rows = [A for A, _ in given]
     is_sparse = any(scipy.sparse.issparse(A) for A in rows)
     return scipy.sparse.vstack(rows, "csr") if is_sparse else np.vstack(rows), np.concatenate([b for _, b in given])
+
+
+def with_opposite(A: Any) -> Any:
+    """Return the matrix [A, -A], by which rows of w become those of u and v; None for None."""
+    if A is None:
+        return None
+    return scipy.sparse.hstack([A, -A], "csr") if scipy.sparse.issparse(A) else np.hstack([A, -A])

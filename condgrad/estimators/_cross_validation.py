@@ -26,6 +26,7 @@ from condgrad.linalg.callers import level_of_user
 from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.convert import Checked, Data
 from condgrad.linalg.interrupts import Interrupts
+from condgrad.paths.allowed_sets import check_radii, least_radius, leaves_out_zero
 from condgrad.paths.grids import LARGEST_GROWTH, as_radii, check_grid, further_radii, is_still_rising, shares
 from condgrad.paths.radius_search import contains_zero
 from condgrad.paths.smooth import largest_radius, solutions
@@ -145,17 +146,20 @@ class CrossValidated(ConstrainedLinearModel):
 
     def _grid(self, data: Observations, targets: list[np.ndarray]) -> np.ndarray:
         """Return the given radii, or the default grid."""
-        if self.radii is not None:
-            return as_radii(self.radii)
         budget = self._budget()
-        if not contains_zero(budget.make(1.0)):
+        if self.radii is not None:
+            given = as_radii(self.radii)
+            check_radii(given, budget.make)
+            return given
+        least = least_radius(budget.make)
+        if not leaves_out_zero(budget.make) and not contains_zero(budget.make(1.0)):
             raise ValueError(
                 f"constraint={self.constraint!r} does not contain zero, so it has no default grid; give radii=."
             )
         first = self._problem(data, targets[0], budget)
         problems = [first, *(first.with_targets(y) for y in targets[1:])]
         largest = max(largest_radius(problem, budget.make, self.eps) for problem in problems)
-        return (two_digits(largest) or 1.0) * shares(self.n_radii)
+        return least + (two_digits(largest - least) or 1.0) * shares(self.n_radii)
 
     def _validation_scores(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> dict[str, np.ndarray]:
         """Return the scores of each metric: one row per radius, one column per fold."""

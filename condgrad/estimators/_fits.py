@@ -9,7 +9,7 @@ import numpy as np
 
 from condgrad.estimators.radius import complaint, default_radius
 from condgrad.linalg.settings import RandomState
-from condgrad.paths.allowed_sets import suited
+from condgrad.paths.allowed_sets import suited, typical
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Result, Status
@@ -23,8 +23,10 @@ class Budget(NamedTuple):
     radius: float | None
 
     def unit_set(self) -> object:
-        """Return the given object, or a set of the class: of the given radius, else of radius 1."""
-        return self.constraint if self.make is None else self.make(1.0 if self.radius is None else self.radius)
+        """Return the given object, or a set of the class: of the given radius, else an example of them."""
+        if self.make is None:
+            return self.constraint
+        return typical(self.make) if self.radius is None else self.make(self.radius)
 
     def applied(
         self, problem: Problem | OutputsProblem, max_time: float | None = None

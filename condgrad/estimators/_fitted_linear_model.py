@@ -150,7 +150,8 @@ class FittedLinearModel(TakesWords, ShownWithItsGap):
         if offset is None:
             if self.has_offset_:
                 raise ValueError(
-                    "this model was fitted with offsets, so predictions need them too; pass offset= (zeros: without)."
+                    "this model was fitted with offsets, so predictions need them too; pass offset=, "
+                    "or exposure= to losses with a log link (zeros, or ones: without)."
                 )
             return scores
         if scores.shape[1] > 1:

@@ -18,11 +18,12 @@ from condgrad import losses
 from condgrad.constraints import as_constraint_set
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows, as_rows_of
+from condgrad.estimators._batch import Batch, Memory
 from condgrad.estimators._callbacks import CallbackSupportMixin, Watch, with_callbacks
 from condgrad.estimators._fits import Budget, Fit, as_seed, feasible_start, remedy
 from condgrad.estimators._fitted_linear_model import FittedLinearModel
 from condgrad.estimators._observations import Observations
-from condgrad.estimators._partial_fit import one_epoch
+from condgrad.estimators._partial_fit import memory_of_fit, one_epoch
 from condgrad.estimators._penalised import NAMES, penalised_solution
 from condgrad.estimators.radius import RadiusWarning
 from condgrad.linalg import convert
@@ -68,6 +69,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
     device: str | None = None
 
     learns_in_batches = True  # whether a stochastic solver can continue with more samples: see partial_fit
+    _memories: list[Memory] | None = None  # what batches told so far, one for each problem
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -109,6 +111,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         **settings: object,
     ) -> Observations:
         """Return data in memory as arrays."""
+        convert.check_columns(X)
         if isinstance(X, CodedData) or self.indicators_ is not None:
             X, y = self._checked_features(X, y, settings)
         else:
@@ -152,7 +155,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         """Raise unless a penalty in place of a radius makes sense."""
         if value is None:
             return
-        convert.as_number(value, name, low=1e-300, what="a positive number, or None")
+        convert.as_number(value, name, low=1e-300, what="a positive, finite number, or None", below=math.inf)
         if self.radius is not None:
             raise ValueError(f"give radius or {name}, not both: each radius has its penalty, which alpha_ reports.")
         if not (isinstance(self.constraint, str) and self.constraint in NAMES):
@@ -201,11 +204,6 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         if sets is not None and self._is_joint:
             raise ValueError(
                 "weights and limits of features need one problem per output or class; this is a joint one."
-            )
-        if sets is not None and self.radius is None and sets.excludes_zero and sets.make is None:
-            raise ValueError(
-                "limits or rows leave out w = 0, so no radius can be chosen, by default or by cross-validation; "
-                "give a radius."
             )
         return sets
 
@@ -271,7 +269,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
                 go_on_unless_interrupted(result.status)
             # Drop the solver's state: it holds the data, and a pickled estimator should not.
             fits.append(Fit(problem, used, result._replace(state=None), tol))
-        self._fitted_to = [repr(fit.problem.constraint) for fit in fits], data.X.shape[0]
+        self._fitted_to, self._memories = ([repr(fit.problem.constraint) for fit in fits], data.X.shape[0]), None
         self._set_fitted([fit.result for fit in fits], [fit.radius for fit in fits])
         self._conclude(data, targets, [fit.result for fit in fits])
         watch.end()
@@ -327,31 +325,46 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         """Run one epoch over a batch per vector of targets, from the last solutions, and set the fitted attributes."""
         self._check_offset(data.offset, targets)
         self.has_offset_ = self.has_offset_ or data.offset is not None
+        budget = self._batch_budget(data)
+        seed, results, memories, loss = as_seed(self.random_state), [], [], self._loss()
+        known = self._before_batch(len(targets))
+        for y, (w, b, before, memory) in zip(targets, known, strict=True):
+            problem = Problem(data.X, y, loss, budget.unit_set(), sample_weight=data.weight, offset=data.offset)
+            start = None if w is None else feasible_start(problem.constraint, w)
+            first = problem.start()[0] if start is None else start
+            batch = Batch(problem, memory, first, b if self.fit_intercept else None)
+            result, memory = one_epoch(batch, self.solver, start, before, seed)
+            go_on_unless_interrupted(result.status)
+            results.append(result._replace(state=None))
+            memories.append(memory)
+        self._fitted_to = [repr(problem.constraint)] * len(results), data.X.shape[0]
+        self._set_fitted(results, [budget.radius] * len(results))
+        self._memories = memories
+
+    def _batch_budget(self, data: Observations) -> Budget:
+        """Return the set of batches, or raise where their epochs cannot have it."""
+        if self._is_joint:
+            raise ValueError("partial_fit fits one output at a time; use multi_output='separate'.")
+        if self.fit_intercept and isinstance(data.X, OutsideRows):
+            raise ValueError(
+                "partial_fit with an intercept takes batches in memory; fit reads rows from where they are."
+            )
         budget = self._budget()
         if budget.make is not None and budget.radius is None:
             raise ValueError("partial_fit needs a radius: the rule behind radius=None needs all data.")
         if isinstance(budget.make, AllowedSets) and budget.make.allowance.unlimited.size:
             raise ValueError("partial_fit takes no free features without limits; give them lower and upper.")
-        if self.fit_intercept:
-            raise ValueError(
-                "partial_fit needs fit_intercept=False: the best intercept of a batch is not that of all data. "
-                "Put a constant column into X if you need one."
-            )
-        seed, results, starts = as_seed(self.random_state), [], [None] * len(targets)
-        befores: Sequence[Result | None] = [None] * len(targets)
-        if hasattr(self, "coef_"):
-            befores = self.result_ if isinstance(self.result_, list) else [self.result_]
-            if len(befores) != len(targets):
-                raise ValueError(f"earlier batches had {len(befores)} outputs; this one has {len(targets)}.")
-            starts = self._coefficients()
-        for y, w, before in zip(targets, starts, befores, strict=True):
-            problem, radius = self._problem(data, y, budget), budget.radius
-            start = None if w is None else feasible_start(problem.constraint, w)
-            result = one_epoch(problem, self.solver, start, before, seed)
-            go_on_unless_interrupted(result.status)
-            results.append(result._replace(state=None))
-        self._fitted_to = [repr(problem.constraint)] * len(results), data.X.shape[0]
-        self._set_fitted(results, [radius] * len(results))
+        return budget
+
+    def _before_batch(self, n_problems: int) -> list[tuple[np.ndarray | None, float, Result | None, Memory | None]]:
+        """Return coefficients, intercept, result and memory of each problem after the last batch, or after ``fit``."""
+        if not hasattr(self, "coef_"):
+            return [(None, 0.0, None, None)] * n_problems
+        results = self.result_ if isinstance(self.result_, list) else [self.result_]
+        if len(results) != n_problems:
+            raise ValueError(f"earlier batches had {len(results)} outputs; this one has {n_problems}.")
+        memories = self._memories or [memory_of_fit(result, self._fitted_to[1]) for result in results]
+        return list(zip(self._coefficients(), np.atleast_1d(self.intercept_).tolist(), results, memories, strict=True))
 
     def _warn(self, fits: list[Fit], is_given: bool) -> None:
         """Warn of a tolerance that was missed, and of a given radius that does nothing."""

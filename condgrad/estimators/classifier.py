@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from condgrad import constraints, losses
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
+from condgrad.estimators._counts import refuse_counts
 from condgrad.estimators._fits import Budget
 from condgrad.estimators._like import like
 from condgrad.estimators._linear_model import ConstrainedLinearModel
@@ -199,7 +200,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
             Known numbers that are added to x'w + b in the loss, such as the logarithms of odds; for two classes.
             Predictions of the model then need an offset, too.
         """
-        data = self._validated(X, y, sample_weight, offset)
+        data = self._validated(X, refuse_counts(y), sample_weight, offset)
         check_classification_targets(data.y)
         data = data.weighted_only()
         index = self._number_classes(data.y, data.weight)
@@ -220,9 +221,11 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     ) -> Self:
         """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
 
-        It needs ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of these solvers, a
-        given ``radius`` and no intercept. Step sizes continue from batch to batch. The iterate is in the set at every
-        step, and ``gap_`` is its exact gap *on this batch*: it certifies nothing about the data of other batches.
+        It needs ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of these solvers, and a
+        given ``radius``. Step sizes and an estimate of the gradient continue from batch to batch, so that repeated
+        passes over all batches converge to the model of all data. An intercept moves after each batch. The iterate is
+        in the set at every step, and ``gap_`` is the exact gap of the coefficients *on this batch*, with the intercept
+        as it is: it certifies nothing about the data of other batches.
 
         Parameters
         ----------
@@ -234,7 +237,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         sample_weight, offset : array of shape (n_samples,), optional
         """
         is_first = not hasattr(self, "coef_")
-        data = self._validated(X, y, sample_weight, offset, reset=is_first)
+        data = self._validated(X, refuse_counts(y), sample_weight, offset, reset=is_first)
         check_classification_targets(data.y)
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all data; give partial_fit the weights as a dict.")

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
+from condgrad.estimators._counts import refuse_counts
 from condgrad.estimators._cross_validation import CrossValidated
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.classifier import ConstrainedClassifier
@@ -72,7 +73,7 @@ class ValidatedClassifier(CrossValidated, ConstrainedClassifier):
         groups : array of shape (n_samples,), optional
             Labels of samples that ``cv`` keeps together, such as ``GroupKFold()``.
         """
-        data = self._validated(X, y, sample_weight, offset)
+        data = self._validated(X, refuse_counts(y), sample_weight, offset)
         check_classification_targets(data.y)
         return self._fit_validated(data, groups)
 

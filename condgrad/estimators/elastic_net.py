@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._observations import Observations
@@ -87,7 +89,7 @@ class ConstrainedElasticNet(ConstrainedRegressor):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        convert.as_number(self.l2, "l2", low=0.0, what="a number of at least 0")
+        convert.as_number(self.l2, "l2", low=0.0, what="a finite number of at least 0", below=math.inf)
         self._check_norm_penalty("alpha", self.alpha)
 
     def _penalty(self) -> float:

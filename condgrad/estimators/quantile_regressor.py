@@ -108,10 +108,16 @@ class ConstrainedQuantileRegressor(ConstrainedRegressor):
         self.verbose = verbose
 
     def score(
-        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+        self,
+        X: Data,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
     ) -> float:
         """Return D^2 of the pinball loss: the share of the loss of the best constant that the model explains."""
-        y, predicted, weight = map(on_host, (y, self.predict(X, offset), sample_weight))
+        y, predicted, weight = map(on_host, (y, self.predict(X, offset, exposure=exposure), sample_weight))
         return float(d2_pinball_score(y, predicted, sample_weight=weight, alpha=self.quantile))
 
     def _check_settings(self) -> None:

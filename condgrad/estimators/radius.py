@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from condgrad import losses
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.linalg.convert import Data
+from condgrad.paths.allowed_sets import least_radius, leaves_out_zero
 from condgrad.paths.grids import check_eps
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
 from condgrad.problems.evaluation import gap_at
@@ -99,11 +100,12 @@ def default_radius(
     It is rounded to the two digits that are known, so that dense and sparse data, or weights and repeated samples, give
     the same radius.
     """
-    if not contains_zero(make(1.0)):
+    least = least_radius(make)
+    if not leaves_out_zero(make) and not contains_zero(make(1.0)):
         return 1.0  # the unit simplex
     part = problem.largest_part()  # two digits can be found on a part of data that are not in memory
     problem = problem if part is None else cast("Problem", part)
-    return two_digits(radius_at(problem, make, DEFAULT_SHARE, max_time)) or 1.0
+    return least + (two_digits(radius_at(problem, make, DEFAULT_SHARE, max_time) - least) or 1.0)
 
 
 def two_digits(radius: float) -> float:

@@ -11,9 +11,10 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
-from condgrad import constraints
+from condgrad import constraints, losses
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
+from condgrad.estimators._counts import shares_of, with_exposure
 from condgrad.estimators._deviance import explained_deviance
 from condgrad.estimators._fits import Budget
 from condgrad.estimators._like import like
@@ -171,6 +172,8 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
     ) -> Self:
         """Fit the model.
 
@@ -179,12 +182,16 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows on disk
             Rows that :func:`condgrad.rows.open` returns bring their own y, weights and offsets.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
+            For the loss "binomial" two columns are counts of successes and of failures: trials multiply the weights.
         sample_weight : array of shape (n_samples,), optional
             Samples without weight are left out, as if never given.
         offset : array of shape (n_samples,), optional
-            Known numbers that are added to x'w + b in the loss, such as the logarithms of exposures. Predictions of
-            the model then need an offset, too.
+            Known numbers that are added to x'w + b in the loss. Predictions of the model then need an offset, too.
+        exposure : array of shape (n_samples,), optional
+            For losses with a log link: positive numbers that multiply the mean, such as years of risk. Their logarithms
+            are added to the offsets, and predictions need an exposure or an offset, too.
         """
+        offset = self._whole_offset(X, offset, exposure)
         data = self._validated(X, y, sample_weight, offset, multi_output=True, y_numeric=True).weighted_only()
         targets = self._targets(data.y)
         self._solve_all(data, targets, self._starts(len(targets), (self.n_outputs_, data.X.shape[1])))
@@ -194,20 +201,29 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
 
     @available_if(supports_partial_fit)
     def partial_fit(
-        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+        self,
+        X: Data,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
     ) -> Self:
         """Learn from a batch: one epoch of the stochastic solver over it, from the coefficients of earlier batches.
 
-        It needs ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of these solvers, a
-        given ``radius`` and no intercept. Step sizes continue from batch to batch. The iterate is in the set at every
-        step, and ``gap_`` is its exact gap *on this batch*: it certifies nothing about the data of other batches.
+        It needs ``solver`` "sfw", "saga", "mokhtari", "lu-freund" or "one-sample", or an object of these solvers, and a
+        given ``radius``. Step sizes and an estimate of the gradient continue from batch to batch, so that repeated
+        passes over all batches converge to the model of all data. An intercept moves after each batch. The iterate is
+        in the set at every step, and ``gap_`` is the exact gap of the coefficients *on this batch*, with the intercept
+        as it is: it certifies nothing about the data of other batches.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight, offset : array of shape (n_samples,), optional
+        sample_weight, offset, exposure : array of shape (n_samples,), optional
         """
+        offset = self._whole_offset(X, offset, exposure)
         is_first = not hasattr(self, "coef_")
         data = self._validated(X, y, sample_weight, offset, multi_output=True, y_numeric=True, reset=is_first)
         self._fit_batch(data, self._targets(data.y))
@@ -215,28 +231,68 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
             self._flatten()
         return self
 
-    def predict(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
+    def predict(
+        self, X: Data | OutsideRows, offset: ArrayLike | None = None, *, exposure: ArrayLike | None = None
+    ) -> np.ndarray:
         """Return the prediction for each sample: x'w + b + offset, or the mean that it stands for.
 
-        A model that was fitted with offsets needs them here, too; zeros give predictions without.
+        A model that was fitted with offsets or exposures needs them here, too; offsets of 0, or exposures of 1, give
+        predictions without.
         """
-        scores = self._scores(X, offset)
+        scores = self._scores(X, self._whole_offset(X, offset, exposure))
         p = scores[:, 0] if np.ndim(self.intercept_) == 0 else scores
         return like(X, self._loss().mean(p))
 
     def score(
-        self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+        self,
+        X: Data,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
     ) -> float:
         """Return the coefficient of determination R^2, or for families D^2, the explained share of the deviance.
 
         Families are the losses with a log link (Poisson, Gamma, Tweedie, NegativeBinomial) and Binomial.
         """
-        loss = self._loss()
+        loss, offset = self._loss(), self._whole_offset(X, offset, exposure)
         if loss.link != "identity":
-            scores, (y, weight) = self._scores(X, offset), map(on_host, (y, sample_weight))
-            return explained_deviance(loss, np.asarray(y), scores, weight)
+            scores, (y, weight) = self._scores(X, offset), self._of_trials(y, sample_weight)
+            return explained_deviance(loss, y, scores, weight)
         y, predicted, weight = map(on_host, (y, self.predict(X, offset), sample_weight))
         return float(r2_score(y, predicted, sample_weight=weight))
+
+    def _whole_offset(
+        self, X: Data | OutsideRows, offset: ArrayLike | None, exposure: ArrayLike | None
+    ) -> ArrayLike | None:
+        """Return the offsets with those of exposures."""
+        if exposure is None:
+            return offset
+        if self._link() != "log":
+            raise ValueError(
+                "exposure multiplies the mean, for losses with a log link: 'poisson', 'negative-binomial', 'gamma' and "
+                f"'tweedie'; got loss={self.loss!r}. Use offset, which is added to x'w + b."
+            )
+        return with_exposure(X, offset, exposure)
+
+    def _validated(
+        self,
+        X: Data | OutsideRows,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        offset: ArrayLike | None,
+        **settings: object,
+    ) -> Observations:
+        data = super()._validated(X, y, sample_weight, offset, **settings)
+        y, weight = self._of_trials(data.y, data.weight)
+        return data._replace(y=y, weight=weight)
+
+    def _of_trials(self, y: ArrayLike, weight: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return targets and weights as arrays: shares and trials where y are successes and failures."""
+        y, weight = np.asarray(on_host(y)), None if weight is None else np.asarray(on_host(weight))
+        is_binomial = isinstance(self.loss, losses.Binomial) or (isinstance(self.loss, str) and self.loss == "binomial")
+        return shares_of(y, weight) if is_binomial and y.ndim == 2 and y.shape[1] == 2 else (y, weight)
 
     @property
     def _is_joint(self) -> bool:

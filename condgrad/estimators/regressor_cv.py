@@ -33,6 +33,19 @@ class ValidatedRegressor(CrossValidated, ConstrainedRegressor):
             model._flatten()
         return model
 
+    def score(
+        self,
+        X: Data,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
+    ) -> float:
+        """Return the score of ``scoring`` that has chosen the radius; where that is None, the usual one."""
+        y, weight = self._of_trials(y, sample_weight)
+        return super().score(X, y, weight, self._whole_offset(X, offset, exposure))
+
     def fit(
         self,
         X: Data | OutsideRows,
@@ -40,6 +53,8 @@ class ValidatedRegressor(CrossValidated, ConstrainedRegressor):
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
     ) -> Self:
         """Choose the radius and fit the model.
 
@@ -52,11 +67,13 @@ class ValidatedRegressor(CrossValidated, ConstrainedRegressor):
         sample_weight : array of shape (n_samples,), optional
             Weighs samples in fitting and in the scores. Samples without weight are left out.
         offset : array of shape (n_samples,), optional
-            Known numbers that are added to x'w + b in the loss, such as the logarithms of exposures. Predictions of
-            the model then need an offset, too.
+            Known numbers that are added to x'w + b in the loss. Predictions of the model then need an offset, too.
         groups : array of shape (n_samples,), optional
             Labels of samples that ``cv`` keeps together, such as ``GroupKFold()``.
+        exposure : array of shape (n_samples,), optional
+            As in :meth:`ConstrainedRegressor.fit`; folds have the exposures of their samples.
         """
+        offset = self._whole_offset(X, offset, exposure)
         takes_several = self.__sklearn_tags__().target_tags.multi_output
         data = self._validated(X, y, sample_weight, offset, multi_output=takes_several, y_numeric=True)
         data = data._replace(y=data.y.astype(np.float64, copy=False))

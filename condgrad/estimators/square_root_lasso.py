@@ -103,7 +103,9 @@ class SquareRootLasso(ConstrainedRegressor):
     def _check_settings(self) -> None:
         super()._check_settings()
         if self.penalty is not None:
-            convert.as_number(self.penalty, "penalty", low=1e-12, what="a positive number, or None")
+            convert.as_number(
+                self.penalty, "penalty", low=1e-12, what="a positive, finite number, or None", below=math.inf
+            )
 
     def _validated(self, *given: Any, **settings: Any) -> Observations:
         return super()._validated(*given, **settings | {"multi_output": False})

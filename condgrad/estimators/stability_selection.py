@@ -123,6 +123,7 @@ class StabilitySelection(TakesWords, SelectorMixin, BaseEstimator):
         loss = as_loss(losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss)
         has_classes = loss.classes is not None
         settings: dict[str, Any] = {"y_numeric": not has_classes, "ensure_min_samples": 4}
+        convert.check_columns(X)
         X = self._encoded(X, reset=True)
         if isinstance(X, CodedData):
             X, y = self._checked_features(X, y, settings)

@@ -19,7 +19,7 @@ def large_means(X: Any, weight: np.ndarray, is_sparse: bool) -> np.ndarray | Non
     sampled = sampled if sampled.any() else np.ones(sampled.size)
     sampled = sampled / sampled.sum()
     shift = np.zeros(d)
-    chosen = _full_columns(X) if is_sparse else np.arange(d)
+    chosen = full_columns(X) if is_sparse else np.arange(d)
     width = max(1, _ENTRIES // sampled.size)
     for start in range(0, chosen.size, width):
         columns = chosen[start : start + width]
@@ -39,7 +39,7 @@ def centring(mean: np.ndarray, mean_square: np.ndarray) -> np.ndarray | None:
     return shift if shift.any() else None
 
 
-def _full_columns(X: Any) -> np.ndarray:
+def full_columns(X: Any) -> np.ndarray:
     """Return the columns of a sparse matrix that store an entry for every row."""
     n, d = X.shape
     if X.format == "csc":

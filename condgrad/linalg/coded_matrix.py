@@ -86,6 +86,12 @@ class CodedMatrix(Matrix):
         """Return the matrix with ``shift_j`` subtracted from every column j of numbers."""
         return CodedMatrix(self.X.minus(shift), shift)
 
+    def shiftable(self, shift: np.ndarray) -> np.ndarray:
+        """Return what ``minus`` can subtract of these numbers: those of columns of numbers."""
+        chosen = np.zeros(shift.size)
+        chosen[self._places] = shift[self._places]
+        return chosen
+
     def as_centred(self) -> tuple[Any, np.ndarray | None]:
         """Return the centred data as a sparse matrix, and what was subtracted from each column."""
         return self.X.tocsr(), self.shift

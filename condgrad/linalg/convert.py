@@ -126,14 +126,22 @@ def as_point(w: IterateLike, n_features: int, name: str) -> np.ndarray:
     return w.astype(np.float64, copy=False)
 
 
-def as_number(value: object, name: str, *, low: float, what: str) -> float:
-    """Return a setting as a float that is at least ``low``; ``what`` says in words what it should be."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not value >= low:  # type: ignore[operator]
-        raise ValueError(f"{name} must be {what}; got {' '.join(reprlib.repr(value).split())}.")
-    try:
-        return float(value)
-    except OverflowError:  # an int too large for a float
-        return math.inf
+def as_number(value: object, name: str, *, low: float, what: str, below: float | None = None) -> float:
+    """Return a setting as a float of at least ``low``, and less than ``below``; ``what`` says in words what it is."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and value >= low:  # type: ignore[operator]
+        try:
+            number = float(value)
+        except OverflowError:  # an int too large for a float
+            number = math.inf
+        if below is None or number < below:
+            return number
+    raise ValueError(f"{name} must be {what}; got {' '.join(reprlib.repr(value).split())}.")
+
+
+def check_columns(X: Any) -> None:
+    """Raise if X is a data frame without columns, of which NumPy cannot even make an array."""
+    if hasattr(X, "columns") and np.shape(X)[1:] == (0,):
+        raise ValueError(f"X must have at least one feature; got a frame of shape {np.shape(X)}.")
 
 
 def check_magnitude(values: np.ndarray, name: str) -> None:

@@ -86,6 +86,14 @@ class Matrix:
         """Return the matrix with ``shift_j`` subtracted from every stored entry of column j, as ``centred`` does it."""
         return Matrix(centring.shifted(self.X, shift) if self.is_sparse else self.X, shift)
 
+    def shiftable(self, shift: np.ndarray) -> np.ndarray:
+        """Return what ``minus`` can subtract of these numbers: all, or those of columns that store every entry."""
+        if not self.is_sparse:
+            return shift
+        columns, chosen = centring.full_columns(self.X), np.zeros(shift.size)
+        chosen[columns] = shift[columns]
+        return chosen
+
     def as_centred(self) -> tuple[Any, np.ndarray | None]:
         """Return the centred data as an array or sparse matrix, and what was subtracted from each column."""
         return (self.X if self.is_sparse or self.shift is None else self.X - self.shift), self.shift

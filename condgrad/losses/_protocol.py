@@ -15,6 +15,8 @@ from condgrad.linalg.settings import check_positive
 _RECODED = {(-1.0, 1.0): ((0.0, 1.0), "2 * y - 1"), (0.0, 1.0): ((-1.0, 1.0), "(y + 1) / 2")}
 _LARGEST_LOGARITHM = 700.0  # largest argument of exp, which overflows above 709
 LINKS = ("identity", "log", "logit")
+# What users can do about an intercept: problems and estimators call it differently.
+LEAVE_OUT = "Leave the intercept out: intercept=False, in estimators and paths fit_intercept=False"
 
 
 T = TypeVar("T", float, np.ndarray)  # the same formula for one number and for many
@@ -133,7 +135,7 @@ def check_positive_targets(y: np.ndarray, name: str) -> None:
 def check_some_positive(y: np.ndarray, name: str) -> None:
     """Raise if all targets are 0: then the best mean is 0, and its logarithm -inf."""
     if not np.any(y):
-        raise ValueError(f"an intercept for {name} needs a positive target; got only zeros. Use intercept=False.")
+        raise ValueError(f"an intercept for {name} needs a positive target; got only zeros. {LEAVE_OUT}.")
 
 
 def check_size(owner: str, parameter: str, value: float) -> None:
@@ -147,16 +149,14 @@ def check_both_classes(y: np.ndarray, name: str) -> None:
     """Raise unless y has both classes: with one class only, the best intercepts are unbounded."""
     found = np.unique(y)
     if found.size < 2:
-        raise ValueError(
-            f"an intercept for {name} needs both classes in y; got only {_shown(found)}. Use intercept=False."
-        )
+        raise ValueError(f"an intercept for {name} needs both classes in y; got only {_shown(found)}. {LEAVE_OUT}.")
 
 
 def refuse_intercept(name: str) -> None:
     """Raise: the best intercept of a non-convex loss cannot be found with certainty."""
     raise ValueError(
-        f"{name} is not convex, so its best intercept cannot be certified. "
-        "Use intercept=False, with a constant column in X if you need one."
+        f"{name} is not convex, so its best intercept cannot be certified. {LEAVE_OUT}, with a constant column in X "
+        "if you need one."
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from condgrad.compiled import where
 from condgrad.compiled.elementary import exp, log1p_of_fraction
-from condgrad.losses._protocol import loss, sigmoid
+from condgrad.losses._protocol import LEAVE_OUT, loss, sigmoid
 
 
 @loss
@@ -76,4 +76,4 @@ class Binomial(NamedTuple):
     def check_intercept(self, y):
         """Raise if all targets are 0, or all are 1: then no finite intercept is best."""
         if not np.any(y) or np.all(y == 1.0):
-            raise ValueError(f"an intercept for Binomial needs shares other than {y[0]:g} alone. Use intercept=False.")
+            raise ValueError(f"an intercept for Binomial needs shares other than {y[0]:g} alone. {LEAVE_OUT}.")

@@ -10,6 +10,7 @@ F is convex.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ import numpy as np
 from condgrad import constraints
 from condgrad.constraints import LimitedL1Ball, LinearlyConstrained
 from condgrad.constraints._allowance import Allowance, PerFeature, Which, as_allowance
+from condgrad.constraints._least_norm import least_norm
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints._row_sentences import CoefficientRows, Rows, as_rows_of
 from condgrad.linalg.settings import RandomState
@@ -57,6 +59,11 @@ class AllowedSets:
     def excludes_zero(self) -> bool:
         """Whether limits or rows leave out zero, so that small radii have no set."""
         return self.allowance.excludes_zero or not (self.rows is None or self.rows.allows_zero())
+
+    @functools.cached_property
+    def least_radius(self) -> float:
+        """The smallest radius that has a set: 0 unless limits or rows of l1 balls leave out zero."""
+        return least_norm(self.allowance, self.rows) if leaves_out_zero(self) else 0.0
 
     def suited(self, problem: Problem | CoxProblem) -> AllowedSets:
         """Return the sets with limits that suit the units of the problem."""
@@ -144,6 +151,31 @@ def set_by_name(name: str, remedy: str = _WHOLE) -> Callable[[float], Constraint
     if getattr(made, "_fields", ()) != ("radius",):
         raise ValueError(f"constraint={name!r} takes more than a radius; {remedy.format(name=made.__name__)}.")
     return made
+
+
+def leaves_out_zero(make: Callable[..., Any]) -> bool:
+    """Return whether limits or rows of l1 balls leave out zero."""
+    return isinstance(make, AllowedSets) and make.make is None and make.excludes_zero
+
+
+def least_radius(make: Callable[..., Any]) -> float:
+    """Return the smallest radius that has a set, as far as limits and rows tell."""
+    return make.least_radius if isinstance(make, AllowedSets) else 0.0
+
+
+def typical(make: Callable[..., Any]) -> Any:
+    """Return a set as an example of those of all radii: that of radius 1, unless limits leave it empty."""
+    return make(2.0 * least_radius(make) or 1.0)
+
+
+def check_radii(radii: np.ndarray, make: Callable[..., Any]) -> None:
+    """Raise if limits or rows leave no coefficients for a radius."""
+    least = least_radius(make)
+    if float(radii.min()) < least:
+        raise ValueError(
+            f"limits or rows leave out w = 0: no coefficients satisfy them below the radius {least:.4g}; got "
+            f"{radii.min():g}."
+        )
 
 
 def suited(make: Callable[..., Any], problem: Any) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ import numpy as np
 from condgrad.linalg import threads
 from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.interrupts import Interrupts
+from condgrad.paths.allowed_sets import typical
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import Solved, raise_if_interrupted
@@ -49,7 +50,7 @@ def serves(problem: Problem, make: Callable[..., Any], solver: object) -> bool:
     """Tell whether many radii are solved at once: dense rows on a device, a convex loss, plain l1 balls."""
     rows, is_auto = problem.rows, isinstance(solver, str) and solver == "auto"
     can_serve = isinstance(rows, DeviceRows) and isinstance(rows.matrix, DenseOnDevice) and problem.is_convex
-    gauge = gauge_of(make(1.0))
+    gauge = gauge_of(typical(make))
     is_plain = gauge is not None and gauge.weights is None and gauge.is_symmetric
     return can_serve and is_auto and is_plain and problem.l2 == 0.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +16,14 @@ from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
+from condgrad.paths.allowed_sets import leaves_out_zero
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import check_grid
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.penalised import PenalisedPath
 from condgrad.paths.points import PathInfo, collect
 from condgrad.paths.radius_search import radius_at
-from condgrad.paths.wanted import check_zero, points_of, wanted_sets, wanted_targets
+from condgrad.paths.wanted import check_targets, points_of, wanted_sets, wanted_targets
 from condgrad.problems.cox.problem import BRESLOW, CoxProblem
 from condgrad.run.progress import check_callback, show
 from condgrad.run.trace import Progress
@@ -85,7 +87,7 @@ def cox_path(
            [0. , 0. ]])
     """
     refuse_outside(X, "cox_path")
-    make = wanted_sets(X, constraint, feature_weight, positive, lower, upper, rows, "cox_path")
+    make = wanted_sets(X, constraint, feature_weight, positive, lower, upper, rows)
     check_grid(n_radii, eps)
     tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
     given = wanted_targets(radii, alphas)
@@ -93,8 +95,10 @@ def cox_path(
     max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
     if isinstance(solver, str) and solver != "auto":
         solvers.by_name(solver)  # tells at once where there is none
+    if leaves_out_zero(make):
+        raise ValueError("cox_path needs limits and rows that w = 0 satisfies, as lower <= 0 <= upper.")
     problem = CoxProblem(X, y, make(1.0), ties=ties, strata=strata, sample_weight=sample_weight, offset=offset)
-    check_zero(problem.constraint, given)
+    check_targets(make, problem.constraint, given if alphas is None else None)
     gauge = gauge_of(problem.constraint)
     if alphas is not None and (gauge is None or gauge.radius_of(make(1.0)) != 1.0):
         raise ValueError(
@@ -108,5 +112,6 @@ def cox_path(
     else:
         path = PenalisedPath(walk, gauge, tol=tol, scale=problem.loss_scale())
     with Interrupts() as interrupts, show(callback, verbose) as report:
-        points = points_of(path, given, int(n_radii), lambda: radius_at(problem, make, eps), interrupts)
+        largest = functools.partial(radius_at, problem, make, eps)
+        points = points_of(path, given, 0.0, int(n_radii), largest, interrupts)
         return collect(path, points, report if callback is not None or verbose else None)

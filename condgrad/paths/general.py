@@ -18,6 +18,7 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths import batched
+from condgrad.paths.allowed_sets import least_radius, typical
 from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import check_grid
@@ -26,7 +27,7 @@ from condgrad.paths.points import PathInfo, collect
 from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.paths.smooth_disk import DiskData
-from condgrad.paths.wanted import check_zero, points_of, wanted_sets, wanted_targets
+from condgrad.paths.wanted import check_targets, points_of, wanted_sets, wanted_targets
 from condgrad.problems.linear import Problem
 from condgrad.run.progress import check_callback, show
 from condgrad.run.trace import Progress
@@ -145,7 +146,7 @@ def radius_path(
            [-0.25, -0.5 ]]), array([0.5, 1. ]))
     """
     has_intercept = as_flag(fit_intercept, "fit_intercept")
-    make = wanted_sets(X, constraint, feature_weight, positive, lower, upper, rows, "radius_path")
+    make = wanted_sets(X, constraint, feature_weight, positive, lower, upper, rows)
     check_grid(n_radii, eps)
     tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
     given, is_penalised = wanted_targets(radii, alphas), alphas is not None
@@ -164,11 +165,11 @@ def radius_path(
         if l2 != 0.0:
             raise ValueError("l2 of radius_path needs data in memory; leave it out for columns on disk.")
         begun = X.n_reads
-        problem = problem_on_disk(X, y, loss, make(1.0), **of_samples)
+        problem = problem_on_disk(X, y, loss, typical(make), **of_samples)
         rows = cast("ColumnRows", problem.rows)
     else:
-        problem = Problem(X, y, loss, make(1.0), l2=l2, **of_samples)
-    check_zero(problem.constraint, given)
+        problem = Problem(X, y, loss, typical(make), l2=l2, **of_samples)
+    check_targets(make, problem.constraint, None if is_penalised else given)
     is_served = rows is not None or serves(problem, make, solver)
     if is_penalised:
         _check_penalised(problem, make, solver, is_served)
@@ -188,7 +189,7 @@ def radius_path(
         def largest() -> float:
             return path.largest_radius(eps) if isinstance(path, SmoothPath) else radius_at(problem, make, eps)
 
-        points = points_of(path, given, int(n_radii), largest, interrupts)
+        points = points_of(path, given, least_radius(make), int(n_radii), largest, interrupts)
         found, coefs, info = collect(path, points, report if callback is not None or verbose else None)
     return found, coefs, info if rows is None else info._replace(n_reads=rows.n_reads - begun)
 

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from condgrad.linalg.convert import as_number
 
+_LEAST_RADIUS = 1e-300  # smaller ones have no reciprocal
 _SMALLEST_EPS = 1e-12  # least share of the first multiplier that is not lost in rounding
 
 
@@ -50,10 +51,7 @@ def as_grid(values: ArrayLike, name: str, low: float) -> np.ndarray:
 
 def as_radii(radii: ArrayLike) -> np.ndarray:
     """Return the radii that cross-validation is to choose from, ascending and without repetitions."""
-    grid = np.unique(np.asarray(radii, dtype=np.float64))
-    if grid.size == 0 or not (np.isfinite(grid).all() and grid[0] > 0.0):
-        raise ValueError(f"radii must be positive numbers; got {radii!r}.")
-    return grid
+    return np.unique(as_grid(radii, "radii", _LEAST_RADIUS))
 
 
 LARGEST_GROWTH = 1e4  # how far a default grid may be extended, over its end

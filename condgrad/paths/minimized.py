@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from condgrad.compiled import Stopwatch
-from condgrad.paths.allowed_sets import at_radius_zero, minimize_over, suited
+from condgrad.paths.allowed_sets import at_radius_zero, leaves_out_zero, minimize_over, suited, typical
 from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import contains_zero, go_on_unless_interrupted, multiplier, multiplier_over
 from condgrad.problems.completion.problem import CompletionProblem
@@ -44,12 +45,12 @@ class Walk:
         **settings: Any,
     ) -> None:
         self.problem, self.make, self.solver, self.settings = problem, suited(make, problem), solver, settings
-        self.w = w
+        self.w, self.reached = w, math.inf  # and the radius of the last solution
 
     @functools.cached_property
     def is_nested(self) -> bool:
         """Whether every set contains the smaller ones."""
-        return contains_zero(self.problem.over(self.make(1.0)).constraint)
+        return contains_zero(self.problem.over(typical(self.make)).constraint)
 
     def to(self, radius: float, **settings: Any) -> Result:
         """Return the solution over the set of that radius; KeyboardInterrupt tells of Ctrl-C."""
@@ -58,7 +59,7 @@ class Walk:
             self.problem, self.make, radius, self.solver_at(radius), w0=start, **used
         )
         go_on_unless_interrupted(result.status)
-        self.w = result.w
+        self.w, self.reached = result.w, radius
         return result
 
     def solver_at(self, radius: float) -> object:
@@ -67,7 +68,9 @@ class Walk:
 
     def start_at(self, radius: float) -> Any:
         """Return where to start for a radius, None to leave it to the solver."""
-        return self.w if self.is_nested else None
+        # Sets whose limits leave out zero contain those of smaller radii, but no start that would suit all.
+        is_wider = leaves_out_zero(self.make) and self.reached <= radius
+        return self.w if self.is_nested or is_wider else None
 
 
 class MinimizedPath:
@@ -77,7 +80,7 @@ class MinimizedPath:
     falls_short = False
 
     def __init__(self, walk: Walk, *, tol: float, scale: float) -> None:
-        self.walk, self.unit = walk, walk.make(1.0)
+        self.walk, self.unit = walk, typical(walk.make)
         self.tol, self.scale = tol, scale
         self.n_features = walk.problem.n_features
         walk.w = np.zeros(self.n_features)

@@ -14,7 +14,15 @@ from condgrad.constraints import best_vertex
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.roots import Bracket
-from condgrad.paths.allowed_sets import at_radius_zero, minimize_over, suited
+from condgrad.paths.allowed_sets import (
+    AllowedSets,
+    at_radius_zero,
+    least_radius,
+    leaves_out_zero,
+    minimize_over,
+    suited,
+    typical,
+)
 from condgrad.paths.allowed_sets import set_by_name as set_by_name
 from condgrad.problems.evaluation import gap_at
 from condgrad.problems.linear import Problem
@@ -45,39 +53,75 @@ def radius_at(
     seconds it is the radius that would be tried next.
     """
     deadline = math.inf if max_time is None else time.perf_counter() + max_time
+    if leaves_out_zero(make):
+        return _beyond_limits(problem, make, share, deadline)
     zero, make = _without_budget(problem, suited(make, problem))
-    unit = make(1.0)
     look = problem.look(zero)
-    s = _best_paid_vertex(unit, look.gradient)
+    s = _best_paid_vertex(make(1.0), look.gradient)
     largest = gap_at(look.gradient, np.zeros(zero.size), s)
     if largest <= 1e-14 * problem.slope_size(s):  # rounding: y is constant, or has nothing to do with X
         return 0.0
-    target = share * largest
     bend = float(look.curvature([s])[0, 0])
     radius = largest / bend if bend > 0.0 else math.inf  # the minimiser of F along s, if s were all
     radius = min(radius, _FARTHEST * problem.loss_scale() / largest)  # where F is flat it would be far away
+    return _searched(problem, make, radius, zero, largest, share * largest, deadline)
+
+
+def _beyond_limits(problem: Problem | OutputsProblem, make: Callable[..., Any], share: float, deadline: float) -> float:
+    """Return the radius as :func:`radius_at` does, where limits leave out zero; zero is what the rate refers to.
+
+    Its rate is that of the norm without limits, because no set has zero.
+    """
+    assert isinstance(make, AllowedSets) and isinstance(problem, Problem)
+    weights, r = make.allowance.weights, problem.gradient(np.zeros(problem.n_features))
+    is_paid = slice(None) if weights is None else weights > 0.0
+    largest = float((np.abs(r[is_paid]) / (1.0 if weights is None else weights[is_paid])).max(initial=0.0))
+    if largest <= 1e-14 * problem.derivative_size() * problem.rows.measures.largest_entry:
+        return 2.0 * make.least_radius or 1.0
+    first = make.least_radius or problem.loss_scale() / largest
+    return _searched(problem, suited(make, problem), first, None, largest, share * largest, deadline)
+
+
+def _searched(
+    problem: Problem | OutputsProblem,
+    make: Callable[..., Any],
+    first: float,
+    w: np.ndarray | None,
+    largest: float,
+    target: float,
+    deadline: float,
+) -> float:
+    """Return the radius whose multiplier is ``target``, by secants within a bracket.
+
+    The first one tried is ``first`` beyond the least radius, whose multiplier counts as ``largest``. The start ``w`` is
+    None where sets do not contain zero, so that w cannot be made smaller.
+    """
+    unit, least, extra = typical(make), least_radius(make), first
     bracket, multipliers = Bracket(0.0, math.inf), {0.0: largest}  # of target - multiplier, which grows with the radius
-    w, last = zero, radius
+    last = extra
     for _ in range(_MOST_SOLVES):
         left = deadline - time.perf_counter()
         if left <= 0.0:
             break
         limits: dict[str, Any] = {"max_epochs": _MOST_EPOCHS, "max_time": None if left == math.inf else left}
-        start, tol = w * min(1.0, radius / last), _CLOSE_GAP * target * radius
+        radius, start = least + extra, w
+        if extra < last:
+            start = w * (extra / last) if w is not None and not leaves_out_zero(make) else None
+        tol = _CLOSE_GAP * target * extra
         part, make, result = minimize_over(problem, make, radius, w0=start, tol=tol, random_state=0, **limits)
         go_on_unless_interrupted(result.status)
-        w, last = result.w, radius
+        w, last = result.w, extra
         found = multiplier_over(part.constraint, unit, part.gradient(w), radius)
         if target / _CLOSE <= found <= target * _CLOSE:
-            return radius
-        multipliers[radius] = found
-        slope = _secant(bracket, multipliers, radius, found > target)
-        bracket, radius = bracket.after(radius, target - found, slope, _LEAST_GROWTH * radius, _MOST_GROWTH * radius)
+            break
+        multipliers[extra] = found
+        slope = _secant(bracket, multipliers, extra, found > target)
+        bracket, extra = bracket.after(extra, target - found, slope, _LEAST_GROWTH * extra, _MOST_GROWTH * extra)
         if bracket.is_closed():
             if bracket.high - bracket.low <= 1e-3 * bracket.high:
-                return bracket.high  # the multiplier jumps here: a loss that is not convex
-            radius = bracket.inside(radius, _MARGIN)
-    return radius
+                return least + bracket.high  # the multiplier jumps here: a loss that is not convex
+            extra = bracket.inside(extra, _MARGIN)
+    return least + extra
 
 
 def multiplier(unit: ConstraintSet, r: np.ndarray) -> float:

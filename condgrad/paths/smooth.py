@@ -10,6 +10,7 @@ import numpy as np
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball, NonnegativeL1Ball
 from condgrad.linalg.interrupts import Interrupts
+from condgrad.paths.allowed_sets import typical
 from condgrad.paths.engine import PathPoint
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.least_squares import Goal
@@ -39,7 +40,7 @@ def serves(problem: BaseProblem, make: Callable[..., Any], solver: object) -> Ty
     """
     can_serve = Feature.COLUMNS in problem.offers and problem.is_convex  # single columns: linear, and without l2
     is_auto = isinstance(solver, str) and solver == "auto"
-    return can_serve and is_auto and gauge_of(make(1.0)) is not None
+    return can_serve and is_auto and gauge_of(typical(make)) is not None
 
 
 def largest_radius(problem: Problem | OutputsProblem, make: Callable[..., Any], eps: float) -> float:

@@ -12,7 +12,7 @@ from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.paths.allowed_sets import AllowedSets, columns_of, sets_of
+from condgrad.paths.allowed_sets import check_radii, columns_of, leaves_out_zero, sets_of
 from condgrad.paths.grids import as_grid, shares
 from condgrad.paths.points import InterruptedPathError, Path, Solved, follow
 from condgrad.paths.radius_search import contains_zero, set_by_name
@@ -28,16 +28,11 @@ def wanted_sets(
     lower: PerFeature,
     upper: PerFeature,
     rows: Rows,
-    who: str,
 ) -> Callable[..., Any]:
-    """Return what makes the set of a radius; ``who`` is the name of the path in errors."""
+    """Return what makes the set of a radius."""
     make: Any = sets_of(constraint, columns_of(X), feature_weight, positive, lower, upper, rows)
     if make is None:
         make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
-    if isinstance(make, AllowedSets) and make.allowance.excludes_zero:
-        raise ValueError(f"{who} needs limits that include 0: lower <= 0 <= upper.")
-    if isinstance(make, AllowedSets) and make.excludes_zero:
-        raise ValueError(f"{who} needs rows that w = 0 satisfies; give a function of the radius for others.")
     if not callable(make):
         raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
     return make
@@ -52,9 +47,11 @@ def wanted_targets(radii: ArrayLike | None, alphas: ArrayLike | None) -> np.ndar
     return None if radii is None else as_grid(radii, "radii", 0.0)
 
 
-def check_zero(unit: ConstraintSet, given: np.ndarray | None) -> None:
-    """Raise if sets do not contain zero, and a default grid or a radius of 0 is asked for."""
-    if not contains_zero(unit) and (given is None or not given.all()):
+def check_targets(make: Callable[..., Any], unit: ConstraintSet, given: np.ndarray | None) -> None:
+    """Raise if limits leave no set for a radius, or sets without zero are to have a default grid or a radius of 0."""
+    if given is not None:
+        check_radii(given, make)
+    if not leaves_out_zero(make) and not contains_zero(unit) and (given is None or not given.all()):
         raise ValueError(
             f"{type(unit).__name__} does not contain zero, so it has no default grid and no radius 0; give positive "
             "radii."
@@ -62,11 +59,16 @@ def check_zero(unit: ConstraintSet, given: np.ndarray | None) -> None:
 
 
 def points_of(
-    path: Path, given: np.ndarray | None, n_radii: int, largest: Callable[[], float], interrupts: Interrupts
+    path: Path,
+    given: np.ndarray | None,
+    least: float,
+    n_radii: int,
+    largest: Callable[[], float],
+    interrupts: Interrupts,
 ) -> Iterator[tuple[int, float, Solved]]:
-    """Yield the points for the given targets, or for a grid of radii up to the one that ``largest`` finds."""
+    """Yield the points for the given targets, or for a grid of radii from the least to that which ``largest`` finds."""
     try:
-        targets = largest() * shares(n_radii) if given is None else given
+        targets = least + (largest() - least) * shares(n_radii) if given is None else given
     except KeyboardInterrupt:
         raise InterruptedPathError from None
     yield from follow(path, targets, interrupts)

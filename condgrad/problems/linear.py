@@ -17,7 +17,7 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.settings import as_flag
-from condgrad.losses._protocol import as_loss
+from condgrad.losses._protocol import LEAVE_OUT, as_loss
 from condgrad.problems.base import Feature
 from condgrad.problems.gradient import OutsideGradient, whole
 from condgrad.problems.linear_certificates import Certificates
@@ -107,7 +107,7 @@ class Problem(OverRows):
         self.n_features = rows.n_features
         self.loss, self.has_intercept = rows.samples.loss, bool(intercept)
         rows.check_targets(self.has_intercept)
-        self.l2 = convert.as_number(l2, "l2", low=0.0, what="a number of at least 0")
+        self.l2 = convert.as_number(l2, "l2", low=0.0, what="a finite number of at least 0", below=np.inf)
         self.constraint = as_set_for(constraint, self.n_features)
         self._set_rows(rows)
 
@@ -124,7 +124,9 @@ class Problem(OverRows):
             return dict.fromkeys(_ONE_BY_ONE, no_penalty)
         remedies = dict.fromkeys(_ONE_BY_ONE, "its rows are not in memory, where single ones would be at hand")
         if self.rows.chunk_sizes is not None:
-            no_intercept = "steps over chunks of rows do not support an intercept; intercept=False leaves it out"
+            no_intercept = (
+                f"steps over chunks of rows do not support an intercept; {LEAVE_OUT[0].lower()}{LEAVE_OUT[1:]}"
+            )
             remedies[Feature.CHUNKS] = no_penalty if self.l2 > 0.0 else no_intercept
         return remedies
 

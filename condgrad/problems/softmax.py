@@ -202,7 +202,8 @@ class SoftmaxProblem(OutputLossesProblem):
         if self.has_intercept and not self._has_all_classes:
             raise ValueError(
                 f"an intercept for each class needs samples of all {self.n_classes} classes; "
-                f"class {int(self._class_shares.argmin())} has none. Leave this class out, or use intercept=False."
+                f"class {int(self._class_shares.argmin())} has none. Leave this class out, or the intercept: "
+                "intercept=False, in estimators fit_intercept=False."
             )
 
     @functools.cached_property

@@ -64,14 +64,16 @@ def test_cv(capsys, named, tmp_path):
     assert code == 0 and abs(model.w[0]) > found["best_radius"] and model.w[2] >= -0.5 - 1e-12
 
 
-def test_features_without_names_are_counted_from_one(capsys, tmp_path):
+def test_features_without_names_are_called_as_in_rows(capsys, tmp_path):
     path, weights = tmp_path / "data.svm", tmp_path / "weights.txt"
     path.write_text("\n".join(f"{y} " + " ".join(f"{j + 1}:{x}" for j, x in enumerate(row)) for row, y in zip(X, Y)))
     np.savetxt(weights, SAME["feature_weight"])
     lasso = ["fit", path, "--loss", "squared", "--radius", 1, "--tol", "1e-10"]
-    _, one = run(capsys, *lasso, "--feature-weight", "1=0,2=2", "--lower", "3=-0.5")
-    _, two = run(capsys, *lasso, "--feature-weight", f"@{weights}", "--lower", "3=-0.5")
+    _, one = run(capsys, *lasso, "--feature-weight", "x0=0,x1=2", "--lower", "x2=-0.5")
+    _, two = run(capsys, *lasso, "--feature-weight", f"@{weights}", "--row", "x2 >= -0.5")
     assert one["objective"] == pytest.approx(two["objective"], rel=1e-9)
+    code, said = run(capsys, *lasso, "--feature-weight", "1=0")
+    assert code == 2 and "names the feature '1', but X has no names; its features are x0 to x3." in said
 
 
 @pytest.mark.parametrize(
@@ -98,4 +100,4 @@ def test_cross_validation_may_choose_the_radius_zero(capsys, tmp_path):
     assert code == 0 and found["best_radius"] == 0.0 and model.radius == 0.0 and model.gap == 0.0
     assert not model.w.any() and model.intercept == pytest.approx(noise[:, 4].mean(), rel=1e-5)
     code, said = run(capsys, *cv, "--row", "a >= 0.1")
-    assert code == 2 and "--radii cannot hold 0" in said
+    assert code == 2 and "no coefficients satisfy them below the radius 0.1; got 0" in said

@@ -203,3 +203,32 @@ def test_a_row_more_is_a_cut():
     result = cg.minimize(cg.Problem(X, y, LOSSES["squared"], balanced), tol=1e-8)
     assert result.status is cg.Status.CONVERGED
     assert abs(result.w.sum()) <= 1e-8 and ball.violation(result.w) <= 1e-8
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_vertices_of_points_on_the_boundary_are_in_the_set(seed):
+    """Steps may give a vertex any weight, so one of a tiny weight must be feasible too, whatever rounding has left."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(60, 150))
+    lower = np.where(rng.random(d) < 0.5, 0.0, np.where(rng.random(d) < 0.3, -rng.uniform(0.1, 2.0, d), -np.inf))
+    upper = np.where(rng.random(d) < 0.3, rng.uniform(0.1, 2.0, d), np.inf)
+    weights = rng.choice([1.0, 0.5, 2.0, 1e-3], d)
+    w = np.clip(rng.standard_normal(d) * 10.0 ** rng.uniform(-6.0, 0.0, d), lower, upper)
+    ball = LimitedL1Ball(float(weights @ np.abs(w)), weights, lower, upper)
+    parts = ball.decompose(w)
+    assert max(ball.violation(v.to_dense(d)) for _, v in parts) <= 1e-12 * ball.radius
+    together = sum(share * v.to_dense(d) for share, v in parts)
+    np.testing.assert_allclose(together, w, atol=1e-10 * np.abs(w).max())
+    assert sum(share for share, _ in parts) == pytest.approx(1.0) and len(parts) <= d + 2
+
+
+def test_quadratic_corrections_stay_in_the_set():
+    """From a start on the boundary with many features, whose vertices are those of its decomposition."""
+    rng = np.random.default_rng(0)
+    d = 100
+    X, is_positive = rng.standard_normal((1000, d)), np.arange(d) % 2 == 0
+    y = X[:, :20] @ rng.standard_normal(20) + rng.standard_normal(1000)
+    radii, coefs, info = cg.lasso_path(X, y, fit_intercept=True, positive=is_positive, n_radii=5)
+    assert info.status is cg.Status.CONVERGED
+    dense = coefs.toarray()
+    assert (dense[is_positive] >= 0.0).all() and (np.abs(dense).sum(axis=0) <= radii * (1.0 + 1e-9)).all()

@@ -37,6 +37,20 @@ def test_a_relaxed_lasso_is_least_squares_on_its_features(form):
     assert 0.0 < excess <= half.gap_ + half.rounding_ + free.gap_
 
 
+def test_relaxed_words_keep_the_categories_of_the_fit():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"town": rng.choice(["Bern", "Lyon", "Turin"], 80), "size": rng.standard_normal(80)})
+    y = 2.0 * (frame["town"] == "Lyon") + frame["size"] + 0.1 * rng.standard_normal(80)
+    model = cg.ConstrainedGroupLasso(1.0).fit(frame, y)
+    kept, names = model.indicators_, model.feature_names_in_.copy()
+    some = frame["town"] != "Bern"  # the refit sees two of three towns
+    free = cg.relaxed(model, frame[some], y[some])
+    assert model.indicators_ is kept and free.indicators_ is kept
+    np.testing.assert_array_equal(model.feature_names_in_, names)
+    assert free.coef_.shape == model.coef_.shape
+    np.testing.assert_allclose(free.predict(frame)[some], y[some], atol=0.5)
+
+
 def test_relaxed_classes_and_signs():
     model = cg.ConstrainedLogisticRegression(1.0, tol=1e-9).fit(C.X, C.y)
     support = np.flatnonzero(model.coef_[0])

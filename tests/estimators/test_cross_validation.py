@@ -183,7 +183,7 @@ def test_extensions_of_grids():
         (lambda: cg.ConstrainedRegressorCV(constraint=3.0).fit(R.X, R.y), "a set with a radius, or a function"),
         (lambda: cg.ConstrainedElasticNetCV(l2=[0.1, -1.0]).fit(R.X, R.y), "l2 must be finite and at least 0; got -1"),
         (lambda: cg.ConstrainedLasso(1.0, alpha=0.1).fit(R.X, R.y), "give radius or alpha, not both"),
-        (lambda: cg.ConstrainedLasso(alpha=-0.1).fit(R.X, R.y), "alpha must be a positive number"),
+        (lambda: cg.ConstrainedLasso(alpha=-0.1).fit(R.X, R.y), "alpha must be a positive, finite number"),
         (
             lambda: cg.ConstrainedLogisticRegression(C=1.0, constraint="l2").fit(C.X, C.y),
             "C is a penalty of the l1 norm.*got 'l2'",

@@ -160,6 +160,7 @@ def test_offset_comes_after_the_weights_in_fit_and_last_in_predictions():
         if inspect.isclass(estimator) and hasattr(estimator, "fit") and name.startswith("Constrained"):
             of_folds = ["groups"] if name.endswith("CV") else []
             of_times = ["strata"] if "Cox" in name else []
-            wanted = ["self", "X", "y", "sample_weight", "offset", *of_folds, *of_times]
+            of_counts = [] if hasattr(estimator, "decision_function") or of_times else ["exposure"]
+            wanted = ["self", "X", "y", "sample_weight", "offset", *of_folds, *of_times, *of_counts]
             assert list(inspect.signature(estimator.fit).parameters) == wanted
-            assert list(inspect.signature(estimator.predict).parameters) == ["self", "X", "offset"]
+            assert list(inspect.signature(estimator.predict).parameters) == ["self", "X", "offset", *of_counts]

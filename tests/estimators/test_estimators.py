@@ -405,7 +405,7 @@ def test_the_default_radius_is_the_rule():
         (lambda: cg.ConstrainedLasso(radius=-1.0).fit(R.X, R.y), "radius must be a positive number"),
         (lambda: cg.ConstrainedLasso(radius=0.0).fit(R.X, R.y), "radius must be a positive number"),
         (lambda: cg.ConstrainedLasso(tol="x").fit(R.X, R.y), "tol must be a number"),
-        (lambda: cg.ConstrainedElasticNet(l2=-1).fit(R.X, R.y), "l2 must be a number of at least 0; got -1"),
+        (lambda: cg.ConstrainedElasticNet(l2=-1).fit(R.X, R.y), "l2 must be a finite number of at least 0; got -1"),
         (lambda: cg.ConstrainedRegressor("sqared").fit(R.X, R.y), "Did you mean 'squared'"),
         (lambda: cg.ConstrainedRegressor(constraint="l3").fit(R.X, R.y), "there is no constraint set named 'l3'"),
         (lambda: cg.ConstrainedRegressor(solver="fww").fit(R.X, R.y), "no solver named 'fww'"),
@@ -418,7 +418,7 @@ def test_the_default_radius_is_the_rule():
         (lambda: cg.ConstrainedLasso().fit(R.X, R.y, sample_weight=np.zeros(60)), "(?i)sample.weight.* zero|non-zero"),
         (lambda: cg.ConstrainedLasso().fit(R.X, R.y, sample_weight=-np.ones(60)), "must not be negative; got -1"),
         (lambda: cg.ConstrainedLassoCV(selection="x").fit(R.X, R.y), "selection must be 'best' or"),
-        (lambda: cg.ConstrainedLassoCV(radii=[-1.0, 2.0]).fit(R.X, R.y), "radii must be positive numbers"),
+        (lambda: cg.ConstrainedLassoCV(radii=[-1.0, 2.0]).fit(R.X, R.y), "radii must be finite and positive; got -1"),
         (lambda: cg.ConstrainedLassoCV(n_radii=0).fit(R.X, R.y), "n_radii must be a whole number of at least 1"),
         (lambda: cg.ConstrainedLassoCV(eps=1.5).fit(R.X, R.y), "eps must be a number between 0 and 1"),
         (

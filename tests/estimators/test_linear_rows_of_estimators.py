@@ -129,10 +129,10 @@ def test_rows_that_cannot_be_are_refused():
         cg.ConstrainedLasso(1.0, rows={"A_ub": np.ones((1, D))}).fit(X, Y)
     with pytest.raises(ValueError, match="empty"):
         cg.ConstrainedLasso(1.0, rows="x0 >= 2").fit(X, Y)
-    with pytest.raises(ValueError, match="give a radius"):
-        cg.ConstrainedLasso(rows="x0 >= 0.2").fit(X, Y)
-    with pytest.raises(ValueError, match="w = 0 satisfies"):
-        cg.lasso_path(X, Y, radii=[1.0], rows="x0 >= 0.2")
+    with pytest.raises(ValueError, match=r"below the radius 0\.4; got 0\.1"):
+        cg.lasso_path(X, Y, radii=[0.1], rows=["x0 >= 0.2", "x0 + x1 = 0"])
+    with pytest.raises(ValueError, match="no coefficients satisfy all of them"):
+        cg.ConstrainedLassoCV(rows=["x0 >= 0.2", "x0 <= 0.1"]).fit(X, Y)
     with pytest.raises(TypeError, match="must be an L1Ball"):
         cg.ConstrainedRegressor(constraint="l2", radius=1.0, rows="sum = 0").fit(X, Y)
     with pytest.raises(TypeError, match="sentences such as"):

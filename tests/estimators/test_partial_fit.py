@@ -32,10 +32,22 @@ def test_batches_come_close_to_all_data(solver):
         assert model.gap_ == pytest.approx(part.gap(model.coef_[0]), rel=1e-9)
         assert model.result_.objective == pytest.approx(part.objective(model.coef_[0]), rel=1e-12)
     excess = problem.objective(model.coef_[0]) - best
-    share = 0.5 if solver in ("mokhtari", "one-sample") else 0.15  # those without a memory of samples are slower
+    share = 0.3 if solver == "mokhtari" else 0.06  # its average of gradients forgets the start late
     assert excess < share * (np.log(2.0) - best)
     assert model.n_iter_ == 12
     assert model.result_.n_steps >= 1200
+
+
+@pytest.mark.parametrize("solver", ["sfw", "saga", "lu-freund", "one-sample", "saga-sarah", "boosted-sfw"])
+def test_small_batches_converge_to_all_data(solver):
+    """The noise of a batch of 40 samples is larger than the gradient at the end: batches must remember others."""
+    model = cg.ConstrainedClassifier(solver=solver, **SETTINGS)
+    problem = cg.Problem(C.X, C.y, cg.losses.Logistic(), cg.constraints.L1Ball(3.0))
+    best = cg.minimize(problem, tol=1e-9).objective
+    for _ in range(12):
+        for rows in batches(40):
+            model.partial_fit(C.X[rows], C.y[rows], classes=[-1.0, 1.0])
+    assert problem.objective(model.coef_[0]) - best < 0.004 * (np.log(2.0) - best)
 
 
 def test_steps_go_on_from_batch_to_batch():
@@ -88,7 +100,6 @@ def test_fit_and_partial_fit_follow_each_other():
     ("model", "y", "settings", "sentence"),
     [
         (cg.ConstrainedClassifier(solver="sfw", fit_intercept=False), C.y, {"classes": [-1, 1]}, "needs a radius"),
-        (cg.ConstrainedClassifier(solver="sfw", radius=1.0), C.y, {"classes": [-1, 1]}, "needs fit_intercept=False"),
         (cg.ConstrainedClassifier(solver="sfw", **SETTINGS), C.y, {}, "first call of partial_fit needs classes="),
         (cg.ConstrainedClassifier(solver="sfw", **SETTINGS), C.y, {"classes": [1, 2]}, "label .*-1.* not among"),
         (
@@ -125,6 +136,7 @@ def test_classes_stay():
         cg.ConstrainedClassifier(),
         cg.ConstrainedRegressor(solver="pairwise"),
         cg.ConstrainedRegressor(solver="svrf"),
+        cg.ConstrainedRegressor(solver="sarah"),
         cg.ConstrainedRegressor(solver=cg.solvers.Randomized()),
         cg.ConstrainedElasticNet(solver="sfw"),
         cg.ConstrainedLogisticRegressionCV(solver="sfw"),

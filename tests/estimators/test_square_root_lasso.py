@@ -61,7 +61,7 @@ def test_forms_and_offsets():
 def test_what_it_refuses():
     with pytest.raises(ValueError, match="1d array"):
         cg.SquareRootLasso().fit(X, np.column_stack([Y, Y]))
-    with pytest.raises(ValueError, match="penalty must be a positive number"):
+    with pytest.raises(ValueError, match="penalty must be a positive, finite number"):
         cg.SquareRootLasso(0.0).fit(X, Y)
     with pytest.raises(ValueError, match="the fit is perfect"):
         cg.SquareRootLasso(1e-9).fit(X[:6], Y[:6])

@@ -195,9 +195,12 @@ def test_wrong_targets(name, y, sentence):
 @pytest.mark.parametrize(
     ("name", "y", "sentence"),
     [
-        *((name, [1, 1], r"needs both classes in y; got only \{1\}. Use intercept=False.") for name in BINARY),
-        ("poisson", [0, 0], "needs a positive target; got only zeros. Use intercept=False."),
-        *((name, [0, 1], "is not convex, .* Use intercept=False") for name in NON_CONVEX),
+        *(
+            (name, [1, 1], r"needs both classes in y; got only \{1\}. Leave the intercept out: .*fit_intercept=False.")
+            for name in BINARY
+        ),
+        ("poisson", [0, 0], "needs a positive target; got only zeros. Leave the intercept out: .*fit_intercept=False."),
+        *((name, [0, 1], "is not convex, .* Leave the intercept out: intercept=False") for name in NON_CONVEX),
     ],
 )
 def test_no_finite_intercept(name, y, sentence):

@@ -56,7 +56,7 @@ def test_wrong_wishes_get_a_sentence():
         cg.cox_path(X, Y, alphas=[0.1], radii=[1.0])
     with pytest.raises(ValueError, match="does not contain zero"):
         cg.cox_path(X, Y, constraint="simplex")
-    with pytest.raises(ValueError, match="cox_path needs limits that include 0"):
+    with pytest.raises(ValueError, match="cox_path needs limits and rows that w = 0 satisfies"):
         cg.cox_path(X, Y, lower=0.1)
 
 

@@ -82,6 +82,22 @@ def test_a_false_solution_is_not_certified(data, device, monkeypatch):
     assert info.relative_gap[0] > 1e-3
 
 
+@pytest.mark.parametrize("scale", [0.0, 0.5, 1.0], ids=["zero", "near zero", "elsewhere"])
+def test_a_rough_penalised_point_is_not_certified(data, device, monkeypatch, scale):
+    """There slopes exceed alpha: the gap must hold for all points that the minimiser can be, not for w alone."""
+    X, y, _ = data
+    alphas = np.array([0.05])
+    rows = scale * np.eye(13, 12), np.ones(13)
+    assert np.abs(X.T @ y).max() / y.size > 10.0 * alphas[0]
+    monkeypatch.setattr(device_lasso.Sums, "few_rows", lambda sums: rows)
+    info = cg.lasso_path(DeviceData.of(X, device), y, alphas=alphas)[2]
+    best = cg.lasso_path(X, y, alphas=alphas, tol=1e-10)[2]
+    above = info.objective + alphas * info.radius - best.objective - alphas * best.radius
+    assert above > 0.1 * best.objective
+    assert above <= info.gap + info.rounding
+    assert info.status is cg.Status.STALLED
+
+
 def test_features_that_repeat_others(data, device):
     X, y, _ = data
     twice = np.hstack([X, X[:, :4]])

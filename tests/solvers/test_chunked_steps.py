@@ -265,7 +265,9 @@ def test_other_solvers_are_refused(disk):
 
 def test_what_chunks_cannot_do_is_one_sentence(dense, stored, disk):
     rows = disk.rows.stored
-    with pytest.raises(TypeError, match=r"chunks of rows do not support an intercept; intercept=False"):
+    with pytest.raises(
+        TypeError, match=r"chunks of rows do not support an intercept; leave the intercept out: intercept=False"
+    ):
         cg.minimize(problem_of(rows, intercept=True), "sfw")
     with pytest.raises(TypeError, match=r"do not support an l2 penalty; l2=0"):
         cg.minimize(problem_of(rows, l2=0.1), "sfw")

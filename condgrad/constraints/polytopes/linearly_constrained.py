@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 
 from condgrad.constraints._protocol import ConstraintSet, as_array
 from condgrad.constraints._rounding import shortfall
 from condgrad.constraints._rows import Bounds, as_bounds, as_rows, dimension
-from condgrad.constraints.linear_rows import LinearRows, Multipliers, stacked
+from condgrad.constraints.linear_rows import LinearRows, Multipliers, stacked, with_opposite
 from condgrad.constraints.oracle_set import as_constraint_set
 from condgrad.constraints.polytopes.polytope import Polytope
 from condgrad.constraints.vertices import DenseVertex, SparseVertex, Vertex
@@ -143,7 +140,7 @@ class LinearlyConstrained(ConstraintSet):
         self._check_bounds(np.maximum(low, self._own_bounds[0]), np.minimum(high, self._own_bounds[1]))
         A_ub, A_eq = self.A_ub, self.A_eq
         if own.is_split:
-            A_ub, A_eq = _with_opposite(A_ub), _with_opposite(A_eq)
+            A_ub, A_eq = with_opposite(A_ub), with_opposite(A_eq)
             # Where an entry may have one sign only, u or v is 0.
             low, high = (np.append(np.maximum(low, 0.0), np.maximum(-high, 0.0)),
                          np.append(np.maximum(high, 0.0), np.maximum(-low, 0.0)))  # fmt: skip
@@ -161,10 +158,3 @@ class LinearlyConstrained(ConstraintSet):
 
 class _Cut(Polytope):
     _empty = "LinearlyConstrained"
-
-
-def _with_opposite(A: Any) -> Any:
-    """Return the matrix [A, -A]."""
-    if A is None:
-        return None
-    return scipy.sparse.hstack([A, -A], "csr") if scipy.sparse.issparse(A) else np.hstack([A, -A])

@@ -34,6 +34,11 @@ class TableSolver(StepSolver):
         self.resynchronise(space, arrays)
         return arrays
 
+    def go_on_from(self, space, arrays, alpha, r):
+        """Set the table to alpha and r to the estimate, which from now on changes as X' alpha does."""
+        arrays.alpha.values[:] = alpha
+        arrays.r.set_to(r, space.w0)
+
 
 class AtomSolver(TableSolver):
     """A table solver that also stores the atoms of w; ``atom_solver`` adds the methods it does not define.

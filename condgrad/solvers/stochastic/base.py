@@ -98,6 +98,10 @@ class StepSolver:
         """Recompute running sums."""
         arrays.r.synchronise(arrays.w.to_array())
 
+    def go_on_from(self, space: Workspace, arrays: Any, alpha: np.ndarray, r: np.ndarray) -> None:
+        """Continue a run on other samples: ``r`` is its estimate of the gradient at w0, ``alpha`` their derivatives."""
+        arrays.r.set_to(r, space.w0)
+
     def is_done(self, arrays):
         """Return whether the solver's own stopping rule ends the run after this step."""
         return False

@@ -97,6 +97,12 @@ class SagaSARAH(NamedTuple):
         arrays.y.set_to(space.transpose_dot(arrays.alpha.values))
         arrays.r.synchronise(arrays.w.to_array())
 
+    def go_on_from(self, space, arrays, alpha, r):
+        """Set the table to alpha, and both r and y to the estimate, as r is drawn towards y."""
+        arrays.alpha.values[:] = alpha
+        arrays.y.set_to(r)
+        arrays.r.set_to(r, space.w0)
+
     def step(self, F, arrays, rows, t):
         """Update r and the table by the batch, and move."""
         l = max(arrays.l, 1.0 / (t + 1.0))  # noqa: E741 (the letter of the box)
