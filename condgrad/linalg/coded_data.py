@@ -144,15 +144,15 @@ class CodedData:
         place[chosen] = np.arange(chosen.size)
         at = place[self.features(slice(None))]
         rows, fields = np.nonzero(at >= 0)
-        ones = scipy.sparse.csc_array(
-            (np.ones(rows.size, self.dtype), (rows, at[rows, fields])), shape=(self.shape[0], chosen.size)
-        )
-        numbers = np.flatnonzero(place[self.places.astype(np.int64)] >= 0)
-        if numbers.size == 0:
-            return ones
-        columns = place[self.places[numbers].astype(np.int64)]
-        i, j = np.repeat(np.arange(self.shape[0])[None], numbers.size, axis=0), np.repeat(columns, self.shape[0])
-        return ones + scipy.sparse.csc_array((self.numbers[numbers].ravel(), (i.ravel(), j)), shape=ones.shape)
+        all_rows, at_rows = np.arange(self.shape[0]), [rows]
+        columns, entries = [at[rows, fields]], [np.ones(rows.size, self.dtype)]
+        for own, j in zip(self.numbers, place[self.places.astype(np.int64)].tolist(), strict=True):
+            if j >= 0:
+                at_rows.append(all_rows)
+                columns.append(np.full(self.shape[0], j))
+                entries.append(own)
+        table = np.concatenate(entries), (np.concatenate(at_rows), np.concatenate(columns))
+        return scipy.sparse.csc_array(table, shape=(self.shape[0], chosen.size))
 
     def __matmul__(self, w: np.ndarray) -> np.ndarray:
         """Return the product with a vector, or with the columns of an array, in float64."""

@@ -34,7 +34,8 @@ class CodedRows(NamedTuple):
         for m in range(self.places.shape[0]):
             out.add_at(self.places[m], c * self.numbers[m, k])
 
-    # A pass goes through some rows column by column, as OneHotSlices does.
+    # Products go through some rows column by column, as those of OneHotSlices do. Codes are added row by row: the
+    # features of a row differ, so that no sum waits for the one before, even where a category is frequent.
 
     def dot_slices(self, first, v, out):
         """Set ``out`` to the products of ``v`` with the rows ``first``, ``first`` + 1, ...."""
@@ -57,28 +58,18 @@ class CodedRows(NamedTuple):
             for m in range(np.uint64(self.places.shape[0])):
                 out.add_at(self.places[m], _inner(self.numbers[m], start + np.uint64(top), c[top:end]))
             for k in range(np.uint64(top), np.uint64(end)):
-                self.fields.add_slice(start + k, c[k], out)
-
-    def features_of(self, k):
-        """Return the features of row ``k``: those of the codes, and then those of the numbers."""
-        n_fields = self.fields.n_fields()
-        features = np.empty(n_fields + self.places.shape[0], np.uint64)
-        self.fields.features_of(k, features)
-        for m in range(self.places.shape[0]):
-            features[n_fields + m] = self.places[m]
-        return features
-
-    def entries_of(self, k):
-        """Return the entries of row ``k`` at its features."""
-        n_fields = self.fields.n_fields()
-        entries = np.ones(n_fields + self.places.shape[0])
-        for m in range(self.places.shape[0]):
-            entries[n_fields + m] = self.numbers[m, k]
-        return entries
+                if c[k] != 0.0:
+                    self.fields.add_slice(start + k, c[k], out)
 
     def add_outer(self, k, c, H):
         """Add ``c`` times the outer product of row ``k`` with itself to the array ``H``."""
-        features, entries = self.features_of(k), self.entries_of(k)
+        n_fields = self.fields.n_fields()
+        features = np.empty(n_fields + self.places.shape[0], np.uint64)
+        entries = np.ones(features.shape[0])
+        self.fields.features_of(k, features)
+        for m in range(self.places.shape[0]):
+            features[n_fields + m] = self.places[m]
+            entries[n_fields + m] = self.numbers[m, k]
         for a in range(features.shape[0]):
             for b in range(features.shape[0]):
                 H[features[a], features[b]] += c * entries[a] * entries[b]
@@ -98,22 +89,21 @@ class CodedRows(NamedTuple):
 
     def entry(self, k, j):
         """Return entry ``j`` of row ``k``."""
-        features, entries = self.features_of(k), self.entries_of(k)
-        for m in range(features.shape[0]):
-            if features[m] == j:
-                return entries[m]
-        return 0.0
+        for m in range(np.uint64(self.places.shape[0])):
+            if self.places[m] == np.uint64(j):
+                return float(self.numbers[m, k])
+        return 1.0 if self.fields.has(k, j) else 0.0
 
     def n_stored(self, k):
-        """Return how many entries of row ``k`` are not zero by the codes alone."""
+        """Return how many entries row ``k`` has: one for each column of the table."""
         return self.fields.n_fields() + self.places.shape[0]
 
     def add_weighted(self, k, weights, c, other, out):
         """Add ``c * sum_i weights_i x_i y_i`` to ``out``: x is row ``k``, y_i are the slices of ``other``."""
-        features, entries = self.features_of(k), self.entries_of(k)
-        for m in range(features.shape[0]):
-            i = features[m]
-            other.add_slice(i, c * weights[i] * entries[m], out)
+        self.fields.add_weighted(k, weights, c, other, out)
+        for m in range(self.places.shape[0]):
+            j = self.places[m]
+            other.add_slice(j, c * weights[j] * self.numbers[m, k], out)
 
 
 @kernel

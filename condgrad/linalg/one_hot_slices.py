@@ -37,6 +37,20 @@ class OneHotSlices(NamedTuple):
         for q in range(np.uint64(self.codes4.shape[1])):
             out[n1 + n2 + q] = self.first4[q] + np.uint64(self.codes4[k, q])
 
+    def has(self, k, j):
+        """Return whether row ``k`` has the feature ``j``."""
+        wanted = np.uint64(j)
+        for q in range(np.uint64(self.codes1.shape[1])):
+            if self.first1[q] + np.uint64(self.codes1[k, q]) == wanted:
+                return True
+        for q in range(np.uint64(self.codes2.shape[1])):
+            if self.first2[q] + np.uint64(self.codes2[k, q]) == wanted:
+                return True
+        for q in range(np.uint64(self.codes4.shape[1])):
+            if self.first4[q] + np.uint64(self.codes4[k, q]) == wanted:
+                return True
+        return False
+
     # One row, for steps over single samples.
 
     def dot_slice(self, k, v):
@@ -58,6 +72,18 @@ class OneHotSlices(NamedTuple):
             out.add_at(self.first2[q] + np.uint64(self.codes2[k, q]), c)
         for q in range(self.codes4.shape[1]):
             out.add_at(self.first4[q] + np.uint64(self.codes4[k, q]), c)
+
+    def add_weighted(self, k, weights, c, other, out):
+        """Add ``c * sum_i weights_i x_i y_i`` to ``out``: x is row ``k``, y_i are the slices of ``other``."""
+        for q in range(np.uint64(self.codes1.shape[1])):
+            j = self.first1[q] + np.uint64(self.codes1[k, q])
+            other.add_slice(j, c * weights[j], out)
+        for q in range(np.uint64(self.codes2.shape[1])):
+            j = self.first2[q] + np.uint64(self.codes2[k, q])
+            other.add_slice(j, c * weights[j], out)
+        for q in range(np.uint64(self.codes4.shape[1])):
+            j = self.first4[q] + np.uint64(self.codes4[k, q])
+            other.add_slice(j, c * weights[j], out)
 
     # A pass goes through some rows field by field. The frequent categories of one field stay in the nearest cache, and
     # consecutive sums are those of different rows (of different features, for categories that differ), so that none
