@@ -50,9 +50,10 @@ class GroupModel(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """A minimiser, its multiplier or penalty, and its gap over the ball (that of the penalised problem otherwise)."""
+    """A minimiser x with F(x), its multiplier or penalty, and its gap (over the ball, or with the penalty)."""
 
     x: np.ndarray
+    value: float
     alpha: float
     gap: float
 
@@ -65,7 +66,7 @@ def minimise_over_ball(
     What rounding leaves is more than a tiny ``tol``: then the best point that was found is returned.
     """
     search = _Search(model, x, alpha, radius)
-    best = Minimum(x, 0.0, np.inf)
+    best, first = Minimum(x, np.inf, 0.0, np.inf), search.value() if search.size <= radius else np.inf
     bracket, last_error, last_merit, n_idle = Bracket(-np.inf, np.inf), np.inf, np.inf, 0
     shrink = _SMALLER
     for _ in range(_MOST_STEPS):
@@ -73,7 +74,8 @@ def minimise_over_ball(
         found = search.within(radius)
         n_idle = 0 if found.gap < 0.5 * best.gap else n_idle + 1
         best = found if found.gap < best.gap else best
-        if best.gap <= tol or n_idle > _MOST_IDLE or time.perf_counter() >= deadline:
+        is_done = best.gap <= tol and best.value <= first  # a rough minimiser can be worse than a good x
+        if is_done or n_idle > _MOST_IDLE or time.perf_counter() >= deadline:
             break
         error, outside = search.error(), search.alpha * abs(radius - search.size)
         if error + outside > _WORSE * last_merit:
@@ -102,14 +104,14 @@ def minimise_over_ball(
 def minimise_penalised(model: GroupModel, x: np.ndarray, alpha: float, tol: float, deadline: float = np.inf) -> Minimum:
     """Return the minimiser of the model plus alpha N(x), where alpha N(x) - <correlation, x> is at most ``tol``."""
     search = _Search(model, x, alpha)
-    best = Minimum(x, alpha, np.inf)
+    best = Minimum(x, np.inf, alpha, np.inf)
     n_idle = 0
     for _ in range(_MOST_STEPS):
         search.sweep()
         error = search.error()
         n_idle = 0 if error < 0.5 * best.gap else n_idle + 1
-        best = Minimum(search.x.copy(), alpha, error) if error < best.gap else best
-        if error <= tol or n_idle > _MOST_IDLE or time.perf_counter() >= deadline:
+        best = Minimum(search.x.copy(), search.value(), alpha, error) if error < best.gap else best
+        if best.gap <= tol or n_idle > _MOST_IDLE or time.perf_counter() >= deadline:
             break
         step = search.newton()
         if step is None:
@@ -159,10 +161,11 @@ class _Search:
         """Return x, scaled to the ball if it is outside, and its gap there."""
         scale = 1.0 if self.size <= radius else radius / self.size * (1.0 - _INSIDE)
         if scale == 1.0:
-            return Minimum(self.x.copy(), self.alpha, radius * self.largest - self.along)
+            return Minimum(self.x.copy(), self.value(), self.alpha, radius * self.largest - self.along)
         x, correlation = scale * self.x, scale * self.correlation + (1.0 - scale) * self.model.c
         along, _, largest = _measure(self.model.norm, self.model.offsets, x, correlation)
-        return Minimum(x, self.alpha, radius * largest - along)
+        value = -0.5 * float((self.model.c + correlation) @ x)
+        return Minimum(x, value, self.alpha, radius * largest - along)
 
     def newton(self) -> NewtonStep | None:
         """Return the Newton steps on the support; None where there are none."""
@@ -203,8 +206,12 @@ class _Search:
         self.x[step.places] = origin
         move(self.model.norm, self.model.offsets, self.x, step.places, change)
 
+    def value(self) -> float:
+        """Return F(x)."""
+        return -0.5 * float((self.model.c + self.correlation) @ self.x)
+
     def _objective(self) -> float:
-        return -0.5 * float((self.model.c + self.correlation) @ self.x) + self.alpha * self.size
+        return self.value() + self.alpha * self.size
 
 
 @kernel
