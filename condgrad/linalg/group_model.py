@@ -69,12 +69,14 @@ def minimise_over_ball(
     best, first = Minimum(x, np.inf, 0.0, np.inf), search.value() if search.size <= radius else np.inf
     bracket, last_error, last_merit, n_idle = Bracket(-np.inf, np.inf), np.inf, np.inf, 0
     shrink = _SMALLER
-    for _ in range(_MOST_STEPS):
+    for n_steps in range(_MOST_STEPS):
         search.sweep()
         found = search.within(radius)
         n_idle = 0 if found.gap < 0.5 * best.gap else n_idle + 1
         best = found if found.gap < best.gap else best
-        is_done = best.gap <= tol and best.value <= first  # a rough minimiser can be worse than a good x
+        is_done = (
+            n_steps > 0 and best.gap <= tol and best.value <= first
+        )  # a rough minimiser can be worse than a good x
         if is_done or n_idle > _MOST_IDLE or time.perf_counter() >= deadline:
             break
         error, outside = search.error(), search.alpha * abs(radius - search.size)
