@@ -25,8 +25,9 @@ from condgrad.linalg.group_norm import GroupNorm
 from condgrad.linalg.roots import Bracket
 
 _INNER = 3  # steps within a group at a visit
-_MOST_SWEEPS = 10  # most sweeps before a Newton step
-_SLOW = 0.7  # share of the error that a sweep may leave for another one to follow
+_MOST_SWEEPS = 20  # most sweeps before a Newton step
+_SLOW = 0.8  # share of the error that a sweep may leave for another one to follow
+_SWEPT = 0.1  # share of the tolerance of a gap over a ball to which sweeps reduce the error at most
 _SETTLED = 0.5  # share of the error of the norm, times alpha, that the error of x may have for a step of alpha alone
 _WORSE = 2.0  # factor by which a step for x and alpha together may make both errors larger
 _FIRST_DAMPING = 1e-4  # share of the diagonal of H that is added to it after such a step that led too far
@@ -70,7 +71,7 @@ def minimise_over_ball(
     bracket, last_error, last_merit, n_idle = Bracket(-np.inf, np.inf), np.inf, np.inf, 0
     shrink = _SMALLER
     for n_steps in range(_MOST_STEPS):
-        search.sweep()
+        search.sweep(_SWEPT * tol)
         found = search.within(radius)
         n_idle = 0 if found.gap < 0.5 * best.gap else n_idle + 1
         best = found if found.gap < best.gap else best
@@ -109,13 +110,13 @@ def minimise_penalised(model: GroupModel, x: np.ndarray, alpha: float, tol: floa
     best = Minimum(x, np.inf, alpha, np.inf)
     n_idle = 0
     for _ in range(_MOST_STEPS):
-        search.sweep()
+        search.sweep(tol)
         error = search.error()
         n_idle = 0 if error < 0.5 * best.gap else n_idle + 1
         best = Minimum(search.x.copy(), search.value(), alpha, error) if error < best.gap else best
         if best.gap <= tol or n_idle > _MOST_IDLE or time.perf_counter() >= deadline:
             break
-        step = search.newton()
+        step = search.newton(0.5 * tol / error, is_for_both=False)
         if step is None:
             break
         search.descend(step)
@@ -149,10 +150,10 @@ class _Search:
         """Compute the sums <correlation, x> and N(x), and the largest dual norm."""
         self.along, self.size, self.largest = _measure(self.model.norm, self.model.offsets, self.x, self.correlation)
 
-    def sweep(self) -> None:
-        """Let every group make steps of its own for the penalty alpha, again while that helps."""
+    def sweep(self, goal: float) -> None:
+        """Let every group make steps of its own for the penalty alpha, again until the error is at most ``goal``."""
         model = self.model
-        _sweeps(model.norm, model.offsets, model.H, self.bends, self.alpha, self.x, self.correlation, _MOST_SWEEPS)
+        _sweeps(model.norm, model.offsets, model.H, self.bends, self.alpha, self.x, self.correlation, goal)
         self.measure()
 
     def error(self) -> float:
@@ -169,10 +170,12 @@ class _Search:
         value = -0.5 * float((self.model.c + correlation) @ x)
         return Minimum(x, value, self.alpha, radius * largest - along)
 
-    def newton(self) -> NewtonStep | None:
-        """Return the Newton steps on the support; None where there are none."""
+    def newton(self, share: float = 0.0, *, is_for_both: bool = True) -> NewtonStep | None:
+        """Return the Newton steps on the support, which may leave a share of the error; None where there are none."""
         model = self.model
-        return newton_step(model.norm, model.offsets, model.H, self.x, self.correlation, self.alpha, self.damping)
+        return newton_step(
+            model.norm, model.offsets, model.H, self.x, self.correlation, self.alpha, self.damping, share, is_for_both
+        )
 
     def alpha_for(self, step: NewtonStep, radius: float) -> float:
         """Return the alpha with which a step for x and alpha together leads to the radius."""
@@ -258,14 +261,14 @@ def _measure(norm, offsets, x, correlation):
 
 
 @kernel
-def _sweeps(norm, offsets, H, bends, alpha, x, correlation, most):
-    """Sweep over all groups until the error no longer falls much, or ``most`` times."""
+def _sweeps(norm, offsets, H, bends, alpha, x, correlation, goal):
+    """Sweep over all groups until the error is at most ``goal``, or does not fall much any more."""
     error = np.inf
-    for _ in range(most):
+    for _ in range(_MOST_SWEEPS):
         _sweep(norm, offsets, H, bends, alpha, x, correlation)
         along, size, largest = _measure(norm, offsets, x, correlation)
         last, error = error, abs(alpha * size - along) + max(largest - alpha, 0.0) * size
-        if error > _SLOW * last:
+        if error <= goal or error > _SLOW * last:
             return
 
 

@@ -19,7 +19,7 @@ from condgrad.linalg.group_norm import GroupNorm
 _RIDGE = 1e-12  # share of the largest curvature that is added to the diagonal, so that dependent columns have a factor
 _MORE = 1e3  # factor of the next ridge where there is no factor yet
 _MOST_RIDGES = 4  # ridges that are tried
-_ACCURACY = 0.01  # share of the right-hand side that conjugate gradients may leave
+_FINEST, _ROUGHEST = 0.01, 0.3  # shares of the right-hand side that conjugate gradients may leave
 _FEW, _SHARE = 10, 0.06  # most products with a matrix of k rows: the time of a factor, as far as it is worth it
 
 
@@ -41,27 +41,33 @@ def newton_step(
     correlation: np.ndarray,
     alpha: float,
     damping: float,
+    share: float,
+    is_for_both: bool,
 ) -> NewtonStep | None:
-    """Return the steps from x, with these correlations and the penalty alpha; None where there are none."""
+    """Return the steps from x, with these correlations and the penalty alpha; None where there are none.
+
+    ``share`` of the error may be left, and the step of alpha is left out, as zeros, unless ``is_for_both``.
+    """
     places = np.flatnonzero(x)
     if places.size == 0:
         return None
     M, sides = np.empty((places.size, places.size)), np.empty((2, places.size))
     starts = _assemble(norm, offsets, H, x, correlation, alpha, places, M, sides)
     M.flat[:: places.size + 1] += damping * H.diagonal()[places]
-    steps = _solve(M, starts, sides, _FEW + int(_SHARE * places.size))
+    accuracy = min(max(share, _FINEST), _ROUGHEST)
+    steps = _solve(M, starts, sides if is_for_both else sides[:1], _FEW + int(_SHARE * places.size), accuracy)
     if steps is None:
         return None
-    ahead, outward = steps
+    ahead, outward = steps[0], steps[1] if is_for_both else np.zeros(places.size)
     return NewtonStep(places, ahead, outward, float(sides[1] @ ahead), float(sides[1] @ outward))
 
 
-def _solve(M: np.ndarray, starts: np.ndarray, sides: np.ndarray, most: int) -> np.ndarray | None:
-    """Return the solutions for both right-hand sides."""
+def _solve(M: np.ndarray, starts: np.ndarray, sides: np.ndarray, most: int, accuracy: float) -> np.ndarray | None:
+    """Return the solutions for the right-hand sides."""
     ridge = _RIDGE * float(M.diagonal().max())
     M.flat[:: M.shape[0] + 1] += ridge
     steps = np.empty_like(sides)
-    if _by_products(M, starts, sides, most, steps):
+    if _by_products(M, starts, sides, most, accuracy, steps):
         return steps
     for _ in range(_MOST_RIDGES):
         _, found, info = lapack.dposv(M, sides.T, lower=1)
@@ -114,8 +120,8 @@ class _Blocks(NamedTuple):
 
 
 @kernel
-def _by_products(M, starts, sides, most, out):
-    """Solve with both right-hand sides by conjugate gradients; return whether that was accurate enough."""
+def _by_products(M, starts, sides, most, accuracy, out):
+    """Solve with all right-hand sides by conjugate gradients; return whether that was accurate enough."""
     size, width = M.shape[0], 1
     for g in range(starts.shape[0] - 1):
         width = max(width, starts[g + 1] - starts[g])
@@ -131,15 +137,15 @@ def _by_products(M, starts, sides, most, out):
                     return False
                 L[a, b - first] = np.sqrt(total) if a == b else total / L[b, b - first]
     blocks, matrix, flatness = _Blocks(starts, L), _Matrix(M), Flatness(L[0], 0.0, 0.0, 0.0)
-    for side in range(2):
+    for side in range(sides.shape[0]):
         vectors = ConjugateGradients(out[side], np.empty(size), np.empty(size), np.empty(size), np.empty(size))
         largest = 0.0
         for k in range(size):
             vectors.rest[k] = sides[side, k]
             largest = max(largest, abs(sides[side, k]))
         vectors.begin()
-        vectors.solve(matrix, blocks, flatness, _ACCURACY * largest, most)
-        if not vectors.largest_rest() <= _ACCURACY * largest:
+        vectors.solve(matrix, blocks, flatness, accuracy * largest, most)
+        if not vectors.largest_rest() <= accuracy * largest:
             return False
     return True
 

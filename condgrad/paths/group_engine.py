@@ -34,9 +34,9 @@ _BATCH = 10  # groups that are admitted at most at a time, or a quarter of those
 _MOST_STEPS = 300  # most Newton steps for one point
 _MOST_FEATURES = 3000  # most features of a working set: their curvature takes 72 MB
 _STEPS_AHEAD = 2  # number of points ahead at which a group would enter that is admitted now
-_MODEL = 0.1  # share of the tolerance to which the first model of a point is minimised
-_STEP = 0.05  # share of the gap to which other models are
-_FAST = 0.3  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
+_MODEL = 0.3  # share of the tolerance to which the first model of a point is minimised
+_STEP = 0.02  # share of the gap to which other models are
+_FAST = 0.5  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
 _SUFFICIENT = 1e-3  # share of the model's slope by which F must fall, where a step has not halved the gap
 _GOOD = 0.1  # share of the model's slope by which F falls in a good step
 _SHORTER = 0.3  # factor by which a step is shortened as long as F does not fall
@@ -88,6 +88,7 @@ class GroupEngine:
         self._scan(-1.0)
         self.largest = self.outside
         self.falling, self.last_alpha, self.model_alpha = _FIRST, 0.0, -1.0
+        self._alpha_before = -1.0
         self._last_rounding = 0.0
         self.is_spent = self.was_spent = False  # whether most_scanned has ended the search for the last point, for any
         self.history = History(self.largest)
@@ -157,9 +158,12 @@ class GroupEngine:
     def _guess(self, goal: Goal, limit: float) -> None:
         """Go to the minimiser of the last model for the next target, unless that makes the gap larger."""
         gap, before = self._gap(goal, self.level), (self.at, self.set.x, self.set.correlation, self.norm, self.level)
+        ratio = self.history.ratio(goal)
+        start, alpha = self.set.ahead(ratio), self.model_alpha + ratio * (self.model_alpha - self._alpha_before)
         foreseen = self.set.foresee(self.history.weight(goal))
         self.history.append(goal)
-        self._go(self._minimiser(goal, foreseen, _MODEL * limit))
+        self.model_alpha, self._alpha_before = max(alpha, 0.5 * self.model_alpha), self.model_alpha
+        self._go(self._minimiser(goal, foreseen, _MODEL * limit, start))
         if gap < self._gap(goal, self.level):
             self.at, self.set.x, self.set.correlation, self.norm, self.level = before
         elif self._gap(goal, self.level) == math.inf:  # outside of a smaller ball
@@ -187,13 +191,16 @@ class GroupEngine:
         self._go(x)
         return False
 
-    def _minimiser(self, goal: Goal, correlation: np.ndarray, tol: float) -> np.ndarray:
-        """Return the minimiser of the model with these correlations at x."""
+    def _minimiser(
+        self, goal: Goal, correlation: np.ndarray, tol: float, start: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the minimiser of the model with these correlations at x, from ``start`` on (None: x)."""
         own = self.set
+        start = own.x if start is None else start
         model = GroupModel(own.form.norm, own.offsets, own.G, correlation + symmetric_product(own.G, own.x))
         if goal.is_penalised:
-            return minimise_penalised(model, own.x, goal.target, tol).x
-        found = minimise_over_ball(model, own.x, goal.target, tol, self.model_alpha)
+            return minimise_penalised(model, start, goal.target, tol).x
+        found = minimise_over_ball(model, start, goal.target, tol, self.model_alpha)
         self.model_alpha = found.alpha
         return found.x
 

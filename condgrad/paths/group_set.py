@@ -6,6 +6,7 @@ import numpy as np
 
 from condgrad.constraints._group_form import GroupForm
 from condgrad.constraints._groups import features_of
+from condgrad.linalg.group_newton import move
 from condgrad.linalg.group_norm import dual_norms, norm_of
 from condgrad.paths.smooth_point import foresee
 
@@ -70,6 +71,15 @@ class GroupSet:
     def dual_norms(self) -> np.ndarray:
         """Return the dual norms of the correlations of the groups."""
         return dual_norms(self.form.norm, self.offsets, self.correlation)
+
+    def ahead(self, ratio: float) -> np.ndarray:
+        """Return where the way from the last solution to x leads, if it goes on for ``ratio`` times its length.
+
+        A group that would pass zero stays there.
+        """
+        x, (places,) = self.x.copy(), self.x.nonzero()
+        move(self.form.norm, self.offsets, x, places, ratio * (x - self._before)[places])
+        return x
 
     def foresee(self, weight: float) -> np.ndarray:
         """Return the correlations at x, plus ``weight`` times what the model missed on the way from the last solution.

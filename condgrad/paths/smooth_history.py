@@ -45,5 +45,16 @@ class History:
         weight = ratio * (third - second) / (second - first)
         return weight if abs(weight) <= _FARTHEST else 0.0
 
+    def ratio(self, goal: Goal) -> float:
+        """Return how long the way from the last solution to the next is, over the way between the last two.
+
+        Coefficients change about linearly with the radius or the penalty. Where the last two say nothing, it is 0.
+        """
+        if self.first is None or self.second is None or len({self.first.is_penalised, goal.is_penalised}) == 2:
+            return 0.0
+        way = self.second.target - self.first.target
+        ratio = (goal.target - self.second.target) / way if way != 0.0 else 0.0
+        return ratio if 0.0 <= ratio <= _FARTHEST else 0.0
+
     def _place(self, goal: Goal) -> float:
         return -math.log(goal.target) if goal.is_penalised else goal.target
