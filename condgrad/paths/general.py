@@ -20,12 +20,11 @@ from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths import batched
 from condgrad.paths.allowed_sets import least_radius, typical
 from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
-from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import check_grid
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import PathInfo, collect
 from condgrad.paths.radius_search import radius_at
-from condgrad.paths.smooth import SmoothPath, serves
+from condgrad.paths.smooth import SmoothPath, any_gauge_of, serves
 from condgrad.paths.smooth_disk import DiskData
 from condgrad.paths.wanted import check_targets, points_of, wanted_sets, wanted_targets
 from condgrad.problems.linear import Problem
@@ -73,9 +72,9 @@ def radius_path(
     Its gap bounds how far F(w) + alpha_k ||w|| is from the minimum, and it bounds the Frank-Wolfe gap over the ball of
     radius ||w|| as well; this radius is reported.
 
-    Smooth convex losses over l1 balls ("l1", "nonnegative-l1", and functions that make such balls or weighted ones) are
-    solved by Taylor models on a working set of features, in few passes over the data. Other problems are solved by
-    :func:`condgrad.minimize`.
+    Smooth convex losses over l1 balls ("l1", "nonnegative-l1", and functions that make such balls or weighted ones) and
+    over balls of groups (plain, weighted, non-negative and sparse ones) are solved by Taylor models on a working set of
+    features or groups, in few passes over the data. Other problems are solved by :func:`condgrad.minimize`.
 
     Parameters
     ----------
@@ -94,7 +93,7 @@ def radius_path(
         Gap of every point relative to the mean size of the loss at w = 0 (with the best intercept, if there is one).
     radii, alphas : array, optional
         Radii of at least 0, or positive penalties, in any order, in place of the grid; at most one of the two.
-        Penalties need a smooth convex loss, one of the l1 balls named above, and ``solver="auto"``.
+        Penalties need a smooth convex loss, one of the balls named above, and ``solver="auto"``.
     solver : str or solver object
     max_epochs : float
         Of one point.
@@ -196,11 +195,11 @@ def radius_path(
 
 def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object, is_served: bool) -> None:
     """Raise unless penalties have a meaning for the problem, and the engine of smooth losses solves it."""
-    gauge, loss = gauge_of(problem.constraint), type(problem.loss).__name__
+    gauge, loss = any_gauge_of(problem.constraint), type(problem.loss).__name__
     if gauge is None:
         raise ValueError(
-            "alphas are penalties of an l1 norm, so constraint must be an l1 ball, a weighted or a non-negative one; "
-            f"got {type(problem.constraint).__name__}. Give radii instead."
+            "alphas are penalties of a norm, so constraint must be an l1 ball, a weighted or a non-negative one, or a "
+            f"ball of groups; got {type(problem.constraint).__name__}. Give radii instead."
         )
     if gauge.radius_of(make(1.0)) != 1.0:
         raise ValueError("alphas need a function that makes the ball of radius 1 for 1.0; give radii instead.")

@@ -10,6 +10,7 @@ import numpy as np
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.linalg.roots import Bracket
 from condgrad.paths.gauges import Gauge, gauge_of
+from condgrad.paths.group_gauge import GroupGauge
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import multiplier
@@ -33,7 +34,7 @@ class PenalisedPath(MinimizedPath):
 
     is_penalised = True
 
-    def __init__(self, walk: Walk, gauge: Gauge, *, tol: float, scale: float) -> None:
+    def __init__(self, walk: Walk, gauge: Gauge | GroupGauge, *, tol: float, scale: float) -> None:
         super().__init__(walk, tol=tol, scale=scale)
         self.gauge = gauge
         self.floor = self._problem.least_value()

@@ -1,4 +1,4 @@
-"""SmoothPath: the path of a smooth convex loss over balls of an l1 norm, by Taylor models on a working set."""
+"""SmoothPath: a smooth convex loss over balls of an l1 norm, or of groups, by Taylor models on a working set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from condgrad.constraints import L1Ball, NonnegativeL1Ball
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.allowed_sets import typical
 from condgrad.paths.engine import PathPoint
-from condgrad.paths.gauges import gauge_of
+from condgrad.paths.gauges import Gauge, gauge_of
+from condgrad.paths.group_engine import GroupEngine
+from condgrad.paths.group_gauge import GroupGauge, group_gauge_of
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.penalised import PenalisedPath
@@ -36,11 +38,16 @@ _OF_PATHS = frozenset(("max_epochs", "random_state"))  # settings that the engin
 def serves(problem: BaseProblem, make: Callable[..., Any], solver: object) -> TypeGuard[Problem]:
     """Tell whether the engine of smooth losses solves the problem over the sets ``make(radius)``.
 
-    They are l1 balls, weighted l1 balls or l1 balls of non-negative coefficients.
+    They are l1 balls, weighted l1 balls or l1 balls of non-negative coefficients, or balls of groups.
     """
     can_serve = Feature.COLUMNS in problem.offers and problem.is_convex  # single columns: linear, and without l2
     is_auto = isinstance(solver, str) and solver == "auto"
-    return can_serve and is_auto and gauge_of(typical(make)) is not None
+    return can_serve and is_auto and any_gauge_of(typical(make)) is not None
+
+
+def any_gauge_of(constraint: object) -> Gauge | GroupGauge | None:
+    """Return the norm whose ball the set is, of features or of groups; None where the engines know none."""
+    return gauge_of(constraint) or group_gauge_of(constraint)
 
 
 def largest_radius(problem: Problem | OutputsProblem, make: Callable[..., Any], eps: float) -> float:
@@ -103,7 +110,8 @@ class SmoothPath:
     problem : Problem
         Of a convex loss, over ``make(1.0)``.
     make : callable
-        Makes the set of a radius: a ball of a :class:`~condgrad.paths.gauges.Gauge`.
+        Makes the set of a radius: a ball of a :class:`~condgrad.paths.gauges.Gauge`, or of a
+        :class:`~condgrad.paths.group_gauge.GroupGauge`.
     tol : float
         Gap of every point, relative to the mean size of the loss at zero.
     interrupts : Interrupts
@@ -133,7 +141,10 @@ class SmoothPath:
         **settings: Any,
     ) -> None:
         self.problem, self.make, self.tol, self.is_penalised = problem, make, tol, is_penalised
-        self.engine = SmoothEngine(self.problem, interrupts, data)
+        groups = group_gauge_of(problem.constraint)
+        self.engine: SmoothEngine | GroupEngine = (
+            SmoothEngine(problem, interrupts, data) if groups is None else GroupEngine(problem, groups, interrupts)
+        )
         self.engine.most_scanned = max_epochs * problem.n_features
         walk, scale = Walk(problem, make, max_epochs=max_epochs, **settings), problem.loss_scale()
         self._by_minimize = (

@@ -39,9 +39,9 @@ class MemoryData:
 
     def __init__(self, problem: Problem, gauge: Gauge) -> None:
         self._problem = problem
-        self._n_stored = round(problem.entries_per_sample * problem.n_samples)
+        self.n_stored = round(problem.entries_per_sample * problem.n_samples)
         settings = problem.samples.weight, problem.has_intercept, False, gauge.is_symmetric
-        self.columns = columns_of(problem.contiguous_columns, problem.n_features, self._n_stored, *settings)
+        self.columns = columns_of(problem.contiguous_columns, problem.n_features, self.n_stored, *settings)
         if gauge.weights is not None:
             for sizes in (self.columns.scale, self.columns.norm):
                 sizes /= gauge.weights
@@ -53,4 +53,4 @@ class MemoryData:
 
     def oracle(self, R: np.ndarray, point: Callable[[], SmoothPoint]) -> Oracle:
         """Return the lazy oracle."""
-        return LazyOracle(self.columns, self._n_stored, R)
+        return LazyOracle(self.columns, self.n_stored, R)

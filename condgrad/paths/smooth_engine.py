@@ -123,7 +123,6 @@ class SmoothEngine:
         samples, has_intercept = self.problem.samples, self.problem.has_intercept
         self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, self.floor, _ROOM)
         self.history = new_history()
-        self._is_penalised: bool | None = None  # the targets of the history
         self.course = np.zeros(N_COURSE)
         self.course[FALLING], self.course[STAGE] = _FIRST, ALL
         self.passes = SmoothPasses(self.point)
@@ -160,16 +159,17 @@ class SmoothEngine:
     def advance(self, targets: np.ndarray, is_penalised: bool, tol: float) -> list[PathPoint]:
         """Return such points at the first one of the targets, or at the first few where the data are small."""
         allowed, self.is_spent = tol * self.scale, False
-        self._take_up(is_penalised)
+        self.history.take_up(is_penalised, self.largest)
+        self.course[STAGE] = NEXT
         is_clear = 0.0 < _CLEAR * self._last_rounding <= allowed
         stretch = targets[: _STRETCH if is_clear and self.search.is_small else 1]
         rounding = 2.0 * self._last_rounding  # it grows with the radius
-        points = self._search(stretch, allowed, rounding)
+        points = self._search(stretch, is_penalised, allowed, rounding)
         while stretch.size == 1 and self._is_short(points[0], allowed, rounding) and not self.is_spent:
             # Rounding has grown by more than was expected: go on to a smaller gap.
             rounding = 2.0 * points[0].rounding
             self.course[STAGE], self.course[STEPS] = ENLARGED, 0.0
-            points = self._search(stretch, allowed, rounding)
+            points = self._search(stretch, is_penalised, allowed, rounding)
         self._last_rounding = points[-1].rounding
         if stretch.size > 1 and self._is_short(points[0], allowed, rounding):
             return self.advance(targets[:1], is_penalised, tol)
@@ -181,17 +181,10 @@ class SmoothEngine:
         """Tell whether rounding is more than was expected, and too much."""
         return point.certified_gap > allowed and point.rounding > rounding
 
-    def _take_up(self, is_penalised: bool) -> None:
-        """Go to the next target; a path of targets of another kind begins."""
-        if is_penalised != self._is_penalised:
-            self._is_penalised = is_penalised
-            self.history.forget(-math.log(self.largest) if is_penalised and self.largest > 0.0 else 0.0)
-        self.course[STAGE] = NEXT
-
-    def _search(self, targets: np.ndarray, allowed: float, rounding: float) -> list[PathPoint]:
+    def _search(self, targets: np.ndarray, is_penalised: bool, allowed: float, rounding: float) -> list[PathPoint]:
         """Return the points at the targets, or at some of them; what a search needs in between comes from here."""
         points: list[PathPoint] = []
-        task, solutions = self._task(targets, bool(self._is_penalised), allowed, rounding)
+        task, solutions = self._task(targets, is_penalised, allowed, rounding)
         needs = -1
         while needs != TARGETS:
             try:

@@ -379,7 +379,7 @@ def test_path_of_another_loss_or_set(capsys, data, train):
     radii, _, info = cg.radius_path(X, y, constraint="nonnegative-l1", alphas=[0.1, 0.01])
     assert code == 0 and found["alpha"] == [0.1, 0.01] and found["radius"] == radii.tolist()
     said = complaint(capsys, "path", train, "--loss", "logistic", "--set", "l2", "--alphas", "0.1", "--quiet")
-    assert "alphas are penalties of an l1 norm" in said and "got L2Ball" in said
+    assert "alphas are penalties of a norm" in said and "got L2Ball" in said
     said = complaint(capsys, "path", train, "--loss", "logistic", "--l2", "0.1")
     assert "--l2 is for the Lasso (--loss squared --set l1); got --loss logistic --set l1." in said
     assert "no radius to vary" in complaint(capsys, "path", train, "--set", "box:lower=0,upper=1")

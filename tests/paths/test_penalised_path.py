@@ -270,9 +270,9 @@ def test_a_wrong_lower_bound_certifies_nothing():
         ({"alphas": [0.0]}, "alphas must be finite and positive; got 0."),
         (
             {"constraint": "l2"},
-            "alphas are penalties of an l1 norm, so constraint must be an l1 ball, a weighted or a ",
+            "alphas are penalties of a norm, so constraint must be an l1 ball, a weighted or a ",
         ),
-        ({"constraint": "simplex"}, "alphas are penalties of an l1 norm"),
+        ({"constraint": "simplex"}, "alphas are penalties of a norm"),
         (
             {"solver": "corrective"},
             "alphas need data in memory and solver='auto'; got solver='corrective'. Give radii ",

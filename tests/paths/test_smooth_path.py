@@ -241,7 +241,7 @@ def test_foreseeing_how_the_curvature_changes_saves_steps(is_penalised):
         engine._evaluate = lambda task: taken.append(task) or evaluate(task)
         for target in targets:
             if is_blind:
-                engine.history.forget(0.0)
+                engine.history.places[:] = np.nan
             engine.solve(Goal(float(target), is_penalised), 1e-6)
         return len(taken)
 
@@ -250,7 +250,7 @@ def test_foreseeing_how_the_curvature_changes_saves_steps(is_penalised):
 
 def test_what_a_model_misses_grows_with_the_distance_from_its_curvature():
     history = new_history()
-    history.forget(0.0)
+    history.take_up(False, 1.0)
     assert history.weight(1.0) == 0.0  # nothing is known yet
     history.append(1.0)
     history.append(2.0)

@@ -14,6 +14,7 @@ from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import WIDE_EPS, inner_with_error, norm, shortfall
 from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.group_norm import GroupNorm, dual_norms
 from condgrad.linalg.settings import check_positive
 from condgrad.linalg.vectors import inner
 
@@ -89,7 +90,7 @@ class SparseGroupBall(NamedTuple):
             sizes[k] = abs(r.at(self.members[k])) / largest
         best, g = -1.0, 0
         for h in range(self.offsets.shape[0] - 1):
-            t = dual_norm(sizes, self.offsets[h], self.offsets[h + 1], self.l1_weight)
+            t = GroupNorm(self.l1_weight, False).dual(sizes, self.offsets[h], self.offsets[h + 1])
             if t > best:
                 best, g = t, h
         count = 0
@@ -130,9 +131,9 @@ class SparseGroupBall(NamedTuple):
         sizes = np.abs(r)[self.members]
         squares = np.add.reduceat(np.square(sizes), self.offsets[:-1])
         chosen = largest(squares, max(1, count * squares.size // r.size))
-        slopes = [-self.radius * dual_norm(sizes, *self.offsets[[g, g + 1]], self.l1_weight) for g in chosen]
+        slopes = -self.radius * dual_norms(GroupNorm(self.l1_weight), self.offsets, sizes)[chosen]
         best = np.flatnonzero(self.groups == self.groups[best_vertex(self, r).indices[0]])
-        return np.union1d(best, features_of(chosen[np.array(slopes) <= most], self.members, self.offsets))
+        return np.union1d(best, features_of(chosen[slopes <= most], self.members, self.offsets))
 
     def restricted(self, features):
         """Return the ball of the chosen features alone."""
@@ -214,26 +215,3 @@ def shrunk_norm(sizes, offsets, l1_weight, theta):
         if length > theta:
             norm += (1.0 - theta / length) * (l1_weight * total + length)
     return norm
-
-
-@kernel
-def dual_norm(sizes, first, last, l1_weight):
-    """Return the t with ||(x - l1_weight t)_+||_2 = t for the entries x of ``sizes`` from ``first`` to before ``last``.
-
-    The left side minus the right one is convex and decreasing in t: Newton's method from 0 increases t to the root, and
-    ends when t no longer grows because of rounding.
-    """
-    t = 0.0
-    while True:
-        total, squares = 0.0, 0.0
-        for k in range(first, last):
-            rest = max(sizes[k] - l1_weight * t, 0.0)
-            total += rest
-            squares += rest * rest
-        length = np.sqrt(squares)
-        if not length > t:
-            return t
-        following = t + (length - t) / (1.0 + l1_weight * total / length)
-        if not following > t:
-            return t
-        t = following

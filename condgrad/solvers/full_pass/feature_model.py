@@ -10,7 +10,9 @@ from typing import cast
 import numpy as np
 
 from condgrad.constraints import SparseVertex, best_vertex
+from condgrad.constraints._group_form import GroupForm, group_form
 from condgrad.constraints._protocol import ConstraintSet
+from condgrad.linalg.group_model import GroupModel, minimise_over_ball
 from condgrad.linalg.vectors import inner, symmetric_product
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem
@@ -19,6 +21,7 @@ from condgrad.solvers.full_pass.vertex_hull import VertexHull
 
 _EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
 _ENOUGH = 1e-3  # ratio of two gaps in sequence that is enough where more digits of the model take many vertices
+_FINER = 1e-3  # gap relative to the first gap to which Newton steps minimise: one more of them squares the error
 _MARGIN = 0.1  # relative margin: features are added even if the slope of their vertex is this much worse than <r, w>
 _ROUNDING = 1e-15  # a gap that is rounding, relative to the sizes of the terms of its sums
 _LONGEST = 1e6  # longest step of a projected gradient, in diameters of the set
@@ -34,7 +37,7 @@ class FeatureModel:
 
     The curvature is a matrix of features, so the model is minimised over the set without reading the data: on the hull
     of vertices that the oracle finds for the gradients of the model. If the set has a projection, projected gradient
-    steps with momentum take turns with them.
+    steps with momentum take turns with them. Over balls of groups Newton steps come first, and nearly always suffice.
     """
 
     is_exact = False  # the oracle is called until a tolerance is reached
@@ -43,6 +46,7 @@ class FeatureModel:
         self.problem, self.constraint = problem, problem.constraint
         d = problem.n_features
         self.can_grow = has_few_features(problem.constraint, d)
+        self.has_groups = group_form(problem.constraint) is not None
         if has_origin is None:
             has_origin = bool(self.constraint.violation(np.zeros(d)) <= 0.0)
         self.hull = VertexHull(d, bool(self.constraint.is_symmetric), has_origin)
@@ -65,7 +69,8 @@ class FeatureModel:
             return
         along = float(atoms.inner_products(r) @ x)
         most = along + min(_MARGIN * abs(along), 5.0 * max(gap, 0.0))  # the gradient will not change by more
-        count = max(50, len(atoms)) + len(atoms)  # some are among the present ones
+        # Some are among the present ones. Groups are large: half as many again would more than double the curvature.
+        count = max(50, len(atoms) // 4 if self.has_groups else len(atoms)) + len(atoms)
         new = np.setdiff1d(self.constraint.best_features(r, count, most), _features(atoms))
         atoms.join(AtomStack(new, np.ones(new.size)))
 
@@ -94,6 +99,12 @@ class FeatureModel:
         target, enough = max(tol * first_gap, rounding), max(max(tol, _ENOUGH) * first_gap, rounding)
         goal = target if is_estimate else max(_EXACT * first_gap, rounding)
         search = functools.partial(self.hull.minimise, inside, features, c, H, enough=enough, deadline=deadline)
+        form = group_form(inside)
+        if form is not None:
+            rough = max(min(target, _FINER * first_gap), goal) if self.problem.is_quadratic else target
+            x, gap = _by_newton(form, c, H, x, rough, deadline)
+            if gap <= enough or time.perf_counter() >= deadline:
+                return x
         if not inside.has_projection:
             return search(x, goal, most_calls=_MOST_CALLS)[0]
         z, last_gap = x, np.inf
@@ -137,6 +148,18 @@ def has_few_features(constraint: ConstraintSet, n_features: int) -> bool:
 def _features(atoms: Stack) -> np.ndarray:
     """Return the features of atoms of a FeatureModel."""
     return cast("AtomStack", atoms).index
+
+
+def _by_newton(
+    form: GroupForm, c: np.ndarray, H: np.ndarray, z: np.ndarray, goal: float, deadline: float
+) -> tuple[np.ndarray, float]:
+    """Minimise <c, z> + z'Hz/2 over a ball of groups from z, by Newton steps; return the minimiser and its gap."""
+    order, price = form.members, form.price[form.members]
+    model = GroupModel(form.norm, form.offsets, H[np.ix_(order, order)] / np.outer(price, price), -c[order] / price)
+    found = minimise_over_ball(model, price * z[order], form.radius, goal, deadline=deadline)
+    out = np.empty_like(z)
+    out[order] = found.x / price
+    return out, found.gap
 
 
 def _by_projections(

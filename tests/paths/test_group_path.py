@@ -1,0 +1,210 @@
+"""Paths over balls of groups: certified points, against `minimize` and a cone program, on all kinds of data."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import condgrad as cg
+from condgrad.paths import smooth
+from condgrad.paths.group_engine import GroupEngine
+from condgrad.problems.linear import Problem
+from condgrad.run.result import Status
+
+LABELS = np.repeat(np.arange(20), [1, 2, 3, 4] * 5)
+BALLS = {
+    "group": lambda r: cg.constraints.GroupBall(LABELS, r),
+    "scattered": lambda r: cg.constraints.GroupBall(np.arange(50) % 12, r),
+    "weighted": lambda r: cg.constraints.WeightedGroupBall(LABELS, r, np.linspace(0.5, 2.0, 20)),
+    "non-negative": lambda r: cg.constraints.WeightedGroupBall(LABELS, r, np.ones(20), is_nonnegative=True),
+    "sparse group": lambda r: cg.constraints.SparseGroupBall(LABELS, r, l1_weight=0.4),
+}
+
+
+def table(n=80, d=50, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + 0.5 * rng.standard_normal((n, 1))
+    X[np.abs(X) < 0.3] = 0.0
+    w = np.zeros(d)
+    w[[0, 1, 2, 6, 7, 8, 9, 16, 17, 18, 19]] = rng.standard_normal(11) + 1.0
+    return X, X @ w + 0.5 * rng.standard_normal(n)
+
+
+def targets_of(loss, y):
+    if loss in ("logistic", "squared-hinge"):
+        return np.where(y > np.median(y), 1.0, -1.0)
+    return np.round(np.exp(np.clip(y, -2.0, 2.0))) if loss == "poisson" else y
+
+
+def check(X, y, loss, make, found, *, tol, **settings):
+    """Every point of the path is inside its ball, and an evaluation of its own certifies it."""
+    radii, coefs, info = found
+    assert info.status is Status.CONVERGED
+    scale = Problem(X, y, cg.losses.by_name(loss), make(1.0), **settings).loss_scale()
+    for k, radius in enumerate(radii):
+        w = coefs[:, [k]].toarray().ravel()
+        if radius == 0.0:
+            assert not w.any()
+            continue
+        problem = Problem(X, y, cg.losses.by_name(loss), make(radius), **settings)
+        at = problem.evaluate(w)
+        assert problem.constraint.violation(w) <= 1e-9 * radius
+        assert info.gap[k] + info.rounding[k] <= tol * scale * (1.0 + 1e-12)
+        assert info.gap[k] == pytest.approx(at.gap, abs=1e-12 + info.rounding[k] + at.rounding)
+        assert info.objective[k] == pytest.approx(at.objective, rel=1e-9)
+        assert info.intercept[k] == pytest.approx(at.intercept, abs=1e-6)
+
+
+@pytest.mark.parametrize("ball", list(BALLS))
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_points_are_certified_and_those_of_minimize(ball, loss):
+    X, y = table()
+    y, make = targets_of(loss, y), BALLS[ball]
+    found = cg.radius_path(X, y, loss=loss, constraint=make, n_radii=12, eps=0.05, tol=1e-7)
+    check(X, y, loss, make, found, tol=1e-7)
+    for k in (3, 11):
+        problem = Problem(X, y, cg.losses.by_name(loss), make(found[0][k]))
+        other = cg.minimize(problem, tol=1e-9 * problem.loss_scale())
+        assert found[2].objective[k] == pytest.approx(other.objective, abs=2e-7 * problem.loss_scale())
+        np.testing.assert_allclose(found[1][:, [k]].toarray().ravel(), other.w, atol=5e-3)
+
+
+@pytest.mark.parametrize("loss", ["huber", "pseudo-huber", "poisson", "squared-hinge"])
+def test_other_smooth_losses(loss):
+    X, y = table()
+    y = targets_of(loss, y)
+    settings = {"sample_weight": np.linspace(0.0, 2.0, y.size)}
+    found = cg.radius_path(X, y, loss=loss, constraint=BALLS["group"], n_radii=8, eps=0.1, tol=1e-5, **settings)
+    check(X, y, loss, BALLS["group"], found, tol=1e-5, **settings)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("ball", ["weighted", "sparse group"])
+def test_intercept_weights_and_offset(loss, ball):
+    X, y = table()
+    X[:, 3] += 100.0  # a column whose mean is far from zero
+    X[:, 7] = 1.0  # a constant one takes no part
+    y = targets_of(loss, y)
+    rng = np.random.default_rng(1)
+    own = {"sample_weight": rng.uniform(0.0, 2.0, y.size), "offset": 0.3 * rng.standard_normal(y.size)}
+    common = {"loss": loss, "constraint": BALLS[ball], "n_radii": 8, "eps": 0.1, "tol": 1e-6}
+    found = cg.radius_path(X, y, fit_intercept=True, **common, **own)
+    check(X, y, loss, BALLS[ball], found, tol=1e-6, intercept=True, **own)
+
+
+@pytest.mark.parametrize("ball", ["group", "sparse group"])
+def test_dense_and_sparse_data_and_float32_lead_to_the_same_points(ball):
+    X, y = table()
+    settings = {"loss": "logistic", "constraint": BALLS[ball], "radii": [0.5, 2.0, 4.0], "tol": 1e-8}
+    y = targets_of("logistic", y)
+    dense = cg.radius_path(X, y, **settings)
+    for other in (np.asfortranarray(X), scipy.sparse.csr_array(X), scipy.sparse.csc_array(X)):
+        radii, coefs, info = cg.radius_path(other, y, **settings)
+        np.testing.assert_allclose(coefs.toarray(), dense[1].toarray(), atol=1e-3)
+        np.testing.assert_allclose(info.objective, dense[2].objective, atol=1e-8)
+        check(other, y, "logistic", BALLS[ball], (radii, coefs, info), tol=1e-8)
+    narrow = X.astype(np.float32)
+    check(narrow, y, "logistic", BALLS[ball], cg.radius_path(narrow, y, **settings), tol=1e-8)
+
+
+@pytest.mark.parametrize("ball", list(BALLS))
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_penalties_have_the_solutions_of_their_radii(ball, loss):
+    X, y = table()
+    y, settings = targets_of(loss, y), {"loss": loss, "constraint": BALLS[ball], "tol": 1e-9}
+    radii, coefs, info = cg.radius_path(X, y, radii=[0.5, 1.5, 3.0], **settings)
+    found, again, there = cg.radius_path(X, y, alphas=info.alpha, **settings)
+    assert there.status is Status.CONVERGED
+    np.testing.assert_allclose(found, radii, rtol=1e-2)
+    np.testing.assert_allclose(again.toarray(), coefs.toarray(), atol=2e-2)
+    # F + alpha times the norm is within the gap of its minimum: no point found over a ball is better.
+    assert (
+        there.objective + info.alpha * found <= info.objective + info.alpha * radii + there.gap + there.rounding
+    ).all()
+
+
+def test_penalties_against_a_cone_program():
+    cvxpy = pytest.importorskip("cvxpy")
+    X, y = table()
+    alphas = [0.3, 0.1]
+    _, coefs, info = cg.radius_path(X, y, loss="squared", constraint=BALLS["group"], alphas=alphas, tol=1e-9)
+    for k, alpha in enumerate(alphas):
+        w = cvxpy.Variable(50)
+        norm = sum(cvxpy.norm(w[np.flatnonzero(g == LABELS)]) for g in range(20))
+        best = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum_squares(X @ w - y) / (2 * y.size) + alpha * norm)).solve()
+        assert info.objective[k] + alpha * info.radius[k] == pytest.approx(best, rel=1e-6)
+        np.testing.assert_allclose(coefs[:, [k]].toarray().ravel(), w.value, atol=1e-3)
+
+
+def test_more_features_than_samples_and_few_passes():
+    X, y = table(n=60, d=400, seed=2)
+    labels = np.repeat(np.arange(80), 5)
+
+    def make(radius):
+        return cg.constraints.GroupBall(labels, radius)
+
+    found = cg.radius_path(X, y, loss="squared", constraint=make, n_radii=50, eps=0.05, tol=1e-4)
+    check(X, y, "squared", make, found, tol=1e-4)
+    assert found[2].passes < 50.0  # about one look at each column for a point, and fewer
+
+
+def test_the_engine_of_groups_serves_these_problems():
+    X, y = table()
+    for make in BALLS.values():
+        problem = Problem(X, y, cg.losses.Squared(), make(1.0))
+        assert smooth.serves(problem, make, "auto")
+    other = Problem(X, y, cg.losses.Squared(), cg.constraints.L2Ball(1.0))
+    assert not smooth.serves(other, cg.constraints.L2Ball, "auto")
+
+
+def test_a_function_may_return_other_sets():
+    X, y = table()
+
+    def make(radius):
+        return cg.constraints.GroupBall(LABELS, radius) if radius <= 1.0 else cg.constraints.L2Ball(radius)
+
+    _, _, info = cg.radius_path(X, y, loss="squared", constraint=make, radii=[0.5, 2.0], tol=1e-6)
+    assert info.status is Status.CONVERGED
+    ball = cg.minimize(Problem(X, y, cg.losses.Squared(), cg.constraints.L2Ball(2.0)), tol=1e-8)
+    assert info.objective[1] == pytest.approx(ball.objective, rel=1e-5)
+
+
+def test_where_the_working_set_is_too_large_minimize_takes_over(monkeypatch):
+    monkeypatch.setattr("condgrad.paths.group_engine._MOST_FEATURES", 10)
+    X, y = table()
+    found = cg.radius_path(X, y, loss="squared", constraint=BALLS["group"], radii=[0.5, 4.0], tol=1e-5)
+    check(X, y, "squared", BALLS["group"], found, tol=1e-5)
+
+
+def test_bounds_hold_while_points_move():
+    """The engine's bound of every group is at least its dual norm, computed anew."""
+    X, y = table()
+    problem = Problem(X, targets_of("logistic", y), cg.losses.Logistic(), BALLS["sparse group"](1.0), intercept=True)
+    path = smooth.SmoothPath(problem, BALLS["sparse group"], tol=1e-3, interrupts=None)
+    engine = path.engine
+    assert isinstance(engine, GroupEngine)
+    for radius in np.linspace(0.2, 4.0, 12):
+        path.advance(np.array([radius]))
+        engine.bounds.move(engine.at.R)
+        sizes = engine.data.dual_norms(engine.at, np.arange(20))
+        inside = np.isin(np.arange(20), engine.set.groups)
+        assert (engine.bounds._B * engine.bounds._key + engine.bounds._D * engine.bounds.reach >= sizes)[~inside].all()
+        assert (np.linalg.norm(engine.at.R * np.sqrt(problem.samples.weight)) * engine.data.reach >= sizes).all()
+
+
+def test_budget_of_passes_and_radius_zero():
+    X, y = table()
+    _, coefs, info = cg.radius_path(X, y, loss="squared", constraint=BALLS["group"], radii=[0.0, 1.0], tol=1e-6)
+    assert not coefs[:, [0]].toarray().any()
+    assert info.alpha[0] > info.alpha[1]
+    _, _, short = cg.radius_path(X, y, loss="squared", constraint=BALLS["group"], radii=[3.0], tol=0.0, max_epochs=0.5)
+    assert short.status in (Status.MAX_EPOCHS, Status.ROUNDING)
+
+
+def test_targets_that_nothing_explains():
+    X = np.eye(6)[:, :4]
+    y = np.array([0.0, 0.0, 0.0, 0.0, 1.0, -1.0])
+    _, coefs, info = cg.radius_path(
+        X, y, loss="squared", constraint=lambda r: cg.constraints.GroupBall([0, 0, 1, 1], r), radii=[1.0, 2.0]
+    )
+    assert info.status is Status.CONVERGED
+    assert not coefs.toarray().any()
