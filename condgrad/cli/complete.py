@@ -35,7 +35,7 @@ Both are for the fit itself: --resume repeats the choice of the radius, and Ctrl
 
 examples:
   condgrad complete ratings.csv --radius 5000 --loss huber --out model.npz
-  condgrad complete ml-1m/ratings.dat --weighted --cv 5 --out model.npz --plot run.png
+  condgrad complete ml-1m/ratings.dat --no-weighted --cv 5 --out model.npz --plot run.png
   condgrad complete u1.base --loss squared --test u1.test --json
   zcat log.csv.gz | condgrad complete - --columns user,film,stars --max-time 60 --out model.npz
 
@@ -48,14 +48,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="file with the entries, or - for standard input")
     options.add_entries(parser)
     problem = parser.add_argument_group("problem")
-    problem.add_argument("--radius", type=float, metavar="R", help="bound of the nuclear norm (default: chosen)")
+    problem.add_argument("--radius", type=float, metavar="R", help="bound of the norm (default: chosen)")
     problem.add_argument("--cv", type=int, metavar="K", help="choose the radius by K folds")
     problem.add_argument("--radii", metavar="R,R,...", help="radii to choose from with --cv (default: they grow by a "
                          "factor of sqrt(2))")  # fmt: skip
     problem.add_argument("--loss", default="huber", metavar="NAME[:KEY=VALUE,...]", help="loss, such as squared or "
                          "huber:delta=2 (default: huber)")  # fmt: skip
-    problem.add_argument("--weighted", action="store_true", help="weigh rows and columns by how often they are "
-                         "observed; radii are then of the order of the values")  # fmt: skip
+    problem.add_argument("--weighted", action=argparse.BooleanOptionalAction, default=True, help="weigh rows and "
+                         "columns by how often they are observed, or use the plain nuclear norm")  # fmt: skip
     problem.add_argument("--no-biases", action="store_true", help="leave out the biases of rows and columns")
     problem.add_argument(
         "--bias-shrinkage",

@@ -125,9 +125,11 @@ class Entries:
 
     def dot_each(self, values: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Return G X for the sparse matrix G with these values and a matrix X; each entry is read once."""
-        out = np.zeros((self.shape[0], X.shape[1]))
-        self._over_rows(functools.partial(_add_rows, self.by_row, values, np.ascontiguousarray(X), out), X.shape[1])
-        return out
+        return self._times(self.by_row, self.shape[0], values, X)
+
+    def transpose_dot_each(self, values: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Return G'X, as :meth:`dot_each` returns G X."""
+        return self._times(self.by_column, self.shape[1], values, X)
 
     def row_sums(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of the values of each row."""
@@ -136,6 +138,12 @@ class Entries:
     def column_sums(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of the values of each column."""
         return self.transpose_dot(values, np.ones(self.shape[0]))
+
+    def _times(self, side: Side, count: int, values: np.ndarray, X: np.ndarray) -> np.ndarray:
+        out = np.zeros((count, X.shape[1]))
+        task = functools.partial(_add_rows, side, values, np.ascontiguousarray(X), out)
+        threads.run(task, threads.cut(count, float(X.shape[1]) * self.size, side.indptr))
+        return out
 
     def _over_rows(self, task: Callable[[int, int], T], work_per_entry: int) -> list[T]:
         borders = threads.cut(self.shape[0], float(work_per_entry) * self.size, self.by_row.indptr)
@@ -184,6 +192,6 @@ def _add(side, values, x, out, start, stop):
 def _add_rows(side, values, X, out, start, stop):
     for i in range(np.uint64(start), np.uint64(stop)):
         for t in range(np.uint64(side.indptr[i]), np.uint64(side.indptr[i + np.uint64(1)])):
-            c, j = values[t], np.uint64(side.others[t])
+            c, j = values[np.uint64(side.order[t])], np.uint64(side.others[t])
             for k in range(np.uint64(X.shape[1])):
                 out[i, k] += c * X[j, k]

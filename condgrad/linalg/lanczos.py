@@ -11,6 +11,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy.linalg
+
+from condgrad.compiled import kernel
 
 _FAILURE = 1e-10  # the probability that a bound does not hold
 _MOSTLY_NEW = 0.7  # share of a vector that is left by a projection without much cancellation
@@ -18,14 +21,15 @@ _RANDOM = 0.5  # weight of the random part of a start that also uses a guess
 
 
 class Lanczos:
-    r"""Golub-Kahan-Lanczos bidiagonalisation with full reorthogonalisation: G'U_k = V_(k+1) B_k'.
+    r"""Lanczos steps with full reorthogonalisation for A = G'G, of which the largest eigenvalues are accurate.
 
-    The bound of ||G||: let b be the start and u the best right singular vector, with eigenvalue mu of G'G. Where p_0,
+    The bound of ||G||: let b be the start and u the best right singular vector, with eigenvalue mu of A. Where p_0,
     p_1, ... are the orthonormal polynomials of the spectral measure of b, <b, u>^2 sum_j p_j(mu)^2 <= 1, since a point
-    mass of the measure is at most the Christoffel function there. The p_j come from B_k by their recurrence and grow
-    quickly beyond the largest Ritz value. For a random direction in n dimensions P(|<b, u>| < x) <= x sqrt(2 n / pi),
-    so that with probability 1 - 1e-10 mu is at most the root of sum_j p_j^2 = 1 / x^2. A fixed part of b (a guess from
-    an earlier call) only moves the centre of that distribution, which makes small values less likely still.
+    mass of the measure is at most the Christoffel function there. The p_j come from the tridiagonal matrix of the steps
+    by their recurrence and grow quickly beyond the largest Ritz value. For a random direction in n dimensions
+    P(|<b, u>| < x) <= x sqrt(2 n / pi), so that with probability 1 - 1e-10 mu is at most the root of
+    sum_j p_j^2 = 1 / x^2. A fixed part of b (a guess from an earlier call) only moves the centre of that distribution,
+    which makes small values less likely still.
 
     References
     ----------
@@ -33,7 +37,7 @@ class Lanczos:
 
     Parameters
     ----------
-    dot, transpose_dot : callables, products with G and with G'
+    dot : callable, the product with G'G
     shape : the shape of G
     rng : numpy Generator
     guess : array, optional
@@ -42,9 +46,9 @@ class Lanczos:
     Examples
     --------
     >>> G = np.diag([3.0, 2.0, 1.0])
-    >>> lanczos = Lanczos(G.dot, G.T.dot, G.shape, np.random.default_rng(0))
+    >>> lanczos = Lanczos((G.T @ G).dot, G.shape, np.random.default_rng(0))
     >>> lanczos.extend(3)
-    >>> U, s, V = lanczos.triplets(1)
+    >>> s, V = lanczos.pairs(1)
     >>> round(float(s[0]), 6), bool(3.0 <= lanczos.bound() < 3.0 + 1e-5)
     (3.0, True)
     """
@@ -52,12 +56,11 @@ class Lanczos:
     def __init__(
         self,
         dot: Callable[[np.ndarray], np.ndarray],
-        transpose_dot: Callable[[np.ndarray], np.ndarray],
         shape: tuple[int, int],
         rng: np.random.Generator,
         guess: np.ndarray | None = None,
     ) -> None:
-        self.dot, self.transpose_dot, self.shape = dot, transpose_dot, shape
+        self.dot, self.shape = dot, shape
         start = rng.standard_normal(shape[1])
         start /= np.linalg.norm(start)
         share = 1.0
@@ -68,90 +71,87 @@ class Lanczos:
         length = float(np.linalg.norm(start))
         # the lower bound that we assume of |<b, u>|, relative to the length of b
         self._least = 0.5 * _FAILURE * math.sqrt(2.0 * math.pi / shape[1]) * share / length
-        self._left, self._right = _Basis(shape[0]), _Basis(shape[1])
-        self._right.add(start / length)
-        self._alpha: list[float] = []  # the diagonal of B, and the entries above it
-        self._beta: list[float] = []
+        self._basis = _Basis(shape[1])
+        self._basis.add(start / length)
+        self._diagonal: list[float] = []  # of the tridiagonal matrix, and the entries beside it
+        self._beside: list[float] = []
         self.is_exhausted = False  # whether the Krylov space of b cannot grow any more
 
     @property
     def n_steps(self) -> int:
-        """The number of steps made: two products each."""
-        return len(self._alpha)
+        """The number of steps made: one product each."""
+        return len(self._diagonal)
 
     def extend(self, count: int) -> None:
         """Make ``count`` more steps, or fewer if the Krylov space is exhausted."""
-        for _ in range(min(count, min(self.shape) - self.n_steps)):
+        for _ in range(count):
             if self.is_exhausted:
                 return
-            u = self._left.orthogonalised(self.dot(self._right.last))
-            alpha = float(np.linalg.norm(u))
-            if alpha <= self._negligible():
-                self.is_exhausted = True
-                return
-            self._left.add(u / alpha)
-            self._alpha.append(alpha)
-            v = self._right.orthogonalised(self.transpose_dot(self._left.last))
-            beta = float(np.linalg.norm(v))
-            if beta <= self._negligible():
-                self.is_exhausted = True
-                return
-            self._right.add(v / beta)
-            self._beta.append(beta)
-        self.is_exhausted = self.is_exhausted or self.n_steps == min(self.shape)
+            last = self._basis.last
+            image = self.dot(last)
+            self._diagonal.append(float(last @ image))
+            rest = self._basis.orthogonalised(image)
+            beside = float(np.linalg.norm(rest))
+            self.is_exhausted = beside <= 1e-14 * max(self._diagonal) or self.n_steps == self.shape[1]
+            if not self.is_exhausted:
+                self._basis.add(rest / beside)
+                self._beside.append(beside)
 
-    def triplets(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return U, s, V for the ``count`` largest Ritz values, largest first."""
-        if self.n_steps == 0:
-            return np.zeros((self.shape[0], 0)), np.zeros(0), np.zeros((self.shape[1], 0))
-        left, s, right = np.linalg.svd(self._bidiagonal(), full_matrices=False)
-        U = self._left.vectors.T @ left[:, :count]
-        V = self._right.vectors.T @ right.T[:, :count]
-        return U, s[:count], V
+    def pairs(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ``count`` largest Ritz values s, largest first, and their vectors, the columns of V."""
+        last = self.n_steps - 1
+        if last < 0 or count == 0:
+            return np.zeros(0), np.zeros((self.shape[1], 0))
+        chosen = (max(0, last - count + 1), last)
+        squares, Y = scipy.linalg.eigh_tridiagonal(self._diagonal, self._beside[:last], select="i", select_range=chosen)
+        return np.sqrt(np.maximum(squares[::-1], 0.0)), self._basis.vectors[: last + 1].T @ Y[:, ::-1]
+
+    def values(self) -> np.ndarray:
+        """Return all Ritz values, largest first."""
+        squares = scipy.linalg.eigvalsh_tridiagonal(self._diagonal, self._beside[: max(0, self.n_steps - 1)])
+        return np.sqrt(np.maximum(squares[::-1], 0.0))
 
     def largest(self) -> float:
         """Return the largest Ritz value."""
-        return float(np.linalg.norm(self._bidiagonal(), 2)) if self.n_steps else 0.0
+        last = self.n_steps - 1
+        if last < 0:
+            return 0.0
+        square = scipy.linalg.eigvalsh_tridiagonal(
+            self._diagonal, self._beside[:last], select="i", select_range=(last, last)
+        )
+        return math.sqrt(max(float(square[0]), 0.0))
 
     def bound(self) -> float:
         """Return an upper bound of ||G||, which fails with probability 1e-10."""
-        if self.n_steps == 0 and not self.is_exhausted:
+        if self.n_steps == 0:
             return math.inf
         largest = self.largest()
         rounding = 1e-14 * largest * max(self.shape) ** 0.5
         if self.is_exhausted:  # with probability one b has a part along every eigenvector: Ritz values are exact
             return largest + rounding
+        diagonal, beside = np.array(self._diagonal), np.array(self._beside)
         wanted = -2.0 * math.log(self._least)
         low, high = largest**2, 4.0 * largest**2
-        while self._log_growth(high) < wanted:
+        while _log_growth(diagonal, beside, high) < wanted:
             high *= 4.0
         while high - low > 1e-6 * (high - largest**2) + 1e-15 * high:
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._log_growth(middle) < wanted else (low, middle)
+            low, high = (middle, high) if _log_growth(diagonal, beside, middle) < wanted else (low, middle)
         return math.sqrt(high) + rounding
 
-    def _negligible(self) -> float:
-        return 1e-14 * max(self._alpha, default=0.0)
 
-    def _bidiagonal(self) -> np.ndarray:
-        """Return U'G V, with one column more than rows unless the last v was negligible."""
-        B = np.zeros((self.n_steps, self.n_steps + 1))
-        np.fill_diagonal(B, self._alpha)
-        np.fill_diagonal(B[:, 1:], self._beta)
-        return B[:, : len(self._beta) + 1]
-
-    def _log_growth(self, mu: float) -> float:
-        """Return log sum_j p_j(mu)^2; T = B'B has a_k^2 + b_(k-1)^2 on its diagonal and a_k b_k beside it."""
-        before, p, total = 0.0, 1.0, 1.0
-        shift, beside = 0.0, 0.0  # log of the factor divided out of total; last entry of T beside the diagonal
-        for k, (alpha, beta) in enumerate(zip(self._alpha, self._beta, strict=False)):
-            diagonal = alpha * alpha + (self._beta[k - 1] ** 2 if k else 0.0)
-            before, p = p, ((mu - diagonal) * p - beside * before) / (alpha * beta)
-            beside = alpha * beta
-            total += p * p
-            if total > 1e200:
-                before, p, total, shift = before * 1e-100, p * 1e-100, total * 1e-200, shift + 200.0 * math.log(10.0)
-        return math.log(total) + shift
+@kernel
+def _log_growth(diagonal, beside, mu):
+    """Return log sum_j p_j(mu)^2."""
+    earlier, p, total = 0.0, 1.0, 1.0
+    shift, last = 0.0, 0.0  # log of the factor divided out of total; the entry beside the last one of the diagonal
+    for k in range(beside.shape[0]):
+        earlier, p = p, ((mu - diagonal[k]) * p - last * earlier) / beside[k]
+        last = beside[k]
+        total += p * p
+        if total > 1e200:
+            earlier, p, total, shift = earlier * 1e-100, p * 1e-100, total * 1e-200, shift + 200.0 * math.log(10.0)
+    return math.log(total) + shift
 
 
 class _Basis:
@@ -181,11 +181,11 @@ class _Basis:
     def orthogonalised(self, x: np.ndarray) -> np.ndarray:
         """Return x minus its projection onto the vectors.
 
-        Without rounding errors only the part along the last vector would not be 0, so it is subtracted first. Where the
-        projection of the rest is so large that subtracting it leaves a rounding error, it is subtracted twice.
+        Without rounding errors only the parts along the last two vectors would not be 0, so they are subtracted first.
+        Where the projection of the rest is so large that subtracting it leaves a rounding error, this is done twice.
         """
-        if self._count:
-            x = x - (self.last @ x) * self.last
+        for vector in self.vectors[-2:]:
+            x = x - (vector @ x) * vector
         for _ in range(2):
             size = np.linalg.norm(x)
             x = x - self.vectors.T @ (self.vectors @ x)

@@ -9,20 +9,20 @@ import numpy as np
 
 from condgrad.constraints import NuclearBall
 from condgrad.linalg.factored import Factored
-from condgrad.linalg.lanczos import Lanczos
 from condgrad.problems.completion.biases import Biases
+from condgrad.problems.completion.oracle import Search
 from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.completion.refit import refit
 
 GROWTH = math.sqrt(2.0)  # the largest ratio of two radii that one refit can follow
-_MANY = 50_000  # number of entries beyond which a refit makes one sweep: with few entries sweeps converge more slowly
+_SWEEPS = 2  # sweeps of each refit
 
 
 class FactorWalk:
     """A completion problem over the balls ``make(radius)`` of ascending radii: one refit of the factors for each.
 
-    The solution for a radius is close to that for a slightly smaller one, so that one or two sweeps over the factors
-    are enough to compare radii with each other. Biases are those of the sweeps, not the best ones, and no gap is
+    The solution for a radius is close to that for a slightly smaller one, so that two sweeps over the factors are
+    enough to compare radii with each other. Biases are those of the sweeps, not the best ones, and no gap is
     computed.
 
     Parameters
@@ -35,17 +35,16 @@ class FactorWalk:
     ----------
     problem : CompletionProblem
         The problem over the last ball.
-    Z, biases, x, p, alpha, lanczos
+    Z, biases, x, p, alpha, search
         The last fit, as :class:`condgrad.problems.completion.refit.Place` says.
     """
 
-    lanczos: Lanczos
+    search: Search
 
     def __init__(self, problem: CompletionProblem, make: Callable[[float], NuclearBall]) -> None:
         self.problem, self.make = problem, make
         self.radius = 0.0
         self._n_refits = 0
-        self._sweeps = 2 if problem.n_samples < _MANY else 1
         self._go_to(Factored.zero(problem.shape), problem.best_biases(np.zeros(problem.n_samples)))
 
     @property
@@ -63,9 +62,9 @@ class FactorWalk:
         self.radius = radius
         self.problem = self.problem.over(self.make(radius))
         rng = np.random.default_rng([self.problem.n_samples, self._n_refits])
-        self.lanczos = self.problem.lanczos(self.alpha, rng)
+        self.search = self.problem.search(self.alpha, rng)
         self._n_refits += 1
-        self._go_to(*refit(self.problem, self, self._sweeps, deadline))
+        self._go_to(*refit(self.problem, self, _SWEEPS, deadline))
 
     def _go_to(self, Z: Factored, biases: Biases | None) -> None:
         self.Z, self.biases = Z, biases

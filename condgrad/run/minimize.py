@@ -31,6 +31,7 @@ _SAVED = (  # attributes of a run that a checkpoint saves
     "t", "seconds", "first_epoch", "next_record", "lower_bound", "promise", "rounding", "best_gap", "was_still"
 )  # fmt: skip
 _WORTH = 0.01  # fraction of objective - lower_bound by which a better lower bound must reduce it to be worth a pass
+_SURELY = 0.9  # share of the target that an inexact gap must reach, so that the run ends there
 _FEASIBLE = 1e-7  # relative slack: a warm start may violate the constraint this much, by rounding of another solver
 
 
@@ -234,6 +235,7 @@ class _Run:
                 return Status.INTERRUPTED
             if (status := self._limit_reached()) is not None:
                 return status
+            self.state.goal = _SURELY * max(0.0, target - self.rounding)
             self._step()
             if self.epoch >= self.next_record:
                 wants_to_stop = self.record(report)

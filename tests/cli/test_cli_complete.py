@@ -83,7 +83,12 @@ def test_complete_is_the_estimator_and_predict_its_model(capsys, entries, rating
 def test_people_read_words(capsys, ratings):
     code, out, err = run(capsys, "complete", ratings, "--radius", 30, "--test", ratings)
     assert code == 0 and err.startswith("ratings.csv: 350 entries of a 30 x 20 matrix\nstep ")
-    for words in ("Huber(delta=1.0) over NuclearBall(radius=30.0)", "CONVERGED", "so F(W) - F* <=", "30 x 20 of rank"):
+    for words in (
+        "Huber(delta=1.0) over WeightedNuclearBall(radius=30.0, ",
+        "CONVERGED",
+        "so F(W) - F* <=",
+        "30 x 20 of rank",
+    ):
         assert words in out
     assert "on 350 entries\n" in out and "RMSE" in out
 
@@ -138,7 +143,7 @@ def test_options_reach_the_estimator(capsys, entries, ratings):
     for options, settings in (
         (["--no-biases"], {"biases": False}),
         (["--bias-shrinkage", 5, "--range=-1,1"], {"bias_shrinkage": 5.0, "value_range": (-1.0, 1.0)}),
-        (["--weighted", "--radius", 1], {"weighted": True, "radius": 1.0}),
+        (["--no-weighted"], {"weighted": False}),
         (["--tol", 1e-6], {"tol": 1e-6}),
         (["--loss", "huber:delta=0.2"], {"loss": cg.losses.Huber(0.2)}),
     ):

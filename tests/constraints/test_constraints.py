@@ -453,6 +453,11 @@ WRONG = {
     "no radius for matrices": (lambda: NuclearBall(-1.0), ValueError, "radius of NuclearBall must be positive"),
     "no shape": (lambda: NuclearBall(1.0, shape=3), ValueError, "shape of NuclearBall must be a pair"),
     "no weight": (lambda: WeightedNuclearBall(1.0, [0.0], [1.0]), ValueError, "row_weight of WeightedNuclearBall"),
+    "no share": (
+        lambda: WeightedNuclearBall.of_entries(1.0, np.arange(2), np.arange(2), (2, 2), smoothing=1.5),
+        ValueError,
+        "smoothing of WeightedNuclearBall must be a number from 0 to 1; got 1.5.",
+    ),
     "no size": (lambda: Spectraplex(0), ValueError, "size of Spectraplex must be at least 1; got 0"),
     "no trace": (lambda: PSDTraceBall(2, 0.0), ValueError, "trace of PSDTraceBall must be positive"),
     "too many dimensions": (lambda: Fantope(2, 3), ValueError, "k of Fantope must be at most the size 2; got 3"),

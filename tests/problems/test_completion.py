@@ -7,7 +7,6 @@ import scipy.sparse
 import condgrad as cg
 from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored
-from condgrad.linalg.lanczos import Lanczos
 from condgrad.problems.completion import problem as completion
 from condgrad.problems.completion.biases import Biases, best_biases
 from condgrad.problems.completion.factor_fit import FactorFit
@@ -95,68 +94,6 @@ def test_entries_answer_as_the_sparse_matrix():
 # ---- the oracle and its bound ----
 
 
-@pytest.mark.parametrize("shape", [(60, 40), (40, 60), (200, 15)])
-@pytest.mark.parametrize("with_guess", [False, True])
-def test_lanczos_bounds_the_norm_from_both_sides_at_every_step(shape, with_guess):
-    rng = np.random.default_rng(3)
-    for trial in range(5):
-        G = rng.standard_normal(shape) * (rng.random(shape) < 0.3)
-        norm = np.linalg.norm(G, 2)
-        guess = rng.standard_normal(shape[1]) if with_guess else None
-        lanczos = Lanczos(G.dot, G.T.dot, shape, np.random.default_rng(trial), guess)
-        for _ in range(min(shape)):
-            lanczos.extend(1)
-            assert lanczos.largest() <= norm * (1 + 1e-12)
-            assert lanczos.bound() >= norm
-        assert lanczos.bound() <= norm * (1 + 1e-9)
-
-
-def test_lanczos_knows_what_it_cannot_know():
-    """A start that is almost orthogonal to the best vector must not be trusted: the bound stays above the norm."""
-    n = 200
-    values = np.concatenate([[3.0], np.linspace(2.0, 0.1, n - 1)])
-
-    class Unlucky:
-        def standard_normal(self, size):
-            start = np.random.default_rng(0).standard_normal(size)
-            start[0] = 1e-7  # far less than a random start has, and far more than the chance of 1e-10 allows
-            return start
-
-    lanczos = Lanczos(lambda v: values * v, lambda u: values * u, (n, n), Unlucky())
-    for _ in range(12):
-        lanczos.extend(1)
-        assert lanczos.bound() >= 3.0
-        if lanczos.n_steps == 5:
-            assert lanczos.largest() < 2.1
-
-
-def test_lanczos_triplets_are_singular_triplets():
-    rng = np.random.default_rng(4)
-    G = rng.standard_normal((50, 30)) @ np.diag(0.7 ** np.arange(30))
-    lanczos = Lanczos(G.dot, G.T.dot, G.shape, rng)
-    lanczos.extend(25)
-    U, s, V = lanczos.triplets(5)
-    np.testing.assert_allclose(s, np.linalg.svd(G)[1][:5], rtol=1e-10)
-    np.testing.assert_allclose(G @ V, U * s, atol=1e-6)
-
-
-def test_lanczos_of_zero_and_of_low_rank():
-    zero = np.zeros((5, 4))
-    lanczos = Lanczos(zero.dot, zero.T.dot, zero.shape, np.random.default_rng(0))
-    lanczos.extend(3)
-    assert lanczos.is_exhausted
-    assert lanczos.bound() == 0.0
-    G = np.outer(np.arange(1.0, 6.0), np.arange(1.0, 5.0))
-    lanczos = Lanczos(G.dot, G.T.dot, G.shape, np.random.default_rng(0))
-    lanczos.extend(4)
-    assert lanczos.is_exhausted
-    np.testing.assert_allclose(lanczos.bound(), np.linalg.norm(G, 2), rtol=1e-10)
-
-
-def test_lanczos_claims_nothing_before_its_first_step():
-    assert Lanczos(np.eye(3).dot, np.eye(3).dot, (3, 3), np.random.default_rng(0)).bound() == np.inf
-
-
 @pytest.mark.parametrize("biases", [False, True])
 def test_the_gap_of_a_problem_is_exact(biases):
     problem = problem_of(biases=biases)
@@ -168,6 +105,44 @@ def test_the_gap_of_a_problem_is_exact(biases):
     if biases:  # the gradient of a minimum over biases is that at the best ones: no row or column sums are left
         assert np.abs(G.sum(axis=0)).max() < 1e-12
         assert np.abs(G.sum(axis=1)).max() < 1e-12
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_oracle_with_a_goal_makes_fewer_steps_and_never_too_small_a_gap(weighted):
+    rows, columns, values = observed(count=3000, shape=(120, 90), noise=1.0)
+    ball = cg.constraints.NuclearBall(90.0)
+    if weighted:
+        ball = cg.constraints.WeightedNuclearBall.of_entries(90.0, rows, columns, (120, 90))
+    problem = cg.CompletionProblem(rows, columns, values, cg.losses.Squared(), ball, shape=(120, 90))
+    W = cg.minimize(problem, tol=1e-3).w
+    G = problem.gradient(W).toarray()
+    a, b = (1.0 if scale is None else scale for scale in (problem.row_scale, problem.column_scale))
+    exact = np.vdot(G, W.to_dense()) + 90.0 * np.linalg.norm(np.reshape(a, (-1, 1)) * G * b, 2)
+    x = problem.in_coordinates(W)
+    alpha = problem.derivatives(x, 0.0)
+
+    def asked(goal):
+        answer = problem.ask_oracle(alpha, x, np.random.default_rng(0), accuracy=1e-6, goal=goal)
+        assert answer.gap >= exact > 0.0
+        return answer.gap, answer.search.lanczos.n_steps
+
+    close, far, below = asked(0.0), asked(0.1 * exact), asked(4.0 * exact)
+    assert close[0] <= 1.00001 * exact
+    assert far[0] <= 2.00001 * exact and far[1] < close[1]
+    assert below[0] <= 4.0 * exact and below[1] < close[1]
+
+
+def test_the_last_step_is_not_computed_twice(monkeypatch):
+    problem, calls, real = problem_of(radius=30.0, biases=True), [], completion.CompletionProblem.ask_oracle
+
+    def ask_oracle(self, *given, **settings):
+        calls.append(1)
+        return real(self, *given, **settings)
+
+    monkeypatch.setattr(completion.CompletionProblem, "ask_oracle", ask_oracle)
+    result = cg.minimize(problem, "low-rank", tol=1e-6)
+    assert result.status is cg.Status.CONVERGED and len(calls) == result.n_steps + 1
+    assert problem.evaluate(result.w).gap <= 1e-6
 
 
 def test_the_gradient_is_that_of_the_objective():
@@ -364,6 +339,24 @@ def test_the_weighted_ball_is_the_plain_one_in_its_own_coordinates():
     )
 
 
+def test_weights_of_a_ball_follow_the_entries():
+    rows, columns = np.array([0, 0, 0, 1]), np.array([0, 1, 2, 0])  # 3, 1 and 0 in rows, 2, 1 and 1 in columns
+    ball = cg.constraints.WeightedNuclearBall.of_entries(2.0, rows, columns, (3, 3))
+    np.testing.assert_allclose(ball.row_weight, [0.5 + 0.5 * 9 / 4, 0.5 + 0.5 * 3 / 4, 0.5])
+    np.testing.assert_allclose(ball.column_weight, [0.5 + 0.5 * 6 / 4, 0.875, 0.875])
+    bare = cg.constraints.WeightedNuclearBall.of_entries(2.0, rows, columns, (3, 3), smoothing=0.0)
+    np.testing.assert_allclose(bare.row_weight, [9 / 4, 3 / 4, 0.0])
+    even = cg.constraints.WeightedNuclearBall.of_entries(2.0, rows, columns, (3, 3), smoothing=1.0)
+    W = np.random.default_rng(0).standard_normal(9)
+    assert even.norm(W) == pytest.approx(np.linalg.norm(W.reshape(3, 3), "nuc"))
+    # A weight of 2 is an entry given twice, and one of 0 is none.
+    weight = np.array([2.0, 1.0, 0.0, 1.0])
+    once = cg.constraints.WeightedNuclearBall.of_entries(2.0, rows, columns, (3, 3), sample_weight=weight)
+    twice = cg.constraints.WeightedNuclearBall.of_entries(2.0, rows[[0, 0, 1, 3]], columns[[0, 0, 1, 3]], (3, 3))
+    np.testing.assert_allclose(once.row_weight, twice.row_weight)
+    np.testing.assert_allclose(once.column_weight, twice.column_weight)
+
+
 def test_rows_that_were_never_observed_stay_zero_in_the_weighted_ball():
     rows, columns, values = observed()
     kept = rows != 3
@@ -376,10 +369,12 @@ def test_rows_that_were_never_observed_stay_zero_in_the_weighted_ball():
 @pytest.mark.parametrize("solver", ["fw", "low-rank"])
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(solver, fits, tmp_path):
     problem = problem_of(cg.losses.Huber(0.5), radius=30.0, biases=True)
-    whole = cg.minimize(problem, solver, tol=0.0, max_steps=12)
-    cg.minimize(problem, solver, tol=0.0, max_steps=2, checkpoint=tmp_path / "run.npz")
-    rest = cg.minimize(problem, solver, tol=0.0, max_steps=12, checkpoint=tmp_path / "run.npz")
-    assert whole.gap == rest.gap
+    for tol in (0.0, 1e-5):  # with a goal, too, at which oracles stop earlier
+        path = tmp_path / f"run {tol}.npz"
+        whole = cg.minimize(problem, solver, tol=tol, max_steps=12)
+        cg.minimize(problem, solver, tol=tol, max_steps=2, checkpoint=path)
+        rest = cg.minimize(problem, solver, tol=tol, max_steps=12, checkpoint=path)
+        assert whole.gap == rest.gap
     np.testing.assert_array_equal(whole.w.to_dense(), rest.w.to_dense())
 
 
@@ -521,7 +516,7 @@ def test_fits_of_narrow_matrices_and_of_factors_find_the_same_optimum(shape, wei
     rows, columns, values = observed(count=500, shape=shape, noise=0.5)
     ball = cg.constraints.NuclearBall(40.0)
     if weighted:
-        ball = cg.constraints.WeightedNuclearBall.of_entries(1.2, rows, columns, shape)
+        ball = cg.constraints.WeightedNuclearBall.of_entries(40.0, rows, columns, shape)
     found = []
     for most in (256, 0):
         monkeypatch.setattr(completion, "_NARROW", most)

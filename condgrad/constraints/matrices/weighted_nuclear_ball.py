@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condgrad.constraints._parameters import as_reals
+from condgrad.constraints._parameters import as_real, as_reals
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints._rounding import of_decomposition
 from condgrad.constraints.matrices.nuclear_ball import NuclearBall
@@ -17,9 +17,10 @@ from condgrad.linalg.vectors import Vector
 class WeightedNuclearBall(NuclearBall):
     """Matrices W with ||diag(row_weight)^(1/2) W diag(column_weight)^(1/2)||_* <= radius.
 
-    If the weight of a row or column is its share of the observations, this is the weighted trace norm of Srebro &
+    If the weight of a row or column is its number of observations, this is the weighted trace norm of Srebro &
     Salakhutdinov (2010): where users and items are observed very unevenly, as in ratings, it predicts better than the
-    plain norm. A row or column of weight 0 must be zero.
+    plain norm. :meth:`of_entries` makes it, smoothed as Foygel, Salakhutdinov, Shamir & Srebro (2011) advise. A row or
+    column of weight 0 must be zero.
 
     Parameters
     ----------
@@ -40,13 +41,35 @@ class WeightedNuclearBall(NuclearBall):
         self.column_weight = _as_weights("column_weight", column_weight)
         super().__init__(radius, (self.row_weight.size, self.column_weight.size))
 
+    def __repr__(self) -> str:
+        m, n = self.row_weight.size, self.column_weight.size
+        return f"WeightedNuclearBall(radius={self.radius!r}, weights of {m} rows and {n} columns)"
+
     @classmethod
     def of_entries(
-        cls, radius: float, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
+        cls,
+        radius: float,
+        rows: np.ndarray,
+        columns: np.ndarray,
+        shape: tuple[int, int],
+        *,
+        smoothing: float = 0.5,
+        sample_weight: np.ndarray | None = None,
     ) -> WeightedNuclearBall:
-        """Return the ball with the shares of the given entries as weights."""
-        counts = np.bincount(rows, minlength=shape[0]), np.bincount(columns, minlength=shape[1])
-        return cls(radius, counts[0] / len(rows), counts[1] / len(columns))
+        """Return the ball whose weights grow with the numbers of the given entries in rows and columns.
+
+        A row with the mean number of entries has the weight 1, so that for even entries this is the plain ball. Other
+        weights are smoothing + (1 - smoothing) times the number of entries over its mean. With ``sample_weight`` an
+        entry counts as much as its weight.
+        """
+        smoothing = as_real("WeightedNuclearBall", "smoothing", smoothing)
+        if not 0.0 <= smoothing <= 1.0:
+            raise ValueError(f"smoothing of WeightedNuclearBall must be a number from 0 to 1; got {smoothing:g}.")
+        weights = []
+        for places, size in zip((rows, columns), shape, strict=True):
+            counts = np.bincount(places, sample_weight, minlength=size)
+            weights.append(smoothing + (1.0 - smoothing) * counts / counts.mean())
+        return cls(radius, *weights)
 
     def scales(self, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         """Return a and b where W = diag(a) Z diag(b) for a Z in the plain ball."""

@@ -22,7 +22,7 @@ from condgrad.linalg.entries import Entries, Side
 from condgrad.problems.completion.biases import Biases
 from condgrad.problems.samples import Samples
 
-_CG_STEPS = 4  # conjugate-gradient steps per row and sweep; more do not pay, as the other factor changes next
+_CG_STEPS = 2  # conjugate-gradient steps per row and sweep; more do not pay, as the other factor changes next
 _MOST_HALVINGS = 30
 _LEAST_CURVATURE = 0.02  # smallest curvature of a sample, as a fraction of L: flat parts would give unbounded steps
 
@@ -96,23 +96,39 @@ class FactorFit:
 
 @compiled
 class RowSystem(NamedTuple):
-    """The Newton system of one row: Q' diag(d) Q + diag(penalty), for the first ``n_rows`` rows of Q."""
+    """The Newton system of one row: Q' diag(d) Q + diag(penalty), for the first ``n_rows`` rows of Q.
+
+    Q and the two vectors beside it have single precision, as products with Q take most of the time of a sweep. The
+    right-hand side has double precision, so that single precision makes a step less exact, but not the fixed point.
+    """
 
     Q: np.ndarray
     d: np.ndarray
     penalty: np.ndarray
     n_rows: int
+    v: np.ndarray
+    out: np.ndarray
 
     def apply(self, v, out):
         """Set ``out`` to the product with v."""
         for k in range(v.shape[0]):
-            out[k] = self.penalty[k] * v[k]
+            self.v[k] = v[k]
+            self.out[k] = 0.0
         # Four rows at a time: v and ``out`` are then read once for all four.
         fours = self.n_rows // 4 * 4
         for q in range(0, fours, 4):
-            _add_four(out, self.Q, self.d, q, v)
+            _add_four(self.out, self.Q, self.d, q, self.v)
         for q in range(fours, self.n_rows):
-            _add(out, self.d[q] * _inner(self.Q[q], v), self.Q[q])
+            _add(self.out, self.d[q] * _inner(self.Q, q, self.v), self.Q, q)
+        for k in range(v.shape[0]):
+            out[k] = self.out[k] + self.penalty[k] * v[k]
+
+    def predict(self, v, out):
+        """Set ``out`` to Q v."""
+        for k in range(v.shape[0]):
+            self.v[k] = v[k]
+        for q in range(self.n_rows):
+            out[q] = _inner(self.Q, q, self.v)
 
 
 @kernel
@@ -121,10 +137,12 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
     width, longest = X.shape[1], 0
     for i in range(start, stop):
         longest = max(longest, side.indptr[i + 1] - side.indptr[i])
-    Q = np.ones((longest, width))  # the features of one row's entries, contiguous: they are read many times
-    alpha, d, p = np.empty(longest), np.empty(longest), np.empty(longest)
-    diagonal, inverse = np.empty(width), np.empty(width)
+    # The features of one row's entries, contiguous: they are read many times.
+    Q, d = np.ones((longest, width), np.float32), np.empty(longest, np.float32)
+    alpha, p, along = np.empty(longest), np.empty(longest), np.empty(longest)
+    diagonal, inverse, slope = np.empty(width), np.empty(width), np.empty(width)
     newton = ConjugateGradients(np.empty(width), np.empty(width), np.empty(width), np.empty(width), np.empty(width))
+    short, product = np.empty(width, np.float32), np.empty(width, np.float32)
     for i in range(start, stop):
         first = side.indptr[i]
         count = side.indptr[i + 1] - first
@@ -132,75 +150,79 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
             for k in range(n_factors):
                 X[i, k] = 0.0  # no entries: the penalty drives the factors to 0; the bias does not change
             continue
-        for q in range(count):
-            j = side.others[first + q]
-            for k in range(n_factors):
-                Q[q, k] = scale[i] * features[j, k]
-        for q in range(count):
-            p[q] = _inner(Q[q], X[i]) + offset[side.others[first + q]]
-        for q in range(count):
-            t = side.order[first + q]
-            alpha[q] = samples.derivative_at(t, p[q])
-            d[q] = max(samples.curvature_at(t, p[q]), floor * samples.weight[t])
         for k in range(width):
-            newton.rest[k] = -penalty[k] * X[i, k]
+            slope[k] = penalty[k] * X[i, k]
             diagonal[k] = penalty[k]
         for q in range(count):
-            _add(newton.rest, -alpha[q], Q[q])
-            _add_squares(diagonal, d[q], Q[q])
+            t, j = side.order[first + q], side.others[first + q]
+            total = 0.0
+            for k in range(n_factors):
+                total += features[j, k] * X[i, k]
+            p[q] = scale[i] * total + offset[j]
+            if width > n_factors:
+                p[q] += X[i, n_factors]
+            alpha[q] = samples.derivative_at(t, p[q])
+            curvature = max(samples.curvature_at(t, p[q]), floor * samples.weight[t])
+            d[q] = curvature
+            for k in range(n_factors):
+                value = scale[i] * features[j, k]
+                Q[q, k] = value
+                slope[k] += alpha[q] * value
+                diagonal[k] += curvature * value * value
+            if width > n_factors:
+                slope[n_factors] += alpha[q]
+                diagonal[n_factors] += curvature
         for k in range(width):
             inverse[k] = 1.0 / diagonal[k] if diagonal[k] > 0.0 else 0.0
+            newton.rest[k] = -slope[k]
         newton.begin()
-        system, flatness = RowSystem(Q, d, penalty, count), Flatness(diagonal, 0.0, 0.0, 0.0)
+        system, flatness = RowSystem(Q, d, penalty, count, short, product), Flatness(diagonal, 0.0, 0.0, 0.0)
         newton.solve(system, Diagonal(inverse), flatness, 0.0, _CG_STEPS)
-        gamma = _length(samples, side.order[first : first + count], Q, alpha, p, penalty, X[i], newton.x)
-        _add(X[i], gamma, newton.x)
+        system.predict(newton.x, along)
+        gamma = _length(samples, side.order, first, count, p, along, slope, penalty, X, i, newton.x)
+        for k in range(width):
+            X[i, k] += gamma * newton.x[k]
 
 
 @kernel
-def _length(samples, order, Q, alpha, p, penalty, x, step):
-    """Return the step size from x along ``step``, halved until it decreases the row's objective enough (Armijo)."""
-    count = order.shape[0]
-    along, value, slope = np.empty(count), 0.0, 0.0
+def _length(samples, order, first, count, p, along, slope, penalty, X, i, step):
+    """Return the step size from row i of X, halved until it decreases the row's objective enough (Armijo)."""
+    value, downhill, linear, quadratic = 0.0, 0.0, 0.0, 0.0
     for q in range(count):
-        along[q] = _inner(Q[q], step)
-    for q in range(count):
-        value += samples.value_at(order[q], p[q])
-        slope += alpha[q] * along[q]
-    linear, quadratic = 0.0, 0.0
-    for k in range(x.shape[0]):
-        linear += penalty[k] * x[k] * step[k]
+        value += samples.value_at(order[first + q], p[q])
+    for k in range(step.shape[0]):
+        downhill += slope[k] * step[k]
+        linear += penalty[k] * X[i, k] * step[k]
         quadratic += 0.5 * penalty[k] * step[k] * step[k]
-    slope += linear
     gamma = 1.0
     for _ in range(_MOST_HALVINGS):
         trial = gamma * linear + gamma * gamma * quadratic
         for q in range(count):
-            trial += samples.value_at(order[q], p[q] + gamma * along[q])
-        if trial - value <= 1e-4 * gamma * slope or -slope <= 1e-13 * value:
+            trial += samples.value_at(order[first + q], p[q] + gamma * along[q])
+        if trial - value <= 1e-4 * gamma * downhill or -downhill <= 1e-13 * value:
             break
         gamma *= 0.5
     return gamma
 
 
 @kernel
-def _inner(x, y):
-    total = 0.0
-    for k in range(x.shape[0]):
-        total += x[k] * y[k]
+def _inner(Q, q, v):
+    total = np.float32(0.0)
+    for k in range(v.shape[0]):
+        total += Q[q, k] * v[k]
     return total
 
 
 @kernel
-def _add(out, c, x):
+def _add(out, c, Q, q):
     for k in range(out.shape[0]):
-        out[k] += c * x[k]
+        out[k] += c * Q[q, k]
 
 
 @kernel
 def _add_four(out, Q, d, q, v):
     """Add Q' diag(d) Q v to ``out``, for the four rows of Q from row q on."""
-    a, b, c, e = 0.0, 0.0, 0.0, 0.0
+    a, b, c, e = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
     for k in range(v.shape[0]):
         a += Q[q, k] * v[k]
         b += Q[q + 1, k] * v[k]
@@ -209,9 +231,3 @@ def _add_four(out, Q, d, q, v):
     a, b, c, e = a * d[q], b * d[q + 1], c * d[q + 2], e * d[q + 3]
     for k in range(v.shape[0]):
         out[k] += a * Q[q, k] + b * Q[q + 1, k] + c * Q[q + 2, k] + e * Q[q + 3, k]
-
-
-@kernel
-def _add_squares(out, c, x):
-    for k in range(out.shape[0]):
-        out[k] += c * x[k] * x[k]

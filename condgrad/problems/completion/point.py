@@ -6,19 +6,26 @@ from typing import Any, Protocol, Unpack
 
 import numpy as np
 
+from condgrad.constraints import NuclearBall
 from condgrad.linalg.factored import NEGLIGIBLE, Factored, RankOne
-from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.support import support_of
 from condgrad.losses import Loss
 from condgrad.problems.completion.biases import Biases
-from condgrad.problems.completion.oracle import Answer
+from condgrad.problems.completion.oracle import ACCURACY, Answer, Search
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear_point import PredictionSegment
 from condgrad.problems.samples import Samples
 from condgrad.problems.segment import Course, Segment
 
 _SPARE = 20  # number of columns beyond twice the last rank at which the factors are compressed
-_SAVED = ("is_still", "is_fresh", "gradient_evaluations", "lmo_calls", "_rank")  # attributes saved by a checkpoint
+_SAVED = (
+    "is_still",
+    "is_fresh",
+    "gradient_evaluations",
+    "lmo_calls",
+    "goal",
+    "_rank",
+)  # attributes saved by a checkpoint
 
 
 class Completing(Protocol):
@@ -31,6 +38,7 @@ class Completing(Protocol):
     l2: float
     loss: Loss
     samples: Samples
+    constraint: NuclearBall
 
     @property
     def is_convex(self) -> bool:
@@ -52,15 +60,18 @@ class Completing(Protocol):
         """Return the best biases for a W with the values x at the entries."""
 
     def ask_oracle(
-        self, alpha: np.ndarray, x: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None
+        self,
+        alpha: np.ndarray,
+        x: np.ndarray,
+        rng: np.random.Generator,
+        guess: np.ndarray | None = None,
+        accuracy: float = ACCURACY,
+        goal: float = 0.0,
     ) -> Answer:
         """Return the best vertex for the gradient with the entries ``alpha``."""
 
-    def lanczos(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Lanczos:
-        """Return a Lanczos search for the singular vectors of the gradient."""
-
-    def best_of(self, lanczos: Lanczos, error: float) -> RankOne:
-        """Return the best vertex that a search has found."""
+    def search(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Search:
+        """Return a search for the singular vectors of the gradient."""
 
     def vertex_predictions(self, s: RankOne) -> np.ndarray:
         """Return the vertex at the observed entries."""
@@ -74,7 +85,8 @@ class CompletionPoint:
 
     ``Z`` is the iterate in the coordinates of the plain ball, ``x`` the values of W at the observed entries, ``p`` the
     predictions with biases, ``alpha`` the derivatives: the gradient at the entries. ``s`` and ``gap`` come from the
-    oracle, whose error the gap includes; ``lanczos`` is the oracle's search.
+    oracle, whose error the gap includes; ``search`` is the oracle's search. A gap of at most ``goal`` need not be known
+    exactly.
     """
 
     b = 0.0  # the intercept that segments read: biases are part of p
@@ -85,7 +97,8 @@ class CompletionPoint:
         self.lmo_calls = 0
         self.is_still = False  # whether the last move had length 0
         self.biases: Biases | None = None
-        self._guess: np.ndarray | None = None  # the best right singular vector of the last oracle call
+        self.goal = 0.0
+        self._guess: np.ndarray | None = None  # the best singular vector of the last oracle call
         self.reset(W)
 
     @property
@@ -129,9 +142,10 @@ class CompletionPoint:
         """Call the oracle to compute the best vertex and the gap."""
         # A separate random stream for each call: the bound of the norm needs a start independent of everything before.
         rng = np.random.default_rng([self.problem.n_samples, self.lmo_calls])
-        self.lanczos, self.s, self.gap = self.problem.ask_oracle(self.alpha, self.x, rng, self._guess)
+        answer = self.problem.ask_oracle(self.alpha, self.x, rng, self._guess, goal=self.goal)
+        self.search, self.s, self.gap = answer
         self._earlier_guess = self._guess
-        self._guess = self.s.v
+        self._guess = self.search.guess_from(self.s)
         self.lmo_calls += 1
 
     def along(self) -> float:

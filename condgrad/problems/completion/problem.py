@@ -16,7 +16,6 @@ from condgrad.linalg import convert
 from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored, IterateLike, RankOne
 from condgrad.linalg.fingerprint import fingerprint_of
-from condgrad.linalg.lanczos import Lanczos
 from condgrad.linalg.rounding import UNIT, bounds, gamma, prediction_error
 from condgrad.linalg.settings import as_flag
 from condgrad.linalg.support import support_of
@@ -25,17 +24,15 @@ from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.completion.biases import Biases, best_biases, check_biases
 from condgrad.problems.completion.dense_fit import DenseFit, is_narrow
 from condgrad.problems.completion.factor_fit import FactorFit
-from condgrad.problems.completion.oracle import Answer
+from condgrad.problems.completion.oracle import ACCURACY, Answer, Search, ask
+from condgrad.problems.completion.places import as_places
 from condgrad.problems.completion.point import CompletionPoint
 from condgrad.problems.completion.steps import EntrySum, FactoredVector
 from condgrad.problems.evaluation import Evaluation, certify
 from condgrad.problems.look import Look
 from condgrad.problems.samples import Samples
 
-_STEPS = 10  # Lanczos steps between two checks of the bound
-_MOST_STEPS = 300
-_ACCURACY = 0.1  # largest error of the oracle, as a fraction of the gap
-_CERTIFIED = 0.01  # the same for a certificate
+_CERTIFIED = 0.01  # largest error of the oracle for a certificate, as a fraction of the gap
 _NARROW = 256  # largest number of columns (or rows) for which a decomposition of the whole matrix is cheap
 _DENSE = 0.1  # least share of observed entries for which projected gradient steps converge fast
 _LANCZOS = 1000  # number of products that a Lanczos step may add to the sums over the entries
@@ -95,7 +92,7 @@ class CompletionProblem(BaseProblem):
         sample_weight: ArrayLike | None = None,
         biases: bool = False,
     ) -> None:
-        rows, columns, self.shape = _as_places(rows, columns, shape)
+        rows, columns, self.shape = as_places(rows, columns, shape)
         self.n_samples = rows.size
         self.n_features = self.shape[0] * self.shape[1]
         y = convert.as_targets(values, self.n_samples)
@@ -359,45 +356,20 @@ class CompletionProblem(BaseProblem):
         x: np.ndarray,
         rng: np.random.Generator,
         guess: np.ndarray | None = None,
-        accuracy: float = _ACCURACY,
+        accuracy: float = ACCURACY,
+        goal: float = 0.0,
     ) -> Answer:
         """Return the best vertex for the gradient with the entries ``alpha`` at a W with the values x there.
 
-        Lanczos steps are made until the error of the oracle is at most the fraction ``accuracy`` of the gap.
+        The error of the oracle is at most the fraction ``accuracy`` of the gap, unless the gap is at most ``goal``, or
+        surely above it: see :func:`condgrad.problems.completion.oracle.ask`.
         """
-        radius, along = self.constraint.radius, float(alpha @ x)
-        lanczos = self.lanczos(alpha, rng, guess)
-        while True:
-            lanczos.extend(_STEPS)
-            bound, largest = lanczos.bound(), lanczos.largest()
-            gap, error = along + radius * bound, radius * (bound - largest)
-            is_good = error <= max(accuracy * gap, 1e-12 * abs(along))  # 1e-12 of |along|: rounding
-            if is_good or lanczos.is_exhausted or lanczos.n_steps >= _MOST_STEPS:
-                break
-        return Answer(lanczos, self.best_of(lanczos, error), gap)
+        return ask(self.search(alpha, rng, guess), float(alpha @ x), self.constraint.radius, accuracy, goal)
 
-    def lanczos(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Lanczos:
-        """Return a Lanczos search for the singular vectors of the gradient, in the coordinates of the plain ball."""
-        # Partial functions, not local functions: a state that contains the search must be picklable.
-        dot, transpose_dot = (functools.partial(product, alpha) for product in (self._dot, self._transpose_dot))
-        return Lanczos(dot, transpose_dot, self.shape, rng, guess)
-
-    def _dot(self, alpha: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the product of v with the gradient that has the entries ``alpha``."""
-        out = self.entries.dot(alpha, v if self.column_scale is None else self.column_scale * v)
-        return out if self.row_scale is None else self.row_scale * out
-
-    def _transpose_dot(self, alpha: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Return the product of u with the transpose of the gradient that has the entries ``alpha``."""
-        out = self.entries.transpose_dot(alpha, u if self.row_scale is None else self.row_scale * u)
-        return out if self.column_scale is None else self.column_scale * out
-
-    def best_of(self, lanczos: Lanczos, error: float) -> RankOne:
-        """Return the best vertex that a search has found."""
-        U, _, V = lanczos.triplets(1)
-        if U.shape[1] == 0:  # a gradient of zero: any vertex is best
-            U, V = np.zeros((self.shape[0], 1)), np.zeros((self.shape[1], 1))
-        return RankOne(U[:, 0], V[:, 0], self.constraint.radius, error)
+    def search(self, alpha: np.ndarray, rng: np.random.Generator, guess: np.ndarray | None = None) -> Search:
+        """Return a search for the singular vectors of the gradient, in the coordinates of the plain ball."""
+        is_plain = self.row_scale is None and self.column_scale is None
+        return Search(self.entries, alpha if is_plain else alpha * self._entry_scales(), rng, guess)
 
     def vertex_predictions(self, s: RankOne) -> np.ndarray:
         """Return the vertex at the observed entries."""
@@ -411,48 +383,6 @@ class CompletionProblem(BaseProblem):
         W = self.as_iterate(W, "W")
         x = self.entries.values_of(W.U * W.s, W.V)
         return x, self.best_biases(x)
-
-
-def _as_places(
-    rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int] | None
-) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-    """Return the places of the entries as arrays and the shape of the matrix, or raise if they are not valid."""
-    places = []
-    for name, given in (("rows", rows), ("columns", columns)):
-        array = np.asarray(given)
-        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-            raise ValueError(
-                f"{name} must be a one-dimensional array of whole numbers, at least one; "
-                f"got {array.dtype} of shape {array.shape}."
-            )
-        if array.min() < 0:
-            raise ValueError(f"{name} must count from 0; got {array.min()}.")
-        places.append(array)
-    rows, columns = places
-    if rows.size != columns.size:
-        raise ValueError(f"rows and columns must have equal lengths; got {rows.size} and {columns.size}.")
-    needed = int(rows.max()) + 1, int(columns.max()) + 1
-    if shape is None:
-        shape = needed
-    is_pair = isinstance(shape, tuple | list) and len(shape) == 2
-    if not (is_pair and all(isinstance(size, int | np.integer) for size in shape)):
-        raise ValueError(f"shape must be a pair of whole numbers (rows, columns); got {shape!r}.")
-    shape = int(shape[0]), int(shape[1])
-    if shape[0] < needed[0] or shape[1] < needed[1]:
-        raise ValueError(f"shape {shape} is too small for entries up to row {needed[0] - 1}, column {needed[1] - 1}.")
-    _refuse_duplicates(rows, columns, shape)
-    return rows, columns, shape
-
-
-def _refuse_duplicates(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
-    place = np.sort(rows.astype(np.int64) * shape[1] + columns)
-    repeats = np.flatnonzero(place[1:] == place[:-1])
-    if repeats.size:
-        i, j = divmod(int(place[repeats[0]]), shape[1])
-        raise ValueError(
-            f"the entry at row {i}, column {j} is given more than once ({repeats.size} repeats in all); "
-            "give each place once, with the mean of its values."
-        )
 
 
 def _inverse(scale: np.ndarray | None) -> np.ndarray | None:

@@ -13,13 +13,15 @@ from typing import Protocol
 import numpy as np
 
 from condgrad.linalg.factored import Factored
-from condgrad.linalg.lanczos import Lanczos
 from condgrad.problems.completion.biases import Biases
+from condgrad.problems.completion.oracle import Search
 from condgrad.problems.completion.problem import CompletionProblem
 
 _DENSE_STEPS = 20  # largest number of steps of a dense fit that take the place of a sweep over the factors
-_FEW = 10  # number of new directions that a refit may always add; it may also double the rank
-_STEPS_PER_DIRECTION = 2  # Lanczos steps per direction: enough for singular vectors to start from
+_FEW = 10  # number of new directions that a refit may always add; it may also triple the rank
+_STEPS_PER_DIRECTION = 3  # largest number of Lanczos steps per direction
+_MOST_STEPS = 300  # and in all: later ones cost more, as vectors are orthogonal to all earlier ones
+_MANY_ABOVE = 0.06  # share of Ritz values above the multiplier, at which more steps would find more of them
 _ABOVE = 1e-3  # relative margin above the multiplier that a singular value of the gradient needs to add its direction
 _LEAST_CURVATURE = 0.02  # smallest curvature of an entry, as a fraction of the largest: flat parts give unbounded steps
 _CUTOFF = 1e-6  # singular values of W below this fraction of the largest are dropped
@@ -28,7 +30,7 @@ _CUTOFF = 1e-6  # singular values of W below this fraction of the largest are dr
 class Place(Protocol):
     """A matrix Z in factors with its biases, its values x and predictions p at the entries, and the derivatives there.
 
-    Z is in the coordinates of the plain ball; ``lanczos`` is a search for the singular vectors of the gradient.
+    Z is in the coordinates of the plain ball; ``search`` is one for the singular vectors of the gradient.
     """
 
     Z: Factored
@@ -36,7 +38,7 @@ class Place(Protocol):
     x: np.ndarray
     p: np.ndarray
     alpha: np.ndarray
-    lanczos: Lanczos
+    search: Search
 
 
 def refit(
@@ -76,20 +78,29 @@ def _enlarged(problem: CompletionProblem, place: Place) -> Factored:
     Some of them are new, others are close to directions of Z and correct these. The weight of each direction is the
     length of a Newton step along it alone.
     """
-    wanted = max(_FEW, place.Z.rank)
-    place.lanczos.extend(_STEPS_PER_DIRECTION * wanted - place.lanczos.n_steps)
-    U, s, V = place.lanczos.triplets(wanted)
     lam = _multiplier(problem, place.alpha, place.x)
+    U, s, V = place.search.triplets(_count_above((1.0 + _ABOVE) * lam, place))
     if lam == 0.0:  # the multiplier is not known yet
         lam = 0.5 * s[-1] if s.size else 0.0
-    new = s > (1.0 + _ABOVE) * lam
-    U, s, V = U[:, new], s[new], V[:, new]
     d = problem.curvatures(place.p)
     d = np.maximum(d, _LEAST_CURVATURE * d.max(initial=0.0))
     W = problem.out_of_ball(Factored(U, s, V))
     bend = np.einsum("ik,ik->k", W.U**2, problem.entries.dot_each(d, W.V**2))
     weights = np.divide(s - lam, bend, out=np.zeros_like(s), where=bend > 0.0)
     return place.Z.plus(Factored(-U, weights, V)).compressed(_CUTOFF)
+
+
+def _count_above(level: float, place: Place) -> int:
+    """Return how many singular values of the gradient above ``level`` to use, after the steps needed to find them."""
+    lanczos, wanted = place.search.lanczos, max(_FEW, 2 * place.Z.rank)
+    most = min(_STEPS_PER_DIRECTION * wanted, _MOST_STEPS)
+    lanczos.extend(2 * _FEW - lanczos.n_steps)
+    while True:
+        count = int(np.count_nonzero(lanczos.values() > level))
+        is_settled = level == 0.0 or count <= _MANY_ABOVE * lanczos.n_steps
+        if is_settled or lanczos.is_exhausted or lanczos.n_steps >= most:
+            return min(count, wanted)
+        lanczos.extend(min(lanczos.n_steps // 2, most - lanczos.n_steps))
 
 
 def _into_ball(problem: CompletionProblem, Z: Factored, biases: Biases | None) -> tuple[Factored, float]:

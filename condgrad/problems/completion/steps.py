@@ -108,10 +108,10 @@ class EntryOracle:
     def lmo(self, r: Vector) -> EntryVertex:
         """Return a vertex with nearly the smallest <r, s>."""
         rng = np.random.default_rng([self.problem.n_samples, self.calls])
-        lanczos = self.problem.lanczos(r.to_array(), rng, self.guess)
-        lanczos.extend(_STEPS)
-        s = self.problem.best_of(lanczos, 0.0)
-        self.guess = s.v
+        search = self.problem.search(r.to_array(), rng, self.guess)
+        search.lanczos.extend(_STEPS)
+        s = search.best_vertex(self.problem.constraint.radius, 0.0)
+        self.guess = search.guess_from(s)
         self.calls += 1
         return EntryVertex(s, self.problem.vertex_predictions(s))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from condgrad.problems.base import Feature
+from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.completion.point import CompletionPoint, CompletionSegment
 from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.completion.refit import refit
@@ -48,7 +48,7 @@ class LowRank(PassSolver):
 
     requires = PassSolver.requires | {Feature.FACTORS}
 
-    def __init__(self, sweeps: int = 2) -> None:
+    def __init__(self, sweeps: int = 3) -> None:
         super().__init__()
         if not (isinstance(sweeps, int) and sweeps >= 1):
             raise ValueError(f"sweeps must be a whole number of at least 1; got {sweeps!r}.")
@@ -60,6 +60,7 @@ class LowRank(PassSolver):
     def step(self, problem: CompletionProblem, state: PointState, t: int) -> None:
         """Propose a fit in enlarged factors; accept it if it is no worse than a Frank-Wolfe step."""
         point = cast("CompletionPoint", state.point)
+        point.goal = state.goal
         line = cast("CompletionSegment", towards(point, point.s, point.gap))
         gamma = state.rule.at(t, line)
         Z, biases = refit(problem, point, self.sweeps, state.deadline)
@@ -69,3 +70,8 @@ class LowRank(PassSolver):
             point.is_still = found >= before  # no decrease beyond rounding
         else:
             point.move(line, gamma)
+
+    def refresh(self, problem: BaseProblem, state: PointState) -> None:
+        """Compute all stored values anew, unless they were computed at the iterate itself."""
+        if not cast("CompletionPoint", state.point).is_fresh:
+            super().refresh(problem, state)
