@@ -71,7 +71,7 @@ def _add(tree, size, place, value):
     k = place + 1
     while k <= size:
         tree[k] += value
-        k += k & -k
+        k = k + (k & -k)
 
 
 @kernel
@@ -80,5 +80,5 @@ def _sum_before(tree, place):
     total, k = 0.0, place
     while k > 0:
         total += tree[k]
-        k -= k & -k
+        k = k - (k & -k)
     return total

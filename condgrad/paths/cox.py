@@ -98,7 +98,8 @@ def cox_path(
     if leaves_out_zero(make):
         raise ValueError("cox_path needs limits and rows that w = 0 satisfies, as lower <= 0 <= upper.")
     problem = CoxProblem(X, y, make(1.0), ties=ties, strata=strata, sample_weight=sample_weight, offset=offset)
-    check_targets(make, problem.constraint, given if alphas is None else None)
+    if alphas is None:
+        check_targets(make, problem.constraint, given)
     gauge = gauge_of(problem.constraint)
     if alphas is not None and (gauge is None or gauge.radius_of(make(1.0)) != 1.0):
         raise ValueError(

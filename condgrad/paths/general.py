@@ -168,7 +168,8 @@ def radius_path(
         rows = cast("ColumnRows", problem.rows)
     else:
         problem = Problem(X, y, loss, typical(make), l2=l2, **of_samples)
-    check_targets(make, problem.constraint, None if is_penalised else given)
+    if not is_penalised:
+        check_targets(make, problem.constraint, given)
     is_served = rows is not None or serves(problem, make, solver)
     if is_penalised:
         _check_penalised(problem, make, solver, is_served)

@@ -321,7 +321,7 @@ def test_a_short_run_warns():
         (lambda m, e: m.fit(e.rows, e.cols, e.values).predict([-1], [0]), "rows must be whole numbers from 0 on"),
         (lambda m, e: m.fit(e.rows, e.cols, e.values).predict([1, 2], [0]), "must have one length; got 2 and 1"),
         (lambda m, e: cg.MatrixCompletionCV(cv=1).fit(e.rows, e.cols, e.values), "cv must be a number of folds"),
-        (lambda m, e: cg.MatrixCompletionCV([-1.0]).fit(e.rows, e.cols, e.values), "radii must be positive"),
+        (lambda m, e: cg.MatrixCompletionCV([-1.0]).fit(e.rows, e.cols, e.values), "radii must be finite and positive"),
         (lambda m, e: cg.MatrixCompletion().fit([0], [0], [1.0]), "too few for 10 folds; give a radius"),
     ],
 )
