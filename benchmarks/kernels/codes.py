@@ -1,6 +1,6 @@
 """Fits and paths on tables with columns of words: codes beside the sparse indicators that they stand for.
 
-    python benchmarks/kernels/codes.py [--rows 100000] [--repeats 3]
+    python benchmarks/kernels/codes.py [--rows 100000] [--wide] [--repeats 3] [--json FILE]
 
 The table is simulated after the census data of "adult": six numbers, and fields of 9, 16, 7, 15, 6, 5, 2 and 42
 categories, with a field of 5,000 for "--wide". Both forms are fitted in turns, by the same calls to the same tolerance,
@@ -12,6 +12,8 @@ arrays of the data and of the views that the fit has built (nbytes), and the pea
 from __future__ import annotations
 
 import argparse
+import pathlib
+import sys
 import time
 import tracemalloc
 import warnings
@@ -23,8 +25,13 @@ import numpy as np
 import condgrad as cg
 from condgrad.linalg.coded_matrix import matrix_of
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from results import Report, add_option
+
 SIZES = (9, 16, 7, 15, 6, 5, 2, 42)
 N_NUMBERS = 6
+MEMORY = ("form", "by rows", "by columns", "MiB with numbers")
+TIMES = ("fit", "sparse indicators", "codes", "ratio", "peak MiB, indicators", "peak MiB, codes")
 
 
 class Table(NamedTuple):
@@ -90,13 +97,38 @@ def peak(call: Callable[[Any], float], X: Any) -> int:
 
 
 def n_bytes(X: Any) -> tuple[int, int]:
-    """Return the bytes of the data, and of the view by columns that a fit adds."""
-    matrix = matrix_of(X)
-    new = matrix.columns
-    own = X.nbytes if isinstance(X, cg.CodedData) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    arrays = [each for each in new if isinstance(each, np.ndarray)]
-    known = [X.numbers] if isinstance(X, cg.CodedData) else []
-    return own, sum(each.nbytes for each in arrays if not any(each is other for other in known))
+    """Return the bytes of the data by rows, and of the view by columns that a fit adds."""
+    is_coded = isinstance(X, cg.CodedData)
+    own = X.nbytes if is_coded else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    shared = [X.numbers] if is_coded else []
+    arrays = [each for each in matrix_of(X).columns if not any(each is other for other in shared)]
+    return own, sum(each.nbytes for each in arrays)
+
+
+def memory(forms: dict[str, Any], n: int, n_fields: int) -> list[list[str | float]]:
+    """Return bytes for each row and field without those of the numbers, and all MiB."""
+    found: list[list[str | float]] = []
+    for name, X in forms.items():
+        rows, columns = n_bytes(X)
+        of_rows, of_columns = (8, 0) if isinstance(X, cg.CodedData) else (12, 12)  # bytes of a number
+        per, numbers = n * n_fields, n * N_NUMBERS
+        each = (rows - of_rows * numbers) / per, (columns - of_columns * numbers) / per
+        found.append([name, round(each[0], 1), round(each[1], 1), round((rows + columns) / 2**20, 1)])
+    return found
+
+
+def race(call: Callable[[Any], float], forms: dict[str, Any], repeats: int) -> list[float]:
+    """Return the best times of both forms, their ratio and their peaks in MiB."""
+    found = {form: [seconds(call, X)] for form, X in forms.items()}  # compiles what is missing
+    for _ in range(repeats):
+        for form, X in forms.items():
+            found[form].append(seconds(call, X))
+    values = [each[0][1] for each in found.values()]
+    if abs(values[0] - values[1]) > 1e-4 * abs(values[0]):
+        raise AssertionError(f"the two forms have found different objectives: {values}.")
+    best = [min(each)[0] for each in found.values()]
+    peaks = [round(peak(call, X) / 2**20, 1) for X in forms.values()]
+    return [round(best[0], 3), round(best[1], 3), round(best[0] / best[1], 2), *peaks]
 
 
 def main() -> None:
@@ -106,33 +138,27 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="how often each fit is measured (default 3)")
     parser.add_argument("--wide", action="store_true", help="one more field, of 5,000 categories")
     parser.add_argument("--only", nargs="*", help="names of fits")
+    add_option(parser)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     sizes = (*SIZES, 5000) if options.wide else SIZES
     table = simulated(options.rows, sizes)
-    forms = {"sparse": table.sparse, "codes": table.codes}
-    print(f"{table.codes!r}; bytes a row and field, numbers left out")
-    for name, X in forms.items():
-        own, columns = n_bytes(X)
-        left_out = 8 * N_NUMBERS * options.rows if name == "codes" else 12 * N_NUMBERS * options.rows
-        of_columns = 0 if name == "codes" else left_out
-        per = options.rows * len(sizes)
-        print(f"  {name:8} rows {(own - left_out) / per:5.1f}   columns {(columns - of_columns) / per:5.1f}"
-              f"   all {(own + columns) / 2**20:7.1f} MiB")  # fmt: skip
+    forms = {"sparse indicators": table.sparse, "codes": table.codes}
+    report = Report(__file__, "What do columns of words cost, as codes and as sparse indicators?")
+    taken = memory(forms, options.rows, len(sizes))
+    print(f"{table.codes!r}; bytes for each row and field")
+    for form, rows, columns, whole in taken:
+        print(f"  {form:20} by rows {rows:5}   by columns {columns:5}   with numbers {whole:7} MiB")
+    report.table(f"bytes for each row and field, {options.rows:,} rows", MEMORY, taken)
     print(f"\n{'':22}{'sparse':>9}{'codes':>9}{'ratio':>7}   peak beyond the data, MiB")
+    times: list[list[str | float]] = []
     for name, call in tasks(table).items():
-        if options.only and name not in options.only:
-            continue
-        found = {form: [seconds(call, X) for _ in range(1)] for form, X in forms.items()}  # compiles what is missing
-        for _ in range(options.repeats):
-            for form, X in forms.items():
-                found[form].append(seconds(call, X))
-        best = {form: min(each)[0] for form, each in found.items()}
-        values = [found[form][0][1] for form in forms]
-        assert abs(values[0] - values[1]) <= 1e-4 * abs(values[0]), f"{name}: {values}"
-        peaks = [peak(call, X) / 2**20 for X in forms.values()]
-        print(f"{name:22}{best['sparse']:9.3f}{best['codes']:9.3f}{best['sparse'] / best['codes']:7.2f}"
-              f"   {peaks[0]:7.1f} {peaks[1]:7.1f}")  # fmt: skip
+        if not options.only or name in options.only:
+            found = race(call, forms, options.repeats)
+            times.append([name, *found])
+            print(f"{name:22}{found[0]:9.3f}{found[1]:9.3f}{found[2]:7.2f}   {found[3]:7.1f} {found[4]:7.1f}")
+    report.table(f"CPU seconds, {options.rows:,} rows", TIMES, times, note="best of several fits that took turns")
+    report.write(options.json)
 
 
 if __name__ == "__main__":

@@ -139,20 +139,24 @@ class CodedData:
 
     def _sparse_columns(self, features: np.ndarray) -> scipy.sparse.csc_array:
         """Return the chosen features as a sparse matrix."""
-        chosen = np.arange(self.shape[1])[features]
-        place = np.full(self.shape[1], -1)
+        chosen, order = np.unique(np.arange(self.shape[1])[features], return_inverse=True)
+        place = np.full(self.shape[1], -1, np.int32)
         place[chosen] = np.arange(chosen.size)
-        at = place[self.features(slice(None))]
-        rows, fields = np.nonzero(at >= 0)
-        all_rows, at_rows = np.arange(self.shape[0]), [rows]
-        columns, entries = [at[rows, fields]], [np.ones(rows.size, self.dtype)]
+        n, rows, columns, entries = self.shape[0], [], [], []
         for own, j in zip(self.numbers, place[self.places.astype(np.int64)].tolist(), strict=True):
             if j >= 0:
-                at_rows.append(all_rows)
-                columns.append(np.full(self.shape[0], j))
+                rows.append(np.arange(n, dtype=np.int32))
+                columns.append(np.full(n, j, np.int32))
                 entries.append(own)
-        table = np.concatenate(entries), (np.concatenate(at_rows), np.concatenate(columns))
-        return scipy.sparse.csc_array(table, shape=(self.shape[0], chosen.size))
+        for part, firsts in zip(self.codes, self.firsts, strict=True):
+            for q, first in enumerate(firsts.tolist()):
+                at = place[first:][part[:, q]]
+                met = np.flatnonzero(at >= 0).astype(np.int32)
+                rows.append(met)
+                columns.append(at[met])
+                entries.append(np.ones(met.size, self.dtype))
+        table = np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))
+        return scipy.sparse.csc_array(table, shape=(n, chosen.size))[:, order]
 
     def __matmul__(self, w: np.ndarray) -> np.ndarray:
         """Return the product with a vector, or with the columns of an array, in float64."""

@@ -14,6 +14,7 @@ from condgrad.linalg.gram import mirror, weighted_gram
 from condgrad.linalg.support import support_of
 
 _ENTRIES = 250_000  # numbers that are multiplied together, so that they stay in the cache
+_ROWS = 64  # rows looked up field by field: so few that the places of their features stay in the nearest cache
 _FEW = 4  # columns of numbers up to which a loop is faster than BLAS, which starts its threads
 
 
@@ -28,11 +29,12 @@ def coded_gram(
     place[features] = np.arange(features.size)
     at = place[X.places.astype(np.int64)]  # the places of the numbers
     numbers, at = np.flatnonzero(at >= 0).astype(np.uint64), at[at >= 0].astype(np.uint64)
+    by_fours = np.append(numbers, np.zeros(-numbers.size % 4, np.uint64))  # more than chosen, for the kernel
     support = support_of(chosen, X.shape[0])
 
     def add_rows(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        H, M = np.zeros((features.size, features.size)), np.zeros((features.size, 4 * -(-numbers.size // 4)))
-        _add_pairs(rows, support, place, numbers, first, d, H, M, start, stop)
+        H, M = np.zeros((features.size, features.size)), np.zeros((features.size, by_fours.size))
+        _add_pairs(rows, support, place, by_fours, first, d, H, M, start, stop)
         return H, M
 
     H = np.zeros((features.size, features.size))
@@ -68,36 +70,56 @@ def _add_pairs(rows, support, place, numbers, first, d, H, M, start, stop):
     """Add d_k x_i x_i' for the rows i at the places k = start, ..., stop - 1 of ``support``, without pairs of numbers.
 
     The products of categories go to H, each once, on either side of the diagonal; those of two categories placed before
-    ``first`` are left out. The products of categories with the chosen numbers go to M.
+    ``first`` are left out. The products of categories with the chosen numbers, a multiple of four of them, go to M.
     """
-    n_fields, n_numbers = np.uint64(rows.fields.n_fields()), np.uint64(numbers.shape[0])
-    features, scaled = np.empty(n_fields, np.uint64), np.zeros(M.shape[1])
+    fields, n1, n2 = rows.fields, rows.fields.codes1.shape[1], rows.fields.codes2.shape[1]
+    at = np.empty((fields.n_fields(), _ROWS), place.dtype)
+    n_fields = np.uint64(at.shape[0])
     where = np.empty(n_fields + np.uint64(1), np.uint64)  # the last entry is for a feature that is not chosen
     flat, width = H.ravel(), np.uint64(H.shape[1])  # H is contiguous, so this is no copy
-    for k in range(start, stop):
-        i = support.row(k)
-        rows.fields.features_of(i, features)
-        count = np.uint64(0)
-        if first > 0:
+    for top in range(start, stop, _ROWS):
+        size = min(_ROWS, stop - top)
+        _look_up(fields.codes1, fields.first1, support, top, place, at[:n1, :size])
+        _look_up(fields.codes2, fields.first2, support, top, place, at[n1 : n1 + n2, :size])
+        _look_up(fields.codes4, fields.first4, support, top, place, at[n1 + n2 :, :size])
+        for k in range(size):
+            count = np.uint64(0)
+            if first > 0:
+                for q in range(n_fields):
+                    where[count] = at[q, k]  # without a branch, which would often be mispredicted
+                    count = count + np.uint64(0 <= at[q, k] < first)
+            n_known = count
             for q in range(n_fields):
-                found = place[features[q]]  # without a branch, which would often be mispredicted
-                where[count] = found
-                count = count + np.uint64(0 <= found < first)
-        n_known = count
-        for q in range(n_fields):
-            found = place[features[q]]
-            where[count] = found
-            count = count + np.uint64(found >= first)
-        for a in range(n_known, count):
-            row = where[a] * width
-            for b in range(a + np.uint64(1)):
-                flat[row + where[b]] += d[k]
-        for c in range(n_numbers):
-            scaled[c] = d[k] * rows.numbers[numbers[c], i]
+                where[count] = at[q, k]
+                count = count + np.uint64(at[q, k] >= first)
+            weight = d[top + k]  # in a register: as far as the compiler knows, H may overlap d
+            for a in range(n_known, count):
+                row = where[a] * width
+                for b in range(a + np.uint64(1)):
+                    flat[row + where[b]] += weight
+            _add_numbers(rows.numbers, numbers, support.row(top + k), weight, where, count, M)
+
+
+@kernel
+def _look_up(codes, firsts, support, top, place, out):
+    """Set out[q, k] to the place of the feature of field q in the row at place top + k of ``support``."""
+    for q in range(np.uint64(codes.shape[1])):
+        zero = firsts[q]
+        for k in range(out.shape[1]):
+            out[q, k] = place[zero + np.uint64(codes[support.row(top + k), q])]
+
+
+@kernel
+def _add_numbers(table, numbers, i, weight, where, count, M):
+    """Add the numbers of row i, four at a time and times ``weight``, to the rows of M of its categories."""
+    for c in range(np.uint64(0), np.uint64(M.shape[1]), np.uint64(4)):
+        x0 = weight * table[numbers[c], i]
+        x1 = weight * table[numbers[c + np.uint64(1)], i]
+        x2 = weight * table[numbers[c + np.uint64(2)], i]
+        x3 = weight * table[numbers[c + np.uint64(3)], i]
         for a in range(count):
             row = where[a]
-            for c in range(np.uint64(0), np.uint64(M.shape[1]), np.uint64(4)):
-                M[row, c] += scaled[c]
-                M[row, c + np.uint64(1)] += scaled[c + np.uint64(1)]
-                M[row, c + np.uint64(2)] += scaled[c + np.uint64(2)]
-                M[row, c + np.uint64(3)] += scaled[c + np.uint64(3)]
+            M[row, c] += x0
+            M[row, c + np.uint64(1)] += x1
+            M[row, c + np.uint64(2)] += x2
+            M[row, c + np.uint64(3)] += x3
