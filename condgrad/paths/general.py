@@ -22,9 +22,10 @@ from condgrad.paths.allowed_sets import check_radii, columns_of, least_radius, l
 from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import as_grid, check_grid, shares
-from condgrad.paths.minimized import MinimizedPath, Walk
+from condgrad.paths.guided_walk import walk_over
+from condgrad.paths.minimized import MinimizedPath
 from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, collect, follow
-from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
+from condgrad.paths.radius_search import contains_zero, set_by_name
 from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.paths.smooth_disk import DiskData
 from condgrad.problems.linear import Problem
@@ -199,7 +200,8 @@ def radius_path(
             settings |= {"is_penalised": penalties is not None, "data": rows and DiskData(rows, interrupts)}
             path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, **settings)
         else:
-            path = MinimizedPath(Walk(problem, make, solver, **settings), tol=tol, scale=problem.loss_scale())
+            walk = walk_over(problem, make, solver, **settings)
+            path = MinimizedPath(walk, tol=tol, scale=problem.loss_scale())
 
         def points() -> Iterator[tuple[int, float, Solved]]:
             try:
@@ -208,7 +210,7 @@ def radius_path(
                 elif isinstance(path, SmoothPath):
                     grid = path.largest_radius(eps) * shares(int(n_radii))
                 else:
-                    grid = least + (radius_at(problem, make, eps) - least) * shares(int(n_radii))
+                    grid = least + (path.walk.largest_radius(eps) - least) * shares(int(n_radii))
             except KeyboardInterrupt:
                 raise InterruptedPathError from None
             yield from follow(path, grid, interrupts)
