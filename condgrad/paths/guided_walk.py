@@ -20,7 +20,7 @@ from condgrad.run.result import Result
 
 _MOST_FEATURES = 1000  # of a matrix that is factored on one thread
 _MOST_WORK = 2e10  # multiply-adds for the Gram matrix
-_MOST_ROWS = 500
+_MOST_ROWS = 500  # linear rows, all of which a face may hold
 _FAR = 1e4  # times the limits of free features: beyond, a point says nothing
 
 
