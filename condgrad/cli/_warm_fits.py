@@ -33,6 +33,7 @@ def common_fits() -> dict[str, Callable[[], None]]:
         "groups": _groups,
         "tasks": _tasks,
         "quantiles": _quantiles,
+        "selection": _selection,
         "deterministic-solvers": functools.partial(_solvers, _DETERMINISTIC),
         "stochastic-solvers": functools.partial(_solvers, _STOCHASTIC),
         "matrix-completion": _matrix_completion,
@@ -202,6 +203,15 @@ def _quantiles() -> None:
     for X in _dense():
         for quantile in (0.1, 0.9):
             _fit(ConstrainedQuantileRegressor(quantile, radius=1.0), X, _targets(X))
+
+
+def _selection() -> None:
+    from condgrad.estimators import SquareRootLasso, StabilitySelection
+
+    for X in _frames():
+        _fit(SquareRootLasso(), X, _targets(X))
+    for X in _tables():
+        _fit(StabilitySelection(n_subsamples=2, random_state=0), X, _targets(X))
 
 
 def _solvers(names: tuple[str, ...]) -> None:
