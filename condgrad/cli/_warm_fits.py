@@ -35,6 +35,7 @@ def common_fits() -> dict[str, Callable[[], None]]:
         "tasks": _tasks,
         "quantiles": _quantiles,
         "times": _times,
+        "selection": _selection,
         "deterministic-solvers": functools.partial(_solvers, _DETERMINISTIC),
         "stochastic-solvers": functools.partial(_solvers, _STOCHASTIC),
         "matrix-completion": _matrix_completion,
@@ -248,6 +249,15 @@ def _quantiles() -> None:
     for X in _dense():
         for quantile in (0.1, 0.9):
             _fit(ConstrainedQuantileRegressor(quantile, radius=1.0), X, _targets(X))
+
+
+def _selection() -> None:
+    from condgrad.estimators import SquareRootLasso, StabilitySelection
+
+    for X in _frames():
+        _fit(SquareRootLasso(), X, _targets(X))
+    for X in _tables():
+        _fit(StabilitySelection(n_subsamples=2, random_state=0), X, _targets(X))
 
 
 def _solvers(names: tuple[str, ...]) -> None:

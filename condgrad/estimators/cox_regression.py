@@ -71,7 +71,7 @@ class ConstrainedCoxRegression(SurvivalModel):
     >>> model.coef_.round(2) + 0.0, round(model.score(X, y), 2)
     (array([0.5, 0. , 0. , 0. , 0. ]), 0.71)
     >>> model.predict_survival_function(X[:1], times=[0.5, 1.0]).round(2)
-    array([[0.58, 0.4 ]])
+    array([[0.7, 0.5]])
     """
 
     def __init__(

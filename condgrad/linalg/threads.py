@@ -52,6 +52,41 @@ def at_most(count: int) -> Iterator[None]:
         _own.most = before
 
 
+class _OneBlasThread:
+    """The number of blocks of code that want BLAS on one thread, and how to end that: it is a limit of the process."""
+
+    def __init__(self) -> None:
+        self.lock, self.count, self.end = threading.Lock(), 0, contextlib.ExitStack()
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self.lock:
+            self.count += 1
+            if self.count == 1:
+                self.end.enter_context(_controller().limit(limits=1, user_api="blas"))
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.count -= 1
+                if self.count == 0:
+                    self.end.close()
+
+
+# For factors of matrices of some hundred rows: more threads of BLAS save little there, and on a busy machine each call
+# waits until all of them have had their turn.
+one_blas_thread = _OneBlasThread()
+
+
+@functools.lru_cache(maxsize=1)
+def _controller() -> Any:
+    """Return the controller of the thread pools; the search for them takes milliseconds."""
+    import scipy.linalg  # noqa: F401 (its BLAS should be among them)
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 def _left_by_threadpoolctl() -> int:
     """Return the threads that OpenMP may use in this thread, or BLAS where OpenMP is not loaded."""
     pools = _pools("sklearn" in sys.modules)  # sklearn loads OpenMP

@@ -16,7 +16,8 @@ import scipy.sparse
 
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.allowed_sets import AllowedSets
-from condgrad.paths.minimized import MinimizedPath, Walk
+from condgrad.paths.guided_walk import GuidedWalk
+from condgrad.paths.minimized import MinimizedPath
 from condgrad.paths.points import PathInfo, collect, follow
 from condgrad.paths.radius_search import go_on_unless_interrupted
 from condgrad.problems.linear import Problem
@@ -79,17 +80,15 @@ class FreeFeatures:
         return result
 
 
-class GuidedWalk(Walk):
-    """A walk that begins each radius at a point that is known to be good."""
+class _FreeWalk(GuidedWalk):
+    """A walk that begins at points of the Lasso of the other features, completed by the best free ones."""
 
-    guide: Callable[[float], np.ndarray]
+    features: FreeFeatures
+    known: dict[float, np.ndarray]
 
-    def start_at(self, radius: float) -> np.ndarray:
-        """Return the known point, after widening limits of free features to which it comes near."""
-        w = self.guide(radius)
-        while isinstance(self.make, AllowedSets) and (wider := self.make.widened(w)) is not None:
-            self.make = wider
-        return w
+    def guide(self, radius: float) -> np.ndarray:
+        """Return the point of a radius of the grid."""
+        return self.features.complete(self.known[radius])
 
 
 def is_for_free_features(X: Any, sets: AllowedSets) -> bool:
@@ -125,8 +124,8 @@ def free_path(
     settings = {"sample_weight": samples.weight[kept], "feature_weight": weights[features.paid], "tol": _SHARE * tol}
     radii, coefs, info = solve(features.columns, features.target, **settings)
     go_on_unless_interrupted(info.status)
-    walk = GuidedWalk(problem, sets)
-    known = {float(radii[k]): _INSIDE * coefs[:, [k]].toarray()[:, 0] for k in range(radii.size)}
-    walk.guide = lambda radius: features.complete(known[radius])
+    walk = _FreeWalk(problem, sets)
+    walk.features = features
+    walk.known = {float(radii[k]): _INSIDE * coefs[:, [k]].toarray()[:, 0] for k in range(radii.size)}
     path = MinimizedPath(walk, tol=tol, scale=problem.loss_scale())
     return collect(path, follow(path, radii, interrupts), report)

@@ -21,7 +21,8 @@ from condgrad.paths import batched
 from condgrad.paths.allowed_sets import least_radius, typical
 from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
 from condgrad.paths.grids import check_grid
-from condgrad.paths.minimized import MinimizedPath, Walk
+from condgrad.paths.guided_walk import walk_over
+from condgrad.paths.minimized import MinimizedPath
 from condgrad.paths.points import PathInfo, collect
 from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth import SmoothPath, any_gauge_of, serves
@@ -184,10 +185,13 @@ def radius_path(
             settings |= {"is_penalised": is_penalised, "data": rows and DiskData(rows, interrupts)}
             path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, **settings)
         else:
-            path = MinimizedPath(Walk(problem, make, solver, **settings), tol=tol, scale=problem.loss_scale())
+            walk = walk_over(problem, make, solver, **settings)
+            path = MinimizedPath(walk, tol=tol, scale=problem.loss_scale())
 
         def largest() -> float:
-            return path.largest_radius(eps) if isinstance(path, SmoothPath) else radius_at(problem, make, eps)
+            if isinstance(path, SmoothPath):
+                return path.largest_radius(eps)
+            return path.walk.largest_radius(eps) if isinstance(path, MinimizedPath) else radius_at(problem, make, eps)
 
         points = points_of(path, given, least_radius(make), int(n_radii), largest, interrupts)
         found, coefs, info = collect(path, points, report if callback is not None or verbose else None)

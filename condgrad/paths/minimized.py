@@ -12,7 +12,13 @@ import numpy as np
 from condgrad.compiled import Stopwatch
 from condgrad.paths.allowed_sets import at_radius_zero, leaves_out_zero, minimize_over, suited, typical
 from condgrad.paths.points import InterruptedPathError, Solved
-from condgrad.paths.radius_search import contains_zero, go_on_unless_interrupted, multiplier, multiplier_over
+from condgrad.paths.radius_search import (
+    contains_zero,
+    go_on_unless_interrupted,
+    multiplier,
+    multiplier_over,
+    radius_at,
+)
 from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear import Problem
@@ -61,6 +67,11 @@ class Walk:
         go_on_unless_interrupted(result.status)
         self.w, self.reached = result.w, radius
         return result
+
+    def largest_radius(self, eps: float) -> float:
+        """Return the radius whose multiplier is ``eps`` times that of zero."""
+        assert not isinstance(self.problem, CompletionProblem)
+        return radius_at(self.problem, self.make, eps)
 
     def solver_at(self, radius: float) -> object:
         """Return the solver for a radius."""

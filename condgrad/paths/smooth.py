@@ -15,6 +15,7 @@ from condgrad.paths.engine import PathPoint
 from condgrad.paths.gauges import Gauge, gauge_of
 from condgrad.paths.group_engine import GroupEngine
 from condgrad.paths.group_gauge import GroupGauge, group_gauge_of
+from condgrad.paths.guided_walk import walk_over
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.penalised import PenalisedPath
@@ -53,7 +54,7 @@ def any_gauge_of(constraint: object) -> Gauge | GroupGauge | None:
 def largest_radius(problem: Problem | OutputsProblem, make: Callable[..., Any], eps: float) -> float:
     """Return the radius whose multiplier is ``eps`` times that of zero; KeyboardInterrupt tells of Ctrl-C."""
     if not serves(problem, make, "auto"):
-        return radius_at(problem, make, eps)
+        return walk_over(problem, make).largest_radius(eps)
     try:
         return SmoothPath(problem, make, tol=_LAST_TOL, interrupts=Interrupts()).largest_radius(eps)
     except InterruptedPathError:
@@ -84,7 +85,7 @@ def solutions(
     ``minimize`` solves all radii.
     """
     if not serves(problem, make, solver) or not _OF_PATHS.issuperset(settings):
-        walk = Walk(problem, make, solver, tol=tol * problem.loss_scale(), **settings)
+        walk = walk_over(problem, make, solver, tol=tol * problem.loss_scale(), **settings)
         for radius in radii:
             result = walk.to(radius)
             yield Found(result.w, result.intercept, result.status)

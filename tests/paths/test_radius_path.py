@@ -145,7 +145,7 @@ def test_ctrl_c_during_the_search_for_the_grid(tumours, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("condgrad.paths.general.radius_at", interrupt)
+    monkeypatch.setattr("condgrad.paths.minimized.radius_at", interrupt)
     radii, coefs, info = cg.radius_path(*tumours, solver="corrective")
     assert info.status is cg.Status.INTERRUPTED
     assert radii.size == coefs.shape[1] == 0

@@ -141,7 +141,7 @@ def _add_up(sets, p, top, before, own, joining):
             own[g] = own_total * exp(own_high - largest)
             top[g] = largest
             high, total = largest, before[g] + own[g]
-            n_tops += changed + own_changed
+            n_tops = n_tops + changed + own_changed
     return n_tops
 
 

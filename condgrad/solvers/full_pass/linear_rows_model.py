@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from condgrad.constraints import best_vertex
 from condgrad.constraints.linear_rows import LinearRows
+from condgrad.linalg import threads
 from condgrad.linalg.quadratic_program import Face, QuadraticProgram
 from condgrad.linalg.vectors import inner, product
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem
 
 _TIGHT = 1e-11  # slack, relative to the size of the set, at which a bound or a row counts as tight
+_SMALL = 1500  # variables of a quadratic program for which more threads of BLAS do not pay
 _FEASIBLE = 1e-9  # violation, relative to the size of the set, at which the answer of a quadratic program is rejected
 
 
@@ -91,10 +95,11 @@ class LinearRowsModel:
         rows = self.rows
         lifted_H = np.block([[H, -H], [-H, H]]) if rows.is_split else H
         lifted_x = rows.lifted(x)
-        program = QuadraticProgram(rows.cost(g), lifted_H, lifted_x, self.polyhedron)
-        found = program.minimise(self._face_of(lifted_x), deadline)
-        if found is not None and self.is_quadratic:  # one model is enough, if it is free of the ridge
-            found = program.refine(found, deadline)
+        with threads.one_blas_thread() if lifted_x.size <= _SMALL else contextlib.nullcontext():
+            program = QuadraticProgram(rows.cost(g), lifted_H, lifted_x, self.polyhedron)
+            found = program.minimise(self._face_of(lifted_x), deadline)
+            if found is not None and self.is_quadratic:  # one model is enough, if it is free of the ridge
+                found = program.refine(found, deadline)
         z = self._frank_wolfe(g, H, x) if found is None else rows.coefficients(found.x)
         if found is None or (found.is_exact and self._is_inside(z)):
             return z
