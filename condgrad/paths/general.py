@@ -21,10 +21,11 @@ from condgrad.paths import batched
 from condgrad.paths.allowed_sets import AllowedSets, columns_of, sets_of
 from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
 from condgrad.paths.grids import as_grid, check_grid, shares
+from condgrad.paths.group_gauge import any_gauge_of
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import InterruptedPathError, PathInfo, Solved, collect, follow
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
-from condgrad.paths.smooth import SmoothPath, any_gauge_of, serves
+from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.paths.smooth_disk import DiskData
 from condgrad.problems.linear import Problem
 from condgrad.run.progress import check_callback, show

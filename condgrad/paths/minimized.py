@@ -10,6 +10,8 @@ import numpy as np
 
 from condgrad.compiled import Stopwatch
 from condgrad.paths.allowed_sets import at_radius_zero, minimize_over, suited
+from condgrad.paths.gauges import Gauge
+from condgrad.paths.group_gauge import GroupGauge, any_gauge_of
 from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import contains_zero, go_on_unless_interrupted, multiplier, multiplier_over
 from condgrad.problems.completion.problem import CompletionProblem
@@ -17,6 +19,9 @@ from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Result, Status
+
+_FARTHEST = 4.0  # how many times as far as the last two points are apart the next start may be
+_INSIDE = 4e-16  # share of a radius by which a start is inside of the ball, so that rounding is too
 
 
 class Walk:
@@ -45,6 +50,7 @@ class Walk:
     ) -> None:
         self.problem, self.make, self.solver, self.settings = problem, suited(make, problem), solver, settings
         self.w = w
+        self._solutions: list[tuple[float, Any]] = []  # the last two radii and solutions
 
     @functools.cached_property
     def is_nested(self) -> bool:
@@ -59,6 +65,7 @@ class Walk:
         )
         go_on_unless_interrupted(result.status)
         self.w = result.w
+        self._solutions = [*self._solutions[-1:], (radius, result.w)]
         return result
 
     def solver_at(self, radius: float) -> object:
@@ -67,7 +74,23 @@ class Walk:
 
     def start_at(self, radius: float) -> Any:
         """Return where to start for a radius, None to leave it to the solver."""
-        return self.w if self.is_nested else None
+        if not self.is_nested:
+            return None
+        gauge = any_gauge_of(self.problem.constraint)
+        is_known = len(self._solutions) == 2 and self.w is self._solutions[-1][1]  # nobody has put w elsewhere
+        return self.w if gauge is None or not is_known else self._ahead(radius, gauge)
+
+    def _ahead(self, radius: float, gauge: Gauge | GroupGauge) -> np.ndarray:
+        """Return the point on the line through the last two solutions, without what would pass zero, in the ball."""
+        (first, before), (second, last) = self._solutions
+        w: np.ndarray = last
+        way = second - first
+        if not (way > 0.0 and 0.0 < radius - second <= _FARTHEST * way):
+            return w
+        w = last + (radius - second) / way * (last - before)
+        w[w * last <= 0.0] = 0.0
+        norm = gauge.norm(w)
+        return w if norm <= radius else w * (radius / norm * (1.0 - _INSIDE))
 
 
 class MinimizedPath:
