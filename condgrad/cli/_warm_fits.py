@@ -176,6 +176,7 @@ def _groups() -> None:
     groups = [0, 0, 1, 1, 2, 2]
     for X in _tables()[2:]:  # sparse
         _fit(ConstrainedGroupLasso(1.0, feature_groups=groups), X, _targets(X))
+        _fit(ConstrainedGroupLassoCV(feature_groups=groups, n_radii=3, cv=2), X, _targets(X))
     for X in _dense():
         for is_positive in (False, True):
             _fit(ConstrainedGroupLasso(1.0, feature_groups=groups, positive=is_positive), X, _targets(X))

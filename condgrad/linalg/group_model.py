@@ -28,6 +28,7 @@ _INNER = 3  # steps within a group at a visit
 _MOST_SWEEPS = 20  # most sweeps before a Newton step
 _SLOW = 0.8  # share of the error that a sweep may leave for another one to follow
 _SWEPT = 0.1  # share of the tolerance of a gap over a ball to which sweeps reduce the error at most
+_SHARE = 0.3  # share of the tolerance that a Newton step may leave
 _SETTLED = 0.5  # share of the error of the norm, times alpha, that the error of x may have for a step of alpha alone
 _WORSE = 2.0  # factor by which a step for x and alpha together may make both errors larger
 _FIRST_DAMPING = 1e-4  # share of the diagonal of H that is added to it after such a step that led too far
@@ -75,9 +76,8 @@ def minimise_over_ball(
         found = search.within(radius)
         n_idle = 0 if found.gap < 0.5 * best.gap else n_idle + 1
         best = found if found.gap < best.gap else best
-        is_done = (
-            n_steps > 0 and best.gap <= tol and best.value <= first
-        )  # a rough minimiser can be worse than a good x
+        # A rough minimiser can be worse than a good x. Far inside the ball, where the model is flat, steps lead on.
+        is_done = n_steps > 0 and best.gap <= tol and best.value <= first
         if is_done or n_idle > _MOST_IDLE or time.perf_counter() >= deadline:
             break
         error, outside = search.error(), search.alpha * abs(radius - search.size)
@@ -116,7 +116,7 @@ def minimise_penalised(model: GroupModel, x: np.ndarray, alpha: float, tol: floa
         best = Minimum(search.x.copy(), search.value(), alpha, error) if error < best.gap else best
         if best.gap <= tol or n_idle > _MOST_IDLE or time.perf_counter() >= deadline:
             break
-        step = search.newton(0.5 * tol / error, is_for_both=False)
+        step = search.newton(_SHARE * tol / error, is_for_both=False)
         if step is None:
             break
         search.descend(step)

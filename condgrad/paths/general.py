@@ -21,11 +21,12 @@ from condgrad.paths import batched
 from condgrad.paths.allowed_sets import least_radius, typical
 from condgrad.paths.disk_rows import ColumnRows, problem_on_disk
 from condgrad.paths.grids import check_grid
+from condgrad.paths.group_gauge import any_gauge_of
 from condgrad.paths.guided_walk import walk_over
 from condgrad.paths.minimized import MinimizedPath
 from condgrad.paths.points import PathInfo, collect
 from condgrad.paths.radius_search import radius_at
-from condgrad.paths.smooth import SmoothPath, any_gauge_of, serves
+from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.paths.smooth_disk import DiskData
 from condgrad.paths.wanted import check_targets, points_of, wanted_sets, wanted_targets
 from condgrad.problems.linear import Problem

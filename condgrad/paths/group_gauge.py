@@ -11,6 +11,7 @@ from condgrad.constraints._group_form import GroupForm, group_form
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.oracle_set import as_constraint_set
 from condgrad.linalg.group_norm import norm_of
+from condgrad.paths.gauges import Gauge, gauge_of
 
 
 class GroupGauge(NamedTuple):
@@ -38,3 +39,8 @@ def group_gauge_of(constraint: Any) -> GroupGauge | None:
     """Return the norm whose ball the set is, or None where it is no ball of groups."""
     form = group_form(constraint)
     return None if form is None else GroupGauge(form, constraint)
+
+
+def any_gauge_of(constraint: object) -> Gauge | GroupGauge | None:
+    """Return the norm whose ball the set is, of features or of groups; None where the engines know none."""
+    return gauge_of(constraint) or group_gauge_of(constraint)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,8 @@ import numpy as np
 
 from condgrad.compiled import Stopwatch
 from condgrad.paths.allowed_sets import at_radius_zero, leaves_out_zero, minimize_over, suited, typical
+from condgrad.paths.gauges import Gauge
+from condgrad.paths.group_gauge import GroupGauge, any_gauge_of
 from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import (
     contains_zero,
@@ -24,6 +25,9 @@ from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Result, Status
+
+_FARTHEST = 4.0  # how many times as far as the last two points are apart the next start may be
+_INSIDE = 4e-16  # share of a radius by which a start is inside of the ball, so that rounding is too
 
 
 class Walk:
@@ -51,7 +55,8 @@ class Walk:
         **settings: Any,
     ) -> None:
         self.problem, self.make, self.solver, self.settings = problem, suited(make, problem), solver, settings
-        self.w, self.reached = w, math.inf  # and the radius of the last solution
+        self.w = w
+        self._solutions: list[tuple[float, Any]] = []  # the last two radii and solutions
 
     @functools.cached_property
     def is_nested(self) -> bool:
@@ -65,7 +70,8 @@ class Walk:
             self.problem, self.make, radius, self.solver_at(radius), w0=start, **used
         )
         go_on_unless_interrupted(result.status)
-        self.w, self.reached = result.w, radius
+        self.w = result.w
+        self._solutions = [*self._solutions[-1:], (radius, result.w)]
         return result
 
     def largest_radius(self, eps: float) -> float:
@@ -80,8 +86,24 @@ class Walk:
     def start_at(self, radius: float) -> Any:
         """Return where to start for a radius, None to leave it to the solver."""
         # Sets whose limits leave out zero contain those of smaller radii, but no start that would suit all.
-        is_wider = leaves_out_zero(self.make) and self.reached <= radius
-        return self.w if self.is_nested or is_wider else None
+        is_wider = leaves_out_zero(self.make) and bool(self._solutions) and self._solutions[-1][0] <= radius
+        if not (self.is_nested or is_wider):
+            return None
+        gauge = any_gauge_of(self.problem.constraint)
+        is_known = len(self._solutions) == 2 and self.w is self._solutions[-1][1]  # nobody has put w elsewhere
+        return self.w if gauge is None or not is_known else self._ahead(radius, gauge)
+
+    def _ahead(self, radius: float, gauge: Gauge | GroupGauge) -> np.ndarray:
+        """Return the point on the line through the last two solutions, without what would pass zero, in the ball."""
+        (first, before), (second, last) = self._solutions
+        w: np.ndarray = last
+        way = second - first
+        if not (way > 0.0 and 0.0 < radius - second <= _FARTHEST * way):
+            return w
+        w = last + (radius - second) / way * (last - before)
+        w[w * last <= 0.0] = 0.0
+        norm = gauge.norm(w)
+        return w if norm <= radius else w * (radius / norm * (1.0 - _INSIDE))
 
 
 class MinimizedPath:

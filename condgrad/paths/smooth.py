@@ -12,9 +12,8 @@ from condgrad.constraints import L1Ball, NonnegativeL1Ball
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.allowed_sets import typical
 from condgrad.paths.engine import PathPoint
-from condgrad.paths.gauges import Gauge, gauge_of
 from condgrad.paths.group_engine import GroupEngine
-from condgrad.paths.group_gauge import GroupGauge, group_gauge_of
+from condgrad.paths.group_gauge import any_gauge_of, group_gauge_of
 from condgrad.paths.guided_walk import walk_over
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import MinimizedPath, Walk
@@ -44,11 +43,6 @@ def serves(problem: BaseProblem, make: Callable[..., Any], solver: object) -> Ty
     can_serve = Feature.COLUMNS in problem.offers and problem.is_convex  # single columns: linear, and without l2
     is_auto = isinstance(solver, str) and solver == "auto"
     return can_serve and is_auto and any_gauge_of(typical(make)) is not None
-
-
-def any_gauge_of(constraint: object) -> Gauge | GroupGauge | None:
-    """Return the norm whose ball the set is, of features or of groups; None where the engines know none."""
-    return gauge_of(constraint) or group_gauge_of(constraint)
 
 
 def largest_radius(problem: Problem | OutputsProblem, make: Callable[..., Any], eps: float) -> float:

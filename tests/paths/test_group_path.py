@@ -7,6 +7,7 @@ import scipy.sparse
 import condgrad as cg
 from condgrad.paths import smooth
 from condgrad.paths.group_engine import GroupEngine
+from condgrad.paths.minimized import Walk
 from condgrad.problems.linear import Problem
 from condgrad.run.result import Status
 
@@ -208,3 +209,33 @@ def test_targets_that_nothing_explains():
     )
     assert info.status is Status.CONVERGED
     assert not coefs.toarray().any()
+
+
+@pytest.mark.parametrize("kind", ["softmax", "tasks"])
+@pytest.mark.parametrize("is_grouped", [False, True])
+def test_paths_of_several_outputs_begin_where_the_last_points_lead(kind, is_grouped):
+    X, y = table(n=120)
+    k = 3
+
+    def make(radius):
+        ball = cg.constraints.GroupBall(np.tile(np.arange(50), k), radius)  # a group for each column of W
+        return ball if is_grouped else cg.constraints.L1Ball(radius)
+
+    if kind == "softmax":
+        classes = np.digitize(y, np.quantile(y, [0.3, 0.7]))
+        problem = cg.SoftmaxProblem(X, classes, make(1.0), intercept=True)
+    else:
+        Y = np.column_stack([y, -y, y**2])
+        problem = cg.MultiOutputProblem(X, Y, cg.losses.Squared(), make(1.0), intercept=True)
+    radii = np.geomspace(0.1, 6.0, 15)
+    n_epochs, walks = [], [Walk(problem, make, tol=1e-5 * problem.loss_scale()) for _ in range(2)]
+    walks[1].start_at = lambda radius: walks[1].w  # the last solution itself
+    for walk in walks:
+        results = [walk.to(radius) for radius in radii]
+        n_epochs.append(sum(result.n_epochs for result in results))
+        assert all(result.status is Status.CONVERGED for result in results)
+    for radius, found in zip(radii, smooth.solutions(problem, make, "auto", radii, tol=1e-5), strict=True):
+        at = problem.over(make(radius)).evaluate(found.w)
+        assert make(radius).violation(found.w) <= 1e-12 * radius
+        assert at.gap + at.rounding <= 1e-5 * problem.loss_scale() * (1.0 + 1e-9)
+    assert n_epochs[0] < n_epochs[1]

@@ -11,6 +11,7 @@ import numpy as np
 
 from condgrad.constraints import SparseVertex, best_vertex
 from condgrad.constraints._group_form import GroupForm, group_form
+from condgrad.constraints._groups import features_of
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.linalg.group_model import GroupModel, minimise_over_ball
 from condgrad.linalg.vectors import inner, symmetric_product
@@ -154,8 +155,13 @@ def _by_newton(
     form: GroupForm, c: np.ndarray, H: np.ndarray, z: np.ndarray, goal: float, deadline: float
 ) -> tuple[np.ndarray, float]:
     """Minimise <c, z> + z'Hz/2 over a ball of groups from z, by Newton steps; return the minimiser and its gap."""
-    order, price = form.members, form.price[form.members]
-    model = GroupModel(form.norm, form.offsets, H[np.ix_(order, order)] / np.outer(price, price), -c[order] / price)
+    # Groups were appended whole, so in the order of their first features they need no copy of H.
+    by_place = np.argsort(form.members[form.offsets[:-1]])
+    order = features_of(by_place, form.members, form.offsets)
+    offsets, price = np.concatenate([[0], np.cumsum(np.diff(form.offsets)[by_place])]), form.price[order]
+    sorted_H = H if np.array_equal(order, np.arange(order.size)) else H[np.ix_(order, order)]
+    scaled_H = sorted_H if (price == 1.0).all() else sorted_H / np.outer(price, price)
+    model = GroupModel(form.norm, offsets, scaled_H, -c[order] / price)
     found = minimise_over_ball(model, price * z[order], form.radius, goal, deadline=deadline)
     out = np.empty_like(z)
     out[order] = found.x / price
