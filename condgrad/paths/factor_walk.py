@@ -15,13 +15,12 @@ from condgrad.problems.completion.problem import CompletionProblem
 from condgrad.problems.completion.refit import refit
 
 GROWTH = math.sqrt(2.0)  # the largest ratio of two radii that one refit can follow
-_SWEEPS = 2  # sweeps of each refit
 
 
 class FactorWalk:
     """A completion problem over the balls ``make(radius)`` of ascending radii: one refit of the factors for each.
 
-    The solution for a radius is close to that for a slightly smaller one, so that two sweeps over the factors are
+    The solution for a radius is close to that for a slightly smaller one, so that one sweep over the factors is
     enough to compare radii with each other. Biases are those of the sweeps, not the best ones, and no gap is
     computed.
 
@@ -64,7 +63,7 @@ class FactorWalk:
         rng = np.random.default_rng([self.problem.n_samples, self._n_refits])
         self.search = self.problem.search(self.alpha, rng)
         self._n_refits += 1
-        self._go_to(*refit(self.problem, self, _SWEEPS, deadline))
+        self._go_to(*refit(self.problem, self, 1, deadline))
 
     def _go_to(self, Z: Factored, biases: Biases | None) -> None:
         self.Z, self.biases = Z, biases

@@ -19,8 +19,8 @@ from condgrad.problems.completion.problem import CompletionProblem
 
 _DENSE_STEPS = 20  # largest number of steps of a dense fit that take the place of a sweep over the factors
 _FEW = 10  # number of new directions that a refit may always add; it may also triple the rank
-_STEPS_PER_DIRECTION = 3  # largest number of Lanczos steps per direction
-_MOST_STEPS = 300  # and in all: later ones cost more, as vectors are orthogonal to all earlier ones
+_STEPS_PER_DIRECTION = 2  # largest number of Lanczos steps per direction
+_MOST_STEPS = 150  # and in all: later ones cost more, as vectors are orthogonal to all earlier ones
 _MANY_ABOVE = 0.06  # share of Ritz values above the multiplier, at which more steps would find more of them
 _ABOVE = 1e-3  # relative margin above the multiplier that a singular value of the gradient needs to add its direction
 _LEAST_CURVATURE = 0.02  # smallest curvature of an entry, as a fraction of the largest: flat parts give unbounded steps
@@ -78,7 +78,10 @@ def _enlarged(problem: CompletionProblem, place: Place) -> Factored:
     Some of them are new, others are close to directions of Z and correct these. The weight of each direction is the
     length of a Newton step along it alone.
     """
+    # In a larger ball than that of Z the multiplier will be lower, about as the inverse root of the radius.
     lam = _multiplier(problem, place.alpha, place.x)
+    size = float(place.Z.s.sum())
+    lam *= math.sqrt(problem.constraint.radius / size) if size > 0.0 else 0.0
     U, s, V = place.search.triplets(_count_above((1.0 + _ABOVE) * lam, place))
     if lam == 0.0:  # the multiplier is not known yet
         lam = 0.5 * s[-1] if s.size else 0.0
