@@ -19,7 +19,7 @@ from condgrad.problems.completion import CompletionProblem
 MakeBall: TypeAlias = Callable[[CompletionProblem, float], NuclearBall]
 
 _FIRST, _MOST_RADII = 0.1, 24  # the first radius over the natural one, and the largest number of radii
-_BETTER = 2e-3  # relative decrease of the loss at held-out entries that a larger radius must bring
+_BETTER = 3e-3  # relative decrease of the loss at held-out entries that a larger radius must bring
 _PATIENCE = 2  # number of radii in a row without such a decrease that ends the search
 _KNOWN = 1e-3  # standard error, over the loss, of a difference that needs no second radius to confirm it
 
@@ -71,7 +71,7 @@ class RadiusChoice:
     def try_growing(self, natural: float) -> None:
         """Try radii from a tenth of ``natural`` on, until larger ones do not predict better.
 
-        The search ends after two radii in a row that do not predict better by two thousandths of the loss, and after
+        The search ends after two radii in a row that do not predict better by three thousandths of the loss, and after
         one if there are so many held-out entries that the difference is known well, or if it predicts worse by more
         than the standard error of the difference.
         """

@@ -45,7 +45,7 @@ class MatrixCompletion(ShownWithItsGap):
     radius : float, optional
         The bound of the norm. None picks it: a tenth of the entries is held out, and the radius grows by a
         factor of sqrt(2), from a tenth of sqrt(m n) times the standard deviation of the values, until the loss at the
-        held-out entries does not fall by 0.2% any more. Each radius costs one rough fit from the last one, without a
+        held-out entries does not fall by 0.3% any more. Each radius costs one rough fit from the last one, without a
         certificate, whatever ``solver`` is; only the chosen radius is solved to ``tol``, on all entries, from its rough
         fit. In all this takes about as long as one to three fits with a given radius. :class:`MatrixCompletionCV` does
         the same over folds.

@@ -25,7 +25,7 @@ class MatrixCompletionCV(MatrixCompletion):
     ----------
     radii : array, optional
         The radii to choose from. By default they grow by a factor of sqrt(2) until the loss at the entries left out
-        does not fall by 0.2% any more, as for ``MatrixCompletion(radius=None)``. The fits of the folds are rough, so
+        does not fall by 0.3% any more, as for ``MatrixCompletion(radius=None)``. The fits of the folds are rough, so
         that a radius costs one sweep over the factors of each fold; radii that are far apart are reached
         through others between them.
     cv : int

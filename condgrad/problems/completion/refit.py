@@ -19,8 +19,8 @@ from condgrad.problems.completion.problem import CompletionProblem
 
 _DENSE_STEPS = 20  # largest number of steps of a dense fit that take the place of a sweep over the factors
 _FEW = 10  # number of new directions that a refit may always add; it may also triple the rank
-_STEPS_PER_DIRECTION = 2  # largest number of Lanczos steps per direction
-_MOST_STEPS = 150  # and in all: later ones cost more, as vectors are orthogonal to all earlier ones
+_STEPS_PER_DIRECTION = 3  # largest number of Lanczos steps per direction
+_STEPS_PER_SWEEP = 100  # and per sweep: a rough fit needs fewer directions
 _MANY_ABOVE = 0.06  # share of Ritz values above the multiplier, at which more steps would find more of them
 _ABOVE = 1e-3  # relative margin above the multiplier that a singular value of the gradient needs to add its direction
 _LEAST_CURVATURE = 0.02  # smallest curvature of an entry, as a fraction of the largest: flat parts give unbounded steps
@@ -61,7 +61,7 @@ def _dense_fit(
 def _factor_fit(
     problem: CompletionProblem, place: Place, sweeps: int, deadline: float
 ) -> tuple[Factored, Biases | None]:
-    Z, biases = _enlarged(problem, place), place.biases
+    Z, biases = _enlarged(problem, place, sweeps), place.biases
     for _ in range(sweeps):
         if time.perf_counter() >= deadline:
             break
@@ -72,7 +72,7 @@ def _factor_fit(
     return Z, biases
 
 
-def _enlarged(problem: CompletionProblem, place: Place) -> Factored:
+def _enlarged(problem: CompletionProblem, place: Place, sweeps: int) -> Factored:
     """Return Z plus directions whose singular value in the gradient exceeds the multiplier of the ball.
 
     Some of them are new, others are close to directions of Z and correct these. The weight of each direction is the
@@ -82,7 +82,7 @@ def _enlarged(problem: CompletionProblem, place: Place) -> Factored:
     lam = _multiplier(problem, place.alpha, place.x)
     size = float(place.Z.s.sum())
     lam *= math.sqrt(problem.constraint.radius / size) if size > 0.0 else 0.0
-    U, s, V = place.search.triplets(_count_above((1.0 + _ABOVE) * lam, place))
+    U, s, V = place.search.triplets(_count_above((1.0 + _ABOVE) * lam, place, _STEPS_PER_SWEEP * sweeps))
     if lam == 0.0:  # the multiplier is not known yet
         lam = 0.5 * s[-1] if s.size else 0.0
     d = problem.curvatures(place.p)
@@ -93,10 +93,10 @@ def _enlarged(problem: CompletionProblem, place: Place) -> Factored:
     return place.Z.plus(Factored(-U, weights, V)).compressed(_CUTOFF)
 
 
-def _count_above(level: float, place: Place) -> int:
-    """Return how many singular values of the gradient above ``level`` to use, after the steps needed to find them."""
+def _count_above(level: float, place: Place, most: int) -> int:
+    """Return how many singular values of the gradient above ``level`` to use; at most ``most`` steps find them."""
     lanczos, wanted = place.search.lanczos, max(_FEW, 2 * place.Z.rank)
-    most = min(_STEPS_PER_DIRECTION * wanted, _MOST_STEPS)
+    most = min(_STEPS_PER_DIRECTION * wanted, most)
     lanczos.extend(2 * _FEW - lanczos.n_steps)
     while True:
         count = int(np.count_nonzero(lanczos.values() > level))
