@@ -31,20 +31,12 @@ class BoostedSAGA(NamedTuple):
     The batch corrects r = X' alpha without bias, as in ``saga``. A pursuit of at most K rounds combines vertices to a
     direction that is better aligned with the opposite of this estimate than a single one (see :class:`Boosted`).
 
-    A step costs the stored entries of the batch, up to K oracle calls and O(K d): the norm of the direction needs all
-    of r and w, so that it pays where the oracle or the batch costs that much anyway.
-
-    What is ours: the open loop as the step size, and few rounds, because the estimate itself is inexact.
+    The cost of a step, and what is ours, are as in :class:`BoostedSFW`.
 
     Parameters
     ----------
-    batch_size : int, or a float in (0, 1)
-    step_size : OpenLoop (default), LogAdaptive, ShortStep or NonConvex
-    sampling : str
-    n_rounds : int
-        K.
-    delta : float
-        The least gain in the cosine of a round.
+    batch_size, step_size, sampling, n_rounds, delta
+        As in :class:`BoostedSFW`.
 
     References
     ----------
