@@ -45,7 +45,7 @@ SHAPES = {
     "correlated": (500, 5000),
     "small": (100, 1000),
 }
-HELD_OUT = ("correlated", "small")
+HELD_OUT = ("correlated",)
 LOSSES = ("squared", "logistic")
 EPS, N_POINTS = 0.05, 100
 _LONG = 1.0  # seconds of a run of a peer that is not repeated
