@@ -10,52 +10,69 @@ grew.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import load_diabetes
 
 import condgrad as cg
 
-rng = np.random.default_rng(0)
-n, d = 4000, 15
-group = rng.random(n) < 0.4
-X = rng.standard_normal((n, d))
-X[:, :3] += 0.9 * group[:, None]  # three features go with the group
-score = X[:, 0] + X[:, 4] - 0.8 * X[:, 5] + 0.5 * X[:, 6]
-y = np.where(score + rng.logistic(size=n) > 0.4, 1.0, -1.0)
-train, test = np.arange(n) < 3000, np.arange(n) >= 3000
-difference = X[train & group].mean(axis=0) - X[train & ~group].mean(axis=0)
+# %%
+# 442 patients with diabetes, as scikit-learn ships them: does the disease progress faster than in the median patient?
+# Sex is the group, and the classifier does not see it. (The data call the sexes 1 and 2.)
+
+data = load_diabetes(as_frame=True, scaled=False)
+group = (data.frame["sex"] == 2).to_numpy()
+y = np.where(data.target > data.target.median(), 1.0, -1.0)
+table = data.data.drop(columns="sex")
+X = ((table - table.mean()) / table.std()).to_numpy()
+print(f"faster: {np.mean(y[group] > 0):.1%} of sex 2, {np.mean(y[~group] > 0):.1%} of sex 1")
 
 
-def fair(limit):
-    """Return models of l1 norm at most 4 whose mean scores differ by at most the limit."""
-    return cg.constraints.LinearlyConstrained(
-        cg.constraints.L1Ball(4.0), A_ub=np.vstack([difference, -difference]), b_ub=[limit, limit]
+def fit(rows, limit):
+    """Return the best model of l1 norm at most 3 whose mean scores in these rows differ by at most the limit."""
+    difference = X[rows & group].mean(axis=0) - X[rows & ~group].mean(axis=0)
+    fair = cg.constraints.LinearlyConstrained(
+        cg.constraints.L1Ball(3.0), A_ub=np.vstack([difference, -difference]), b_ub=[limit, limit]
     )
+    return cg.minimize(cg.Problem(X[rows], y[rows], cg.losses.Logistic(), fair, intercept=True), tol=1e-7)
 
 
 # %%
-# From no difference at all to as much as the data suggest. Every model is certified, so a loss of accuracy is the price
-# of the limit and not of a solver that stopped early.
+# From no difference at all to as much as the data suggest. Each patient is judged by a model fitted without them; the
+# price is that of the model of all patients. Every model is certified, so a loss of accuracy is the price of the limit
+# and not of a solver that stopped early.
 
-limits = np.linspace(0.0, 1.2, 9)
+limits = np.linspace(0.0, 1.0, 9)
+everyone = np.ones(y.size, dtype=bool)
+fold = np.random.default_rng(0).permutation(y.size) % 10
 accuracy, differences, prices = [], [], []
 for limit in limits:
-    problem = cg.Problem(X[train], y[train], cg.losses.Logistic(), fair(limit), intercept=True)
-    result = cg.minimize(problem, tol=1e-7)
-    says_yes = X[test] @ result.w + result.intercept > 0.0
-    accuracy.append(np.mean(says_yes == (y[test] > 0.0)))
-    differences.append(says_yes[group[test]].mean() - says_yes[~group[test]].mean())
+    says_yes = np.empty(y.size, dtype=bool)
+    for left_out in (fold == k for k in range(10)):
+        model = fit(~left_out, limit)
+        says_yes[left_out] = X[left_out] @ model.w + model.intercept > 0.0
+    result = fit(everyone, limit)
+    accuracy.append(np.mean(says_yes == (y > 0.0)))
+    differences.append(says_yes[group].mean() - says_yes[~group].mean())
     prices.append(result.multipliers.ub.sum())
     print(
-        f"limit {limit:.2f}: accuracy {accuracy[-1]:.3f}, {100 * differences[-1]:+5.1f}% more yes in the group, "
-        f"price {prices[-1]:.4f}, gap {result.gap:.0e}"
+        f"limit {limit:.3f}: accuracy {accuracy[-1]:.3f}, yes to {says_yes[group].mean():.1%} of sex 2 and "
+        f"{says_yes[~group].mean():.1%} of sex 1, price {prices[-1]:.4f}, gap {result.gap:.0e}"
     )
 
 # %%
-# The multiplier falls to zero where the limit ceases to bind.
+# Both sexes have a fast progression equally often, but a model without the limit expects it far more often of sex 2,
+# above all through s5 (a serum value) and blood pressure, which differ between the sexes. Limit 0 makes the mean scores
+# equal, and the shares of yes nearly so, for about three points of accuracy. The price falls to zero where the limit
+# ceases to bind.
+
+parts = result.w * (X[group].mean(axis=0) - X[~group].mean(axis=0))
+largest = [f"{table.columns[j]} {parts[j]:.2f}" for j in np.argsort(-np.abs(parts))[:4]]
+print(f"without the limit the mean scores differ by {parts.sum():.2f}: {', '.join(largest)} and less")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.6), layout="constrained")
-left.plot(limits, accuracy, "o-", color="#0072b2", label="test accuracy")
-left.plot(limits, np.abs(differences), "s--", color="#d55e00", label="difference of the shares of yes")
-left.set(xlabel="limit of the difference of mean scores", ylim=(0, 1))
+left.plot(limits, accuracy, "o-", color="#0072b2", label="accuracy")
+left.plot(limits, differences, "s--", color="#d55e00", label="difference of the shares of yes")
+left.axhline(0.0, color="black", linewidth=0.6)
+left.set(xlabel="limit of the difference of mean scores", ylim=(-0.1, 1))
 left.legend(frameon=False)
 right.plot(limits, prices, "o-", color="#009e73")
 right.set(xlabel="limit of the difference of mean scores", ylabel="price: loss saved per unit of the limit")

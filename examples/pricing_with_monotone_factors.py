@@ -17,8 +17,8 @@ import pandas as pd
 import condgrad as cg
 
 # %%
-# 20,000 simulated policies: a bonus class from 0 to 11, few policies in the worst ones; a band of the driver's age; the
-# exposure in years.
+# 20,000 policies: a bonus class from 0 to 11, few policies in the worst ones; a band of the driver's age; the exposure
+# in years. The data are simulated; public ones of this shape are the French motor policies ``freMTPL2freq`` of OpenML.
 
 rng = np.random.default_rng(0)
 n = 20_000

@@ -14,7 +14,8 @@ import condgrad as cg
 
 # %%
 # Monthly returns of six indices with common market risk, and a fund that moves from growth shares to bonds over ten
-# years, with a little return of its own.
+# years, with a little return of its own. The data are simulated; public returns of such indices are in the data library
+# of Kenneth French, and funds publish theirs.
 
 names = ["bills", "bonds", "value", "growth", "small", "abroad"]
 rng = np.random.default_rng(1)
