@@ -6,6 +6,7 @@ import scipy.sparse
 
 import condgrad as cg
 from condgrad.paths import smooth
+from condgrad.paths.group_bounds import GroupBounds
 from condgrad.paths.group_engine import GroupEngine
 from condgrad.paths.minimized import Walk
 from condgrad.problems.linear import Problem
@@ -239,3 +240,18 @@ def test_paths_of_several_outputs_begin_where_the_last_points_lead(kind, is_grou
         assert make(radius).violation(found.w) <= 1e-12 * radius
         assert at.gap + at.rounding <= 1e-5 * problem.loss_scale() * (1.0 + 1e-9)
     assert n_epochs[0] < n_epochs[1]
+
+
+def test_bounds_hold_where_a_residual_turns_towards_a_group():
+    """From a residual that a group does not see to the one that it sees best: here the bound is sharp."""
+    weight = np.full(3, 1.0 / 3.0)
+    X = np.array([[3.0, 1.0], [1.0, 2.0], [0.0, 0.0]])
+    _, (largest, _), V = np.linalg.svd(np.sqrt(weight)[:, None] * X)
+    unseen, best = np.array([0.0, 0.0, 1.0]), X @ V[0] / largest  # of norm 1 under the weights
+    bounds = GroupBounds(weight, np.array([largest]), np.array([np.linalg.norm(X)]), unseen, 0.0)
+    bounds.set_known(np.array([0]), np.array([0.0]))
+    for share in (1.0, 0.5):
+        bounds.move(share * best)
+        size = np.linalg.norm(X.T @ (weight * share * best))
+        assert size == pytest.approx(share * largest)
+        assert bounds.above(size * (1.0 - 1e-9)).size == 1 and bounds.above(size * (1.0 + 1e-9)).size == 0
