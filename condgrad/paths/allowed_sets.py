@@ -133,16 +133,20 @@ def sets_of(
             "feature_weight, positive, lower and upper need constraint='l1' (or 'nonnegative-l1'); "
             f"got {constraint!r}. Give a set with its own limits instead, such as condgrad.constraints.Box."
         )
-    make = None
-    if not is_ball:
-        make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
-        if not callable(make):
-            raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
+    make = None if is_ball else maker_of(constraint)
     positive = True if constraint == "nonnegative-l1" else positive
     allowance = as_allowance(feature_weight, positive, lower, upper, *columns)
     if allowance.is_plain and found is None:
         return None
     return AllowedSets(allowance, np.ones(allowance.unlimited.size), found, make)
+
+
+def maker_of(constraint: object) -> Callable[..., Any]:
+    """Return what makes the set of a radius, from its name or from a user's function."""
+    make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
+    if not callable(make):
+        raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
+    return make
 
 
 def set_by_name(name: str, remedy: str = _WHOLE) -> Callable[[float], ConstraintSet]:

@@ -46,7 +46,7 @@ class PathInfo(NamedTuple):
         F(w): for the Lasso half the weighted mean of the squared residuals, and (l2/2) ||w||_2^2.
     n_nonzero, intercept : array
     seconds : array
-        Time spent on each point, without compilation.
+        Time spent on each point, without compilation. Points that are solved together have equal shares of it.
     status : Status
         Why the path ended; CONVERGED means that every point (with ``n_radii=None`` every radius) is certified to
         ``tol``.

@@ -12,12 +12,10 @@ from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.paths.allowed_sets import check_radii, columns_of, leaves_out_zero, sets_of
+from condgrad.paths.allowed_sets import check_radii, columns_of, leaves_out_zero, maker_of, sets_of
 from condgrad.paths.grids import as_grid, shares
 from condgrad.paths.points import InterruptedPathError, Path, Solved, follow
-from condgrad.paths.radius_search import contains_zero, set_by_name
-
-_REMEDY = "give a function of the radius, lambda radius: condgrad.constraints.{name}(...)"
+from condgrad.paths.radius_search import contains_zero
 
 
 def wanted_sets(
@@ -30,12 +28,8 @@ def wanted_sets(
     rows: Rows,
 ) -> Callable[..., Any]:
     """Return what makes the set of a radius."""
-    make: Any = sets_of(constraint, columns_of(X), feature_weight, positive, lower, upper, rows)
-    if make is None:
-        make = set_by_name(constraint, _REMEDY) if isinstance(constraint, str) else constraint
-    if not callable(make):
-        raise TypeError(f"constraint must be the name of a set or a function of a radius; got {constraint!r}.")
-    return make
+    make = sets_of(constraint, columns_of(X), feature_weight, positive, lower, upper, rows)
+    return maker_of(constraint) if make is None else make
 
 
 def wanted_targets(radii: ArrayLike | None, alphas: ArrayLike | None) -> np.ndarray | None:
