@@ -229,6 +229,15 @@ def test_large_data_take_the_same_steps_on_all_cores(form, intercept, monkeypatc
     check(problem, radii, coefs, info, 1e-8)
 
 
+def test_the_features_of_every_point_are_in_ascending_order():
+    """They enter the working set by their correlations, so the matrix of coefficients has to sort them."""
+    X, y, _ = data("logistic")
+    _, coefs, info = cg.radius_path(X, y, n_radii=10)
+    assert info.n_nonzero.max() > 5
+    for first, last in zip(coefs.indptr[:-1], coefs.indptr[1:], strict=True):
+        assert (np.diff(coefs.indices[first:last]) > 0).all()
+
+
 @pytest.mark.parametrize("is_penalised", [False, True])
 def test_foreseeing_how_the_curvature_changes_saves_steps(is_penalised):
     X, y, _ = data("logistic", n=300)

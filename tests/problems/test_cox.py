@@ -12,6 +12,7 @@ from partial_likelihood import exact, negative_log_likelihood
 import condgrad as cg
 from condgrad import constraints
 from condgrad.constraints import Atom, L1Ball, L2Ball
+from condgrad.problems.cox import likelihood
 from condgrad.testing import check_problem
 
 RNG = np.random.default_rng(0)
@@ -85,6 +86,28 @@ def test_certificates_hold_in_exact_arithmetic(ties):
                 slack = found.objective - found.gap - found.rounding - found.lower_bound
                 assert abs(float(objective) - found.objective) <= slack
                 assert found.rounding <= 1e-8 * max(1.0, scale)
+
+
+def test_bounds_of_expected_events_cover_their_rounding():
+    """In exact arithmetic for predictions that are exact: all that is left is the rounding of running sums."""
+    rng = np.random.default_rng(0)
+    y = np.column_stack([rng.permutation(300) + 1.0, np.ones(300)])
+    sets = problem_of(X=rng.standard_normal((300, 2)), Y=y).sets
+    for spread in (0.1, 20.0):
+        p = spread * rng.standard_normal(300)
+        sums = likelihood.sums_at(sets, p)
+        found = likelihood.expected_events(sets, p, sums)
+        allowed = likelihood.errors_of(sets, p, sums, likelihood.value_of(sets, p, sums)[1], 0.0).expected
+        hazards = [Decimal(m) * Decimal(x).exp() for m, x in zip(sets.mass.tolist(), p.tolist(), strict=True)]
+        worst = Decimal(0)
+        for k in range(300):
+            rate = sum(
+                Decimal(u) / sum(hazards[:stop])
+                for u, stop in zip(sets.weight.tolist(), sets.stop.tolist(), strict=True)
+                if stop > k
+            )
+            worst = max(worst, abs(Decimal(float(found[k])) / (hazards[k] * rate) - 1))
+        assert 0 < worst <= allowed < 1e-10
 
 
 def test_far_predictions_neither_overflow_nor_vanish():
