@@ -66,6 +66,12 @@ class GramModel(NamedTuple):
         self.is_in[first : first + n_new] = False
         self.counts[_ATOMS] = first + n_new
 
+    def forget_support(self, n_atoms):
+        """Set the number of atoms, none of which is in the support: G has changed, or atoms have."""
+        self.counts[_ATOMS] = n_atoms
+        self.counts[_SUPPORT] = 0
+        self.is_in[:] = False
+
     def enter(self, k):
         """Append atom k to the support; return False where it depends linearly on it."""
         size = self.n_support()
@@ -189,16 +195,10 @@ def correlate(model):
     model.correlate()
 
 
-def forget_support(model: GramModel, n_atoms: int) -> None:
-    """Set the number of atoms, none of which is in the support: G has changed, or atoms have."""
-    model.counts[_ATOMS], model.counts[_SUPPORT] = n_atoms, 0
-    model.is_in[:] = False
-
-
 def factor(model: GramModel, support: np.ndarray) -> None:
     """Make these atoms the support and factor G there; one that depends on the others gets a coefficient of zero."""
     k = support.size
-    forget_support(model, int(model.n_atoms()))
+    model.forget_support(model.n_atoms())
     try:
         U = np.linalg.cholesky(model.G[np.ix_(support, support)]).T
         is_regular = bool((U.diagonal() ** 2 > _DEPENDENT * model.G[support, support]).all())

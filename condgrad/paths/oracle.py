@@ -219,8 +219,8 @@ class LazyOracle(Oracle):
 
     @property
     def works_alone(self) -> bool:
-        """Whether a scan of as many columns as last time is not worth several threads."""
-        return self.last_scanned * self.work + 0.1 * self.bounds.key.size <= _WORTH_THREADS
+        """Whether there is one thread, or a scan of as many columns as last time is not worth several."""
+        return len(self.apart) == 2 or self.last_scanned * self.work + 0.1 * self.bounds.key.size <= _WORTH_THREADS
 
     def _found(self) -> Scan:
         """Return what the scan has found."""

@@ -25,16 +25,16 @@ _LEAST_FALL = 0.9  # least ratio of the multipliers of two neighbouring points t
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 
 # What a search asks for: the loss at p, the totals there, the columns that matter, new atoms, a fresh curvature;
-# atoms that are not needed any more to be dropped, and the next targets.
-EVALUATION, TOTALS, SCAN, ATOMS, CURVATURE, PRUNING, TARGETS = range(7)
+# atoms that are not needed any more to be dropped, the next targets, and a moment to hear Ctrl-C.
+EVALUATION, TOTALS, SCAN, ATOMS, CURVATURE, PRUNING, TARGETS, PAUSE = range(8)
 
 # Where a search stands, the first place of Search.course: before a target (NEXT, BEGIN), at a model (POSE, MODEL), at
 # the guess for a target (GUESS, GUESSED), at a step (WEIGH, STEP, STEPPED, SHORTEN, BACK), looking for features (ASK,
-# SCANNING, SCANNED, ENLARGED), at the end (SOLVED, SERVES); ALL and LOOKED are the first look at all features.
+# SCANNED, ENLARGED), at the end (SOLVED, SERVES); ALL and LOOKED are the first look at all features.
 (
-    NEXT, BEGIN, POSE, MODEL, GUESS, GUESSED, WEIGH, STEP, STEPPED, SHORTEN, BACK, ASK, SCANNING, SCANNED, ENLARGED,
-    SOLVED, SERVES, ALL, LOOKED,
-) = map(float, range(19))  # fmt: skip
+    NEXT, BEGIN, POSE, MODEL, GUESS, GUESSED, WEIGH, STEP, STEPPED, SHORTEN, BACK, ASK, SCANNED, ENLARGED, SOLVED,
+    SERVES, ALL, LOOKED,
+) = map(float, range(18))  # fmt: skip
 STAGE, DONE = 0, 1  # places in Search.course: where it stands, how many targets are solved; for the present one,
 GAP, TOL, NEEDED = 2, 3, 4  # the gap at the last model, to which the working set is minimised, and at which it is left
 IDLE, STEPS, BEGUN = 5, 6, 7  # rounds without a new atom, steps, and the columns that were scanned before;
@@ -45,8 +45,8 @@ BEFORE, B_BEFORE, NORM_BEFORE = 15, 16, 17  # F (of a guess: the gap), intercept
 SPENT, PATIENCE = 18, 19  # the work of steps since the curvature was computed, and that after which it is renewed;
 FALLING, LAST_ALPHA = 20, 21  # the ratio of the last two multipliers, and the last one;
 MODEL_TOL, AFTER_MODEL, AFTER_BACK = 22, 23, 24  # the gap of the next model, the stage after it, and after a way back;
-THRESHOLD, ABOVE = 25, 26  # from which size on the next scan computes correlations, and lists features,
-AFTER_SCAN = 27  # and the stage after it
+THRESHOLD, ABOVE = 25, 26  # from which size on the next scan computes correlations, and lists features
+EVALUATED = 27  # how often the loss was evaluated, in all
 N_COURSE = 28  # the number of these places
 
 
@@ -108,6 +108,13 @@ class Course(NamedTuple):
     def leave_to_model(self, tol, after):
         """Let the model be minimised to a gap."""
         self.course[MODEL_TOL], self.course[AFTER_MODEL], self.course[STAGE] = tol, after, MODEL
+
+    def begin_guess(self, own):
+        """Go to the minimiser of the last model; a gap of inf means that x is outside of a smaller ball."""
+        course = self.course
+        course[GAP], course[IS_FRESH], course[QUALITY] = np.inf, 0.0, GOOD
+        course[BEFORE], course[STAGE] = own, GUESSED
+        return EVALUATION
 
     def judge_guess(self, own):
         """Stay at the guess, unless it has made the gap larger."""
@@ -180,6 +187,23 @@ class Course(NamedTuple):
         else:
             course[LENGTH], course[AFTER_BACK], course[STAGE] = 0.0, STEPPED, BACK
         return -1
+
+    def look(self, beyond, largest, whole):
+        """Look for features that the working set lacks."""
+        course, needs = self.course, -1
+        if course[STAGE] == ALL:  # every correlation, but none is to be admitted
+            course[THRESHOLD], course[ABOVE], course[STAGE] = -1.0, np.inf, LOOKED
+            needs = SCAN
+        elif course[STAGE] == LOOKED:
+            needs = TARGETS
+        elif course[STAGE] == ASK:
+            course[THRESHOLD] = course[ABOVE] = self.threshold()
+            course[STAGE], needs = SCANNED, SCAN
+        elif course[STAGE] == SCANNED:
+            needs = self.judge_scan(beyond, whole)
+        else:
+            needs = self.end(largest)
+        return needs
 
     def threshold(self):
         """Return from which size on correlations are computed: that of the atoms, or what may enter soon."""

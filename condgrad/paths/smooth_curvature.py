@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
+from condgrad.compiled import kernel
+from condgrad.linalg import threads
+from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.smooth_data import SmoothData
 from condgrad.paths.smooth_point import FAILED, GOOD
 from condgrad.paths.working_set import Atoms
@@ -16,6 +20,8 @@ _ROWS_PER_ATOM = 100  # number of samples for each atom from which a Gram matrix
 _FEW_ATOMS = 20  # least number of atoms that this number is multiplied by
 _PASS = 30.0  # a pass costs as much as the Gram matrix of k atoms from this share of the samples, times 1 / k
 _FLOOR = 0.02  # first least curvature of a sample, as a share of L, where f'' is not continuous
+_MOST_ALONE = 64  # atoms from which on BLAS and LAPACK are faster than a search by itself
+_MOST_PRODUCTS = 1e6  # twice the multiply-adds of a Gram matrix from which on they are, too
 _WIDENING = 4  # factor by which the number of samples grows where an estimate is too rough
 
 # Work is measured in multiply-adds of a pass over the rows; these were measured.
@@ -70,7 +76,16 @@ class Curvature:
             d = np.maximum(d, self.least_share * self.smoothness * self.problem.samples.weight)
         n_rows = self._n_rows(n_atoms)
         is_large = n_rows < d.size and d.any()
-        self.rows, self.h = sample_by_curvature(d, n_rows) if is_large else (None, d.copy())
+        if is_large:
+            self.rows, self.h = sample_by_curvature(d, n_rows)
+        else:
+            self.rows, self.h = None, d.copy()
+
+    def is_plain(self, atoms: Atoms) -> bool:
+        """Tell whether a search can renew the curvature itself: d as it is, of all samples, for a small matrix."""
+        k, n = atoms.features.size, self.problem.n_samples
+        is_whole = self.rows is None and 0.5 * n < _ROWS_PER_ATOM * _FEW_ATOMS
+        return is_whole and not self.has_kinks and k <= _MOST_ALONE and k * atoms.n_stored <= _MOST_PRODUCTS
 
     def fill(self, G: np.ndarray, atoms: Atoms, features: np.ndarray, first: int) -> None:
         """Compute the rows and columns of the Gram matrix that belong to the atoms from ``first`` on.
@@ -87,17 +102,15 @@ class Curvature:
 
     def _fill_by_columns(self, G: np.ndarray, atoms: Atoms, first: int) -> None:
         """Compute the same by products of all atoms with each of the new ones times the curvatures."""
-        size, h = atoms.features.size, np.zeros(self.problem.n_samples)
-        h[slice(None) if self.rows is None else self.rows] = self.h
-        zeros, total = np.zeros(size), float(h.sum())
-        for q in range(first, size):
-            column = Atoms(atoms.columns, atoms.features[q : q + 1]).predict(np.ones(1))
-            atoms.correlate(h * column, 0.0, zeros, 0.0, G[q, :size])
-        if self.problem.has_intercept and total > 0.0:  # less the part that a free intercept takes up
-            mixed = np.empty(size)
-            atoms.correlate(h, 0.0, zeros, 0.0, mixed)
-            G[first:size, :size] -= np.outer(mixed[first:], mixed / total)
-        G[:first, first:size] = G[first:size, :first].T
+        size, h = atoms.features.size, self.h
+        if self.rows is not None:
+            h = np.zeros(self.problem.n_samples)
+            h[self.rows] = self.h
+        work = self._work_by_columns(atoms, size - first)
+        task = functools.partial(multiply_atoms, atoms.columns, atoms.features, h, G)
+        threads.run(task, first + threads.cut(size - first, work))
+        if self.problem.has_intercept:
+            take_out_intercept(atoms.columns, atoms.features, first, h, G)
 
     # Work: which way is faster, and when it pays to take other curvatures.
 
@@ -122,3 +135,34 @@ class Curvature:
 
     def _work_by_columns(self, atoms: Atoms, n_new: int) -> float:
         return _PRODUCT * n_new * (atoms.n_stored + _COPY * self.problem.n_samples)
+
+
+@kernel
+def multiply_atoms(columns, features, h, G, start, stop):
+    """Fill in the rows of G, and its columns, for a range of atoms: their products with atoms up to them, times h."""
+    column = np.zeros(h.shape[0])
+    for q in range(start, stop):
+        columns.add(features[q], 1.0, DenseVector(column))
+        for i in range(h.shape[0]):
+            column[i] *= h[i]
+        for k in range(q + 1):
+            G[q, k] = columns.correlation(features[k], column, 0.0)
+            G[k, q] = G[q, k]
+        for i in range(h.shape[0]):
+            column[i] = 0.0
+
+
+@kernel
+def take_out_intercept(columns, features, first, h, G):
+    """Subtract the part that a free intercept takes up from the rows and columns of the atoms from ``first`` on."""
+    size, total, mixed = features.shape[0], 0.0, np.empty(features.shape[0])
+    for i in range(h.shape[0]):
+        total += h[i]
+    if not total > 0.0:
+        return
+    for k in range(size):
+        mixed[k] = columns.correlation(features[k], h, 0.0)
+    for q in range(first, size):
+        for k in range(q + 1):
+            G[q, k] -= mixed[q] * mixed[k] / total
+            G[k, q] = G[q, k]

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from condgrad.linalg.gram_model import factor, forget_support
+from condgrad.linalg.gram_model import factor
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.rounding import UNIT, bounds, gamma
 from condgrad.paths.engine import PathPoint
@@ -21,24 +21,23 @@ from condgrad.paths.points import InterruptedPathError, raise_if_interrupted
 from condgrad.paths.smooth_course import (
     ALL,
     ATOMS,
-    B_BEFORE,
-    BEFORE,
     BEGUN,
     CURVATURE,
     DONE,
     ENLARGED,
+    EVALUATED,
     EVALUATION,
     FALLING,
     IS_FRESH,
     N_COURSE,
     NEXT,
     PATIENCE,
+    PAUSE,
     PRUNING,
     QUALITY,
     SCAN,
     SPENT,
     STAGE,
-    STEPPED,
     STEPS,
     TARGETS,
     THRESHOLD,
@@ -125,13 +124,13 @@ class SmoothEngine:
         self.history = new_history()
         self.course = np.zeros(N_COURSE)
         self.course[FALLING], self.course[STAGE] = _FIRST, ALL
-        self.passes = SmoothPasses(self.point)
+        self.passes = SmoothPasses(self.point, self.course)
         self.passes.begin()
         self.curvature = Curvature(self.problem, self.data, self.point.d)
         self.oracle = self.data.oracle(self.point.R, lambda: self.point)
         self.bounds = self.oracle.bounds
         self._arrange()
-        if self.search.is_small:
+        if self.search.is_alone:
             turn(self.search, *self._task(np.ones(1), False, 0.0, 0.0))
         else:
             self.oracle.begin(self.point.a, self.point.numbers[MU])
@@ -145,6 +144,11 @@ class SmoothEngine:
     def n_atoms(self) -> int:
         """The number of features in the working set."""
         return int(self.point.model.n_atoms())
+
+    @property
+    def n_evaluated(self) -> int:
+        """How often the loss was evaluated since the path began at zero."""
+        return int(self.course[EVALUATED])
 
     # Points.
 
@@ -162,7 +166,7 @@ class SmoothEngine:
         self.history.take_up(is_penalised, self.largest)
         self.course[STAGE] = NEXT
         is_clear = 0.0 < _CLEAR * self._last_rounding <= allowed
-        stretch = targets[: _STRETCH if is_clear and self.search.is_small else 1]
+        stretch = targets[: _STRETCH if is_clear and self.search.is_alone else 1]
         rounding = 2.0 * self._last_rounding  # it grows with the radius
         points = self._search(stretch, is_penalised, allowed, rounding)
         while stretch.size == 1 and self._is_short(points[0], allowed, rounding) and not self.is_spent:
@@ -195,12 +199,14 @@ class SmoothEngine:
                     return points
                 raise
             needs = turn(self.search, task, solutions)
-            if needs == EVALUATION:
-                self._evaluate(task)
+            if needs == PAUSE:
+                continue
+            elif needs == EVALUATION:
+                self.passes.arrive(task.is_penalised)
             elif needs == SCAN:
                 self.found = self.passes.ask(self.oracle, float(self.course[THRESHOLD]))
             elif needs == TOTALS:
-                self._add_up()
+                self.passes.add_up()
             elif needs == CURVATURE:
                 self._renew_curvature(task)
             elif needs == ATOMS and self._is_at_limit():
@@ -227,19 +233,6 @@ class SmoothEngine:
         """Return what decides in a search."""
         return Course(self.course, self.point.numbers, self.point.totals, task)
 
-    def _evaluate(self, task: Task) -> None:
-        """Compute what belongs to x, or no more than the loss where the search does the rest."""
-        if self.search.is_small:
-            self.passes.evaluate()
-        else:
-            self.passes.arrive(task.is_penalised)
-
-    def _add_up(self) -> None:
-        """Compute the totals at x, and F before the last step where it is not known."""
-        if self.course[STAGE] == STEPPED and math.isnan(self.course[BEFORE]):
-            self.course[BEFORE] = self.problem.samples.value(self.point.saved_p, self.course[B_BEFORE])
-        self.passes.add_up()
-
     def _harvest(self, task: Task, solutions: Solutions) -> list[PathPoint]:
         """Return the points that were found since the task was given, and begin with the next target."""
         count, self.course[DONE] = int(self.course[DONE]), 0.0
@@ -249,13 +242,15 @@ class SmoothEngine:
         size, known = self.n_atoms, solutions.found[:count]
         x, features = solutions.x[:count, :size], self.point.features[:size]
         rounding = self._rounding(task.is_penalised, task.targets[:count], known, x)
-        points = []
-        for k, row in enumerate(known.tolist()):
-            (used,) = x[k].nonzero()
+        places, used = x.nonzero()
+        ends = np.searchsorted(places, np.arange(1, count + 1)).tolist()
+        of_points, values, begun, points = features[used], x[places, used], 0, []
+        for row, end in zip(known.tolist(), ends, strict=True):
             norm, b, alpha, gap, value = row[NORM_FOUND], row[B_FOUND], row[ALPHA_FOUND], row[GAP_FOUND], row[N_FOUND]
             is_false = task.is_penalised and value < self.floor - rounding  # the floor is not what it says
             gap = math.inf if is_false else gap
-            points.append(PathPoint(features[used], x[k, used], norm, alpha, gap, rounding, value, b))
+            points.append(PathPoint(of_points[begun:end], values[begun:end], norm, alpha, gap, rounding, value, b))
+            begun = end
         return points
 
     def zero(self, goal: Goal | None = None) -> PathPoint:
@@ -279,13 +274,14 @@ class SmoothEngine:
         """Make passes and a search for the present working set."""
         point = self.point
         if self.passes.point is not point or self.passes.size != self.n_atoms:
-            self.passes = SmoothPasses(point)
+            self.passes.take(point)
         atoms = self.passes.atoms
-        is_small = self.passes.has_few_samples and atoms.is_whole and self.oracle.works_alone
+        is_alone = self.passes.has_one_range and atoms.is_whole and self.oracle.works_alone
         self.search = Search(
             atoms.columns, atoms.features, self.bounds, self.history, point.model, point.x, point.before,
-            point.correlation_before, point.saved, point.correlation, point.p, point.a, point.R, point.saved_p,
-            point.totals, point.numbers, self.course, is_small, self.passes.work,
+            point.correlation_before, point.saved, point.correlation, point.p, point.a, point.R, point.d,
+            self.curvature.h, point.saved_p, point.totals, point.numbers, self.course, is_alone, self.passes.errand,
+            is_alone and self.curvature.is_plain(atoms), point.has_intercept, self.passes.work,
         )  # fmt: skip
         self.course[PATIENCE] = _PATIENCE * self.curvature.work(atoms)
 
@@ -300,10 +296,11 @@ class SmoothEngine:
         """Return the features with the largest correlations that the last scan has found."""
         if self.n_atoms == 0:  # at zero all correlations are known
             sizes = self.bounds.upper()
-            features = np.flatnonzero(sizes >= _FIRST * self.largest)
+            is_few = sizes.size <= _BATCH  # so few features need no choice, and then no scans
+            features = np.arange(sizes.size) if is_few else np.flatnonzero(sizes >= _FIRST * self.largest)
             sizes = sizes[features]
         else:
-            _, features, sizes = found_by(self.bounds) if self.search.is_small else self.found
+            _, features, sizes = found_by(self.bounds) if self.search.is_alone else self.found
         most = max(_BATCH, int(np.count_nonzero(self.point.x)) // 4)
         return features[np.argsort(-sizes, kind="stable")[:most]]
 
@@ -326,14 +323,14 @@ class SmoothEngine:
         self.point.model.append(new.size)
         self._arrange()
         self.curvature.fill(self.point.model.G, self.passes.atoms, self.point.features[:size], first)
-        if not self.search.is_small:
-            self.passes.correlate()
+        self.passes.correlate()
 
     def _prune(self) -> None:
         """Drop the atoms without a coefficient."""
         point, size = self.point, self.n_atoms
         is_kept = (point.x[:size] != 0.0) | point.model.is_in[:size]
         left = np.flatnonzero(~is_kept)
+        self.oracle.move(point.R)  # no scan has done so while all features were in the working set
         self.bounds.set_known(point.features[left], self.columns.size(point.correlation[left]))
         self.point = part_of_point(point, np.flatnonzero(is_kept), point.x.size)
         self._arrange()
@@ -343,7 +340,6 @@ class SmoothEngine:
         point, model, course = self.point, self.point.model, self.course
         self.curvature.take(point.d, self.n_atoms, course[QUALITY], was_fresh=bool(course[IS_FRESH] > 0.0))
         self.curvature.fill(model.G, self.passes.atoms, point.features[: self.n_atoms], 0)
-        forget_support(model, self.n_atoms)
         factor(model, np.flatnonzero(point.x[: self.n_atoms]))
         self.history.renew(task.place(self._course(task).target()))
         course[SPENT], course[PATIENCE] = 0.0, _PATIENCE * self.curvature.work(self.passes.atoms)

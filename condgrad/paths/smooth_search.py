@@ -6,9 +6,10 @@ is that of x, always; the curvatures h may be those of an earlier point, and are
 make the gap much smaller.
 
 :func:`turn` searches on until it needs something that is not here: the loss at other predictions, columns that the
-working set lacks, a curvature. It returns what, and goes on from there when it is called again: between two evaluations
-of the loss no Python runs. Where the data are large, passes over the columns are among the things that it asks for,
-because they run on several threads.
+working set lacks, a curvature. It returns what, and goes on from there when it is called again. Where one thread is
+enough, the loss is an errand (:mod:`condgrad.compiled.errands`), and no Python runs between points whose working set
+and curvature are the same. Where the data are large, passes over samples and columns are among the things that it asks
+for, because they run on several threads.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import kernel
+from condgrad.compiled import Errand, borrowed, compiled, kernel
 from condgrad.linalg.gram_model import GramModel, recentre, solve_model
 from condgrad.paths.columns import Columns
 from condgrad.paths.oracle import LazyBounds, move_and_scan
@@ -25,33 +26,27 @@ from condgrad.paths.smooth_course import (
     ABOVE,
     AFTER_BACK,
     AFTER_MODEL,
-    AFTER_SCAN,
-    ALL,
-    ASK,
     BACK,
-    BEFORE,
     BEGIN,
     BEGUN,
+    CURVATURE,
     DONE,
     ENLARGED,
+    EVALUATED,
     EVALUATION,
     GAP,
     GUESS,
     GUESSED,
-    IS_FRESH,
-    LOOKED,
     MODEL,
     MODEL_TOL,
     NEXT,
+    PAUSE,
     POSE,
     PRUNING,
-    QUALITY,
     SCAN,
-    SCANNED,
-    SCANNING,
+    SERVES,
     SHORTEN,
     SHORTER,
-    SOLVED,
     SPENT,
     STAGE,
     STEP,
@@ -60,13 +55,13 @@ from condgrad.paths.smooth_course import (
     TARGETS,
     THRESHOLD,
     TOL,
+    TOTALS,
     WEIGH,
     Course,
 )
+from condgrad.paths.smooth_curvature import multiply_atoms, take_out_intercept
 from condgrad.paths.smooth_history import History
 from condgrad.paths.smooth_point import (
-    GOOD,
-    IS_TOTAL,
     LEVEL,
     MU,
     NORM,
@@ -80,16 +75,19 @@ from condgrad.paths.smooth_point import (
 from condgrad.paths.working_set import correlate_atoms, predict_atoms
 
 _FIRST_MODEL = 0.1  # share of the tolerance to which the first model of a point is minimised
+_MOST_WORK = 1e8  # multiply-adds after which a search returns to hear Ctrl-C: about a tenth of a second
 _INNER = 0.05  # share of the gap to which a later model is minimised
 
 NORM_FOUND, B_FOUND, ALPHA_FOUND, GAP_FOUND = range(4)  # columns of Task.found; the totals follow
 N_FOUND = 4  # how many columns there are before the totals
 
 
+@compiled
 class Search(NamedTuple):
     """The arrays of a point, of its model and of the bounds of all columns, and how far the search is (``course``).
 
-    With ``is_small`` passes over the columns are a part of the search.
+    With ``is_alone`` one thread is enough for the passes over samples and columns, and they are a part of the search:
+    ``errand`` computes the loss.
     """
 
     columns: Columns
@@ -105,12 +103,128 @@ class Search(NamedTuple):
     p: np.ndarray
     a: np.ndarray
     R: np.ndarray
+    d: np.ndarray
+    h: np.ndarray  # the curvatures of the samples in the model
     saved_p: np.ndarray
     totals: np.ndarray
     numbers: np.ndarray
     course: np.ndarray
-    is_small: bool
+    is_alone: bool
+    errand: Errand
+    curves_alone: bool  # whether it computes other curvatures itself, too
+    has_intercept: bool
     work: float  # that of a step, in multiply-adds
+
+    def go_on(self, task, solutions):
+        """Do what the present stage asks for, and choose the next one; return what is needed for that (-1: nothing)."""
+        course, numbers = self.course, self.numbers
+        decide = Course(course, numbers, self.totals, task)
+        stage, target, beyond = course[STAGE], decide.target(), self.bounds.largest()
+        largest = max(numbers[LEVEL], beyond)
+        own, whole, needs = decide.gap(numbers[LEVEL]), decide.gap(largest), -1
+        if stage == NEXT:
+            needs = decide.choose_target(beyond, whole)
+        elif stage == BEGIN:
+            self.foresee(decide, target)
+        elif stage == MODEL:
+            self.minimise_model(task, target)
+        elif stage == GUESS:  # go to the minimiser of the last model for the new target
+            needs = decide.begin_guess(own)
+            scale = 1.0 if own < np.inf else target / numbers[NORM]
+            copy(self.saved, self.x, scale, self.features.shape[0])
+            copy(self.x, self.model.x, 1.0, self.features.shape[0])
+        elif stage == GUESSED:
+            needs = decide.judge_guess(own)
+        elif stage == ENLARGED:
+            needs = decide.start_again()
+        elif stage == WEIGH:
+            needs = decide.weigh(own)
+        elif stage == POSE:
+            course[SPENT] += self.work
+            copy(self.saved, self.correlation, 1.0, self.features.shape[0])
+            decide.leave_to_model(max(course[TOL], _INNER * course[GAP]), STEP)
+        elif stage == STEP:
+            needs = self.begin_step(decide)
+        elif stage == STEPPED:
+            needs = decide.judge_step(own)
+        elif stage == SHORTEN:
+            blend(self.x, self.saved, SHORTER, self.features.shape[0])
+            course[STAGE], needs = STEPPED, EVALUATION
+        elif stage == BACK:
+            copy(self.x, self.saved, 1.0, self.features.shape[0])
+            course[STAGE], needs = course[AFTER_BACK], EVALUATION
+        elif stage == SERVES:
+            record(solutions, course, self.x, numbers, self.totals, largest, whole, self.features.shape[0])
+            if not whole <= task.limit():  # more may have to be done for it
+                needs = TARGETS
+            elif has_many_idle(self.model, self.x, task.n_idle):
+                needs = PRUNING
+        else:
+            needs = decide.look(beyond, largest, whole)
+        course[EVALUATED] += needs == EVALUATION
+        return needs
+
+    def foresee(self, decide, target):
+        """Pose the model of a new target: its gradient foresees how the curvature changes on the way."""
+        task, n = decide.task, self.features.shape[0]
+        self.course[STEPS], self.course[BEGUN] = 0.0, self.bounds.n_scanned()
+        place = task.place(target)
+        weight = self.history.weight(place)
+        self.history.append(place)
+        foresee(self.model.G, self.x, self.correlation, self.before, self.correlation_before, weight, self.saved, n)
+        decide.leave_to_model(_FIRST_MODEL * task.limit(), GUESS)
+
+    def minimise_model(self, task, target):
+        """Find the minimiser of the model over the working set: exactly where there is a penalty, as it has no gap."""
+        model, n = self.model, self.features.shape[0]
+        recentre(model, self.x, self.saved)
+        tol = -np.inf if task.is_penalised else self.course[MODEL_TOL]
+        solve_model(model, 0.0, task.is_penalised, target, tol, 1000 + 20 * n)
+        if not model.is_symmetric:
+            raise_to_zero(model.x, n)
+        self.course[STAGE] = self.course[AFTER_MODEL]
+
+    def begin_step(self, decide):
+        """Go to the minimiser of the model at x, unless it is x."""
+        n = self.features.shape[0]
+        slope, farther = compare(self.x, self.model.x, self.correlation, n)
+        needs = decide.begin_step(slope, farther)
+        if needs == EVALUATION:
+            copy(self.saved, self.x, 1.0, n)
+            copy(self.saved_p, self.p, 1.0, self.p.shape[0])
+            copy(self.x, self.model.x, 1.0, n)
+        return needs
+
+    def fulfil(self, needs, is_penalised):
+        """Make the pass over samples and columns that is needed."""
+        columns, features, numbers, n = self.columns, self.features, self.numbers, self.features.shape[0]
+        if needs == SCAN:
+            if n < self.bounds.key.shape[0]:
+                threshold, above = self.course[THRESHOLD], self.course[ABOVE]
+                move_and_scan(self.bounds, columns.weight, self.R, columns, self.a, numbers[MU], threshold, above)
+            else:  # all features are in the working set
+                self.bounds.record(0.0, 0, 0)
+        elif needs == EVALUATION:
+            predict_atoms(columns, features, self.x, self.p, 0, n)
+            self.errand.run(EVALUATION)
+            take_residual(columns.weight, self.p, self.x, self.a, self.R, numbers, n)
+            correlation = self.correlation
+            numbers[LEVEL] = correlate_atoms(columns, features, self.a, numbers[MU], self.x, 0.0, correlation, 0, n)
+            if is_penalised:
+                self.errand.run(TOTALS)
+        else:
+            self.errand.run(TOTALS)
+
+    def renew_curvature(self, task):
+        """Make the model of the curvatures at x."""
+        columns, features, n = self.columns, self.features, self.features.shape[0]
+        copy(self.h, self.d, 1.0, self.d.shape[0])
+        multiply_atoms(columns, features, self.h, self.model.G, 0, n)
+        if self.has_intercept:
+            take_out_intercept(columns, features, 0, self.h, self.model.G)
+        self.model.forget_support(n)
+        self.history.renew(task.place(Course(self.course, self.numbers, self.totals, task).target()))
+        self.course[SPENT] = 0.0
 
 
 class Solutions(NamedTuple):
@@ -122,92 +236,18 @@ class Solutions(NamedTuple):
 
 @kernel
 def turn(search, task, solutions):
-    """Search on until something is needed; return what."""
-    columns, features, bounds, model = search.columns, search.features, search.bounds, search.model
-    x, saved, correlation, p, a, R = search.x, search.saved, search.correlation, search.p, search.a, search.R
-    course, numbers, totals, n, needs = search.course, search.numbers, search.totals, features.shape[0], -1
-    decide = Course(course, numbers, totals, task)
-    if search.is_small:
-        if course[STAGE] == GUESSED or course[STAGE] == STEPPED:
-            take_residual(columns.weight, p, x, a, R, numbers, n)
-            numbers[IS_TOTAL] = 1.0
-        numbers[LEVEL] = correlate_atoms(columns, features, a, numbers[MU], x, 0.0, correlation, 0, n)
+    """Search on until something is needed that is not here; return what."""
+    search, task, solutions = borrowed(search), borrowed(task), borrowed(solutions)
+    needs, work = -1, 0.0
     while needs < 0:
-        stage, target, beyond = course[STAGE], decide.target(), bounds.largest()
-        largest = max(numbers[LEVEL], beyond)
-        own, whole = decide.gap(numbers[LEVEL]), decide.gap(largest)
-        if stage == NEXT:
-            needs = decide.choose_target(beyond, whole)
-        elif stage == BEGIN:  # the gradient of the last model foresees how the curvature changes
-            course[STEPS], course[BEGUN] = 0.0, bounds.n_scanned()
-            place = task.place(target)
-            weight = search.history.weight(place)
-            search.history.append(place)
-            foresee(model.G, x, correlation, search.before, search.correlation_before, weight, saved, n)
-            decide.leave_to_model(_FIRST_MODEL * task.limit(), GUESS)
-        elif stage == MODEL:  # one with a penalty has no gap, and is solved exactly
-            recentre(model, x, saved)
-            tol = -np.inf if task.is_penalised else course[MODEL_TOL]
-            solve_model(model, 0.0, task.is_penalised, target, tol, 1000 + 20 * n)
-            if not model.is_symmetric:
-                raise_to_zero(model.x, n)
-            course[STAGE] = course[AFTER_MODEL]
-        elif stage == GUESS:  # go to the minimiser of the last model for the new target
-            course[GAP], course[IS_FRESH], course[QUALITY] = np.inf, 0.0, GOOD
-            course[BEFORE], course[STAGE] = own, GUESSED  # inf: x is outside of a smaller ball
-            copy(saved, x, 1.0 if own < np.inf else target / numbers[NORM], n)
-            copy(x, model.x, 1.0, n)
-            needs = EVALUATION
-        elif stage == GUESSED:
-            needs = decide.judge_guess(own)
-        elif stage == ENLARGED:
-            needs = decide.start_again()
-        elif stage == WEIGH:
-            needs = decide.weigh(own)
-        elif stage == POSE:
-            course[SPENT] += search.work
-            copy(saved, correlation, 1.0, n)
-            decide.leave_to_model(max(course[TOL], _INNER * course[GAP]), STEP)
-        elif stage == STEP:
-            slope, farther = compare(x, model.x, correlation, n)
-            needs = decide.begin_step(slope, farther)
-            if needs == EVALUATION:
-                copy(saved, x, 1.0, n)
-                copy(search.saved_p, p, 1.0, p.shape[0])
-                copy(x, model.x, 1.0, n)
-        elif stage == STEPPED:
-            needs = decide.judge_step(own)
-        elif stage == SHORTEN:
-            blend(x, saved, SHORTER, n)
-            course[STAGE], needs = STEPPED, EVALUATION
-        elif stage == BACK:
-            copy(x, saved, 1.0, n)
-            course[STAGE], needs = course[AFTER_BACK], EVALUATION
-        elif stage == ALL:  # every correlation, but none is to be admitted
-            course[THRESHOLD], course[ABOVE] = -1.0, np.inf
-            course[AFTER_SCAN], course[STAGE] = LOOKED, SCANNING
-        elif stage == LOOKED:
-            needs = TARGETS
-        elif stage == ASK:
-            course[THRESHOLD] = course[ABOVE] = decide.threshold()
-            course[AFTER_SCAN], course[STAGE] = SCANNED, SCANNING
-        elif stage == SCANNING:
-            course[STAGE], needs = course[AFTER_SCAN], SCAN
-            if search.is_small:
-                threshold, above, needs = course[THRESHOLD], course[ABOVE], -1
-                move_and_scan(bounds, columns.weight, R, columns, a, numbers[MU], threshold, above)
-        elif stage == SCANNED:
-            needs = decide.judge_scan(beyond, whole)
-        elif stage == SOLVED:
-            needs = decide.end(largest)
-        else:
-            record(solutions, course, x, numbers, totals, largest, whole, n)
-            if not whole <= task.limit():  # more may have to be done for it
-                needs = TARGETS
-            elif has_many_idle(model, x, task.n_idle):
-                needs = PRUNING
-    if needs == EVALUATION and search.is_small:
-        predict_atoms(columns, features, x, p, 0, n)
+        needs = search.go_on(task, solutions)
+        if search.is_alone and needs in (EVALUATION, SCAN, TOTALS):
+            search.fulfil(needs, task.is_penalised)
+            work += search.work
+            needs = PAUSE if work > _MOST_WORK else -1
+        elif search.curves_alone and needs == CURVATURE:
+            search.renew_curvature(task)
+            needs = -1
     return needs
 
 
