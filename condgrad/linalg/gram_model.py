@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import compiled, kernel, where
+from condgrad.compiled import borrowed, compiled, kernel, where
 
 _DEPENDENT = 1e-9  # share of an atom's squared norm below which its pivot counts as zero: it depends on the support
 _ENTERS = 1e-11  # least share by which the correlation of an atom that enters exceeds alpha
@@ -259,6 +259,7 @@ def first_zero(model, sign, direction, limit):
 @kernel
 def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
     """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap."""
+    model = borrowed(model)
     banned = np.zeros(model.n_atoms(), np.bool_)
     is_fresh, is_first = False, True
     alpha, gap = target, np.inf

@@ -141,7 +141,7 @@ class SmoothPath:
             SmoothEngine(problem, interrupts, data) if groups is None else GroupEngine(problem, groups, interrupts)
         )
         self.engine.most_scanned = max_epochs * problem.n_features
-        walk, scale = Walk(problem, make, max_epochs=max_epochs, **settings), problem.loss_scale()
+        walk, scale = Walk(problem, make, max_epochs=max_epochs, **settings), self.engine.scale
         self._by_minimize = (
             PenalisedPath(walk, self.engine.gauge, tol=tol, scale=scale)
             if is_penalised
@@ -151,6 +151,8 @@ class SmoothPath:
         self.n_features = problem.n_features
         self.scale, self.unit = self.engine.scale, self._radius_of(1.0) or 1.0
         self.last = self.engine.zero()
+        scale = self.engine.columns.scale
+        self._is_plain = bool(((scale == 1.0) | (scale == 0.0)).all())  # 0: constant columns, which no point uses
         self.columns_seen = self.n_scans = 0
 
     @property
@@ -228,7 +230,7 @@ class SmoothPath:
         has_intercept = self.problem.has_intercept
         return Solved(
             features=point.features,
-            w=point.x * self.engine.columns.scale[point.features],
+            w=point.x if self._is_plain else point.x * self.engine.columns.scale[point.features],
             radius=point.norm if self.is_penalised else target,
             alpha=target if self.is_penalised else point.alpha * self.unit,
             gap=point.gap,

@@ -144,7 +144,6 @@ def take_residual(weight, p, x, a, R, numbers, n_atoms):
     """Make weighted residuals of the derivatives in ``a``, and the sums."""
     for i in range(a.shape[0]):
         a[i] = -a[i]
-    for i in range(a.shape[0]):
         R[i] = a[i] / weight[i] if weight[i] > 0.0 else 0.0
     along, mu, norm = 0.0, 0.0, 0.0
     for i in range(a.shape[0]):

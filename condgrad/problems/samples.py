@@ -176,7 +176,8 @@ class Samples(NamedTuple):
 
     def loss_scale(self, p: np.ndarray, b: float = 0.0) -> float:
         """Return the mean absolute loss for the predictions p + b of w = 0, with a positive lower limit."""
-        return scale_of_losses(self.mean_size(p, b), self.mean_size(0.0))
+        at_zero = self.mean_size(0.0)
+        return scale_of_losses(self.mean_size(p, b) if b != 0.0 or p.any() else at_zero, at_zero)
 
     def least_value(self) -> float:
         """Return a lower bound of f over all predictions, rounding included."""
