@@ -1,15 +1,7 @@
-"""GramModel: a working set as its Gram matrix, minimised exactly for a fixed radius or a fixed penalty.
+"""GramModel: a working set as its Gram matrix, with the Cholesky factor of a support; gram_minimiser.py minimises it.
 
-The model over the atoms k of the set is F(x) = x'Gx/2 - c'x. On the support S, with signs s, its minimiser under
-s'x = radius (or with the penalty alpha s'x) solves the KKT system G_SS x = c_S - alpha s: each change of the support is
-one solve with an up- or downdated Cholesky factor. A step ends early where a coefficient reaches zero, which leaves; at
-the minimiser the atom with the largest correlation c_j - (Gx)_j above alpha enters.
-
-An atom that depends linearly on the support has no pivot. Then a direction z with Gz = 0 leads from the support to it,
-along which the objective is constant and the norm falls by |correlation| / alpha - 1 a unit: the step goes on until a
-coefficient of the support reaches zero, and that one makes room.
-
-Where coefficients are at least 0, all signs are positive, and only a positive correlation lets an atom enter.
+The model over the atoms k of the set is F(x) = x'Gx/2 - c'x, with correlations c - Gx. A Taylor model has an origin z,
+and x - z in place of x.
 """
 
 from __future__ import annotations
@@ -18,15 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condgrad.compiled import borrowed, compiled, kernel, where
+from condgrad.compiled import compiled, kernel, where
 
 _DEPENDENT = 1e-9  # share of an atom's squared norm below which its pivot counts as zero: it depends on the support
-_ENTERS = 1e-11  # least share by which the correlation of an atom that enters exceeds alpha
 _MANY = 48  # atoms in a support from which on LAPACK factors their Gram matrix faster than they enter one by one
 
-SOLVED, GAVE_UP = 0, 1
+_MOST_MOVES = 10  # moves of x after which correlations are computed anew: each adds its rounding to theirs
 
-_ATOMS, _SUPPORT = 0, 1  # places in GramModel.counts, numbers that change while the model stays
+_ATOMS, _SUPPORT, _MOVES = range(3)  # places in GramModel.counts, numbers that change while the model stays
 
 
 @compiled
@@ -34,13 +25,14 @@ class GramModel(NamedTuple):
     """The model and its support S; arrays have room for more atoms, and G_SS = U'U in the order of S."""
 
     G: np.ndarray
-    c: np.ndarray
+    c: np.ndarray  # the correlations at the origin
+    origin: np.ndarray
     x: np.ndarray
     correlation: np.ndarray
     support: np.ndarray  # places of the atoms in S, in the order of U
     is_in: np.ndarray  # whether an atom is in S
     U: np.ndarray
-    counts: np.ndarray  # how many atoms there are, and how many of them are in S: n_atoms() and n_support() name them
+    counts: np.ndarray  # how many atoms there are, and are in S; moves of x since the correlations were computed
     is_symmetric: bool = True  # whether coefficients may have both signs
 
     def n_atoms(self):
@@ -50,6 +42,10 @@ class GramModel(NamedTuple):
     def n_support(self):
         """Return the number of atoms in S."""
         return self.counts[_SUPPORT]
+
+    def is_fresh(self):
+        """Tell whether the correlations have no more than their own rounding, about."""
+        return self.counts[_MOVES] <= _MOST_MOVES
 
     def size(self, k):
         """Return how fast the model falls along atom k, in the direction that its sign allows."""
@@ -63,6 +59,7 @@ class GramModel(NamedTuple):
         """Make the next ``n_new`` atoms, whose rows of G and c are filled in, a part of the model outside of S."""
         first = self.counts[_ATOMS]
         self.x[first : first + n_new] = 0.0
+        self.origin[first : first + n_new] = 0.0
         self.is_in[first : first + n_new] = False
         self.counts[_ATOMS] = first + n_new
 
@@ -79,6 +76,16 @@ class GramModel(NamedTuple):
         for q in range(size):
             column[q] = self.G[k, self.support[q]]
         self.forward(column)
+        return self.enter_by(k, column, size)
+
+    def enter_by(self, k, column, n_known):
+        """Do the same with a column of U whose first ``n_known`` entries are known, and which has room for the rest."""
+        size = self.n_support()
+        for q in range(n_known, size):
+            value = self.G[k, self.support[q]]
+            for a in range(q):
+                value -= self.U[a, q] * column[a]
+            column[q] = value / self.U[q, q]
         pivot = self.G[k, k]
         for q in range(size):
             pivot -= column[q] * column[q]
@@ -91,6 +98,17 @@ class GramModel(NamedTuple):
         self.is_in[k] = True
         self.counts[_SUPPORT] = size + 1
         return True
+
+    def enter_four(self, atoms):
+        """Append those of four atoms that do not depend linearly on the support, with one look at U."""
+        size = self.n_support()
+        columns = np.empty((4, size + 4))
+        for i in range(4):
+            for q in range(size):
+                columns[i, q] = self.G[atoms[i], self.support[q]]
+        self.forward_four(columns[0, :size], columns[1, :size], columns[2, :size], columns[3, :size])
+        for i in range(4):
+            self.enter_by(atoms[i], columns[i], size)
 
     def leave(self, q):
         """Take the atom at place q of the support out of it: rotations make U triangular again."""
@@ -121,6 +139,34 @@ class GramModel(NamedTuple):
             for b in range(a + np.uint64(1), size):
                 v[b] -= self.U[a, b] * value
 
+    def forward_both(self, v, w):
+        """Do the same for two vectors, with one look at U."""
+        size = np.uint64(v.shape[0])
+        for a in range(size):
+            v[a] /= self.U[a, a]
+            w[a] /= self.U[a, a]
+            of_v, of_w = v[a], w[a]
+            for b in range(a + np.uint64(1), size):
+                v[b] -= self.U[a, b] * of_v
+                w[b] -= self.U[a, b] * of_w
+
+    def forward_four(self, r, s, t, u):
+        """Do the same for four vectors."""
+        size = np.uint64(r.shape[0])
+        for a in range(size):
+            pivot = self.U[a, a]
+            r[a] /= pivot
+            s[a] /= pivot
+            t[a] /= pivot
+            u[a] /= pivot
+            of_r, of_s, of_t, of_u = r[a], s[a], t[a], u[a]
+            for b in range(a + np.uint64(1), size):
+                value = self.U[a, b]
+                r[b] -= value * of_r
+                s[b] -= value * of_s
+                t[b] -= value * of_t
+                u[b] -= value * of_u
+
     def backward(self, v):
         """Replace v by the solution of Uz = v."""
         size = np.uint64(v.shape[0])
@@ -132,15 +178,16 @@ class GramModel(NamedTuple):
             v[a] = total / self.U[a, a]
 
     def correlate(self):
-        """Compute the correlations c - Gx anew."""
+        """Compute the correlations c - G (x - origin) anew."""
         n_atoms = np.uint64(self.n_atoms())
         for j in range(n_atoms):
             self.correlation[j] = self.c[j]
-        for q in range(self.n_support()):
-            k = np.uint64(self.support[q])
-            value = self.x[k]
-            for j in range(n_atoms):
-                self.correlation[j] -= value * self.G[k, j]
+        for k in range(n_atoms):
+            way = self.x[k] - self.origin[k]
+            if way != 0.0:
+                for j in range(n_atoms):
+                    self.correlation[j] -= way * self.G[k, j]
+        self.counts[_MOVES] = 0
 
     def move(self, direction, step):
         """Add step times the direction, given on the support, to x."""
@@ -150,14 +197,35 @@ class GramModel(NamedTuple):
             self.x[k] += change
             for j in range(n_atoms):
                 self.correlation[j] -= change * self.G[k, j]
+        self.counts[_MOVES] += 1
+
+    def approach(self, direction, step, fall):
+        """Add step times a direction with G_SS direction = fall to x: on the support the correlations follow from that.
+
+        For the others, a look at their rows of G is enough; most atoms are in the support.
+        """
+        n_atoms = np.uint64(self.n_atoms())
+        way = np.zeros(n_atoms)
+        for q in range(self.n_support()):
+            k = np.uint64(self.support[q])
+            way[k] = step * direction[q]
+            self.x[k] += way[k]
+            self.correlation[k] -= step * fall[q]
+        for j in range(n_atoms):
+            if not self.is_in[j]:
+                change = 0.0
+                for k in range(n_atoms):
+                    change += self.G[j, k] * way[k]
+                self.correlation[j] -= change
+        self.counts[_MOVES] += 1
 
 
 def empty_model(room: int, is_symmetric: bool = True) -> GramModel:
     """Return a model without atoms that has room for some."""
     zeros = np.zeros(room)
     return GramModel(
-        np.zeros((room, room)), zeros, zeros.copy(), zeros.copy(), np.zeros(room, np.int64), np.zeros(room, np.bool_),
-        np.zeros((room, room)), np.zeros(2, np.int64), is_symmetric,
+        np.zeros((room, room)), zeros, zeros.copy(), zeros.copy(), zeros.copy(), np.zeros(room, np.int64),
+        np.zeros(room, np.bool_), np.zeros((room, room)), np.zeros(3, np.int64), is_symmetric,
     )  # fmt: skip
 
 
@@ -165,13 +233,13 @@ def part_of(model: GramModel, kept: np.ndarray, room: int) -> GramModel:
     """Return a model with the ``kept`` atoms, all of the support among them, and room for more."""
     out, k, size = empty_model(room, model.is_symmetric), kept.size, int(model.n_support())
     out.G[:k, :k] = model.G[np.ix_(kept, kept)]
-    out.c[:k], out.x[:k] = model.c[kept], model.x[kept]
+    out.c[:k], out.origin[:k], out.x[:k] = model.c[kept], model.origin[kept], model.x[kept]
     out.correlation[:k], out.is_in[:k] = model.correlation[kept], model.is_in[kept]
     place = np.empty(model.c.shape[0], np.int64)
     place[kept] = np.arange(k)
     out.support[:size] = place[model.support[:size]]
     out.U[:size, :size] = model.U[:size, :size]
-    out.counts[:] = k, size
+    out.counts[:] = k, size, model.counts[_MOVES]
     return out
 
 
@@ -179,8 +247,8 @@ def model_at(x: np.ndarray, g: np.ndarray, H: np.ndarray) -> GramModel:
     """Return the model <g, z - x> + (z - x)'H(z - x)/2 over all atoms, at z = x; it does not change H and x."""
     k = x.size
     model = GramModel(
-        H, np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64), np.zeros(k, np.bool_), np.empty((k, k)),
-        np.array((k, 0)),
+        H, np.empty(k), np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64), np.zeros(k, np.bool_),
+        np.empty((k, k)), np.array((k, 0, 0)),
     )  # fmt: skip
     support = np.flatnonzero(x)
     if support.size > _MANY:
@@ -221,17 +289,12 @@ def _enter_each(model, support):
 
 @kernel
 def recentre(model, x, correlation):
-    """Put the model at x, where these are the correlations: c = correlation + G x. The support follows."""
-    n_atoms = np.uint64(model.n_atoms())
-    for k in range(n_atoms):
-        model.c[k] = correlation[k]
-        model.correlation[k] = correlation[k]
-    for q in range(n_atoms):
-        model.x[q] = x[q]
-        if x[q] != 0.0:
-            value = x[q]
-            for k in range(n_atoms):
-                model.c[k] += value * model.G[q, k]
+    """Make x the origin of the model, with these correlations. The support follows."""
+    is_at_x = True
+    for k in range(model.n_atoms()):
+        model.c[k] = model.correlation[k] = correlation[k]
+        model.origin[k] = model.x[k] = x[k]
+    model.counts[_MOVES] = 0
     q = 0
     while q < model.n_support():
         if x[model.support[q]] == 0.0:
@@ -241,153 +304,6 @@ def recentre(model, x, correlation):
     for k in range(model.n_atoms()):
         if x[k] != 0.0 and not model.is_in[k] and not model.enter(k):
             model.x[k] = 0.0
-    model.correlate()
-
-
-@kernel
-def first_zero(model, sign, direction, limit):
-    """Return the longest step up to ``limit`` that keeps the signs, and the place in S that stops it (-1: none)."""
-    step, blocker = limit, -1
-    for q in range(model.n_support()):
-        if sign[q] * direction[q] < 0.0:
-            reach = -model.x[model.support[q]] / direction[q]
-            if reach < step:
-                step, blocker = reach, q
-    return max(step, 0.0), blocker
-
-
-@kernel
-def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
-    """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap."""
-    model = borrowed(model)
-    banned = np.zeros(model.n_atoms(), np.bool_)
-    is_fresh, is_first = False, True
-    alpha, gap = target, np.inf
-    for change in range(max_changes):
-        alpha, blocker = _go_to_minimiser(model, is_penalised, target)
-        if blocker >= 0:
-            model.x[model.support[blocker]] = 0.0
-            model.leave(blocker)
-            is_fresh = False
-            continue
-        # x is the minimiser on its support: is there an atom outside of it that would improve the objective?
-        gap, entering = _ask_atoms(model, squared_y, is_penalised, target, alpha, banned)
-        if gap <= tol or entering < 0:
-            if is_fresh:
-                return SOLVED, change, alpha, gap
-            model.correlate()  # rounding has piled up in the correlations: ask once more with fresh ones
-            is_fresh = True
-            continue
-        is_fresh = False
-        if is_first:
-            is_first = False
-            _enter_all(model, alpha)
-        elif not model.enter(entering):
-            banned[entering] = True
-            _exchange(model, entering)
-    return GAVE_UP, max_changes, alpha, gap
-
-
-@kernel
-def _go_to_minimiser(model, is_penalised, target):
-    """Go towards the minimiser on the support; return alpha there and the place in S that stops the step (-1: none)."""
-    size = model.n_support()
-    if size == 0:
-        return (target if is_penalised else 0.0), -1
-    sign, direction, slope = np.empty(size), np.empty(size), np.empty(size)
-    for q in range(size):
-        k = model.support[q]
-        ahead = model.x[k] if model.x[k] != 0.0 else model.correlation[k]
-        sign[q] = model.sign(ahead)
-        direction[q] = model.correlation[k]
-        slope[q] = sign[q]
-    model.forward(direction)
-    model.forward(slope)
-    alpha = target
-    if not is_penalised:
-        # G d = correlation - alpha s with s'd = radius - norm; alpha < 0: the minimiser is inside the ball.
-        norm, along, curvature = 0.0, 0.0, 0.0
-        for q in range(size):
-            norm += abs(model.x[model.support[q]])
-            along += slope[q] * direction[q]
-            curvature += slope[q] * slope[q]
-        alpha = max(0.0, (along - (target - norm)) / curvature)
-    for q in range(size):
-        direction[q] -= alpha * slope[q]
-    model.backward(direction)
-    step, blocker = first_zero(model, sign, direction, 1.0)
-    model.move(direction, step)
-    return alpha, blocker
-
-
-@kernel
-def _ask_atoms(model, squared_y, is_penalised, target, alpha, banned):
-    """Return the gap at x, and the atom outside the support with the largest correlation above alpha (-1: none)."""
-    along, fit, norm = 0.0, 0.0, 0.0
-    for q in range(model.n_support()):
-        k = model.support[q]
-        along += model.x[k] * model.correlation[k]
-        fit += model.x[k] * model.c[k]
-        norm += abs(model.x[k])
-    largest, best, entering = 0.0, alpha * (1.0 + _ENTERS) + 1e-300, -1
-    for j in range(model.n_atoms()):
-        value = model.size(j)
-        largest = max(largest, value)
-        if value > best and not model.is_in[j] and not banned[j]:
-            best, entering = value, j
-    if is_penalised:
-        return duality_gap(squared_y, fit, along, alpha * norm, alpha, largest), entering
-    return target * largest - along, entering
-
-
-@kernel
-def _enter_all(model, alpha):
-    """Append all atoms with a correlation above alpha to the support, but those that depend linearly on it.
-
-    Most of the atoms that have just been admitted stay there. For one atom after the other, each would cost a way to
-    the minimiser on the support. An atom that does not belong there leaves on the first such way.
-    """
-    for k in range(model.n_atoms()):
-        if not model.is_in[k] and model.size(k) > alpha * (1.0 + _ENTERS):
-            model.enter(k)
-
-
-@kernel
-def _exchange(model, entering):
-    """Let an atom that depends on the support take the place of the one that reaches zero first on the way to it."""
-    size = model.n_support()
-    onto = model.sign(model.correlation[entering])
-    null, sign = np.empty(size), np.empty(size)
-    for q in range(size):
-        k = model.support[q]
-        null[q] = -onto * model.G[entering, k]
-        sign[q] = model.sign(model.x[k])
-    model.forward(null)
-    model.backward(null)
-    step, blocker = first_zero(model, sign, null, np.inf)
-    if blocker < 0:
-        return
-    model.move(null, step)
-    model.x[entering] += step * onto
-    model.x[model.support[blocker]] = 0.0
-    model.leave(blocker)
-    if not model.enter(entering):
-        model.x[entering] = 0.0  # it depends on the rest too: go on without it
-    model.correlate()
-
-
-@kernel
-def duality_gap(squared_y, fit, along, penalty, alpha, largest):
-    """Return P(x) - D(theta) for P(x) = ||R||^2/2 + alpha ||x||_1 and the best multiple theta of R that is feasible.
-
-    ``fit`` is <y, Xx>, ``along`` <R, Xx>, ``penalty`` alpha ||x||_1 and ``largest`` the largest |<z_j, R>|, or a bound
-    of it. D(theta) = (||y||^2 - ||y - theta||^2)/2 over theta with |<z_j, theta>| <= alpha.
-    """
-    squared_r = max(squared_y - fit - along, 0.0)
-    y_r = squared_y - fit
-    if squared_r == 0.0:
-        return penalty
-    share = y_r / squared_r
-    if largest * abs(share) > alpha:
-        share = np.sign(share) * alpha / largest
-    return 0.5 * squared_r + penalty - share * (y_r - 0.5 * share * squared_r)
+            is_at_x = False
+    if not is_at_x:
+        model.correlate()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from condgrad.linalg.gram_model import GAVE_UP, GramModel, correlate, empty_model, part_of, solve_model
+from condgrad.linalg.gram_minimiser import GAVE_UP, solve_model
+from condgrad.linalg.gram_model import GramModel, correlate, empty_model, part_of
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.sweep_solver import SweepSolver

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from condgrad.compiled import kernel
-from condgrad.linalg.gram_model import duality_gap
+from condgrad.linalg.gram_minimiser import duality_gap
 from condgrad.linalg.rounding import FORMULA, UNIT, gamma
 from condgrad.paths.columns import Features, extend_gram
 

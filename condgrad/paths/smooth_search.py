@@ -1,7 +1,7 @@
 """Search: the steps by which points of a smooth loss are minimised over the working set, one target after the other.
 
 The Taylor model at x is F(x) + g'(z - x) + (z - x)'G(z - x)/2, with the curvature G = Z' diag(h) Z of the atoms (less
-the part of an intercept). :func:`~condgrad.linalg.gram_model.solve_model` finds its minimiser exactly. The gradient g
+the part of an intercept). :func:`~condgrad.linalg.gram_minimiser.solve_model` finds its minimiser exactly. The gradient g
 is that of x, always; the curvatures h may be those of an earlier point, and are asked for again where a step did not
 make the gap much smaller.
 
@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.compiled import Errand, borrowed, compiled, kernel
-from condgrad.linalg.gram_model import GramModel, recentre, solve_model
+from condgrad.linalg.gram_minimiser import solve_model
+from condgrad.linalg.gram_model import GramModel, recentre
 from condgrad.paths.columns import Columns
 from condgrad.paths.oracle import LazyBounds, move_and_scan
 from condgrad.paths.smooth_course import (

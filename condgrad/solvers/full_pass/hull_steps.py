@@ -7,7 +7,8 @@ import time
 import numpy as np
 
 from condgrad.compiled import kernel
-from condgrad.linalg.gram_model import SOLVED, model_at, solve_model
+from condgrad.linalg.gram_minimiser import SOLVED, solve_model
+from condgrad.linalg.gram_model import model_at
 
 _MOST_CHANGES = 20  # changes of the support for each atom after which the exact solver gives up, besides 1000
 _WORK = 2e8  # multiply-adds of the exact solver between two checks of the deadline

@@ -193,7 +193,7 @@ class HullModel:
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x.
 
-        Over the l1 ball of a symmetric set the minimiser is found exactly (:mod:`condgrad.linalg.gram_model`). Over
+        Over the l1 ball of a symmetric set the minimiser is found exactly (:mod:`condgrad.linalg.gram_minimiser`). Over
         other hulls it is found by pairwise steps and on faces. What is missing, if that did not lead to ``tol``, is
         left to pairwise steps alone. Everything ends at ``deadline`` (in the time of ``time.perf_counter``).
         """
