@@ -19,7 +19,9 @@ from condgrad.problems.cox import CoxProblem
 from condgrad.problems.linear import Problem
 
 _INNER = 0.3  # share of the tolerance that the gap over a ball may use up
-_MOST_SOLVES = 60  # most radii that are tried for one penalty
+_FINER = 0.03  # the same share of the last search, for the next one
+_MOST_SEARCHES = 4  # most searches for the radius of one penalty
+_MOST_SOLVES = 60  # most radii that are tried in one of them
 _LEAST_GROWTH = 1.1  # least factor to the next radius, while none is known to be too large
 _MOST_GROWTH = 4.0  # largest factor to the next radius, while none is known to be too large
 _FARTHEST = 1e30  # largest norm of an optimum for which rounding is bounded
@@ -46,17 +48,29 @@ class PenalisedPath(MinimizedPath):
         return self.walk.problem
 
     def _solve(self, target: float) -> Solved:
-        best = self._certified(target)
-        limit, bracket, last = self.tol * self.scale, Bracket(0.0, math.inf), (0.0, math.inf)
+        best, limit = self._certified(target), self.tol * self.scale
+        for k in range(_MOST_SEARCHES):
+            if best.certified_gap <= limit or best.gap <= best.rounding:
+                break
+            # Multipliers of rough solutions may lead a search to a wrong radius: the next one knows them better.
+            self.walk.settings["tol"] = _INNER * limit * _FINER**k
+            best = self._search(target, best, limit)
+            self.walk.w = best.to_dense(self.n_features)
+        self.walk.settings["tol"] = _INNER * limit
+        return best
+
+    def _search(self, target: float, best: Solved, limit: float) -> Solved:
+        """Return the best of the points over balls on the way to the one whose multiplier is the target."""
+        bracket, last = Bracket(0.0, math.inf), (0.0, math.inf)
         radius = self.gauge.norm(self.walk.w) or 1.0
         for _ in range(_MOST_SOLVES):
-            if best.certified_gap <= limit:
-                break
             self.walk.w = self._inside(radius)
             over_ball = super()._solve(radius)
             found = self._certified(target)
             if found.certified_gap < best.certified_gap:
                 best = found
+            if best.certified_gap <= limit:
+                break
             way = radius - last[0]
             slope = (last[1] - over_ball.alpha) / way if way != 0.0 and math.isfinite(last[1]) else 0.0
             last = radius, over_ball.alpha
@@ -64,7 +78,6 @@ class PenalisedPath(MinimizedPath):
             bracket, radius = bracket.after(radius, target - over_ball.alpha, slope, least, most)
             if bracket.is_closed() and bracket.high - bracket.low <= 1e-15 * bracket.high:
                 break
-        self.walk.w = best.to_dense(self.n_features)
         return best
 
     def _inside(self, radius: float) -> np.ndarray:

@@ -283,3 +283,15 @@ def test_bad_penalties_get_one_sentence(kwargs, message):
     with pytest.raises(ValueError, match="alphas") as error:
         cg.radius_path([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0], **({"alphas": [0.1]} | kwargs))
     assert str(error.value).startswith(message)
+
+
+def test_rough_multipliers_do_not_lead_the_search_for_a_radius_astray():
+    """Over balls these points were solved too roughly: their multipliers closed in on a wrong radius."""
+    X = np.array([[0.0, -0.31922567, 0.0, 0.0, 0.0, -0.23377249, 0.0, -0.73240208]]).T
+    y = [0.46361851, -1.17855295, -0.21419633, -0.25863525, 0.13135127, -1.20750409, -0.17557913, -3.12197233]
+    loss, tol = cg.losses.Huber(0.7), 0.0022716284761545684
+    problem = cg.Problem(X, y, loss, cg.constraints.NonnegativeL1Ball(1.0))
+    alphas = np.abs(problem.gradient(np.zeros(1))).max() * np.geomspace(0.9, 0.02, 25)
+    _, coefs, info = cg.radius_path(X, y, loss=loss, constraint="nonnegative-l1", alphas=alphas, tol=tol)
+    assert info.status is cg.Status.CONVERGED
+    check(problem, cg.constraints.NonnegativeL1Ball, coefs, info, tol)
