@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Hashable
 from typing import TypeAlias
 
@@ -29,6 +30,7 @@ _LARGE = 2**24  # bytes of X above which a pass reads X once: the caches of a pr
 _CACHED = 2**18  # bytes of X in a piece: it stays in a core's cache between the products with w and the derivatives
 _FEWEST, _MOST = 8, 4096  # limits of the number of rows in a piece: loops over losses should be long enough for SIMD
 _FEW_COLUMNS = 16  # entries of a vertex up to which columns are multiplied one by one, not in a pass over X
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # its multiples are spread evenly between the integers, and never periodic
 _WORK_PER_SAMPLE = 20  # cost in multiply-adds: that of a loss with an exponential, about
 
 
@@ -73,8 +75,9 @@ class MemoryRows(Rows):
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
-        samples = self.samples.alone(slice(None, None, every))
-        return None if samples is None else MemoryRows(self.matrix.thinned(every), samples)
+        rows = spread_rows(self.n_samples, every)
+        samples = self.samples.alone(rows)
+        return None if samples is None else MemoryRows(self.matrix.chosen(rows), samples)
 
     def with_targets(self, y: np.ndarray) -> MemoryRows:
         """Return the same rows with other targets; both share the data and their views."""
@@ -168,6 +171,16 @@ class MemoryRows(Rows):
         dense = np.zeros(self.n_samples)
         dense[rows] = values
         return dense
+
+
+def spread_rows(n: int, every: int) -> np.ndarray:
+    """Return one of every ``every`` rows of n, at places that no period of the data can meet.
+
+    Rows 0, every, 2 every, ... would all be of one kind where every second row, or every tenth, is.
+    """
+    k = np.arange(-(-n // every))
+    rows = every * k + (every * (_GOLDEN * k % 1.0)).astype(np.int64)
+    return rows[rows < n]
 
 
 def sweep_by_rows(matrix: ByRows, samples: Samples, task: Task[Found], w: np.ndarray) -> Found:
