@@ -102,7 +102,8 @@ class MemoryRows(Rows):
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
 
-        If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature.
+        If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature. If it
+        is finite, an estimate is enough, so that single precision is.
         """
         assert isinstance(found, Pass) and isinstance(found.d, Joined)  # a pass in memory keeps all curvatures
         d, rows = found.d.array, None
@@ -110,20 +111,29 @@ class MemoryRows(Rows):
             d = np.maximum(d, 0.0)
         if n_rows <= d.size / 2 and d.any():
             rows, d = sample_by_curvature(d, n_rows)
-        return self.curvature_on(atoms, d, rows, n_known, has_intercept)
+        return self.curvature_on(atoms, d, rows, n_known, has_intercept, is_rough=n_rows < np.inf)
 
     def curvature_on(
-        self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, n_known: int, has_intercept: bool
+        self,
+        atoms: Stack,
+        d: np.ndarray,
+        rows: np.ndarray | None,
+        n_known: int,
+        has_intercept: bool,
+        *,
+        is_rough: bool = False,
     ) -> np.ndarray:
         """Return the curvature on atoms from the chosen rows (None: all) with the curvatures d."""
-        H = self._gram(atoms, d, rows, n_known)
+        H = self._gram(atoms, d, rows, n_known, is_rough)
         if has_intercept and d.any():  # the minimum over b takes the Schur complement
             mixed = atoms.inner_products(self.matrix.transpose_dot(self.spread(rows, d)))
             H -= np.outer(mixed, mixed) / d.sum()
         return H
 
-    def _gram(self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, n_known: int) -> np.ndarray:
+    def _gram(self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, n_known: int, is_rough: bool) -> np.ndarray:
         if isinstance(atoms, AtomStack):
+            if is_rough and n_known == 0:
+                return self.matrix.rough_gram(atoms.index, atoms.value, d, rows)
             return self.matrix.gram(atoms.index, atoms.value, d, rows, n_known)
         q = self._predictions_of(atoms)
         Q = np.array([each if rows is None else each[rows] for each in q]).reshape(len(atoms), d.size)
@@ -179,8 +189,7 @@ def spread_rows(n: int, every: int) -> np.ndarray:
     Rows 0, every, 2 every, ... would all be of one kind where every second row, or every tenth, is.
     """
     k = np.arange(-(-n // every))
-    rows = every * k + (every * (_GOLDEN * k % 1.0)).astype(np.int64)
-    return rows[rows < n]
+    return np.minimum(every * k + (every * (_GOLDEN * k % 1.0)).astype(np.int64), n - 1)
 
 
 def sweep_by_rows(matrix: ByRows, samples: Samples, task: Task[Found], w: np.ndarray) -> Found:
