@@ -28,6 +28,7 @@ _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Ar
 _ROUNDING = 1e-13  # share of F that rounding may add to it
 _SMALL, _WIDENING = 4000, 8  # samples of the first subsample and factor of the next, in files of older versions
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
+_FEW_SAMPLES = 3000  # from so many the curvature takes less time than to draw some of them
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap there relative to that of all samples
 _FINE = 1e-3  # this relative gap, if second derivatives of all samples are known
@@ -205,7 +206,8 @@ class CorrectiveState(State):
             return np.inf
         k = max(20, len(self.atoms))
         as_cheap = _PASS * self.part.n_samples / k if self.model.is_exact else 0.0  # about as expensive as a pass
-        needed = max(self.rows_per_atom * k, as_cheap)
+        few = self.part.n_samples if self.part.n_samples <= _FEW_SAMPLES else 0.0
+        needed = max(self.rows_per_atom * k, as_cheap, few)
         return needed if self.is_rough or needed < self.part.n_samples else np.inf
 
     @property
