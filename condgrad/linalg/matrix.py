@@ -29,8 +29,9 @@ class Matrix:
     whose mean is far from zero.
     """
 
-    def __init__(self, X: Any, shift: np.ndarray | None = None) -> None:
+    def __init__(self, X: Any, shift: np.ndarray | None = None, largest: float | None = None) -> None:
         self.X = X
+        self._largest = largest  # the largest absolute value of an entry, where it is known
         self.shift = shift  # one number per column: sparse X has it subtracted already, dense X by formula
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = scipy.sparse.issparse(X)
@@ -313,6 +314,9 @@ class Matrix:
 
     def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
         """Return the largest absolute value of an entry of all rows, or of a range if rows are native."""
+        is_whole = start == 0 and stop in (None, self.shape[0])
+        if is_whole and self._largest is not None:
+            return self._largest
         if self.is_sparse:
             whole = self.X.indptr if stop is not None else np.array([0, self.n_stored])
             stored = self.X.data[int(whole[start]) : int(whole[-1 if stop is None else stop])]

@@ -55,8 +55,6 @@ def test_few_columns_and_sparse_data_are_exact():
     import scipy.sparse
 
     X, _, features, values, d = columns(k=20)
-    np.testing.assert_array_equal(
-        Matrix(X).rough_gram(features, values, d), Matrix(X).gram(features, values, d)
-    )
+    np.testing.assert_array_equal(Matrix(X).rough_gram(features, values, d), Matrix(X).gram(features, values, d))
     S = Matrix(scipy.sparse.csr_matrix(X))
     np.testing.assert_array_equal(S.rough_gram(features, values, d), S.gram(features, values, d))

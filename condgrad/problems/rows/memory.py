@@ -90,6 +90,11 @@ class MemoryRows(Rows):
         """Return shape, data, loss, targets and weights."""
         return (self.matrix.shape, *self.matrix.arrays(), self.samples)
 
+    @functools.cached_property
+    def size_of_columns(self) -> float:  # type: ignore[override]
+        """The largest absolute value of an entry: the weights sum to one."""
+        return self.matrix.largest_entry()
+
     @property
     def cost_of_pass(self) -> float:
         """Two multiply-adds for every stored entry of X."""
