@@ -92,7 +92,8 @@ class CorrectiveState(State):
         self.n_rows = self.problem.n_samples if self.part is self.problem else n_rows
         self.n_passes, self.gaps = 0, list[float]()  # passes over these samples, and the gaps of the steps
         self.last_gap = np.inf  # gap of the last pass over these samples
-        self.known: np.ndarray | None = None  # the curvature on the first atoms, if known
+        self.known: np.ndarray | None = None  # the curvature on the first atoms, if known,
+        self._kept_known: np.ndarray | None = None  # and on others before; which of them these are
 
     @property
     def uses_all(self) -> bool:
@@ -164,13 +165,22 @@ class CorrectiveState(State):
         # A quadratic F has one Hessian, computed a few columns at a time. Otherwise the curvature is reused as long as
         # the gap shrinks fast and no atom is new.
         serves_on = len(self.atoms) == n_kept and look.gap <= _FAST * self.last_gap
+        self._select_known()
         if self.known is not None:
-            self.known = self.known[np.ix_(kept, kept)] if self.problem.is_quadratic or serves_on else None
+            self.known = self.known if self.problem.is_quadratic or serves_on else None
+            self._kept_known = None if kept.all() else kept
         self.look, self.last_gap, self.n_new = look, look.gap, len(self.atoms) - n_kept
         self.x = np.append(x[kept], np.zeros(self.n_new))
 
+    def _select_known(self) -> None:
+        """Take out of the known curvature what belongs to atoms that are gone: a copy, that the last step does not need."""
+        if self.known is not None and self._kept_known is not None:
+            self.known = self.known[np.ix_(self._kept_known, self._kept_known)]
+        self._kept_known = None
+
     def curvature(self) -> np.ndarray:
         """Return the curvature of F at w on the atoms."""
+        self._select_known()
         if self.known is None or self.known.shape[0] < len(self.atoms):
             n_rows = min(self.rows_needed, self._rows_in_time())
             with Stopwatch() as watch:  # without compilation time
@@ -226,6 +236,7 @@ class CorrectiveState(State):
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all values that determine the rest of the run, as numbers and as arrays."""
+        self._select_known()
         arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
         arrays |= self.model.snapshot() | {"gaps": np.array(self.gaps)}
         known = {} if self.known is None else {"curvature": self.known}
