@@ -91,7 +91,7 @@ class MemoryRows(Rows):
         return (self.matrix.shape, *self.matrix.arrays(), self.samples)
 
     @functools.cached_property
-    def size_of_columns(self) -> float:  # type: ignore[override]
+    def size_of_columns(self) -> float:
         """The largest absolute value of an entry: the weights sum to one."""
         return self.matrix.largest_entry()
 

@@ -173,7 +173,7 @@ class CorrectiveState(State):
         self.x = np.append(x[kept], np.zeros(self.n_new))
 
     def _select_known(self) -> None:
-        """Take out of the known curvature what belongs to atoms that are gone: a copy, that the last step does not need."""
+        """Take atoms that are gone out of the known curvature: a copy, which is made only if there is another step."""
         if self.known is not None and self._kept_known is not None:
             self.known = self.known[np.ix_(self._kept_known, self._kept_known)]
         self._kept_known = None
