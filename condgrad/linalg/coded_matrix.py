@@ -12,7 +12,7 @@ from condgrad.linalg import centring, threads
 from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.coded_gram import coded_gram
 from condgrad.linalg.coded_slices import CodedColumns, CodedRows, columns_of, rows_of, sparse_columns
-from condgrad.linalg.convert import Data, as_data, check_codes
+from condgrad.linalg.convert import Data, as_sized_data, check_codes
 from condgrad.linalg.matrix import FEW_STORED, Matrix
 from condgrad.linalg.slices import Slices
 
@@ -20,7 +20,8 @@ from condgrad.linalg.slices import Slices
 def matrix_of(X: Data) -> Matrix:
     """Return the data of a user, checked, as a matrix."""
     if not isinstance(X, CodedData):
-        return Matrix(as_data(X))
+        X, largest = as_sized_data(X)
+        return Matrix(X, largest=largest)
     check_codes(X)
     return CodedMatrix(X)
 

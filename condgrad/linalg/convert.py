@@ -42,6 +42,11 @@ Checked: TypeAlias = np.ndarray | SparseLike  # X after conversion and checks
 
 def as_data(X: Data) -> Any:
     """Return ``X`` as a float C- or F-ordered array, CSR or CSC matrix; copied only if it has another form."""
+    return as_sized_data(X)[0]
+
+
+def as_sized_data(X: Data) -> tuple[Any, float]:
+    """Return :func:`as_data` of X, and the largest absolute value of an entry, which its checks find anyway."""
     if isinstance(X, CodedData):
         X = X.tocsr()
     if scipy.sparse.issparse(X):
@@ -53,8 +58,7 @@ def as_data(X: Data) -> Any:
     _check_not_empty(X)
     if not (X.flags.c_contiguous or X.flags.f_contiguous):
         X = np.ascontiguousarray(X)
-    _check_entries(X, "X")
-    return X
+    return X, _check_entries(X, "X")
 
 
 def check_codes(X: CodedData) -> None:
@@ -174,21 +178,22 @@ def _as_float_array(values: object, name: str) -> np.ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _as_sparse(X: Any) -> Any:
+def _as_sparse(X: Any) -> tuple[Any, float]:
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples, features); got shape {X.shape}.")
     _check_not_empty(X)
     X = X if X.format in ("csr", "csc") else X.tocsr()
     _check_structure(X)
     data = _as_float_array(X.data[: X.nnz], "X")
-    _check_entries(data, "X", lambda k: (X.tocoo().row[k], X.tocoo().col[k]))
+    largest = _check_entries(data, "X", lambda k: (X.tocoo().row[k], X.tocoo().col[k]))
     has_indices = all(array.dtype in (np.int32, np.int64) for array in (X.indices, X.indptr))  # in native byte order
     if data.dtype != X.data.dtype or data.size < X.data.size or not has_indices:
         X = type(X)((data, X.indices[: X.nnz].astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
     if not X.has_canonical_format:  # duplicates or unsorted indices: clean a copy, never the user's matrix
         X = X.copy()
         X.sum_duplicates()
-    return X
+        largest = float(np.abs(X.data).max(initial=0.0))
+    return X, largest
 
 
 def _check_structure(X: Any) -> None:
@@ -213,10 +218,13 @@ def _check_not_empty(X: Any) -> None:
         raise ValueError(f"X must have at least one sample and one feature; got shape {X.shape}.")
 
 
-def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tuple[int, ...]] | None = None) -> None:
-    """Raise ValueError if an entry is not finite, or too large; ``position(k)`` is the place of value k in a matrix."""
+def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tuple[int, ...]] | None = None) -> float:
+    """Return the largest absolute value; raise ValueError if an entry is not finite, or too large.
+
+    ``position(k)`` is the place of value k in a matrix.
+    """
     if values.size == 0:
-        return
+        return 0.0
     low, high = float(values.min()), float(values.max())  # a nan or an inf in any entry appears in one of them
     if not (np.isfinite(low) and np.isfinite(high)):
         bad = np.argwhere(~np.isfinite(values))
@@ -227,3 +235,4 @@ def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tupl
             f"{values[tuple(bad[0])]}. Remove or impute them."
         )
     check_magnitude(np.array([low, high]), name)
+    return max(-low, high, 0.0)

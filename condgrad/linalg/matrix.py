@@ -10,13 +10,12 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg import centring, passes, products, threads
-from condgrad.linalg.gram import add_outer_products, mirror, rows_of, weighted_gram
+from condgrad.linalg.dense_gram import DenseColumns
+from condgrad.linalg.gram import add_outer_products, mirror, rows_of
 from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseSlices
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
-_ENTRIES = 1_000_000  # entries of dense data that are processed together
-_ENTRIES_OF_ROWS = 200_000  # the same for columns that are gathered from rows, so that the copies stay in the cache
 FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
 _SMALL_PASS = 2_000_000  # multiply-adds (a few milliseconds), below which compiling for half a second does not pay
 _CONVERTED = 250_000  # entries of dense data that are converted at a time, so that they stay in the cache
@@ -30,8 +29,9 @@ class Matrix:
     whose mean is far from zero.
     """
 
-    def __init__(self, X: Any, shift: np.ndarray | None = None) -> None:
+    def __init__(self, X: Any, shift: np.ndarray | None = None, largest: float | None = None) -> None:
         self.X = X
+        self._largest = largest  # the largest absolute value of an entry, where it is known
         self.shift = shift  # one number per column: sparse X has it subtracted already, dense X by formula
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = scipy.sparse.issparse(X)
@@ -248,7 +248,7 @@ class Matrix:
         if features.size == 0:
             return np.zeros((0, 0))
         if not self.is_sparse:
-            return self._dense_gram(features, values, d, rows, first)
+            return DenseColumns(self.X, self.shift, features, values).gram(d, rows, first)
         place = np.full(self.shape[1], -1, dtype=np.int32)
         place[features] = np.arange(features.size)
         if (place[features] != np.arange(features.size)).any():  # a feature with atoms on both sides of zero
@@ -273,6 +273,14 @@ class Matrix:
         mirror(H, first)
         return H
 
+    def rough_gram(
+        self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return :meth:`gram` for d >= 0, up to about 1e-6 of the diagonal where that saves time."""
+        if self.is_sparse:
+            return self.gram(features, values, d, rows)
+        return DenseColumns(self.X, self.shift, features, values).rough_gram(d, rows)
+
     def gram_of_rows(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
         """Return sum_k d_k x_i x_i' on these features, over the rows i = 0, every, 2 every, ..., on all cores."""
         rows = None if every == 1 else np.arange(0, self.shape[0], every)
@@ -295,36 +303,6 @@ class Matrix:
         indptr = cast("SparseSlices", self.columns).indptr
         return float((indptr[features + 1] - indptr[features]).sum()) / max(1, self.n_stored)
 
-    def _dense_gram(
-        self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None, first: int
-    ) -> np.ndarray:
-        """Return :meth:`gram` of dense data, a block of rows at a time: the chosen columns are copied, maybe many."""
-        H = np.zeros((features.size, features.size))
-        height = max(1, (_ENTRIES_OF_ROWS if self.rows_are_native else _ENTRIES) // max(1, features.size))
-        is_unit, has_few_rows = bool((values == 1.0).all()), d.size < features.size
-        for start in range(0, d.size, height):
-            part = slice(start, min(start + height, d.size))
-            X = self._dense_part(part, features) if rows is None else self._dense_sample(rows[part], features)
-            X = X if self.shift is None else X - self.shift[features]
-            H += weighted_gram(X * values if has_few_rows and not is_unit else X, d[part], first)
-        return H if has_few_rows or is_unit else H * np.outer(values, values)
-
-    def _dense_part(self, part: slice, features: np.ndarray) -> np.ndarray:
-        """Return some rows of the chosen columns, copied in the order in which they lie in memory if not all."""
-        if self._are_all(features):
-            return self.X[part]
-        chosen: np.ndarray = self.X[part].take(features, axis=1) if self.rows_are_native else self.X.T[features, part].T
-        return chosen
-
-    def _dense_sample(self, rows: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return the chosen rows of the chosen columns."""
-        chosen: np.ndarray = self.X[rows] if self._are_all(features) else self.X[rows[:, None], features]
-        return chosen
-
-    def _are_all(self, features: np.ndarray) -> bool:
-        """Return whether ``features`` are all columns in their order."""
-        return features.size == self.shape[1] and bool((features == np.arange(features.size)).all())
-
     def _gram_with_repetitions(
         self, features: np.ndarray, values: np.ndarray, d: np.ndarray, rows: np.ndarray | None, first: int
     ) -> np.ndarray:
@@ -336,6 +314,9 @@ class Matrix:
 
     def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
         """Return the largest absolute value of an entry of all rows, or of a range if rows are native."""
+        is_whole = start == 0 and stop in (None, self.shape[0])
+        if is_whole and self._largest is not None:
+            return self._largest
         if self.is_sparse:
             whole = self.X.indptr if stop is not None else np.array([0, self.n_stored])
             stored = self.X.data[int(whole[start]) : int(whole[-1 if stop is None else stop])]

@@ -2,17 +2,71 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 
 import numpy as np
 
 from condgrad.constraints._protocol import ConstraintSet
-from condgrad.constraints.vertices import Vertex
+from condgrad.constraints.vertices import Atom, Vertex
 from condgrad.linalg.rounding import Bounds, Sizes, bounds, gamma
 from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
 from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.penalty import Penalty
 from condgrad.problems.rows.base import AnyPass, Rows
+
+_SMALL = 1e-3  # share of the gap up to which a rough bound of its rounding is good enough
+
+
+class Columns(abc.ABC):
+    """What is known about the norms ||x_j|| of the columns.
+
+    Attributes
+    ----------
+    reach : float
+        A bound of the change of the predictions over the set, in the norm of :mod:`condgrad.linalg.rounding`.
+    largest_entry : float
+        The largest absolute value of an entry of X.
+    """
+
+    reach: float
+    largest_entry: float
+
+    @abc.abstractmethod
+    def norm(self, features: np.ndarray | slice, weights: np.ndarray) -> float:
+        """Return sum_j ||x_j|| weights_j over the features."""
+
+    def distance(self, w: np.ndarray, s: Vertex) -> float:
+        """Return sum_j ||x_j|| |w_j - s_j|."""
+        indices, values = s.support()
+        if indices is None:
+            return self.norm(slice(None), np.abs(w - values))
+        used, other = np.flatnonzero(w != 0.0), np.abs(w[indices] - values) - np.abs(w[indices])
+        return self.norm(used, np.abs(w[used])) + self.norm(indices, other)
+
+
+class MeasuredColumns(Columns):
+    """Columns whose norms were measured in a pass."""
+
+    def __init__(self, sizes: np.ndarray, largest_entry: float, constraint: ConstraintSet) -> None:
+        self.sizes, self.largest_entry = sizes, largest_entry
+        self.reach = float(constraint.reach(sizes))
+
+    def norm(self, features: np.ndarray | slice, weights: np.ndarray) -> float:
+        """Return sum_j ||x_j|| weights_j over the features."""
+        return float(self.sizes[features] @ weights)
+
+
+class BoundedColumns(Columns):
+    """Columns of which only the largest entry is known: with weights of samples that sum to one, it bounds norms."""
+
+    def __init__(self, largest_entry: float, n_features: int, constraint: ConstraintSet) -> None:
+        self.largest_entry = largest_entry
+        self.reach = float(constraint.reach(np.full(n_features, largest_entry)))
+
+    def norm(self, features: np.ndarray | slice, weights: np.ndarray) -> float:
+        """Return a bound of sum_j ||x_j|| weights_j over all features, if it is the sum over all of them."""
+        return self.largest_entry * float(weights.sum())
 
 
 class Certificates:
@@ -32,14 +86,28 @@ class Certificates:
         return found.gradient(self._newton_step(found) if is_guess else 0.0, self.penalty.gradient(w))
 
     def at(self, w: np.ndarray, b: float, found: AnyPass, r: np.ndarray, s: Vertex, is_guess: bool) -> Evaluation:
-        """Return the evaluation after a pass at w with the intercept b, for its gradient r and s = LMO(r)."""
-        reach = self._reach_at(w, s)
+        """Return the evaluation after a pass at w with the intercept b, for its gradient r and s = LMO(r).
+
+        Where rounding is much smaller than the gap even if all columns had the size of the largest entry, they need not
+        be measured, which costs half a pass.
+        """
+        if self._bounded is not None:
+            evaluation = self._at(w, b, found, r, s, is_guess, self._bounded)
+            if evaluation.rounding <= _SMALL * evaluation.gap:
+                return evaluation
+        return self._at(w, b, found, r, s, is_guess, self._measured)
+
+    def _at(
+        self, w: np.ndarray, b: float, found: AnyPass, r: np.ndarray, s: Vertex, is_guess: bool, columns: Columns
+    ) -> Evaluation:
+        apart = columns.distance(w, s)
+        reach = columns.reach + apart if apart > columns.reach else columns.reach  # the first: w outside the set
         away = self._intercept_error(b) if self.has_intercept else 0.0
         sizes, gap = found.totals.sizes, gap_at(r, w, s)
         if is_guess:  # the error of a guess is no rounding error
-            gap = max(gap, 0.0) + self._cost_of_guess(found, reach + self._distance(w, s), away)
+            gap = max(gap, 0.0) + self._cost_of_guess(found, reach + apart, away)
             sizes = sizes._replace(balance=0.0)
-        rounding = self._rounding_at(w, b, found, sizes, reach, away)
+        rounding = self._rounding_at(w, b, found, sizes, columns, reach, away)
         rounding = rounding.with_oracle(vertex_rounding(self.constraint, r, w, s))
         value = found.totals.value
         rounding = self.penalty.with_rounding(rounding, value, w, r, self.constraint)
@@ -72,12 +140,9 @@ class Certificates:
         of_sums = unit * abs(delta) * float(np.sqrt(found.totals.curvature)) * (reach + away)
         return of_taylor + of_sums + abs(delta * balance)
 
-    def _reach_at(self, w: np.ndarray, s: Vertex) -> float:
-        """Return a bound of the change of the predictions from w to any point of the set."""
-        apart = self._distance(w, s)
-        return self.reach + apart if apart > self.reach else self.reach  # the first: for a point outside the set
-
-    def _rounding_at(self, w: np.ndarray, b: float, found: AnyPass, sizes: Sizes, reach: float, away: float) -> Bounds:
+    def _rounding_at(
+        self, w: np.ndarray, b: float, found: AnyPass, sizes: Sizes, columns: Columns, reach: float, away: float
+    ) -> Bounds:
         """Return bounds of the rounding errors of gradient and objective at w.
 
         The best intercept is at most ``away`` from b. The bounds cost a few sums over samples and features; the norms
@@ -85,8 +150,8 @@ class Certificates:
         """
         used = np.flatnonzero(w != 0.0)
         weights = np.abs(w[used])
-        size = float(weights.sum()) * self.rows.measures.largest_entry + abs(b)  # upper bound of a prediction
-        spread = float(weights @ self.rows.column_sizes[used])
+        size = float(weights.sum()) * columns.largest_entry + abs(b)  # upper bound of a prediction
+        spread = columns.norm(used, weights)
         delta, largest = self.samples.prediction_errors(sizes, used.size, spread, size)
         return bounds(
             sizes,
@@ -102,18 +167,22 @@ class Certificates:
         low, high = self.intercept_range
         return max(abs(high - b), abs(b - low))
 
-    def _distance(self, w: np.ndarray, s: Vertex) -> float:
-        """Return sum_j ||x_j|| |w_j - s_j|."""
-        sizes, (indices, values) = self.rows.column_sizes, s.support()
-        if indices is None:
-            return float(sizes @ np.abs(w - values))
-        used, other = np.flatnonzero(w != 0.0), np.abs(w[indices] - values) - np.abs(w[indices])
-        return float(sizes[used] @ np.abs(w[used]) + sizes[indices] @ other)
-
-    @functools.cached_property
+    @property
     def reach(self) -> float:
         """A bound of the change of the predictions over the set, in the norm of :mod:`condgrad.linalg.rounding`."""
-        return float(self.constraint.reach(self.rows.column_sizes))
+        return self._measured.reach
+
+    @functools.cached_property
+    def _measured(self) -> MeasuredColumns:
+        return MeasuredColumns(self.rows.column_sizes, self.rows.measures.largest_entry, self.constraint)
+
+    @functools.cached_property
+    def _bounded(self) -> BoundedColumns | None:
+        """Bounds without a pass, for sets of cheap oracles; with an intercept, its range needs the measured ones."""
+        size = self.rows.size_of_columns
+        if self.has_intercept or self.constraint.vertex is not Atom or size == np.inf:
+            return None
+        return BoundedColumns(size, self.rows.n_features, self.constraint)
 
     @functools.cached_property
     def intercept_range(self) -> tuple[float, float]:
@@ -130,4 +199,6 @@ class Certificates:
         s = self.constraint.start(zero.size)
         w = s.to_dense(zero.size)
         level = self.samples.largest_value(float(np.abs(w).sum()) * self.rows.measures.largest_entry)
-        return self.samples.intercept_range(p, b, self.reach + self._distance(zero, s), level + self.penalty.value(w))
+        return self.samples.intercept_range(
+            p, b, self.reach + self._measured.distance(zero, s), level + self.penalty.value(w)
+        )

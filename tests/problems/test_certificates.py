@@ -6,10 +6,12 @@ import scipy.sparse
 from certificates import HAS_LONG, LONG, Drawn, Truth, check, improved, judge
 
 import condgrad as cg
-from condgrad.constraints import Atom
+from condgrad.constraints import Atom, DenseVertex
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
 from condgrad.problems.evaluation import Evaluation, certify, vertex_rounding
+from condgrad.problems.linear_certificates import BoundedColumns, MeasuredColumns
+from condgrad.problems.rows import memory
 from condgrad.problems.samples import Samples
 
 needs_long = pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
@@ -391,3 +393,30 @@ def test_certificates_on_codes_are_true(seed):
     drawn = coded(seed)
     result = cg.minimize(drawn.problem, drawn.solver, tol=drawn.tol, max_epochs=60, random_state=seed)
     assert not check(drawn, result), drawn.description
+
+
+@needs_long
+@pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_columns_that_are_not_measured_bound_rounding_as_well(kind, size, monkeypatch):
+    monkeypatch.setattr(memory, "_MANY_STORED", 0)
+    rng = np.random.default_rng(4)
+    X = size * rng.standard_normal((50, 8)) * np.geomspace(0.01, 1.0, 8)
+    y = np.where(X[:, 0] + X[:, 7] > 0.0, 1.0, -1.0)
+    drawn = drawn_from(kind(X), y, cg.losses.Logistic(), cg.constraints.L1Ball(3.0 / size), intercept=False)
+    problem = drawn.problem
+    at_start = problem.look(np.zeros(8)).evaluation
+    assert at_start.rounding <= 1e-3 * at_start.gap and "measures" not in vars(problem.rows)
+    measured = MeasuredColumns(problem.column_sizes, float(np.abs(X).max()), problem.constraint)
+    bounded = BoundedColumns(float(np.abs(X).max()), 8, problem.constraint)
+    for _ in range(5):
+        w = problem.constraint.project(rng.standard_normal(8) / size)
+        s = problem.lmo(rng.standard_normal(8))
+        assert measured.distance(w, s) <= bounded.distance(w, s) <= bounded.reach
+        assert measured.distance(w, DenseVertex(-w)) <= bounded.distance(w, DenseVertex(-w))
+        assert measured.norm(slice(None), np.abs(w)) <= bounded.norm(slice(None), np.abs(w))
+    assert measured.reach <= bounded.reach
+    result = cg.minimize(problem, "corrective", tol=1e-14)
+    assert not check(drawn, result)
+    exact = problem.look(result.w).evaluation
+    assert exact.rounding == pytest.approx(result.rounding) and exact.rounding < at_start.rounding

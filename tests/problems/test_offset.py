@@ -14,6 +14,7 @@ from condgrad.compiled.elementary import exp
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.losses import CLASSES
 from condgrad.problems.base import Feature
+from condgrad.problems.rows.memory import spread_rows
 from condgrad.problems.samples import Samples
 
 needs_long = pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
@@ -207,8 +208,8 @@ def test_offsets_belong_to_what_a_checkpoint_recognises():
 def test_parts_have_their_offsets():
     X, classes, offset = data(n=200)
     problem = cg.Problem(X, classes, cg.losses.Logistic(), cg.constraints.L1Ball(1.0), offset=offset)
-    part, w = problem.part(50), np.ones(6)
-    alone = cg.Problem(X[::4], classes[::4], cg.losses.Logistic(), cg.constraints.L1Ball(1.0), offset=offset[::4])
+    part, w, rows = problem.part(50), np.ones(6), spread_rows(200, 4)
+    alone = cg.Problem(X[rows], classes[rows], cg.losses.Logistic(), cg.constraints.L1Ball(1.0), offset=offset[rows])
     assert part.objective(w) == pytest.approx(alone.objective(w), rel=1e-13)
     assert isinstance(problem.samples, Samples)
     other = problem.over(cg.constraints.L1Ball(3.0)).with_targets(-classes)

@@ -13,7 +13,7 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.rows import memory
 from condgrad.problems.rows.base import Expand, Measure, Predict, Rows
-from condgrad.problems.rows.memory import MemoryRows
+from condgrad.problems.rows.memory import MemoryRows, spread_rows
 from condgrad.problems.samples import Samples
 
 LOSS = cg.losses.Logistic()
@@ -149,18 +149,33 @@ def test_a_head_is_a_problem_of_its_own():
     assert rows.head(203) is rows and rows.head(1000) is rows
     part = rows.head(50)
     assert 50 <= part.n_samples <= 100 and part.samples.weight.sum() == pytest.approx(1.0)
-    np.testing.assert_array_equal(part.matrix.X, X[::4])
-    nothing = MemoryRows(Matrix(X), Samples(LOSS, y, np.where(np.arange(203) % 4 == 0, 0.0, weight)))
+    chosen = spread_rows(203, 4)
+    np.testing.assert_array_equal(part.matrix.X, X[chosen])
+    np.testing.assert_array_equal(part.samples.y, y[chosen])
+    nothing = MemoryRows(Matrix(X), Samples(LOSS, y, np.where(np.isin(np.arange(203), chosen), 0.0, weight)))
     assert nothing.head(50) is None
+
+
+@pytest.mark.parametrize("every", [2, 5, 12, 40])
+def test_spread_rows_do_not_meet_a_period_of_the_data(every):
+    n = 100 * every**2
+    rows = spread_rows(n, every)
+    assert rows[-1] < n and rows.size == n // every
+    np.testing.assert_array_equal(rows // every, np.arange(rows.size))  # one in each range of that length
+    assert spread_rows(n - 1, every).max() < n - 1
+    for period in (2, 3, 5, 10, every, 2 * every):
+        counts = np.bincount(rows % period, minlength=period)
+        assert counts.min() >= 0.5 * rows.size / period and counts.max() <= 2.0 * rows.size / period
 
 
 def test_a_part_measures_its_own_columns():
     X, y, weight, w = simulated()
-    X[1] = 100.0  # in no part that begins with the first sample and skips some
+    chosen = spread_rows(203, 4)
+    X[np.setdiff1d(np.arange(203), chosen)[0]] = 100.0  # not in the part
     problem = cg.Problem(X, y, LOSS, cg.constraints.L1Ball(2.0), sample_weight=weight)
     assert problem.look(w).evaluation.rounding > 0.0  # which measures the columns of all samples
     part = problem.part(50)
-    alone = cg.Problem(X[::4], y[::4], LOSS, cg.constraints.L1Ball(2.0), sample_weight=weight[::4])
+    alone = cg.Problem(X[chosen], y[chosen], LOSS, cg.constraints.L1Ball(2.0), sample_weight=weight[chosen])
     np.testing.assert_allclose(part.column_sizes, alone.column_sizes, rtol=1e-13)
     assert part.reach == pytest.approx(alone.reach, rel=1e-13)
     assert part.look(w).evaluation.rounding == pytest.approx(alone.look(w).evaluation.rounding, rel=1e-6, abs=0.0)

@@ -10,6 +10,7 @@ from tables import EXAMPLES
 
 import condgrad as cg
 from condgrad import constraints, losses, rules, theory
+from condgrad.problems.rows.memory import spread_rows
 from condgrad.problems.samples import sample_by_curvature
 from condgrad.solvers import TUFW
 from condgrad.solvers.full_pass.taylor_model import model_for, takes_few_passes
@@ -432,7 +433,9 @@ def test_a_part_is_the_problem_of_the_chosen_samples(kind):
     whole = make_problem(kind, sample_weight=weight, intercept=True)
     part = whole.part(N // 7)
     assert whole.part(N) is whole and whole.part(10 * N) is whole
-    expected = cg.Problem(X[::7], y[::7], losses.Logistic(), part.constraint, sample_weight=weight[::7], intercept=True)
+    rows = spread_rows(N, 7)
+    X, y, weight = X[rows], y[rows], weight[rows]
+    expected = cg.Problem(X, y, losses.Logistic(), part.constraint, sample_weight=weight, intercept=True)
     w = np.linspace(-0.2, 0.3, D)
     assert part.n_samples == expected.n_samples == 9
     assert part.objective(w) == pytest.approx(expected.objective(w), rel=1e-13)
@@ -474,7 +477,7 @@ def test_curvature_is_not_computed_twice_nor_from_more_rows_than_wanted(kind, in
 def test_corrective_sees_all_samples_where_few_have_one_class_only():
     X = np.random.default_rng(0).standard_normal((MANY, 3))
     y = -np.ones(MANY)
-    y[[1, 6, 11]] = 1.0
+    y[np.setdiff1d(np.arange(20), spread_rows(MANY, 5))[:3]] = 1.0
     problem = cg.Problem(X, y, losses.Logistic(), constraints.L1Ball(1.0), intercept=True)
     assert problem.part(MANY // 5) is None
     assert cg.minimize(problem, "corrective", tol=1e-10).gap <= 1e-10

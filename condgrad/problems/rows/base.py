@@ -235,6 +235,11 @@ class Rows(abc.ABC):
         """The sizes of the columns, measured once."""
         return self.sweep(Measure(), np.zeros(self.n_features))
 
+    @property
+    def size_of_columns(self) -> float:
+        """A bound of the norms of all columns that takes less than a pass; inf: there is none."""
+        return np.inf
+
     @functools.cached_property
     def column_sizes(self) -> np.ndarray:
         """The norms sqrt(sum_i weight_i x_ij^2) of the columns."""

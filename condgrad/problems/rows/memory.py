@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Hashable
 from typing import TypeAlias
 
@@ -28,7 +29,9 @@ Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # rows (None: all
 _LARGE = 2**24  # bytes of X above which a pass reads X once: the caches of a processor cannot hold so much
 _CACHED = 2**18  # bytes of X in a piece: it stays in a core's cache between the products with w and the derivatives
 _FEWEST, _MOST = 8, 4096  # limits of the number of rows in a piece: loops over losses should be long enough for SIMD
+_MANY_STORED = 100_000  # number of entries of X from which on it takes noticeable time to measure the columns
 _FEW_COLUMNS = 16  # entries of a vertex up to which columns are multiplied one by one, not in a pass over X
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # its multiples are spread evenly between the integers, and never periodic
 _WORK_PER_SAMPLE = 20  # cost in multiply-adds: that of a loss with an exponential, about
 
 
@@ -73,8 +76,9 @@ class MemoryRows(Rows):
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
-        samples = self.samples.alone(slice(None, None, every))
-        return None if samples is None else MemoryRows(self.matrix.thinned(every), samples)
+        rows = spread_rows(self.n_samples, every)
+        samples = self.samples.alone(rows)
+        return None if samples is None else MemoryRows(self.matrix.chosen(rows), samples)
 
     def with_targets(self, y: np.ndarray) -> MemoryRows:
         """Return the same rows with other targets; both share the data and their views."""
@@ -86,6 +90,11 @@ class MemoryRows(Rows):
     def definition(self) -> tuple[object, ...]:
         """Return shape, data, loss, targets and weights."""
         return (self.matrix.shape, *self.matrix.arrays(), self.samples)
+
+    @functools.cached_property
+    def size_of_columns(self) -> float:
+        """The largest absolute value of an entry, as weights sum to one; inf where columns are measured in no time."""
+        return self.matrix.largest_entry() if self.matrix.n_stored >= _MANY_STORED else np.inf
 
     @property
     def cost_of_pass(self) -> float:
@@ -99,7 +108,8 @@ class MemoryRows(Rows):
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
 
-        If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature.
+        If ``n_rows`` is at most half of all samples, the sum is estimated from so many, drawn by their curvature. If it
+        is finite, an estimate is enough, so that single precision is.
         """
         assert isinstance(found, Pass) and isinstance(found.d, Joined)  # a pass in memory keeps all curvatures
         d, rows = found.d.array, None
@@ -107,20 +117,29 @@ class MemoryRows(Rows):
             d = np.maximum(d, 0.0)
         if n_rows <= d.size / 2 and d.any():
             rows, d = sample_by_curvature(d, n_rows)
-        return self.curvature_on(atoms, d, rows, n_known, has_intercept)
+        return self.curvature_on(atoms, d, rows, n_known, has_intercept, is_rough=n_rows < np.inf)
 
     def curvature_on(
-        self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, n_known: int, has_intercept: bool
+        self,
+        atoms: Stack,
+        d: np.ndarray,
+        rows: np.ndarray | None,
+        n_known: int,
+        has_intercept: bool,
+        *,
+        is_rough: bool = False,
     ) -> np.ndarray:
         """Return the curvature on atoms from the chosen rows (None: all) with the curvatures d."""
-        H = self._gram(atoms, d, rows, n_known)
+        H = self._gram(atoms, d, rows, n_known, is_rough)
         if has_intercept and d.any():  # the minimum over b takes the Schur complement
             mixed = atoms.inner_products(self.matrix.transpose_dot(self.spread(rows, d)))
             H -= np.outer(mixed, mixed) / d.sum()
         return H
 
-    def _gram(self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, n_known: int) -> np.ndarray:
+    def _gram(self, atoms: Stack, d: np.ndarray, rows: np.ndarray | None, n_known: int, is_rough: bool) -> np.ndarray:
         if isinstance(atoms, AtomStack):
+            if is_rough and n_known == 0:
+                return self.matrix.rough_gram(atoms.index, atoms.value, d, rows)
             return self.matrix.gram(atoms.index, atoms.value, d, rows, n_known)
         q = self._predictions_of(atoms)
         Q = np.array([each if rows is None else each[rows] for each in q]).reshape(len(atoms), d.size)
@@ -168,6 +187,15 @@ class MemoryRows(Rows):
         dense = np.zeros(self.n_samples)
         dense[rows] = values
         return dense
+
+
+def spread_rows(n: int, every: int) -> np.ndarray:
+    """Return one of every ``every`` rows of n, at places that no period of the data can meet.
+
+    Rows 0, every, 2 every, ... would all be of one kind where every second row, or every tenth, is.
+    """
+    k = np.arange(-(-n // every))
+    return np.minimum(every * k + (every * (_GOLDEN * k % 1.0)).astype(np.int64), n - 1)
 
 
 def sweep_by_rows(matrix: ByRows, samples: Samples, task: Task[Found], w: np.ndarray) -> Found:

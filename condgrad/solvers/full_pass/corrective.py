@@ -28,6 +28,7 @@ _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Ar
 _ROUNDING = 1e-13  # share of F that rounding may add to it
 _SMALL, _WIDENING = 4000, 8  # samples of the first subsample and factor of the next, in files of older versions
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
+_FEW_SAMPLES = 3000  # from so many the curvature takes less time than to draw some of them
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap there relative to that of all samples
 _FINE = 1e-3  # this relative gap, if second derivatives of all samples are known
@@ -36,6 +37,7 @@ _FEW_CANDIDATES, _CANDIDATES = 50, 0.3  # features that may enter, among them: a
 _GUIDED = 0.5  # a step on a part must reduce the gap by this factor
 _TAIL = 0.7  # share of the slope of a loss that falls like exp(-gamma), above which a step may be longer
 _LONGER, _LONGEST = 1.5, 4.0  # length of the first longer step, which still leads closer in other directions; the most
+_CLEAR = 2.0  # how many times the noise of a subsample a step on it must gain
 _CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
 
 
@@ -53,12 +55,14 @@ class CorrectiveState(State):
         self._seconds_per_product = 0.0  # measured at the last curvature; 0: not known yet
         self.features: np.ndarray | None = None  # features for whose second derivatives the last pass was asked
         self.ahead: np.ndarray | None = None  # the minimiser on the largest part in memory, if the next step goes there
+        self.is_rough = True  # whether single precision is enough for the curvature: until a step with it fails
+        self.n_new, self.is_growing = 0, False  # how many atoms are new; whether most of the last new ones were taken
         self.is_guided = True  # whether steps may use the largest part in memory: until such a step fails
         is_one_model = problem.is_quadratic and self.model.is_exact  # then its minimiser is the solution
         self.subsample(problem.first_part if w0 is None and not is_one_model else problem.n_samples)
-        atoms, x = self.model.start(w0)
+        self.atoms, self.x = self.model.start(w0)
         self.count_pass()
-        self.arrive(atoms, x, self.part.look(atoms.combination(x, problem.n_features)))
+        self.arrive(self.atoms, self.x, self.part.look(self.atoms.combination(self.x, problem.n_features)))
         self.first_objective = self.look.objective
 
     @property
@@ -88,7 +92,8 @@ class CorrectiveState(State):
         self.n_rows = self.problem.n_samples if self.part is self.problem else n_rows
         self.n_passes, self.gaps = 0, list[float]()  # passes over these samples, and the gaps of the steps
         self.last_gap = np.inf  # gap of the last pass over these samples
-        self.known: np.ndarray | None = None  # the curvature on the first atoms, if known
+        self.known: np.ndarray | None = None  # the curvature on the first atoms, if known,
+        self._kept_known: np.ndarray | None = None  # and on others before; which of them these are
 
     @property
     def uses_all(self) -> bool:
@@ -148,23 +153,34 @@ class CorrectiveState(State):
         """Go to w = sum_k x_k v_k, for a look made there, and add the vertices with the steepest slopes."""
         self._w = atoms.combination(x, self.problem.n_features)
         self.gaps.append(look.gap)
+        n_taken = int(np.count_nonzero(x[-self.n_new :])) if self.n_new > 0 and atoms is self.atoms else None
+        self.is_growing = n_taken is not None and n_taken > 0.5 * self.n_new
         following = self.model.successor(self.n_passes, self.gaps)
         if following is not None:
             self.model, self.known = following, None
             atoms, x = following.start(self._w)
         kept = self.model.kept(atoms, x)
         self.atoms, n_kept = atoms.select(kept), int(np.count_nonzero(kept))
-        self.model.add_candidates(self.atoms, x[kept], look.leading, look.gap)
+        self.model.add_candidates(self.atoms, x[kept], look.leading, look.gap, n_taken)
         # A quadratic F has one Hessian, computed a few columns at a time. Otherwise the curvature is reused as long as
         # the gap shrinks fast and no atom is new.
         serves_on = len(self.atoms) == n_kept and look.gap <= _FAST * self.last_gap
+        self._select_known()
         if self.known is not None:
-            self.known = self.known[np.ix_(kept, kept)] if self.problem.is_quadratic or serves_on else None
-        self.look, self.last_gap = look, look.gap
-        self.x = np.append(x[kept], np.zeros(len(self.atoms) - n_kept))
+            self.known = self.known if self.problem.is_quadratic or serves_on else None
+            self._kept_known = None if kept.all() else kept
+        self.look, self.last_gap, self.n_new = look, look.gap, len(self.atoms) - n_kept
+        self.x = np.append(x[kept], np.zeros(self.n_new))
+
+    def _select_known(self) -> None:
+        """Take atoms that are gone out of the known curvature: a copy, which is made only if there is another step."""
+        if self.known is not None and self._kept_known is not None:
+            self.known = self.known[np.ix_(self._kept_known, self._kept_known)]
+        self._kept_known = None
 
     def curvature(self) -> np.ndarray:
         """Return the curvature of F at w on the atoms."""
+        self._select_known()
         if self.known is None or self.known.shape[0] < len(self.atoms):
             n_rows = min(self.rows_needed, self._rows_in_time())
             with Stopwatch() as watch:  # without compilation time
@@ -172,6 +188,16 @@ class CorrectiveState(State):
             seen = min(n_rows, self.part.n_samples)
             self._seconds_per_product = watch.seconds / (seen * max(1, len(self.atoms)) ** 2)
         return self.known
+
+    def sharpen(self, was_estimate: bool) -> None:
+        """Take the next curvature from more samples if the last one was an estimate; else in double precision.
+
+        New atoms that were taken are a reason, too, for which a gap shrinks slowly.
+        """
+        if was_estimate:
+            self.rows_per_atom *= 4
+        elif self.is_rough and (self.is_still or not self.is_growing):
+            self.is_rough, self.known = False, None
 
     def _rows_in_time(self) -> float:
         """Return the number of samples for which the curvature can be computed before the deadline.
@@ -190,7 +216,9 @@ class CorrectiveState(State):
             return np.inf
         k = max(20, len(self.atoms))
         as_cheap = _PASS * self.part.n_samples / k if self.model.is_exact else 0.0  # about as expensive as a pass
-        return max(self.rows_per_atom * k, as_cheap)
+        few = self.part.n_samples if self.part.n_samples <= _FEW_SAMPLES else 0.0
+        needed = max(self.rows_per_atom * k, as_cheap, few)
+        return needed if self.is_rough or needed < self.part.n_samples else np.inf
 
     @property
     def is_estimate(self) -> bool:
@@ -208,6 +236,7 @@ class CorrectiveState(State):
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all values that determine the rest of the run, as numbers and as arrays."""
+        self._select_known()
         arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
         arrays |= self.model.snapshot() | {"gaps": np.array(self.gaps)}
         known = {} if self.known is None else {"curvature": self.known}
@@ -219,6 +248,8 @@ class CorrectiveState(State):
             "offset": self.look.evaluation.offset,
             "uses_guide": self.guide is not None and self.part is self.guide,
             "is_guided": self.is_guided,
+            "is_rough": self.is_rough,
+            "n_new": self.n_new,
             "stretch": self.stretch,
         }, arrays | known
 
@@ -226,10 +257,11 @@ class CorrectiveState(State):
         """Restore a snapshot; a pass recomputes the values that it does not contain."""
         n_rows = _rows_used(numbers, self.problem.n_samples)
         self._use(self.guide if numbers.get("uses_guide") else self.problem.part(n_rows), n_rows)
-        self.is_guided = bool(numbers.get("is_guided", True))
+        self.is_guided, self.is_rough = bool(numbers.get("is_guided", True)), bool(numbers.get("is_rough", True))
         for name in _SAVED:
             setattr(self, name, numbers[name])
         self.n_passes, self.gaps = int(numbers.get("n_passes", 0)), list(arrays.get("gaps", ()))
+        self.n_new = int(numbers.get("n_new", 0))
         self.stretch = float(numbers.get("stretch", 1.0))
         stack = AtomStack if "atoms.index" in arrays else VertexStack
         self.atoms, self.x, self.known = stack.from_arrays(arrays), arrays["x"], arrays.get("curvature")
@@ -305,7 +337,7 @@ class Corrective(FullPassSolver):
         )
         direction = z - x
         slope = min(0.0, float(slopes @ direction))  # close to the optimum it is rounding, but the gap is not
-        if not state.uses_all and (state.is_still or -slope <= state.noise):  # enlarge the subsample
+        if not state.uses_all and (state.is_still or -slope <= _CLEAR * state.noise):  # enlarge the subsample
             state.widen()
             state.arrive(atoms, z, state.look_at(atoms, z))
             state.is_still = False
@@ -313,8 +345,8 @@ class Corrective(FullPassSolver):
         self._go(state, direction, slope)
         if was_estimate:
             state.stretch = 1.0  # an estimate says too little about what lies beyond the minimiser
-            if state.uses_all and state.look.gap > _CONTRACTION * before.gap:
-                state.rows_per_atom *= 4
+        if state.uses_all and state.look.gap > _CONTRACTION * before.gap:
+            state.sharpen(was_estimate)
 
     def _go(self, state: CorrectiveState, direction: np.ndarray, slope: float) -> None:
         """Go along the direction from x, where F has this slope, to the first point tried where F decreased enough."""

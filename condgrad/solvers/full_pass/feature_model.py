@@ -64,7 +64,7 @@ class FeatureModel:
         """Return a mask of the features that stay: all, or those related to nonzero ones if more can be added later."""
         return self.constraint.related(_features(atoms), x != 0.0) if self.can_grow else np.ones(x.size, dtype=bool)
 
-    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
+    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float, n_taken: int | None) -> None:
         """Add the features of the best vertices for the gradient ``r``, if more can be added."""
         if not self.can_grow:
             return

@@ -73,7 +73,7 @@ class LinearRowsModel:
         """Return a mask of the features that stay: all."""
         return np.ones(x.size, dtype=bool)
 
-    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
+    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float, n_taken: int | None) -> None:
         """Do nothing: no feature is missing."""
 
     def minimise(

@@ -20,6 +20,7 @@ from condgrad.solvers.full_pass.hull_steps import minimise_in_ball, pairwise_ste
 from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
 
 _MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is this much worse than the mean of the atoms
+_FEWEST_NEW, _GROWTH = 20, 1.5  # number of new vertices: at least, and over those that were taken the last time
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
 _EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
 _INSIDE = 1e-6  # distance to the boundary of a ball, over its radius: closer points may be outside, by rounding
@@ -54,8 +55,11 @@ class TaylorModel(Protocol):
     def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
         """Return a mask of the atoms that stay after a pass."""
 
-    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
-        """Add the atoms that the gradient ``r`` makes promising."""
+    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float, n_taken: int | None) -> None:
+        """Add the atoms that the gradient ``r`` makes promising.
+
+        ``n_taken`` of those that were added the last time have a weight now; None: this is not known.
+        """
 
     def minimise(
         self,
@@ -163,9 +167,12 @@ class HullModel:
         has_weight: np.ndarray = x != 0.0
         return has_weight
 
-    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float) -> None:
-        """Add the best new vertices for the gradient ``r`` at w = sum_k x_k v_k."""
-        count = max(20, len(atoms))
+    def add_candidates(self, atoms: Stack, x: np.ndarray, r: np.ndarray, gap: float, n_taken: int | None) -> None:
+        """Add the best new vertices for the gradient ``r`` at w = sum_k x_k v_k.
+
+        The curvature costs the square of their number, so it follows how many were taken the last time.
+        """
+        count = max(_FEWEST_NEW, len(atoms) if n_taken is None else int(_GROWTH * n_taken))
         new = atoms.without(self._candidates(r, count + len(atoms)), self.is_symmetric)
         # The best vertex s has <r, s> <= <r, w>. A vertex is added if its slope is at most <r, w> plus a margin that
         # shrinks with the gap: the gradient will not change by more.
