@@ -117,9 +117,9 @@ class Ellipsoid(NamedTuple):
         return rounded_up(c @ widths, c.size)
 
     def violation(self, w):
-        """Return sqrt((w - center)' A (w - center)) - 1."""
-        moved = w - self.center
-        return float(np.sqrt(moved @ self.A @ moved) - 1.0)
+        """Return sqrt((w - center)' A (w - center)) - 1, by the factor of A, so that no large terms cancel."""
+        moved = scipy.linalg.solve_triangular(self.root, w - self.center, lower=True, trans="T", check_finite=False)
+        return float(np.linalg.norm(moved) - 1.0)
 
     def diameter(self, order=2, n_features=None):
         """Return twice the longest axis for order 2 and the widest side for inf: exact; else a bound from both."""
