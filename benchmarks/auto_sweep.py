@@ -103,8 +103,11 @@ def _chain(d: int) -> np.ndarray:
 
 SETS = {
     "l1": _ball(lambda w, r: constraints.L1Ball(r), True),
-    "limited-l1": _ball(
-        lambda w, r: constraints.LimitedL1Ball(r, 1.0 * (np.arange(w.size) > 2), -5.0, np.abs(w).max() / 2.0), True
+    "limited-l1": Case(
+        lambda w: constraints.LimitedL1Ball(
+            float(np.abs(w[3:]).sum()) / 2.0, 1.0 * (np.arange(w.size) > 2), -5.0, float(np.abs(w).max()) / 2.0
+        ),
+        True,
     ),
     "weighted-l1": _ball(lambda w, r: constraints.WeightedL1Ball(r, np.linspace(0.5, 2.0, w.size)), True),
     "nonnegative-l1": Case(lambda w: constraints.NonnegativeL1Ball(float(np.abs(w).sum()) / 2.0), True),
