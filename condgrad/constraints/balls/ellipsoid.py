@@ -105,7 +105,8 @@ class Ellipsoid(NamedTuple):
 
         def top(x):
             rounding = 4 * (x.size + 8) * WIDE_EPS
-            length = norm(self.root @ x) + rounding * norm(np.abs(self.root) @ np.abs(x))
+            sizes = np.abs(self.root) @ np.abs(x).astype(np.float64)  # for a bound, ordinary floats are enough
+            length = norm(self.root @ x) + rounding * norm(sizes.astype(np.longdouble))
             middle = rounding * np.abs(self.center * x).sum() - (self.center * x).sum()
             return np.sqrt(np.longdouble(self.spread)) * length + middle
 
