@@ -54,7 +54,6 @@ REASONS = {
     "polytope": "every call of the oracle is a linear program",
     "linearly-constrained": "every call of the oracle is a linear program",
     "spanning-tree": "the oracle is ordinary Python",
-    "matroid-base": "the oracle is ordinary Python",
     "convex-hull": "the question whether it contains the origin, and the oracle, read all of its points",
     "ellipsoid": "the bound of the oracle's rounding is a product with a matrix in extended precision",
 }

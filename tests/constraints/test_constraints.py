@@ -214,6 +214,19 @@ def test_a_knapsack_in_many_features_is_solved_on_few_of_them():
 
 
 @pytest.mark.parametrize(
+    "rule",
+    [uniform_matroid(3), uniform_matroid(9), partition_matroid([1, 0, 1, 2, 2, 1, 0, 2], [1, 2, 0])],
+    ids=["uniform", "all", "partition"],
+)
+def test_the_base_of_a_known_rule_is_that_of_the_greedy_algorithm(rule):
+    at_once, one_by_one = MatroidBasePolytope(8, rule), MatroidBasePolytope(8, lambda features: rule(features))
+    assert at_once.rank == one_by_one.rank
+    for r in np.random.default_rng(0).integers(-2, 3, (30, 8)).astype(float):  # with ties
+        s, expected = best_vertex(at_once, r), best_vertex(one_by_one, r)
+        assert np.array_equal(s.indices, expected.indices) and np.array_equal(s.values, expected.values)
+
+
+@pytest.mark.parametrize(
     ("constraint", "dual_norm"),
     [
         (L2Ball(2.0), lambda r: 2.0 * np.linalg.norm(r)),
