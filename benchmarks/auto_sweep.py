@@ -54,7 +54,6 @@ REASONS = {
     "polytope": "every call of the oracle is a linear program",
     "linearly-constrained": "every call of the oracle is a linear program",
     "spanning-tree": "the oracle is ordinary Python",
-    "matroid-base": "the oracle is ordinary Python",
     "convex-hull": "the question whether it contains the origin, and the oracle, read all of its points",
     "ellipsoid": "the bound of the oracle's rounding is a product with a matrix in extended precision",
 }
@@ -103,8 +102,11 @@ def _chain(d: int) -> np.ndarray:
 
 SETS = {
     "l1": _ball(lambda w, r: constraints.L1Ball(r), True),
-    "limited-l1": _ball(
-        lambda w, r: constraints.LimitedL1Ball(r, 1.0 * (np.arange(w.size) > 2), -5.0, np.abs(w).max() / 2.0), True
+    "limited-l1": Case(
+        lambda w: constraints.LimitedL1Ball(
+            float(np.abs(w[3:]).sum()) / 2.0, 1.0 * (np.arange(w.size) > 2), -5.0, float(np.abs(w).max()) / 2.0
+        ),
+        True,
     ),
     "weighted-l1": _ball(lambda w, r: constraints.WeightedL1Ball(r, np.linspace(0.5, 2.0, w.size)), True),
     "nonnegative-l1": Case(lambda w: constraints.NonnegativeL1Ball(float(np.abs(w).sum()) / 2.0), True),

@@ -89,6 +89,7 @@ class _Model:
         for option, value in _OPTIONS.items():
             self.highs.setOptionValue(option, value)
         self.highs.passModel(self._program(rows))
+        self._known: tuple[np.ndarray, Optimum | None] | None = None  # the costs of the trial, and their optimum
 
     def _program(self, rows: LinearRows) -> Any:
         low, high, A, row_low, row_high = rows.polyhedron()
@@ -103,19 +104,23 @@ class _Model:
         return program
 
     def presolve_if_it_pays(self) -> None:
-        """Decide whether HiGHS presolves the program."""
-        counts = []
+        """Decide whether HiGHS presolves the program; the optimum of the trial is kept, if it stands."""
+        cost, counts = generic(self.indices.size), []
         for setting in ("off", "on"):
+            self._known = None
             self.highs.setOptionValue("presolve", setting)
-            self.minimise(generic(self.indices.size))
+            self._known = cost, self.minimise(cost)
             counts.append(self.highs.getInfo().simplex_iteration_count)
             if counts[0] < _MANY:
                 return
         if counts[1] > 0.5 * counts[0]:
             self.highs.setOptionValue("presolve", "off")
+            self._known = None
 
     def minimise(self, cost: np.ndarray) -> Optimum | None:
         """Return the best vertex, or None where HiGHS did not find an optimum."""
+        if self._known is not None and np.array_equal(self._known[0], cost):
+            return self._known[1]
         self.highs.clearSolver()
         self.highs.changeColsCost(cost.size, self.indices, cost)
         self.highs.run()

@@ -9,6 +9,7 @@ import numpy as np
 
 _MAX_STEPS = 300  # steps of ``distance_to``, with one call of the oracle each
 _CLOSE = 1e-11  # distance relative to the size of the set, up to which a point counts as a point of the set
+_TINY = np.finfo(float).tiny
 _SURE = 1e-3  # relative error of a distance that is known to be positive
 
 
@@ -34,18 +35,25 @@ def nearest_weights(atoms: np.ndarray, w: np.ndarray) -> np.ndarray:
     return x / x.sum()
 
 
-def distance_to(oracle: Callable[[np.ndarray], np.ndarray], w: np.ndarray) -> float:
+def distance_to(
+    oracle: Callable[[np.ndarray], np.ndarray],
+    w: np.ndarray,
+    direction: np.ndarray | None = None,
+    max_steps: int = _MAX_STEPS,
+) -> float:
     """Return a proven lower bound of the distance from ``w`` to the set, or 0 if no separating hyperplane was found.
 
     Fully corrective Frank-Wolfe seeks the nearest point x; every vertex s that minimises <x - w, s> proves the bound
     <x - w, s - w> / ||x - w||. For polytopes it ends at the distance, up to 0.1 %. The search stops after 300 calls of
     the oracle: so a point outside, within about 1e-5 of a round set, may be taken as inside, but never the reverse.
+    It begins with the vertex along ``direction``, if there is one.
     """
     if not np.isfinite(w).all():
         return float("inf")
-    atoms = [oracle(np.zeros(w.size))]
-    bound = 0.0
-    for _ in range(_MAX_STEPS):
+    r = np.zeros(w.size) if direction is None else direction / max(np.abs(direction).max(), _TINY)
+    atoms = [oracle(r)]
+    bound = max(0.0, float(r @ (atoms[0] - w)) / max(float(np.linalg.norm(r)), _TINY))
+    for _ in range(max_steps):
         weights = nearest_weights(np.array(atoms), w)
         x = weights @ np.array(atoms)
         distance = np.linalg.norm(x - w)

@@ -43,6 +43,11 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         w = np.asarray(w, dtype=np.float64)
         return distance_to(lambda r: best_vertex(self, r).to_dense(w.size), w)
 
+    @property
+    def is_violation_searched(self) -> bool:
+        """Whether ``violation`` is a search that may take longer than many calls of the oracle."""
+        return type(self).violation is ConstraintSet.violation
+
     def contains(self, w: np.ndarray, tol: float = 1e-9) -> bool:
         """Return whether ``w`` lies in the set, up to ``tol``."""
         return bool(self.violation(np.asarray(w, dtype=np.float64)) <= tol)

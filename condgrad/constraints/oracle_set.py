@@ -79,6 +79,11 @@ class OracleSet(ConstraintSet):
         distance = super().violation(w)
         return distance if self._contains is None else max(distance, np.finfo(float).tiny)
 
+    @property
+    def is_violation_searched(self) -> bool:
+        """Whether the user gave none; ``contains`` does not tell rounding from more."""
+        return self._violation is None
+
     def contains(self, w: np.ndarray, tol: float = 1e-9) -> bool:
         """Return whether ``w`` lies in the set, up to ``tol``; without ``violation``, by the user's ``contains``."""
         w = np.asarray(w, dtype=np.float64)

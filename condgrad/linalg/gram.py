@@ -12,9 +12,12 @@ _BLOCK = 32  # rows and columns of a block of a transposition
 
 def weighted_gram(X: np.ndarray, d: np.ndarray, first: int) -> np.ndarray:
     """Return X' diag(d) X; entries [:first, :first] stay 0."""
+    if first == 0 and d.size and (d == d[0]).all():  # the squared loss of equal weights
+        equal: np.ndarray = d[0] * (X.T @ X)  # a BLAS computes only half of it
+        return equal
     if first == 0 and not (d < 0.0).any():
         scaled = np.sqrt(d)[:, None] * X
-        whole: np.ndarray = scaled.T @ scaled  # a BLAS computes only half of it
+        whole: np.ndarray = scaled.T @ scaled
         return whole
     H = np.zeros((X.shape[1], X.shape[1]))
     H[first:] = (d[:, None] * X[:, first:]).T @ X

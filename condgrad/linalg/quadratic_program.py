@@ -36,6 +36,7 @@ _CENTRAL = 1e-11  # relative complementarity and residual at which the interior-
 _INSIDE = 1e-10  # violation, relative to the size of the polyhedron, that its answer may have
 _SHORT = 1e-10  # length of a step that leads nowhere
 _BACK = 0.995  # fraction of the way to the boundary
+_FEW = 0.25  # share of nonzero entries up to which the product with a matrix uses their rows alone
 
 
 class Face(NamedTuple):
@@ -78,8 +79,8 @@ class QuadraticProgram:
         diagonal = np.diag(H)
         least = max(_LEAST_RIDGE * float(diagonal.max(initial=0.0)), 1e-300)
         self.ridge = _RIDGE * diagonal + np.abs(g) / (_LONGEST * self.length) + least
-        self.H = H + np.diag(self.ridge)
-        self.c = g - self.H @ x
+        self.H = _plus_diagonal(H, self.ridge)
+        self.c = g - self._curvature_times(x)
         self.centre = x
         self._latest: tuple[np.ndarray, _Factor] | None = None
 
@@ -134,18 +135,24 @@ class QuadraticProgram:
         side = np.where(face.rows[rows] < 0, row_low[rows], row_high[rows])
         x = np.where(face.bounds < 0, low, high)
         x[free] = 0.0
-        y, slope = np.zeros(rows.size), self.c + self.H @ x
+        y, slope = np.zeros(rows.size), self.c + self._curvature_times(x)
         system = _System(self._factor_of(free), rows)
         for _ in range(2):  # the second time refines
             step, change = system.solve(-slope[free], side - tight @ x)
             x[free] += step
             y += change
-            slope = self.c + self.H @ x + tight.T @ y
+            slope = self.c + self._curvature_times(x) + tight.T @ y
         multipliers = np.zeros(row_low.size)
         multipliers[rows] = -y
         outside, wrong_sign = _OUTSIDE * self.length, _WRONG_SIGN * self.slope
         bounds = _wrong_sides(face.bounds, x, low, high, outside, slope, wrong_sign)
         return x, Face(bounds, _wrong_sides(face.rows, A @ x, row_low, row_high, outside, multipliers, wrong_sign))
+
+    def _curvature_times(self, x: np.ndarray) -> np.ndarray:
+        """Return H x, from the rows of H at the nonzero entries of x alone if these are few."""
+        used = np.flatnonzero(x)
+        product: np.ndarray = x[used] @ self.H[used] if used.size <= _FEW * x.size else self.H @ x
+        return product
 
     def _factor_of(self, free: np.ndarray) -> _Factor:
         """Return H on the free entries as a factor, and the rows there; the last one is kept."""
@@ -178,6 +185,13 @@ def _wrong_sides(
     return np.where(sides == 0, violated, (low < high) & (sides * slope > wrong_sign))
 
 
+def _plus_diagonal(H: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    """Return H + diag(entries), without a second matrix."""
+    total = H.copy()
+    np.einsum("ii->i", total)[...] += entries
+    return total
+
+
 def _dense(A: Any) -> np.ndarray:
     return A.toarray() if scipy.sparse.issparse(A) else A
 
@@ -186,7 +200,7 @@ class _Factor:
     """The Cholesky factor L of a positive definite H, and L^-1 a for the rows a of A that were asked for so far."""
 
     def __init__(self, H: np.ndarray, A: Any) -> None:
-        self.L = lapack.dpotrf(H, lower=1)[0] if H.size else H
+        self.L = lapack.dpotrf(H.T, lower=1)[0] if H.size else H  # H is symmetric, and LAPACK takes columns
         self.A = A
         self._images = np.empty((H.shape[0], A.shape[0]), order="F")
         self._is_known = np.zeros(A.shape[0], dtype=bool)
@@ -274,7 +288,7 @@ class _CentralPath:
         """Return H + G' diag(t) G."""
         lower, upper, row_lower, row_upper = self._parts(t)
         weighted = scipy.sparse.diags_array(row_lower + row_upper) @ self.A
-        return self.H + _dense(self.A.T @ weighted) + np.diag(lower + upper)
+        return _plus_diagonal(self.H + _dense(self.A.T @ weighted), lower + upper)
 
     def advance(self) -> bool:
         """Make a step towards the minimiser; return False at its end, or where no step is possible."""

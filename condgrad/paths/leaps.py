@@ -38,6 +38,25 @@ class End(NamedTuple):
     residual: Residual
 
 
+class Line(NamedTuple):
+    """The line between two ends: their coefficients on the features of both."""
+
+    left: End
+    right: End
+    features: np.ndarray
+    x_left: np.ndarray
+    x_right: np.ndarray
+
+    @classmethod
+    def between(cls, left: End, right: End) -> Line:
+        """Return the line from one end to the other."""
+        features = np.union1d(left.point.features, right.point.features)
+        x_left, x_right = np.zeros((2, features.size))
+        x_left[np.searchsorted(features, left.point.features)] = left.point.x
+        x_right[np.searchsorted(features, right.point.features)] = right.point.x
+        return cls(left, right, features, x_left, x_right)
+
+
 class Leaps:
     """Solves targets in their order, from sparse to dense, with the engine's points as ends of leaps.
 
@@ -55,8 +74,9 @@ class Leaps:
         """Return the solutions for the first one of the targets, or for the first few."""
         count = min(int(self.length), targets.size)
         right = self._solve(float(targets[count - 1]), self.tol if count == 1 else _ENDS * self.tol)
-        points = [*self._fill(self.end, right, targets[: count - 1]), right.point]
-        self.length = max(1.0, count * self._growth(self.end, right)) if self.engine.solver.is_exact else 1.0
+        line = Line.between(self.end, right)
+        points = [*self._fill(line, targets[: count - 1]), right.point]
+        self.length = max(1.0, count * self._growth(line)) if self.engine.solver.is_exact else 1.0
         self.end = right
         return points
 
@@ -67,25 +87,26 @@ class Leaps:
             left, right = self.end, self._solve(min(self.end.target + step, radius), _ENDS * self.tol)
             yield from self._split(left, right)
             self.end = right
-            step = max((right.target - left.target) * self._growth(left, right), _SHORTEST * radius)
+            growth = self._growth(Line.between(left, right))
+            step = max((right.target - left.target) * growth, _SHORTEST * radius)
 
     def _solve(self, target: float, tol: float) -> End:
         point = self.engine.solve(Goal(target, self.is_penalised), tol)
         return End(target, point, self.engine.residual.copy())
 
-    def _fill(self, left: End, right: End, targets: np.ndarray) -> list[PathPoint]:
+    def _fill(self, line: Line, targets: np.ndarray) -> list[PathPoint]:
         """Return the points between two ends; where the line does not serve, the middle one is solved."""
-        points = [self._between(left, right, float(target)) for target in targets]
+        points = [self._point_on(line, target) for target in targets.tolist()]
         if all(point.certified_gap <= self.tol * self.engine.scale for point in points):
             return points
         half = targets.size // 2
         middle = self._solve(float(targets[half]), self.tol)
-        before, after = self._fill(left, middle, targets[:half]), self._fill(middle, right, targets[half + 1 :])
-        return [*before, middle.point, *after]
+        before = self._fill(Line.between(line.left, middle), targets[:half])
+        return [*before, middle.point, *self._fill(Line.between(middle, line.right), targets[half + 1 :])]
 
     def _split(self, left: End, right: End) -> list[End]:
         """Return the right end, and ends before it where one line does not serve."""
-        gap, limit = self._largest_gap(left, right), self.tol * self.engine.scale
+        gap, limit = self._largest_gap(Line.between(left, right)), self.tol * self.engine.scale
         rounding = right.point.rounding
         if gap + rounding <= limit:
             return [right]
@@ -96,33 +117,32 @@ class Leaps:
         middle = self._solve(0.5 * (left.target + right.target), _ENDS * self.tol)
         return [*self._split(left, middle), *self._split(middle, right)]
 
-    def _largest_gap(self, left: End, right: End) -> float:
+    def _largest_gap(self, line: Line) -> float:
         """Return the largest gap on the line between two radii: it is a quadratic function of t, concave or not."""
-        first, middle, last = left.point.gap, self._middle_gap(left, right), right.point.gap
+        first, middle, last = line.left.point.gap, self._middle_gap(line), line.right.point.gap
         bend, slope = 2.0 * (first + last - 2.0 * middle), 4.0 * middle - 3.0 * first - last
         if bend < 0.0 and 0.0 < slope < -2.0 * bend:
             return first - slope**2 / (4.0 * bend)
         return max(first, last)
 
-    def _middle_gap(self, left: End, right: End) -> float:
-        return self._between(left, right, 0.5 * (left.target + right.target)).gap
+    def _middle_gap(self, line: Line) -> float:
+        return self._point_on(line, 0.5 * (line.left.target + line.right.target)).gap
 
-    def _between(self, left: End, right: End, target: float) -> PathPoint:
+    def _point_on(self, line: Line, target: float) -> PathPoint:
         """Return the point on the line between the ends, with its gap."""
+        left, right, features, x_left, x_right = line
         way = right.target - left.target
         t = (target - left.target) / way if way != 0.0 else 1.0  # the same target may be given twice
-        features = np.union1d(left.point.features, right.point.features)
-        x = np.zeros(features.size)
-        x[np.searchsorted(features, left.point.features)] = (1.0 - t) * left.point.x
-        x[np.searchsorted(features, right.point.features)] += t * right.point.x
-        used = x != 0.0
-        sums = self.engine.objective.between(left.residual, right.residual, t, x[used])
+        x = (1.0 - t) * x_left + t * x_right
+        if not x.all():
+            features, x = features[x != 0.0], x[x != 0.0]
+        sums = self.engine.objective.between(left.residual, right.residual, t, x)
         largest = (1.0 - t) * left.point.alpha + t * right.point.alpha
-        return self.engine.point_at(Goal(target, self.is_penalised), features[used], x[used], sums, largest)
+        return self.engine.point_at(Goal(target, self.is_penalised), features, x, sums, largest)
 
-    def _growth(self, left: End, right: End) -> float:
+    def _growth(self, line: Line) -> float:
         """Return how many times longer than the last leap the next one should be, by the gap in the middle."""
-        bend = self._middle_gap(left, right) - 0.5 * (left.point.gap + right.point.gap)
+        bend = self._middle_gap(line) - 0.5 * (line.left.point.gap + line.right.point.gap)
         limit = (1.0 - _ENDS) * self.tol * self.engine.scale
         factor = (limit / bend) ** (1.0 / _ORDER) if bend > 0.0 else _LONGER
         return float(min(max(factor, _SHORTER), _LONGER))

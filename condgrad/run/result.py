@@ -28,6 +28,7 @@ class Status(enum.Enum):
     STOPPED = "The callback asked to stop."
     INTERRUPTED = "The run was interrupted; this is the best iterate so far."
     DEVICE_FAILED = "The GPU failed or was lost; this is the best iterate so far, in the memory of the host."
+    OUTSIDE = "w lies outside the constraint set, so nothing is certified; the set or the solver is wrong."
 
     def __str__(self) -> str:
         return self.value
@@ -41,7 +42,8 @@ class Result(NamedTuple):
     w : array, or Factored for a CompletionProblem
         The best iterate that was certified: the one with the smallest gap.
     objective, gap : float
-        F(w) and the exact Frank-Wolfe gap at w, from one fresh pass over the data; the gap is never negative.
+        F(w) and the exact Frank-Wolfe gap at w, from one fresh pass over the data; the gap is never negative, and
+        infinite where w lies outside the set.
     rounding : float
         A bound of the rounding error of the gap, from the sums that were computed: for a convex loss
         F(w) - F* <= gap + rounding, always. CONVERGED means that gap + rounding is at most the tolerance.

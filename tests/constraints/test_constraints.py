@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from tables import GRAPH, SET_NAMES, SETS, disc
 
+import condgrad as cg
 from condgrad import constraints
 from condgrad.compiled import is_compiled
 from condgrad.constraints import (
@@ -190,12 +191,39 @@ def test_knapsack_is_the_linear_program_and_its_projection(seed):
     prices, upper, r = rng.uniform(0.5, 2.0, 6), rng.uniform(0.1, 1.0, 6), rng.standard_normal(6)
     sack = Knapsack(prices, budget=2.0, upper=upper)
     expected = linprog(r, A_ub=prices[None], b_ub=[2.0], bounds=list(zip(np.zeros(6), upper, strict=True))).fun
-    assert r @ best_vertex(sack, r).values == pytest.approx(expected)
+    assert r @ best_vertex(sack, r).to_dense(6) == pytest.approx(expected)
     for v in (3.0 * r, 0.1 * r, np.abs(r), 50.0 + r):
         w = sack.project(v)
         assert sack.violation(w) <= 1e-12
-        assert (v - w) @ (best_vertex(sack, w - v).values - w) <= 1e-12  # no point of the set is nearer
+        assert (v - w) @ (best_vertex(sack, w - v).to_dense(6) - w) <= 1e-12  # no point of the set is nearer
     assert np.array_equal(sack.project(0.1 * upper), 0.1 * upper)
+
+
+def test_a_knapsack_in_many_features_is_solved_on_few_of_them():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 200))
+    y = X[:, :5] @ np.ones(5) + rng.standard_normal(300)
+    sack = Knapsack(rng.uniform(0.5, 2.0, 200), budget=2.0, upper=0.6)
+    problem = cg.Problem(X, y, cg.losses.Squared(), sack)
+    result = cg.minimize(problem, "corrective", tol=1e-10)
+    assert result.status is cg.Status.CONVERGED
+    assert len(result.state.atoms) < 150
+    exact = cg.minimize(problem, "pairwise", tol=1e-8)
+    assert result.objective == pytest.approx(exact.objective, abs=1e-7)
+    assert sum(weight for weight, _ in sack.decompose(result.w)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [uniform_matroid(3), uniform_matroid(9), partition_matroid([1, 0, 1, 2, 2, 1, 0, 2], [1, 2, 0])],
+    ids=["uniform", "all", "partition"],
+)
+def test_the_base_of_a_known_rule_is_that_of_the_greedy_algorithm(rule):
+    at_once, one_by_one = MatroidBasePolytope(8, rule), MatroidBasePolytope(8, lambda features: rule(features))
+    assert at_once.rank == one_by_one.rank
+    for r in np.random.default_rng(0).integers(-2, 3, (30, 8)).astype(float):  # with ties
+        s, expected = best_vertex(at_once, r), best_vertex(one_by_one, r)
+        assert np.array_equal(s.indices, expected.indices) and np.array_equal(s.values, expected.values)
 
 
 @pytest.mark.parametrize(

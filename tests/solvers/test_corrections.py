@@ -232,21 +232,25 @@ def test_refusals():
         Polyatomic(n_atoms=0)
 
 
-def test_auto_takes_corrections_where_few_vertices_are_enough():
+def test_auto_takes_corrections_where_taylor_models_would_begin_with_vertices():
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((60, 10)), rng.standard_normal(60)
-    sparse, dense = cg.constraints.KSparsePolytope(2, 0.5), cg.constraints.LinfBall(0.1)
+    X, y = rng.standard_normal((300, 196)), rng.standard_normal(300)
+    edges = np.array([(i, j) for i in range(98) for j in (i + 1, i + 2)])
+    sparse, dense = cg.constraints.FlowPolytope(edges, 0, 98), cg.constraints.Permutahedron(np.linspace(-0.1, 0.1, 196))
 
-    def chosen(constraint, loss=cg.losses.Squared(), rows=60, tol=1e-6):  # noqa: B008
-        problem = cg.Problem(X[:rows], np.sign(y[:rows]), loss, constraint)
+    def chosen(constraint, loss=cg.losses.Squared(), rows=300, d=196, tol=1e-4):  # noqa: B008
+        problem = cg.Problem(X[:rows, :d], np.sign(y[:rows]), loss, constraint)
         result = cg.minimize(problem, tol=0.0, relative_tol=tol)
         assert result.gap <= tol * result.trace.gap[0]
         return result.solver
 
     assert chosen(sparse).startswith("QuadraticCorrection") and "few vertices" in chosen(sparse)
-    assert chosen(dense, tol=1e-3).startswith("QuadraticCorrection")
+    assert chosen(dense).startswith("QuadraticCorrection")
     others = [
-        chosen(dense), chosen(cg.constraints.L1Ball(1.0)), chosen(sparse, cg.losses.Logistic()), chosen(sparse, rows=8),
-        chosen(cg.constraints.L2Ball(0.2)), chosen(sparse, tol=1e-9),
+        chosen(dense, tol=1e-7), chosen(sparse, cg.losses.Logistic()), chosen(sparse, rows=190),
+        chosen(cg.constraints.L1Ball(1.0)), chosen(cg.constraints.L2Ball(0.2)),
+        chosen(cg.constraints.LinfBall(0.02)),  # a quadratic program in all features
+        chosen(cg.constraints.KSparsePolytope(2, 0.5)),  # few features are enough
+        chosen(cg.constraints.Permutahedron(np.linspace(-0.1, 0.1, 36)), d=36),  # the curvature is cheap
     ]  # fmt: skip
     assert all(name.startswith("Corrective") for name in others)

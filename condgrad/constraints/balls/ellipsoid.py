@@ -105,7 +105,8 @@ class Ellipsoid(NamedTuple):
 
         def top(x):
             rounding = 4 * (x.size + 8) * WIDE_EPS
-            length = norm(self.root @ x) + rounding * norm(np.abs(self.root) @ np.abs(x))
+            sizes = np.abs(self.root) @ np.abs(x).astype(np.float64)  # for a bound, ordinary floats are enough
+            length = norm(self.root @ x) + rounding * norm(sizes.astype(np.longdouble))
             middle = rounding * np.abs(self.center * x).sum() - (self.center * x).sum()
             return np.sqrt(np.longdouble(self.spread)) * length + middle
 
@@ -117,9 +118,9 @@ class Ellipsoid(NamedTuple):
         return rounded_up(c @ widths, c.size)
 
     def violation(self, w):
-        """Return sqrt((w - center)' A (w - center)) - 1."""
-        moved = w - self.center
-        return float(np.sqrt(moved @ self.A @ moved) - 1.0)
+        """Return sqrt((w - center)' A (w - center)) - 1, by the factor of A, so that no large terms cancel."""
+        moved = scipy.linalg.solve_triangular(self.root, w - self.center, lower=True, trans="T", check_finite=False)
+        return float(np.linalg.norm(moved) - 1.0)
 
     def diameter(self, order=2, n_features=None):
         """Return twice the longest axis for order 2 and the widest side for inf: exact; else a bound from both."""

@@ -76,6 +76,11 @@ class Product(ConstraintSet):
         """Return the largest violation of a block."""
         return float(np.max([block.violation(part) for block, part in zip(self.sets, self.split(w))]))
 
+    @property
+    def is_violation_searched(self) -> bool:
+        """Whether that of a block is a search."""
+        return any(block.is_violation_searched for block in self.sets)
+
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
         """Return the l_order norm of the diameters of the blocks: as exact as they are."""
         return float(np.linalg.norm([block.diameter(order, n) for block, n in zip(self.sets, self.sizes)], order))

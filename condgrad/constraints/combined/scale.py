@@ -137,6 +137,11 @@ class Scale(NamedTuple):
         """Return |factor| times the set's violation at w / factor."""
         return abs(self.factor) * self.constraint.violation(w / self.factor)
 
+    @property
+    def is_violation_searched(self):
+        """Whether the set's is a search."""
+        return self.constraint.is_violation_searched
+
     def diameter(self, order=2, n_features=None):
         """Return |factor| times the set's diameter: as exact as that."""
         return abs(self.factor) * self.constraint.diameter(order, n_features)

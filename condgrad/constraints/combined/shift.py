@@ -81,6 +81,11 @@ class Shift(NamedTuple):
         """Return the set's violation at w - offset."""
         return self.constraint.violation(w - self.offset)
 
+    @property
+    def is_violation_searched(self):
+        """Whether the set's is a search."""
+        return self.constraint.is_violation_searched
+
     def diameter(self, order=2, n_features=None):
         """Return the set's diameter: as exact as that."""
         return self.constraint.diameter(order, self.n_features)

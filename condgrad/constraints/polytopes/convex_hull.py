@@ -95,6 +95,11 @@ class ConvexHull(NamedTuple):
             return float("inf")
         return float(np.linalg.norm(self.project(w) - w))
 
+    @property
+    def is_violation_searched(self):
+        """Whether it is a search: yes, over all atoms."""
+        return True
+
     def diameter(self, order=2, n_features=None):
         """Return the largest distance of two atoms: exact, in O(m^2 d)."""
         return float(max(np.linalg.norm(self.atoms - a, order, axis=1).max() for a in self.atoms))

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condgrad.constraints._budget import most_within_budget, project_within_budget
+from condgrad.constraints._budget import decompose_within_budget, most_within_budget, project_within_budget
 from condgrad.constraints._parameters import as_reals, shown
-from condgrad.constraints._protocol import constraint_set
+from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import shortfall
+from condgrad.constraints._selection import largest
 from condgrad.constraints.linear_rows import LinearRows
-from condgrad.constraints.vertices import DenseVertex
+from condgrad.constraints.vertices import SparseVertex, nonzeros
 from condgrad.linalg.settings import check_positive
 
 
@@ -43,9 +44,10 @@ class Knapsack(NamedTuple):
     budget: float
     upper: ArrayLike = np.inf
 
-    vertex = DenseVertex
+    vertex = SparseVertex
     is_polytope = True
     has_absolute_values = True
+    has_projection = True
 
     def __repr__(self):
         return f"Knapsack(prices={shown(self.prices)}, budget={self.budget!r}, upper={shown(self.upper)})"
@@ -75,8 +77,8 @@ class Knapsack(NamedTuple):
 
     def lmo(self, r):
         """Return the point that lowers <r, w> most: features in the order of r_j / prices_j, while it is negative."""
-        largest = abs(r.at(r.argmax_abs()))
-        scale = 1.0 if largest == 0.0 else largest
+        steepest = abs(r.at(r.argmax_abs()))
+        scale = 1.0 if steepest == 0.0 else steepest
         ratios = np.empty(r.size())
         for j in range(r.size()):
             ratios[j] = r.at(j) / scale / self.prices[j]
@@ -87,7 +89,16 @@ class Knapsack(NamedTuple):
                 break
             values[j] = min(self.upper[j], left / self.prices[j])
             left = max(0.0, left - self.prices[j] * values[j])  # rounding must not make it negative
-        return DenseVertex(values)
+        return nonzeros(values)
+
+    def restricted(self, features):
+        """Return the polytope on the chosen features alone."""
+        return Knapsack(self.prices[features], self.budget, self.upper[features])
+
+    def best_features(self, r, count, most):
+        """Return the features of the best vertex, and others with a small r_j / prices_j."""
+        others = largest(-r / self.prices, min(count, int(np.count_nonzero(r < 0.0))))
+        return np.unique(np.concatenate([best_vertex(self, r).indices, others]))
 
     def oracle_rounding(self, r, s):
         """Return the most that the budget can gain along -r, plus <r, s>, rounded up."""
@@ -106,6 +117,16 @@ class Knapsack(NamedTuple):
     def violation(self, w):
         """Return the largest of sum_j prices_j w_j - budget, -w_j and w_j - upper_j."""
         return float(np.max([self.prices @ w - self.budget, -w.min(), (w - self.upper).max()]))
+
+    def decompose(self, w):
+        """Return one vertex more than ``w`` has entries that are neither 0 nor at a limit, or two."""
+        features = np.flatnonzero(w)
+        if features.size == 0:
+            return [(1.0, SparseVertex(np.zeros(1, np.int64), np.zeros(1)))]
+        prices = self.prices[features]
+        limits = np.minimum(self.upper[features], self.budget / prices)
+        parts = decompose_within_budget(np.clip(w[features], 0.0, limits), prices, limits, self.budget)
+        return [(weight, SparseVertex(features, u)) for weight, u in parts]
 
     def project(self, w):
         """Return the point of the polytope nearest to ``w``: w - theta prices, clipped, for the smallest theta >= 0."""

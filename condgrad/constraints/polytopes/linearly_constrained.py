@@ -104,6 +104,11 @@ class LinearlyConstrained(ConstraintSet):
             excess.append(np.abs(self.A_eq @ w - self.b_eq))
         return float(np.concatenate(excess).max())
 
+    @property
+    def is_violation_searched(self) -> bool:
+        """Whether that of the set before it is cut is a search."""
+        return bool(self.constraint.is_violation_searched)
+
     def diameter(self, order: float = 2, n_features: int | None = None) -> float:
         """Return the diameter of the set before it is cut: a bound."""
         return float(self.constraint.diameter(order, self.n_features))

@@ -69,8 +69,9 @@ class Polytope(ConstraintSet):
         sides = np.concatenate([b for b in (self.b_ub, self.b_eq, self.bounds.ravel()) if b is not None])
         sides = np.abs(sides[np.isfinite(sides) & (sides != 0.0)])
         self._set_scale(_power_of_two(sides.max(initial=0.0)))
-        self._check_not_empty(np.zeros(self.n_features))
-        self._check_bounded()
+        if not np.isfinite(self.bounds).all():
+            self._check_not_empty(np.zeros(self.n_features))
+            self._check_bounded()
         self._fit_scale(_power_of_two(sides.min(initial=1.0)))
 
     def __repr__(self) -> str:
@@ -203,8 +204,6 @@ class Polytope(ConstraintSet):
             self._set_scale(smallest if size == 0.0 else self._scale * _power_of_two(size))
 
     def _check_bounded(self) -> None:
-        if np.isfinite(self.bounds).all():
-            return
         # The cone of the directions that never leave the set: {0} if the set is bounded. Along any other direction of
         # the cone, a generic cost decreases or increases.
         low, high = np.where(np.isfinite(self.bounds), 0.0, [-1.0, 1.0]).T

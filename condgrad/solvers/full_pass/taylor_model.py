@@ -40,6 +40,7 @@ _TRIAL_SHARE = 0.25  # number of passes after which they are judged, as a share 
 _DENSE_SPEED, _SPARSE_SPEED = 28.0, 3.0  # multiply-adds of the curvature in the time of one of a pass, measured
 _MOST_FEATURES = 2000  # largest number of features of a FeatureModel that uses all: H is a matrix of all pairs
 _MOST_IN_PROGRAM, _MOST_ROWS = 1000, 5000  # largest numbers of features and linear rows of quadratic programs
+_MOST_IF_SPARSE = 150  # features if few of them are enough: with more, models on these few are faster
 _FEW_ROWS = 10  # the same if the set has a fast oracle: with more rows, calls of the oracle are faster
 _LARGE_PROGRAM = 250.0  # and then a quadratic program in d features, about d^3, may cost so many passes
 
@@ -101,8 +102,17 @@ def model_for(problem: BaseProblem) -> TaylorModel:
     rows = _few_rows(problem)
     if rows is not None:
         return LinearRowsModel(problem, rows)
-    uses_features = has_few_features(constraint, problem.n_features) or curvature_in_passes(problem) <= _FEW_PASSES
-    return FeatureModel(problem) if uses_features else HullModel(problem)
+    return FeatureModel(problem) if _uses_features(problem) else HullModel(problem)
+
+
+def begins_with_vertices(problem: BaseProblem) -> bool:
+    """Return whether the atoms of the first model are vertices with several entries."""
+    has_other_atoms = problem.constraint.vertex is Atom or _uses_features(problem)
+    return not has_other_atoms and _few_rows(problem) is None
+
+
+def _uses_features(problem: BaseProblem) -> bool:
+    return has_few_features(problem.constraint, problem.n_features) or curvature_in_passes(problem) <= _FEW_PASSES
 
 
 def _few_rows(problem: BaseProblem) -> LinearRows | None:
@@ -110,7 +120,8 @@ def _few_rows(problem: BaseProblem) -> LinearRows | None:
     constraint, d = problem.constraint, problem.n_features
     has_fast_oracle = is_compiled(constraint)
     is_large = d**3 > problem.cost_of_pass * _LARGE_PROGRAM or d > problem.n_samples
-    if d > _MOST_IN_PROGRAM or (has_fast_oracle and is_large):
+    most = _MOST_IF_SPARSE if has_few_features(constraint, d) else _MOST_IN_PROGRAM
+    if d > most or (has_fast_oracle and is_large):
         return None
     rows = constraint.linear_rows(d)
     return rows if rows is not None and rows.n_rows <= (_FEW_ROWS if has_fast_oracle else _MOST_ROWS) else None

@@ -1,0 +1,142 @@
+"""minimize tests its answer against the set: what lies outside is never certified, and rounding never counts."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from tables import SETS
+
+import condgrad as cg
+from condgrad import constraints, losses, solvers
+from condgrad.constraints import Atom, best_vertex, constraint_set
+from condgrad.linalg.factored import Factored
+from condgrad.run.membership import is_outside, violation_found
+
+
+@constraint_set
+class _LeakyBall(NamedTuple):
+    """An l1 ball whose oracle returns vertices that are too long by one part in a thousand."""
+
+    radius: float
+
+    vertex = Atom
+    is_polytope = True
+
+    def lmo(self, r):
+        j = r.argmax_abs()
+        return Atom(j, -1.001 * self.radius if r.at(j) > 0.0 else 1.001 * self.radius)
+
+    def violation(self, w):
+        return float(np.abs(w).sum() - self.radius)
+
+
+class _Straying(solvers.FrankWolfe):
+    """Frank-Wolfe whose last step leaves the set."""
+
+    def step(self, problem, state, t):
+        super().step(problem, state, t)
+        state.point = problem.point(1.5 * state.w)
+
+
+class _Alone(constraints.OracleSet):
+    """The l2 ball of radius 1, known by its oracle alone."""
+
+    def __init__(self):
+        super().__init__(lambda r: -r / max(np.linalg.norm(r), 1e-300))
+
+
+def _data(n=40, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X @ np.arange(1.0, d + 1.0)
+
+
+def _assert_nothing_is_certified(result):
+    assert result.status is cg.Status.OUTSIDE
+    assert result.gap == result.rounding == np.inf
+    assert result.lower_bound == -np.inf
+    assert np.isfinite(result.w).all()
+    assert np.isfinite(result.objective)
+
+
+@pytest.mark.parametrize("radius", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("solver", ["fw", "pairwise", "sfw"])
+def test_a_set_whose_oracle_leaves_it_is_not_certified(radius, solver):
+    X, y = _data()
+    problem = cg.Problem(X, radius * y, losses.Squared(), _LeakyBall(radius))
+    with pytest.warns(RuntimeWarning, match=r"^w lies outside _LeakyBall.* by .*, so nothing is certified; .*\.$"):
+        result = cg.minimize(problem, solver, max_steps=200, tol=0.0, random_state=0)
+    _assert_nothing_is_certified(result)
+
+
+@pytest.mark.parametrize("constraint", [constraints.L1Ball(1.0), constraints.L2Ball(1.0), _Alone()], ids=repr)
+def test_a_solver_that_leaves_the_set_is_not_certified(constraint):
+    problem = cg.Problem(*_data(), losses.Squared(), constraint)
+    with pytest.warns(RuntimeWarning, match="outside"):
+        result = cg.minimize(problem, _Straying(), max_steps=30, tol=1e-3)
+    _assert_nothing_is_certified(result)
+
+
+def test_an_estimator_says_so_too():
+    class Leaky(constraints.OracleSet):
+        def __init__(self):
+            super().__init__(lambda r: -1.01 * np.sign(r), lambda w: float(np.abs(w).max() - 1.0))
+
+    model = cg.ConstrainedRegressor(constraint=Leaky(), solver="fw", max_iter=50)
+    with pytest.warns(ConvergenceWarning, match="outside"), pytest.warns(RuntimeWarning, match="outside"):
+        model.fit(*_data())
+    assert model.result_.gap == np.inf
+
+
+def test_a_matrix_in_factors_is_tested_too():
+    ball = constraints.NuclearBall(1.0)
+    u, v = np.full((4, 1), 0.5), np.full((9, 1), 1.0 / 3.0)
+    for size, outside in ((1.0 + 1e-9, False), (1.001, True), (0.5, False)):
+        w = Factored(u, np.array([size]), v)
+        assert is_outside(ball, w, violation_found(ball, w, np.zeros(0))) is outside
+
+
+@pytest.mark.parametrize(("constraint", "d"), SETS, ids=lambda value: repr(value)[:40])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_rounding_is_never_outside_and_points_beyond_a_vertex_are(constraint, d, scale):
+    """Of every set and of its multiples: combinations of vertices are inside, points beyond a vertex are not."""
+    scaled = constraints.Scale(constraint, scale)
+    rng = np.random.default_rng(1)
+    directions = rng.standard_normal((20, d))
+    vertices = np.array([scaled.start(d).to_dense(d), *(_vertex(scaled, r) for r in directions)])
+    for weights in np.vstack([np.eye(len(vertices))[:4], rng.dirichlet(np.ones(len(vertices)), 4)]):
+        w = (weights @ vertices).astype(np.float32).astype(float)  # the rounding of another solver
+        for r in directions[:2]:
+            assert not is_outside(scaled, w, violation_found(scaled, w, r))
+    centre = vertices.mean(axis=0)
+    for r, s in zip(directions[:4], vertices[1:]):
+        if np.ptp(vertices, axis=0).max() > 1e-3 * np.abs(vertices).max():  # else the set is a point
+            beyond = s + 0.5 * (s - centre)
+            assert is_outside(scaled, beyond, violation_found(scaled, beyond, r))
+
+
+def _vertex(constraint, r):
+    return best_vertex(constraint, r).to_dense(r.size)
+
+
+def test_a_zero_on_the_boundary_has_the_rounding_of_the_set():
+    ball = constraints.Shift(constraints.L2Ball(1e-3), [1e-3 * 0.6, 1e-3 * 0.8])  # 0 lies on its boundary
+    zero = np.zeros(2)
+    assert not is_outside(ball, zero, ball.violation(zero) + 1e-19)
+    assert is_outside(ball, zero, 1e-6)
+    assert is_outside(ball, np.array([np.nan, 0.0]), np.nan)
+
+
+def test_a_set_with_an_oracle_alone_is_tested_by_few_calls():
+    calls = []
+
+    def count(r):
+        calls.append(r)
+        return -r / max(np.linalg.norm(r), 1e-300)
+
+    ball = constraints.OracleSet(count)
+    w = np.full(30, -0.9 / np.sqrt(30.0))
+    assert violation_found(ball, w, np.ones(30)) == 0.0
+    assert len(calls) <= 5
+    assert violation_found(ball, 1.2 / 0.9 * w, np.ones(30)) == pytest.approx(0.2, rel=1e-2)
