@@ -14,12 +14,12 @@ at most eps everywhere takes few solutions (Giesen, Jaggi & Laue 2012).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Generic, Protocol
 
 import numpy as np
 
-from condgrad.paths.engine import ExactEngine, PathPoint
-from condgrad.paths.least_squares import Goal, Residual
+from condgrad.paths.engine import End, Mark, PathPoint
+from condgrad.paths.least_squares import Goal
 
 _ENDS = 0.5  # share of the tolerance that the ends of a leap of several points may use up
 _ORDER = 3.0  # power of the distance between two ends with which the gap between them grows at least
@@ -30,24 +30,42 @@ _SHORTEST = 1e-6  # share of the last radius that a later leap takes at least
 _CLOSEST = 1e-9  # share of the radius below which the distance of two ends leaves no point between them
 
 
-class End(NamedTuple):
-    """A solved point with its residual; ``point.alpha`` is the largest correlation that was proved there."""
+class LeapingEngine(Protocol[Mark]):
+    """What solves the ends of leaps, and knows the lines between them."""
 
-    target: float
-    point: PathPoint
-    residual: Residual
+    largest: float
+
+    @property
+    def scale(self) -> float:
+        """What relative gaps are relative to."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a point far from the last one costs about as much as one next to it."""
+
+    def zero(self) -> PathPoint:
+        """Return the point w = 0."""
+
+    def solve(self, goal: Goal, tol: float) -> PathPoint:
+        """Return the point with a gap of at most ``tol * scale``."""
+
+    def mark(self) -> Mark:
+        """Return what belongs to the last point, in memory that later points leave alone."""
+
+    def between(self, left: End[Mark], right: End[Mark], targets: np.ndarray, is_penalised: bool) -> list[PathPoint]:
+        """Return the points on the line between two ends, with their gaps."""
 
 
-class Leaps:
+class Leaps(Generic[Mark]):
     """Solves targets in their order, from sparse to dense, with the engine's points as ends of leaps.
 
     Where the engine's solver is not exact, a point next to the last one costs less than one further away, and leaps
     would win nothing.
     """
 
-    def __init__(self, engine: ExactEngine, is_penalised: bool, tol: float) -> None:
+    def __init__(self, engine: LeapingEngine[Mark], is_penalised: bool, tol: float) -> None:
         self.engine, self.is_penalised, self.tol = engine, is_penalised, tol
-        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.residual.copy())
+        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.mark())
         self.length = 1.0
         self.falls_short = False  # whether rounding has left a line without a certificate
 
@@ -55,35 +73,45 @@ class Leaps:
         """Return the solutions for the first one of the targets, or for the first few."""
         count = min(int(self.length), targets.size)
         right = self._solve(float(targets[count - 1]), self.tol if count == 1 else _ENDS * self.tol)
-        points = [*self._fill(self.end, right, targets[: count - 1]), right.point]
-        self.length = max(1.0, count * self._growth(self.end, right)) if self.engine.solver.is_exact else 1.0
+        *line, middle = self._between(self.end, right, targets[: count - 1])
+        points = [*self._fill(self.end, right, targets[: count - 1], line), right.point]
+        self.length = max(1.0, count * self._growth(self.end, right, middle.gap)) if self.engine.is_exact else 1.0
         self.end = right
         return points
 
-    def cover(self, radius: float) -> Iterator[End]:
+    def cover(self, radius: float) -> Iterator[End[Mark]]:
         """Yield ends up to a radius such that the lines between neighbours have a gap of at most tol all along."""
         step = _FIRST * radius
         while self.end.target < radius:
             left, right = self.end, self._solve(min(self.end.target + step, radius), _ENDS * self.tol)
             yield from self._split(left, right)
             self.end = right
-            step = max((right.target - left.target) * self._growth(left, right), _SHORTEST * radius)
+            factor = self._growth(left, right, self._middle_gap(left, right))
+            step = max((right.target - left.target) * factor, _SHORTEST * radius)
 
-    def _solve(self, target: float, tol: float) -> End:
+    def _solve(self, target: float, tol: float) -> End[Mark]:
         point = self.engine.solve(Goal(target, self.is_penalised), tol)
-        return End(target, point, self.engine.residual.copy())
+        return End(target, point, self.engine.mark())
 
-    def _fill(self, left: End, right: End, targets: np.ndarray) -> list[PathPoint]:
-        """Return the points between two ends; where the line does not serve, the middle one is solved."""
-        points = [self._between(left, right, float(target)) for target in targets]
-        if all(point.certified_gap <= self.tol * self.engine.scale for point in points):
-            return points
+    def _between(self, left: End[Mark], right: End[Mark], targets: np.ndarray) -> list[PathPoint]:
+        """Return the points on the line between two ends at the targets, and then the one in its middle."""
+        middle = 0.5 * (left.target + right.target)
+        return self.engine.between(left, right, np.append(targets, middle), self.is_penalised)
+
+    def _fill(self, left: End[Mark], right: End[Mark], targets: np.ndarray, line: list[PathPoint]) -> list[PathPoint]:
+        """Return the points between two ends, those of the line if it serves; else the middle one is solved."""
+        if all(point.certified_gap <= self.tol * self.engine.scale for point in line):
+            return line
         half = targets.size // 2
         middle = self._solve(float(targets[half]), self.tol)
-        before, after = self._fill(left, middle, targets[:half]), self._fill(middle, right, targets[half + 1 :])
-        return [*before, middle.point, *after]
+        before, after = targets[:half], targets[half + 1 :]
+        return [
+            *self._fill(left, middle, before, self._between(left, middle, before)[:-1]),
+            middle.point,
+            *self._fill(middle, right, after, self._between(middle, right, after)[:-1]),
+        ]
 
-    def _split(self, left: End, right: End) -> list[End]:
+    def _split(self, left: End[Mark], right: End[Mark]) -> list[End[Mark]]:
         """Return the right end, and ends before it where one line does not serve."""
         gap, limit = self._largest_gap(left, right), self.tol * self.engine.scale
         rounding = right.point.rounding
@@ -96,7 +124,7 @@ class Leaps:
         middle = self._solve(0.5 * (left.target + right.target), _ENDS * self.tol)
         return [*self._split(left, middle), *self._split(middle, right)]
 
-    def _largest_gap(self, left: End, right: End) -> float:
+    def _largest_gap(self, left: End[Mark], right: End[Mark]) -> float:
         """Return the largest gap on the line between two radii: it is a quadratic function of t, concave or not."""
         first, middle, last = left.point.gap, self._middle_gap(left, right), right.point.gap
         bend, slope = 2.0 * (first + last - 2.0 * middle), 4.0 * middle - 3.0 * first - last
@@ -104,25 +132,12 @@ class Leaps:
             return first - slope**2 / (4.0 * bend)
         return max(first, last)
 
-    def _middle_gap(self, left: End, right: End) -> float:
-        return self._between(left, right, 0.5 * (left.target + right.target)).gap
+    def _middle_gap(self, left: End[Mark], right: End[Mark]) -> float:
+        return self._between(left, right, np.empty(0))[0].gap
 
-    def _between(self, left: End, right: End, target: float) -> PathPoint:
-        """Return the point on the line between the ends, with its gap."""
-        way = right.target - left.target
-        t = (target - left.target) / way if way != 0.0 else 1.0  # the same target may be given twice
-        features = np.union1d(left.point.features, right.point.features)
-        x = np.zeros(features.size)
-        x[np.searchsorted(features, left.point.features)] = (1.0 - t) * left.point.x
-        x[np.searchsorted(features, right.point.features)] += t * right.point.x
-        used = x != 0.0
-        sums = self.engine.objective.between(left.residual, right.residual, t, x[used])
-        largest = (1.0 - t) * left.point.alpha + t * right.point.alpha
-        return self.engine.point_at(Goal(target, self.is_penalised), features[used], x[used], sums, largest)
-
-    def _growth(self, left: End, right: End) -> float:
+    def _growth(self, left: End[Mark], right: End[Mark], middle_gap: float) -> float:
         """Return how many times longer than the last leap the next one should be, by the gap in the middle."""
-        bend = self._middle_gap(left, right) - 0.5 * (left.point.gap + right.point.gap)
+        bend = middle_gap - 0.5 * (left.point.gap + right.point.gap)
         limit = (1.0 - _ENDS) * self.tol * self.engine.scale
         factor = (limit / bend) ** (1.0 / _ORDER) if bend > 0.0 else _LONGER
         return float(min(max(factor, _SHORTER), _LONGER))

@@ -341,7 +341,8 @@ def test_the_gap_on_the_line_is_the_bend_of_the_path():
     leaps = Leaps(engine, True, 1e-14)
     left, right = (leaps._solve(share * engine.largest, 1e-14) for share in (0.4, 0.3))
     for t in (0.0, 0.2, 0.7, 1.0):
-        point = leaps._between(left, right, (1.0 - t) * left.target + t * right.target)
+        target = (1.0 - t) * left.target + t * right.target
+        (point,) = engine.between(left, right, np.array([target]), is_penalised=True)
         bend = (left.target - right.target) * (right.point.norm - left.point.norm)
         bend -= np.mean((left.residual.R - right.residual.R) ** 2)
         assert point.gap == pytest.approx(t * (1.0 - t) * bend, rel=1e-2, abs=1e-12)
