@@ -13,7 +13,6 @@ import numpy as np
 
 from condgrad.linalg.group_model import GroupModel, minimise_over_ball, minimise_penalised
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.linalg.vectors import symmetric_product
 from condgrad.paths.engine import End, PathPoint
 from condgrad.paths.group_bounds import GroupBounds
 from condgrad.paths.group_data import Arrival, LinearGroups
@@ -224,7 +223,7 @@ class GroupEngine:
         """Return the minimiser of the model with these correlations at x, from ``start`` on (None: x)."""
         own = self.set
         start = own.x if start is None else start
-        model = GroupModel(own.form.norm, own.offsets, own.G, correlation + symmetric_product(own.G, own.x))
+        model = GroupModel(own.form.norm, own.offsets, own.G, correlation, own.x)
         if goal.is_penalised:
             return minimise_penalised(model, start, goal.target, tol).x
         found = minimise_over_ball(model, start, goal.target, tol, self.model_alpha)

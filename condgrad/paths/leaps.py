@@ -25,6 +25,7 @@ _ENDS = 0.5  # share of the tolerance that the ends of a leap of several points 
 _ORDER = 3.0  # power of the distance between two ends with which the gap between them grows at least
 _LONGER = 2.0  # most times that a leap may be longer than the last one
 _SHORTER = 0.25  # least times that a leap may be longer than the last one
+_PAUSE = 5  # points in a row that are solved without a look at lines, where these would have to be so much shorter
 _FIRST = 1e-2  # share of the last radius that the first leap from zero takes, where no points are given
 _SHORTEST = 1e-6  # share of the last radius that a later leap takes at least
 _CLOSEST = 1e-9  # share of the radius below which the distance of two ends leaves no point between them
@@ -67,15 +68,20 @@ class Leaps(Generic[Mark]):
         self.engine, self.is_penalised, self.tol = engine, is_penalised, tol
         self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.mark())
         self.length = 1.0
+        self._pause = 0  # points that are left before the next line is looked at
         self.falls_short = False  # whether rounding has left a line without a certificate
 
     def advance(self, targets: np.ndarray) -> list[PathPoint]:
         """Return the solutions for the first one of the targets, or for the first few."""
         count = min(int(self.length), targets.size)
         right = self._solve(float(targets[count - 1]), self.tol if count == 1 else _ENDS * self.tol)
+        if count == 1 and (self._pause > 0 or not self.engine.is_exact):
+            self._pause, self.end = self._pause - 1, right
+            return [right.point]
         *line, middle = self._between(self.end, right, targets[: count - 1])
         points = [*self._fill(self.end, right, targets[: count - 1], line), right.point]
-        self.length = max(1.0, count * self._growth(self.end, right, middle.gap)) if self.engine.is_exact else 1.0
+        length = count * self._growth(self.end, right, middle.gap) if self.engine.is_exact else 1.0
+        self.length, self._pause = max(1.0, length), _PAUSE if length <= _SHORTER else 0
         self.end = right
         return points
 
