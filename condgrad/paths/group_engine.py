@@ -35,6 +35,7 @@ _BATCH = 10  # groups that are admitted at most at a time, or a quarter of those
 _MOST_STEPS = 300  # most Newton steps for one point
 _MOST_FEATURES = 3000  # most features of a working set: their curvature takes 72 MB
 _STEPS_AHEAD = 2  # number of points ahead at which a group would enter that is admitted now
+_STEPS_AHEAD_LARGE = 0.5  # the same where the working set has more features than there are samples
 _MODEL = 0.3  # share of the tolerance to which the first model of a point is minimised
 _STEP = 0.02  # share of the gap to which other models are
 _FAST = 0.5  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
@@ -165,7 +166,7 @@ class GroupEngine:
                 self._arrange_curvature(goal, is_fresh, last)
                 n_steps, last, has_gained = n_steps + 1, gap, self._step(goal, gap, max(tol, _STEP * gap))
                 continue
-            self._scan(self.falling**_STEPS_AHEAD * self.level)
+            self._scan(self._ahead())
             gap = self._gap(goal, max(self.level, self.outside))
             self.is_spent = gap > limit and self.bounds.n_scanned() - begun >= self.most_scanned
             self.was_spent |= self.is_spent
@@ -258,13 +259,18 @@ class GroupEngine:
         self.bounds.count(int(self.data.sizes[groups].sum()))
         self.outside, self._found = float(sizes.max(initial=0.0)), (groups, sizes)
 
+    def _ahead(self) -> float:
+        """Return the dual norm from which on a group is likely to enter soon; a large working set is dear."""
+        is_large = self.set.size > self.problem.n_samples
+        return float(self.falling ** (_STEPS_AHEAD_LARGE if is_large else _STEPS_AHEAD)) * self.level
+
     def _admit(self, least: float) -> None:
         """Admit the groups with the largest dual norms that the last scan has found, of at least this size."""
         groups, sizes = self._found
         own = self.set
         n_used = int(own.has_coefficients().sum()) if own.size > 0 else 0
         order = np.argsort(-sizes, kind="stable")[: max(_BATCH, n_used // 4)]
-        new = groups[order[sizes[order] >= max(least, self.falling**_STEPS_AHEAD * self.level)]]
+        new = groups[order[sizes[order] >= max(least, self._ahead())]]
         if own.size + int(self.data.sizes[new].sum()) > _MOST_FEATURES:
             raise OutgrownError
         first = own.admit(new)
