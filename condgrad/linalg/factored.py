@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import ArrayLike
 
 NEGLIGIBLE = 1e-9  # singular value relative to the largest, below which it is rounding or about to vanish
+_WELL_CONDITIONED = 100.0  # norm of an inverse R up to which a Cholesky factor is exact enough: 1e4 times rounding
 
 
 class Factored:
@@ -86,11 +88,10 @@ class Factored:
         """Return the singular value decomposition, without values of at most ``cutoff`` times the largest one."""
         if not self.rank:
             return self.copy()
-        Q, R = np.linalg.qr(self.U * self.s)
-        P, T = np.linalg.qr(self.V)
-        left, s, right = np.linalg.svd(R @ T.T, full_matrices=False)
+        left, right = _Orthonormal(self.U), _Orthonormal(self.V)
+        X, s, Yt = np.linalg.svd((left.R * self.s) @ right.R.T, full_matrices=False)
         kept = s > cutoff * s[0]
-        return Factored(Q @ left[:, kept], s[kept], P @ right.T[:, kept])
+        return Factored(left.times(X[:, kept]), s[kept], right.times(Yt.T[:, kept]))
 
     def balanced(self) -> tuple[np.ndarray, np.ndarray]:
         """Return A and B with W = A B', each with half of every singular value."""
@@ -104,6 +105,37 @@ class Factored:
     def nuclear_norm(self) -> float:
         """Return the sum of the singular values."""
         return float(self.compressed().s.sum())
+
+
+class _Orthonormal:
+    """A = Q R with orthonormal columns of Q and a square R, of which only products Q X are computed.
+
+    R is the Cholesky factor of A'A, for columns of length 1, and Q X = A (R^-1 X): half the operations of Householder
+    reflections, all of them in products of matrices. Q'Q has an error of about u |R^-1|^2; where that is large, A is
+    decomposed by reflections.
+    """
+
+    def __init__(self, A: np.ndarray) -> None:
+        A = np.ascontiguousarray(A)  # products round in another way for other layouts, and a checkpoint stores only one
+        lengths = np.linalg.norm(A, axis=0)
+        self._A = A / np.where(lengths > 0.0, lengths, 1.0)
+        try:
+            R = np.linalg.cholesky(self._A.T @ self._A).T
+            inverse = scipy.linalg.solve_triangular(R, np.eye(len(R)))
+            is_good = bool(np.linalg.norm(inverse) <= _WELL_CONDITIONED)
+        except np.linalg.LinAlgError:  # columns that depend on each other
+            is_good = False
+        if is_good:
+            self._inverse = inverse
+        else:
+            self._A, R = np.linalg.qr(self._A)
+            self._inverse = np.eye(len(R))
+        self.R = R * lengths
+
+    def times(self, X: np.ndarray) -> np.ndarray:
+        """Return Q X."""
+        product: np.ndarray = self._A @ (self._inverse @ X)
+        return product
 
 
 class RankOne(NamedTuple):

@@ -43,12 +43,16 @@ _INSIDE = 4e-16  # share of a radius by which a scaled point is inside of the ba
 
 
 class GroupModel(NamedTuple):
-    """The quadratic x'Hx/2 - c'x; group g of x is the range from offsets[g] to offsets[g + 1]."""
+    """The quadratic x'Hx/2 - c'x; group g of x is the range from offsets[g] to offsets[g + 1].
+
+    With an origin it is that of x - origin: c has the correlations there, and a search from there needs no product.
+    """
 
     norm: GroupNorm
     offsets: np.ndarray
     H: np.ndarray
     c: np.ndarray
+    origin: np.ndarray | None = None
 
 
 class Minimum(NamedTuple):
@@ -130,6 +134,8 @@ class _Search:
         self.model, self.x = model, x.copy()
         self.bends = _bends(model.offsets, model.H)
         self.damping = 0.0
+        self._origin = np.zeros(x.size) if model.origin is None else model.origin
+        self._at_zero: np.ndarray | None = None if self._origin.any() else model.c
         self.correlation = np.empty(x.size)
         self.correlate()
         self.alpha = alpha if alpha >= 0.0 else max(0.5 * (self.largest + self.along / max(radius, self.size)), 0.0)
@@ -143,8 +149,15 @@ class _Search:
 
     def correlate(self) -> None:
         """Compute the correlations and what follows from them anew."""
-        _correlate(self.model.H, self.model.c, self.x, self.correlation)
+        _correlate(self.model.H, self.model.c, self.x - self._origin, self.correlation)
         self.measure()
+
+    def at_zero(self) -> np.ndarray:
+        """Return the correlations at zero."""
+        if self._at_zero is None:
+            self._at_zero = np.empty(self.x.size)
+            _correlate(self.model.H, self.model.c, -self._origin, self._at_zero)
+        return self._at_zero
 
     def measure(self) -> None:
         """Compute the sums <correlation, x> and N(x), and the largest dual norm."""
@@ -165,9 +178,9 @@ class _Search:
         scale = 1.0 if self.size <= radius else radius / self.size * (1.0 - _INSIDE)
         if scale == 1.0:
             return Minimum(self.x.copy(), self.value(), self.alpha, radius * self.largest - self.along)
-        x, correlation = scale * self.x, scale * self.correlation + (1.0 - scale) * self.model.c
+        x, correlation = scale * self.x, scale * self.correlation + (1.0 - scale) * self.at_zero()
         along, _, largest = _measure(self.model.norm, self.model.offsets, x, correlation)
-        value = -0.5 * float((self.model.c + correlation) @ x)
+        value = -0.5 * float((self.model.c + correlation) @ (x - self._origin))
         return Minimum(x, value, self.alpha, radius * largest - along)
 
     def newton(self, share: float = 0.0, *, is_for_both: bool = True) -> NewtonStep | None:
@@ -213,7 +226,7 @@ class _Search:
 
     def value(self) -> float:
         """Return F(x)."""
-        return -0.5 * float((self.model.c + self.correlation) @ self.x)
+        return -0.5 * float((self.model.c + self.correlation) @ (self.x - self._origin))
 
     def _objective(self) -> float:
         return self.value() + self.alpha * self.size

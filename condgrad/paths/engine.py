@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, cast
+from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -40,6 +40,22 @@ class PathPoint(NamedTuple):
     def certified_gap(self) -> float:
         """The gap with all that rounding may have done to it."""
         return self.gap + self.rounding
+
+
+Mark = TypeVar("Mark")  # what an engine keeps of a solved point: its residual, and what belongs to it
+
+
+class End(NamedTuple, Generic[Mark]):
+    """A solved point with its residual; ``point.alpha`` is the largest correlation that was proved there."""
+
+    target: float
+    point: PathPoint
+    residual: Mark
+
+    def share_of(self, right: End[Mark], target: float) -> float:
+        """Return which share of the way to another end leads to the target."""
+        way = right.target - self.target
+        return (target - self.target) / way if way != 0.0 else 1.0  # the same target may be given twice
 
 
 class WorkingSetSolver(Protocol):
@@ -133,6 +149,11 @@ class ExactEngine:
         return self.objective.scale
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the cost of a point does not depend on its accuracy."""
+        return self.solver.is_exact
+
+    @property
     def residual(self) -> Residual:
         """The residual of the last point, in memory that the next point overwrites."""
         return self.working.residual
@@ -173,10 +194,32 @@ class ExactEngine:
                 accuracy = accuracy.refined()
                 self._change_solver(tol)
 
-    def point_at(self, goal: Goal, features: np.ndarray, x: np.ndarray, sums: Sums, largest: float) -> PathPoint:
-        """Return a point that was found elsewhere; ``largest`` bounds the correlations there."""
-        gap, rounding = self.objective.gap(goal, sums, largest), self.objective.rounding(goal, sums, x.size, largest)
-        return _certified(features, x, sums, largest, gap, rounding)
+    def mark(self) -> Residual:
+        """Return the residual of the last point, in memory of its own."""
+        return self.residual.copy()
+
+    def between(
+        self, left: End[Residual], right: End[Residual], targets: np.ndarray, is_penalised: bool
+    ) -> list[PathPoint]:
+        """Return the points on the line between two ends, with their gaps."""
+        features = np.union1d(left.point.features, right.point.features)
+        first, last = np.zeros((2, features.size))
+        first[np.searchsorted(features, left.point.features)] = left.point.x
+        last[np.searchsorted(features, right.point.features)] = right.point.x
+        points = []
+        for target in targets.tolist():
+            t, goal = left.share_of(right, target), Goal(target, is_penalised)
+            x = (1.0 - t) * first + t * last
+            used = x != 0.0
+            sums = self.objective.between(left.residual, right.residual, t, x[used])
+            largest = (1.0 - t) * left.point.alpha + t * right.point.alpha
+            n_used = int(np.count_nonzero(used))
+            gap, rounding = (
+                self.objective.gap(goal, sums, largest),
+                self.objective.rounding(goal, sums, n_used, largest),
+            )
+            points.append(_certified(features[used], x[used], sums, largest, gap, rounding))
+        return points
 
     def zero(self, goal: Goal | None = None) -> PathPoint:
         """Return the point w = 0 where it is the solution; without a goal, where rounding cannot change that."""

@@ -14,6 +14,7 @@ from condgrad.linalg.rounding import UNIT, bounds, gamma
 from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.gauges import Gauge
 from condgrad.paths.least_squares import Goal
+from condgrad.paths.packed_columns import PackedColumns
 from condgrad.paths.smooth_curvature import Curvature
 from condgrad.paths.smooth_data import MemoryData
 from condgrad.paths.working_set import Atoms
@@ -53,6 +54,8 @@ class LinearGroups:
         The largest singular value of the features of each group, or a bound of it, and their norm as a matrix.
     of_dual : float
         The relative error of a dual norm that is computed from correlations.
+    group_of : array
+        The group of each feature.
     curvature : Curvature
         The curvatures of the samples of which models are made.
     """
@@ -63,6 +66,8 @@ class LinearGroups:
         self.data = MemoryData(problem, Gauge(None if is_plain else form.price, is_symmetric=True))
         self.columns = self.data.columns
         self.sizes = np.diff(form.offsets)
+        self.group_of = np.empty(form.price.size, np.int64)
+        self.group_of[form.members] = np.repeat(np.arange(self.sizes.size), self.sizes)
         self.of_dual = float(form.norm.dual_rounding(float(self.sizes.max()))) * UNIT
         squares = self.columns.norm**2 + (self.columns.scale * self.columns.mean) ** 2
         self.spread = np.sqrt(np.add.reduceat(squares[form.members], form.offsets[:-1]))
@@ -73,11 +78,26 @@ class LinearGroups:
         self.floor = samples.least_value()
         self._range = (0.0, 0.0, 0.0)  # a radius, and bounds of the best intercepts over its ball
         self.zero = self.arrive(None, np.empty(0))
-        self.curvature = Curvature(problem, self.data, self.zero.d)
+        self.forget()
 
     def forget(self) -> None:
         """Go back to the curvatures at zero."""
         self.curvature = Curvature(self.problem, self.data, self.zero.d)
+        is_fixed = self.problem.is_quadratic and self.columns.offsets() is None  # the curvature of dense data
+        self._packed = PackedColumns(self.columns, self.zero.d) if is_fixed else None
+
+    def fill(self, G: np.ndarray, atoms: Atoms, features: np.ndarray, first: int) -> None:
+        """Compute the rows and columns of the curvature that belong to the features from ``first`` on."""
+        if self._packed is not None and self._packed.has_room(features.size):
+            self._packed.fill(G, features, first)
+        else:
+            self._packed = None
+            self.curvature.fill(G, atoms, features, first)
+
+    def keep(self, places: np.ndarray) -> None:
+        """Follow the working set, which has kept the features at these places alone."""
+        if self._packed is not None:
+            self._packed.keep(places)
 
     def _reach(self) -> np.ndarray:
         form, columns, out = self.form, self.columns, np.empty(self.sizes.size)

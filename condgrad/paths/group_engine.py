@@ -13,12 +13,13 @@ import numpy as np
 
 from condgrad.linalg.group_model import GroupModel, minimise_over_ball, minimise_penalised
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.linalg.vectors import symmetric_product
-from condgrad.paths.engine import PathPoint
+from condgrad.paths.engine import End, PathPoint
 from condgrad.paths.group_bounds import GroupBounds
-from condgrad.paths.group_data import LinearGroups
+from condgrad.paths.group_data import Arrival, LinearGroups
 from condgrad.paths.group_gauge import GroupGauge
+from condgrad.paths.group_lines import points_between
 from condgrad.paths.group_set import GroupSet
+from condgrad.paths.leaps import Leaps
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.smooth_engine import OutgrownError
@@ -34,6 +35,7 @@ _BATCH = 10  # groups that are admitted at most at a time, or a quarter of those
 _MOST_STEPS = 300  # most Newton steps for one point
 _MOST_FEATURES = 3000  # most features of a working set: their curvature takes 72 MB
 _STEPS_AHEAD = 2  # number of points ahead at which a group would enter that is admitted now
+_STEPS_AHEAD_LARGE = 0.5  # the same where the working set has more features than there are samples
 _MODEL = 0.3  # share of the tolerance to which the first model of a point is minimised
 _STEP = 0.02  # share of the gap to which other models are
 _FAST = 0.5  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
@@ -92,13 +94,29 @@ class GroupEngine:
         self._last_rounding = 0.0
         self.is_spent = self.was_spent = False  # whether most_scanned has ended the search for the last point, for any
         self.history = new_history()
+        self._leaps: Leaps[Arrival] | None = None
+        self._front = False, -math.inf  # the farthest place of the path that was solved, and whether it is a penalty's
         self.spent = 0.0  # work of the steps since the curvature was computed
 
     # A point.
 
     def advance(self, targets: np.ndarray, is_penalised: bool, tol: float) -> list[PathPoint]:
-        """Return the point at the first one of the targets."""
-        return [self.solve(Goal(float(targets[0]), is_penalised), tol)]
+        """Return the point at the first one of the targets; of a quadratic loss, the points at the first few."""
+        if not self.problem.is_quadratic:
+            return [self.solve(Goal(float(targets[0]), is_penalised), tol)]
+        if self._leaps is None or (self._leaps.is_penalised, self._leaps.tol) != (is_penalised, tol):
+            self._leaps = Leaps(self, is_penalised, tol)
+        return self._leaps.advance(targets)
+
+    def mark(self) -> Arrival:
+        """Return what belongs to the last point."""
+        return self.at
+
+    def between(
+        self, left: End[Arrival], right: End[Arrival], targets: np.ndarray, is_penalised: bool
+    ) -> list[PathPoint]:
+        """Return the points on the line between two ends, with their gaps."""
+        return points_between(self.data, left, right, targets, is_penalised)
 
     def solve(self, goal: Goal, tol: float) -> PathPoint:
         """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``, rounding included.
@@ -128,7 +146,10 @@ class GroupEngine:
         if self.last_alpha > 0.0:
             self.falling = min(1.0, max(_FIRST, found.alpha / self.last_alpha))
         self.last_alpha = found.alpha
-        self._prune()
+        kind, farthest = self._front
+        if goal.is_penalised is not kind or place_of(goal) >= farthest:  # points before it need fewer groups
+            self._front = goal.is_penalised, place_of(goal)
+            self._prune()
         return found
 
     def _search(self, goal: Goal, limit: float, begun: int) -> None:
@@ -145,7 +166,7 @@ class GroupEngine:
                 self._arrange_curvature(goal, is_fresh, last)
                 n_steps, last, has_gained = n_steps + 1, gap, self._step(goal, gap, max(tol, _STEP * gap))
                 continue
-            self._scan(self.falling**_STEPS_AHEAD * self.level)
+            self._scan(self._ahead())
             gap = self._gap(goal, max(self.level, self.outside))
             self.is_spent = gap > limit and self.bounds.n_scanned() - begun >= self.most_scanned
             self.was_spent |= self.is_spent
@@ -203,7 +224,7 @@ class GroupEngine:
         """Return the minimiser of the model with these correlations at x, from ``start`` on (None: x)."""
         own = self.set
         start = own.x if start is None else start
-        model = GroupModel(own.form.norm, own.offsets, own.G, correlation + symmetric_product(own.G, own.x))
+        model = GroupModel(own.form.norm, own.offsets, own.G, correlation, own.x)
         if goal.is_penalised:
             return minimise_penalised(model, start, goal.target, tol).x
         found = minimise_over_ball(model, start, goal.target, tol, self.model_alpha)
@@ -238,19 +259,24 @@ class GroupEngine:
         self.bounds.count(int(self.data.sizes[groups].sum()))
         self.outside, self._found = float(sizes.max(initial=0.0)), (groups, sizes)
 
+    def _ahead(self) -> float:
+        """Return the dual norm from which on a group is likely to enter soon; a large working set is dear."""
+        is_large = self.set.size > self.problem.n_samples
+        return float(self.falling ** (_STEPS_AHEAD_LARGE if is_large else _STEPS_AHEAD)) * self.level
+
     def _admit(self, least: float) -> None:
         """Admit the groups with the largest dual norms that the last scan has found, of at least this size."""
         groups, sizes = self._found
         own = self.set
         n_used = int(own.has_coefficients().sum()) if own.size > 0 else 0
         order = np.argsort(-sizes, kind="stable")[: max(_BATCH, n_used // 4)]
-        new = groups[order[sizes[order] >= max(least, self.falling**_STEPS_AHEAD * self.level)]]
+        new = groups[order[sizes[order] >= max(least, self._ahead())]]
         if own.size + int(self.data.sizes[new].sum()) > _MOST_FEATURES:
             raise OutgrownError
         first = own.admit(new)
         self.bounds.leave_out(new)
         self.atoms = self.data.atoms(own.features)
-        self.data.curvature.fill(own.G, self.atoms, own.features, first)
+        self.data.fill(own.G, self.atoms, own.features, first)
         self._correlate()
         self.outside = float(np.delete(sizes, order).max(initial=0.0))
 
@@ -266,7 +292,7 @@ class GroupEngine:
         is_kept = np.zeros(is_used.size, bool)
         is_kept[order[: np.count_nonzero(is_used) + _IDLE // 2]] = True
         self.bounds.set_known(own.groups[~is_kept], sizes[~is_kept])
-        own.keep(is_kept)
+        self.data.keep(own.keep(is_kept))
         self.atoms = self.data.atoms(own.features)
 
     def _arrange_curvature(self, goal: Goal, is_fresh: bool, last: float) -> None:
@@ -280,6 +306,7 @@ class GroupEngine:
         self.was_fresh = is_fresh
         self.spent += _CALLS + 2.0 * self.atoms.n_stored + _WORK_PER_SAMPLE * self.problem.n_samples
 
+    is_exact = True  # points of a quadratic loss far from the last one cost little more than those next to it
     quality, was_fresh = GOOD, False  # how the last step went, and whether its curvature was fresh
 
     # What is known about the point.

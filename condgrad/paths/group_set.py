@@ -50,8 +50,8 @@ class GroupSet:
         self.G = G
         return old
 
-    def keep(self, is_kept: np.ndarray) -> None:
-        """Keep some of the groups; the others have coefficients of zero."""
+    def keep(self, is_kept: np.ndarray) -> np.ndarray:
+        """Keep some of the groups; the others have coefficients of zero. Return the places of features that stay."""
         sizes = np.diff(self.offsets)
         places = np.flatnonzero(np.repeat(is_kept, sizes))
         self.groups = self.groups[is_kept]
@@ -59,6 +59,7 @@ class GroupSet:
         self.features, self.x, self.correlation = self.features[places], self.x[places], self.correlation[places]
         self._before, self._correlation_before = self._before[places], self._correlation_before[places]
         self.G = self.G[np.ix_(places, places)]
+        return places
 
     def has_coefficients(self) -> np.ndarray:
         """Return for each group whether one of its coefficients is not zero."""

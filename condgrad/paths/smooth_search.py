@@ -1,8 +1,8 @@
 """Search: the steps by which points of a smooth loss are minimised over the working set, one target after the other.
 
 The Taylor model at x is F(x) + g'(z - x) + (z - x)'G(z - x)/2, with the curvature G = Z' diag(h) Z of the atoms (less
-the part of an intercept). :func:`~condgrad.linalg.gram_minimiser.solve_model` finds its minimiser exactly. The gradient g
-is that of x, always; the curvatures h may be those of an earlier point, and are asked for again where a step did not
+the part of an intercept). :func:`~condgrad.linalg.gram_minimiser.solve_model` finds its minimiser exactly. The gradient
+g is that of x, always; the curvatures h may be those of an earlier point, and are asked for again where a step did not
 make the gap much smaller.
 
 :func:`turn` searches on until it needs something that is not here: the loss at other predictions, columns that the

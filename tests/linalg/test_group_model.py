@@ -75,6 +75,19 @@ def test_a_warm_start_leads_to_the_same_point():
     np.testing.assert_allclose(warm.x, cold.x, atol=1e-6)
 
 
+@pytest.mark.parametrize("start", ["origin", "elsewhere"])
+def test_an_origin_leads_to_the_same_point(start):
+    offsets, H, c = quadratic(100, [5] * 10, 0.2, seed=2)
+    origin = np.where(np.arange(c.size) < 20, 0.1, 0.0)
+    first = origin if start == "origin" else 0.5 * origin
+    plain, moved = GroupModel(GroupNorm(), offsets, H, c), GroupModel(GroupNorm(), offsets, H, c - H @ origin, origin)
+    constant = 0.5 * origin @ H @ origin - c @ origin
+    for minimise, target in ((minimise_over_ball, 2.0), (minimise_penalised, 0.2)):
+        found, wanted = minimise(moved, first, target, 1e-12), minimise(plain, first, target, 1e-12)
+        np.testing.assert_allclose(found.x, wanted.x, atol=1e-6)
+        assert found.value + constant == pytest.approx(wanted.value, abs=1e-9)
+
+
 @pytest.mark.parametrize("norm", NORMS, ids=["groups", "sparse groups", "non-negative"])
 def test_the_penalty_of_a_ball_has_the_same_minimiser(norm):
     offsets, H, c = quadratic(100, [5] * 10, 0.2, seed=3)

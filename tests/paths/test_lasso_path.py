@@ -15,7 +15,7 @@ from condgrad.paths import engine as engine_module
 from condgrad.paths.clusters import factor, find_clusters
 from condgrad.paths.columns import make_columns
 from condgrad.paths.engine import ExactEngine, GramSolver
-from condgrad.paths.leaps import Leaps, Line
+from condgrad.paths.leaps import Leaps
 from condgrad.paths.least_squares import Goal, LeastSquares, Residual
 from condgrad.paths.newton import solve_kkt
 from condgrad.paths.oracle import LazyOracle
@@ -341,7 +341,8 @@ def test_the_gap_on_the_line_is_the_bend_of_the_path():
     leaps = Leaps(engine, True, 1e-14)
     left, right = (leaps._solve(share * engine.largest, 1e-14) for share in (0.4, 0.3))
     for t in (0.0, 0.2, 0.7, 1.0):
-        point = leaps._point_on(Line.between(left, right), (1.0 - t) * left.target + t * right.target)
+        target = (1.0 - t) * left.target + t * right.target
+        (point,) = engine.between(left, right, np.array([target]), is_penalised=True)
         bend = (left.target - right.target) * (right.point.norm - left.point.norm)
         bend -= np.mean((left.residual.R - right.residual.R) ** 2)
         assert point.gap == pytest.approx(t * (1.0 - t) * bend, rel=1e-2, abs=1e-12)

@@ -9,6 +9,7 @@ from condgrad.linalg.entries import Entries
 from condgrad.linalg.factored import Factored
 from condgrad.problems.completion import problem as completion
 from condgrad.problems.completion.biases import Biases, best_biases
+from condgrad.problems.completion.core_steps import improve_core
 from condgrad.problems.completion.factor_fit import FactorFit
 from condgrad.problems.samples import Samples
 
@@ -44,6 +45,24 @@ def fits(request, monkeypatch):
 
 
 # ---- matrices in factors ----
+
+
+@pytest.mark.parametrize("kind", ["apart", "close", "dependent", "zero column", "many columns"])
+def test_compressed_is_exact_for_columns_of_every_kind(kind):
+    rng = np.random.default_rng(1)
+    W = random_factored(rng, rank=25 if kind == "many columns" else 6)
+    if kind in ("close", "dependent"):
+        distance = 1e-5 if kind == "close" else 0.0
+        W.U[:, 5] = W.U[:, :5].sum(axis=1) + distance * rng.standard_normal(SHAPE[0])
+    if kind == "zero column":
+        W.V[:, 2] = 0.0
+    found = W.compressed(1e-12)
+    true = np.linalg.svd(W.to_dense(), compute_uv=False)
+    true = true[true > 1e-12 * true[0]]
+    np.testing.assert_allclose(found.s, true, atol=1e-12 * true[0])
+    np.testing.assert_allclose(found.to_dense(), W.to_dense(), atol=1e-12 * true[0])
+    for Q in (found.U, found.V):
+        np.testing.assert_allclose(Q.T @ Q, np.eye(true.size), atol=1e-11)
 
 
 def test_factored_answers_as_the_array():
@@ -197,21 +216,50 @@ def test_every_sweep_lowers_the_penalised_objective(loss, scaled):
     rng = np.random.default_rng(8)
     problem = problem_of(loss)
     scales = (rng.random(30) + 0.5, rng.random(20) + 0.5) if scaled else (None, None)
-    fit = FactorFit(
-        problem.samples, problem.entries, rng.standard_normal((30, 5)), rng.standard_normal((20, 5)), None, *scales
-    )
+    A, B = rng.standard_normal((30, 5)), rng.standard_normal((20, 5))
     lam = 1e-3
 
+    def matrix():
+        return Factored(A, np.ones(5), B).scaled(*scales)
+
     def penalised():
-        W = Factored(fit.A, np.ones(5), fit.B).scaled(*scales)
-        return problem.objective(W) + 0.5 * lam * ((fit.A**2).sum() + (fit.B**2).sum())
+        return problem.objective(matrix()) + 0.5 * lam * ((A**2).sum() + (B**2).sum())
 
     values = [penalised()]
     for _ in range(20):
+        p = problem.in_coordinates(matrix())
+        fit = FactorFit(problem.samples, problem.entries, A, B, p, None, *scales)
         fit.sweep(lam)
+        A, B = fit.A, fit.B
         values.append(penalised())
+    np.testing.assert_allclose(fit.p, problem.in_coordinates(matrix()), atol=1e-5)  # steps have single precision
     assert (np.diff(values) <= 1e-12).all()
     assert values[-1] < 0.3 * values[0]
+
+
+@pytest.mark.parametrize("loss", [cg.losses.Squared(), cg.losses.Huber(0.3), cg.losses.Welsch(1.0)])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_steps_on_the_core_lower_the_loss_in_the_same_spaces(loss, is_weighted):
+    rng = np.random.default_rng(9)
+    ball = cg.constraints.NuclearBall(5.0)
+    if is_weighted:
+        ball = cg.constraints.WeightedNuclearBall(5.0, rng.random(30) + 0.5, rng.random(20) + 0.5)
+    problem = problem_of(loss).over(ball)
+    Z = Factored(rng.standard_normal((30, 4)), np.ones(4), rng.standard_normal((20, 4))).compressed()
+    values = [problem.objective_at(Z.scaled(None, None, 5.0 / Z.s.sum()), None)]
+    for steps in (1, 2, 8):
+        better = improve_core(problem, Z, None, steps)
+        values.append(problem.objective_at(better, None))
+        assert better.s.sum() <= 5.0 * (1.0 + 1e-12)
+        np.testing.assert_allclose(Z.U @ (Z.U.T @ better.U), better.U, atol=1e-12)
+        np.testing.assert_allclose(Z.V @ (Z.V.T @ better.V), better.V, atol=1e-12)
+    assert (np.diff(values) < 0.0).all()
+
+
+def test_steps_on_the_core_leave_a_matrix_where_the_loss_is_flat():
+    problem = problem_of(cg.losses.Huber(1e-6)).over(cg.constraints.NuclearBall(1e-3))
+    Z = Factored(np.full((30, 1), 30**-0.5), np.array([1e-3]), np.full((20, 1), 20**-0.5))
+    assert improve_core(problem, Z, None, 2).to_dense() == pytest.approx(Z.to_dense())
 
 
 # ---- solvers ----

@@ -34,6 +34,8 @@ class FactorFit:
     ----------
     samples, entries : the loss at the observed entries, and their places
     A, B : arrays of shape (m, k) and (n, k)
+    p : array
+        The predictions at the entries. Sweeps update them with the single precision of their steps.
     biases : Biases or None
     row_scale, column_scale : arrays or None
         If given, predictions are row_scale_i column_scale_j (A B')_ij.
@@ -45,12 +47,13 @@ class FactorFit:
         entries: Entries,
         A: np.ndarray,
         B: np.ndarray,
+        p: np.ndarray,
         biases: Biases | None,
         row_scale: np.ndarray | None = None,
         column_scale: np.ndarray | None = None,
     ) -> None:
         self.samples, self.entries, self.biases = samples, entries, biases
-        self.A, self.B = A, B
+        self.A, self.B, self.p = A, B, p.copy()
         m, n = entries.shape
         self._row_scale = np.ones(m) if row_scale is None else row_scale
         self._column_scale = np.ones(n) if column_scale is None else column_scale
@@ -58,8 +61,8 @@ class FactorFit:
     def sweep(self, lam: float) -> None:
         """Improve A and the biases of the rows, then B and those of the columns."""
         a, b = self.biases if self.biases is not None else (None, None)
-        self.A, a = self._fit(self.entries.by_row, self.A, self._row_scale, a, self.B, self._column_scale, b, lam)
-        self.B, b = self._fit(self.entries.by_column, self.B, self._column_scale, b, self.A, self._row_scale, a, lam)
+        self.A, a = self._fit(self.entries.by_row, self.A, self._row_scale, a, self.B, self._column_scale, lam)
+        self.B, b = self._fit(self.entries.by_column, self.B, self._column_scale, b, self.A, self._row_scale, lam)
         if self.biases is not None:
             assert a is not None
             assert b is not None
@@ -73,21 +76,19 @@ class FactorFit:
         own_bias: np.ndarray | None,
         other: np.ndarray,
         other_scale: np.ndarray,
-        other_bias: np.ndarray | None,
         lam: float,
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return improved rows of one factor, and their improved biases."""
+        """Return improved rows of one factor, and their improved biases; the predictions follow them."""
         k = own.shape[1]
         penalty = np.full(k, lam)
         features = other * other_scale[:, None]
-        offset = np.zeros(len(other)) if other_bias is None else other_bias
         if own_bias is not None:
             own, penalty = np.column_stack([own, own_bias]), np.append(penalty, 0.0)
         X = np.array(own, order="C")
         loss = self.samples.loss
         floor = 0.0 if loss.is_quadratic else _LEAST_CURVATURE * min(loss.smoothness(), 1.0)
         task: Any = functools.partial(
-            _fit_rows, side, self.samples, own_scale, np.ascontiguousarray(features), offset, penalty, floor, k, X
+            _fit_rows, side, self.samples, own_scale, np.ascontiguousarray(features), self.p, penalty, floor, k, X
         )
         work = 4.0 * _CG_STEPS * self.entries.size * X.shape[1]
         threads.run(task, threads.cut(len(X), work, side.indptr))
@@ -132,14 +133,14 @@ class RowSystem(NamedTuple):
 
 
 @kernel
-def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors, X, start, stop):
+def _fit_rows(side, samples, scale, features, p, penalty, floor, n_factors, X, start, stop):
     """Improve the rows start, ..., stop - 1 of X, each by one inexact Newton step."""
     width, longest = X.shape[1], 0
     for i in range(start, stop):
         longest = max(longest, side.indptr[i + 1] - side.indptr[i])
     # The features of one row's entries, contiguous: they are read many times.
     Q, d = np.ones((longest, width), np.float32), np.empty(longest, np.float32)
-    alpha, p, along = np.empty(longest), np.empty(longest), np.empty(longest)
+    alpha, along = np.empty(longest), np.empty(longest)
     diagonal, inverse, slope = np.empty(width), np.empty(width), np.empty(width)
     newton = ConjugateGradients(np.empty(width), np.empty(width), np.empty(width), np.empty(width), np.empty(width))
     short, product = np.empty(width, np.float32), np.empty(width, np.float32)
@@ -154,24 +155,18 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
             slope[k] = penalty[k] * X[i, k]
             diagonal[k] = penalty[k]
         for q in range(count):
-            t, j = side.order[first + q], side.others[first + q]
-            total = 0.0
-            for k in range(n_factors):
-                total += features[j, k] * X[i, k]
-            p[q] = scale[i] * total + offset[j]
-            if width > n_factors:
-                p[q] += X[i, n_factors]
-            alpha[q] = samples.derivative_at(t, p[q])
-            curvature = max(samples.curvature_at(t, p[q]), floor * samples.weight[t])
-            d[q] = curvature
-            for k in range(n_factors):
-                value = scale[i] * features[j, k]
-                Q[q, k] = value
-                slope[k] += alpha[q] * value
-                diagonal[k] += curvature * value * value
+            t = side.order[first + q]
+            alpha[q] = samples.derivative_at(t, p[t])
+            d[q] = max(samples.curvature_at(t, p[t]), floor * samples.weight[t])
+            _take(features, side.others[first + q], scale[i], alpha[q], Q, q, slope)
             if width > n_factors:
                 slope[n_factors] += alpha[q]
-                diagonal[n_factors] += curvature
+        fours = count // 4 * 4
+        for q in range(0, fours, 4):
+            _add_squares(diagonal, Q, d, q)
+        for q in range(fours, count):
+            for k in range(width):
+                diagonal[k] += d[q] * Q[q, k] * Q[q, k]
         for k in range(width):
             inverse[k] = 1.0 / diagonal[k] if diagonal[k] > 0.0 else 0.0
             newton.rest[k] = -slope[k]
@@ -182,6 +177,8 @@ def _fit_rows(side, samples, scale, features, offset, penalty, floor, n_factors,
         gamma = _length(samples, side.order, first, count, p, along, slope, penalty, X, i, newton.x)
         for k in range(width):
             X[i, k] += gamma * newton.x[k]
+        for q in range(count):
+            p[side.order[first + q]] += gamma * along[q]
 
 
 @kernel
@@ -189,7 +186,8 @@ def _length(samples, order, first, count, p, along, slope, penalty, X, i, step):
     """Return the step size from row i of X, halved until it decreases the row's objective enough (Armijo)."""
     value, downhill, linear, quadratic = 0.0, 0.0, 0.0, 0.0
     for q in range(count):
-        value += samples.value_at(order[first + q], p[q])
+        t = order[first + q]
+        value += samples.value_at(t, p[t])
     for k in range(step.shape[0]):
         downhill += slope[k] * step[k]
         linear += penalty[k] * X[i, k] * step[k]
@@ -198,11 +196,30 @@ def _length(samples, order, first, count, p, along, slope, penalty, X, i, step):
     for _ in range(_MOST_HALVINGS):
         trial = gamma * linear + gamma * gamma * quadratic
         for q in range(count):
-            trial += samples.value_at(order[first + q], p[q] + gamma * along[q])
+            t = order[first + q]
+            trial += samples.value_at(t, p[t] + gamma * along[q])
         if trial - value <= 1e-4 * gamma * downhill or -downhill <= 1e-13 * value:
             break
         gamma *= 0.5
     return gamma
+
+
+@kernel
+def _take(features, j, scale, alpha, Q, q, slope):
+    """Set row q of Q to the scaled features of an entry, and add its part to the slope."""
+    for k in range(features.shape[1]):
+        value = scale * features[j, k]
+        Q[q, k] = value
+        slope[k] += alpha * value
+
+
+@kernel
+def _add_squares(out, Q, d, q):
+    """Add the diagonal of Q' diag(d) Q to ``out``, for the four rows of Q from row q on."""
+    a, b, c, e = d[q], d[q + 1], d[q + 2], d[q + 3]
+    for k in range(out.shape[0]):
+        one, two, three, four = Q[q, k], Q[q + 1, k], Q[q + 2, k], Q[q + 3, k]
+        out[k] += a * one * one + b * two * two + c * three * three + e * four * four
 
 
 @kernel

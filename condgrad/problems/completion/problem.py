@@ -260,18 +260,27 @@ class CompletionProblem(BaseProblem):
 
     def loss_scale(self) -> float:
         """Return the mean absolute loss at W = 0 with its biases; tolerances of estimators are relative to it."""
-        zeros = np.zeros(self.n_samples)
-        return self.samples.loss_scale(self.predict(zeros, self.best_biases(zeros)))
+        return self.samples.loss_scale(self._null_predictions)
 
     def null_spread(self) -> float:
         """Return the root mean square of the residuals at W = 0 with its biases."""
-        zeros = np.zeros(self.n_samples)
-        residual = self.samples.y - self.predict(zeros, self.best_biases(zeros))
+        residual = self.samples.y - self._null_predictions
         return float(np.sqrt(self.samples.weight @ residual**2))
+
+    @functools.cached_property
+    def _null_predictions(self) -> np.ndarray:
+        """The predictions of W = 0 with its biases, whatever the ball is."""
+        zeros = np.zeros(self.n_samples)
+        return self.predict(zeros, self.best_biases(zeros))
 
     def curvatures(self, p: np.ndarray) -> np.ndarray:
         """Return the second derivatives weight_i f''(p_i, y_i) for predictions p."""
         return self.samples.curvatures(p, 0.0)
+
+    def mean_curvature(self, p: np.ndarray) -> float:
+        """Return the mean curvature of F along matrices of rank one of the plain ball, at predictions p."""
+        m, n = self.shape
+        return float(self.curvatures(p) @ self._entry_scales() ** 2) / (m * n)
 
     def objective_at(self, Z: Factored, biases: Biases | None) -> float:
         """Return the mean loss at Z, in the coordinates of the plain ball, with the biases given."""
@@ -282,9 +291,9 @@ class CompletionProblem(BaseProblem):
         everywhere = support_of(None, self.n_samples)
         return self.samples.minimise_on_line(everywhere, offset, x, 0.0, False, limit, self.is_quadratic)
 
-    def factor_fit(self, Z: Factored, biases: Biases | None) -> FactorFit:
-        """Return a fit that starts from the factors of Z and the given biases."""
-        return FactorFit(self.samples, self.entries, *Z.balanced(), biases, self.row_scale, self.column_scale)
+    def factor_fit(self, Z: Factored, p: np.ndarray, biases: Biases | None) -> FactorFit:
+        """Return a fit that starts from the factors of Z, with the predictions p and the given biases."""
+        return FactorFit(self.samples, self.entries, *Z.balanced(), p, biases, self.row_scale, self.column_scale)
 
     def dense_fit(self, Z: Factored, biases: Biases | None) -> DenseFit:
         """Return a fit of the whole matrix that starts from Z and the given biases, for narrow matrices."""

@@ -14,13 +14,14 @@ import numpy as np
 
 from condgrad.linalg.factored import Factored
 from condgrad.problems.completion.biases import Biases
+from condgrad.problems.completion.core_steps import improve_core
 from condgrad.problems.completion.oracle import Search
 from condgrad.problems.completion.problem import CompletionProblem
 
 _DENSE_STEPS = 20  # largest number of steps of a dense fit that take the place of a sweep over the factors
 _FEW = 10  # number of new directions that a refit may always add; it may also triple the rank
 _STEPS_PER_DIRECTION = 3  # largest number of Lanczos steps per direction
-_STEPS_PER_SWEEP = 100  # and per sweep: a rough fit needs fewer directions
+_STEPS_PER_ROUND = 100  # and per sweep and per step on the core: a rough fit needs fewer directions
 _MANY_ABOVE = 0.06  # share of Ritz values above the multiplier, at which more steps would find more of them
 _ABOVE = 1e-3  # relative margin above the multiplier that a singular value of the gradient needs to add its direction
 _LEAST_CURVATURE = 0.02  # smallest curvature of an entry, as a fraction of the largest: flat parts give unbounded steps
@@ -42,11 +43,16 @@ class Place(Protocol):
 
 
 def refit(
-    problem: CompletionProblem, place: Place, sweeps: int, deadline: float = math.inf
+    problem: CompletionProblem, place: Place, sweeps: int, deadline: float = math.inf, core_steps: int = 0
 ) -> tuple[Factored, Biases | None]:
-    """Return a matrix fitted in the directions of Z and in new ones, inside the ball, and its biases."""
-    fit = _dense_fit if problem.is_narrow else _factor_fit
-    Z, biases = fit(problem, place, sweeps, deadline)
+    """Return a matrix fitted in the directions of Z and in new ones, inside the ball, and its biases.
+
+    Steps on the core come before the sweeps: they decide how much of each new direction is needed.
+    """
+    if problem.is_narrow:
+        Z, biases = _dense_fit(problem, place, sweeps, deadline)
+    else:
+        Z, biases = _factor_fit(problem, place, sweeps, deadline, core_steps)
     return _into_ball(problem, Z, biases)[0], biases
 
 
@@ -59,21 +65,25 @@ def _dense_fit(
 
 
 def _factor_fit(
-    problem: CompletionProblem, place: Place, sweeps: int, deadline: float
+    problem: CompletionProblem, place: Place, sweeps: int, deadline: float, core_steps: int
 ) -> tuple[Factored, Biases | None]:
-    Z, biases = _enlarged(problem, place, sweeps), place.biases
+    Z, biases = _enlarged(problem, place, _STEPS_PER_ROUND * (sweeps + core_steps)), place.biases
+    if core_steps and Z.rank:
+        Z = improve_core(problem, Z, biases, core_steps)
     for _ in range(sweeps):
         if time.perf_counter() >= deadline:
             break
-        Z, lam = _into_ball(problem, Z, biases)
-        fit = problem.factor_fit(Z, biases)
+        Z, lam, p = _into_ball(problem, Z, biases)
+        fit = problem.factor_fit(Z, p, biases)
         fit.sweep(lam)
         Z, biases = Factored(fit.A, np.ones(fit.A.shape[1]), fit.B).compressed(_CUTOFF), fit.biases
     return Z, biases
 
 
-def _enlarged(problem: CompletionProblem, place: Place, sweeps: int) -> Factored:
+def _enlarged(problem: CompletionProblem, place: Place, most: int) -> Factored:
     """Return Z plus directions whose singular value in the gradient exceeds the multiplier of the ball.
+
+    At most ``most`` Lanczos steps find them.
 
     Some of them are new, others are close to directions of Z and correct these. The weight of each direction is the
     length of a Newton step along it alone.
@@ -82,7 +92,7 @@ def _enlarged(problem: CompletionProblem, place: Place, sweeps: int) -> Factored
     lam = _multiplier(problem, place.alpha, place.x)
     size = float(place.Z.s.sum())
     lam *= math.sqrt(problem.constraint.radius / size) if size > 0.0 else 0.0
-    U, s, V = place.search.triplets(_count_above((1.0 + _ABOVE) * lam, place, _STEPS_PER_SWEEP * sweeps))
+    U, s, V = place.search.triplets(_count_above((1.0 + _ABOVE) * lam, place, most))
     if lam == 0.0:  # the multiplier is not known yet
         lam = 0.5 * s[-1] if s.size else 0.0
     d = problem.curvatures(place.p)
@@ -106,18 +116,18 @@ def _count_above(level: float, place: Place, most: int) -> int:
         lanczos.extend(min(lanczos.n_steps // 2, most - lanczos.n_steps))
 
 
-def _into_ball(problem: CompletionProblem, Z: Factored, biases: Biases | None) -> tuple[Factored, float]:
-    """Return the best multiple of Z in the ball, and the multiplier there; the biases are fixed."""
+def _into_ball(problem: CompletionProblem, Z: Factored, biases: Biases | None) -> tuple[Factored, float, np.ndarray]:
+    """Return the best multiple of Z in the ball, the multiplier there, and the predictions; the biases are fixed."""
     # If Z is too large, the penalty was too small: every singular value is reduced as a larger penalty would do.
     Z = Z.with_values(problem.constraint.nearest_values(Z.s))
-    size = float(Z.s.sum())
-    if size == 0.0:
-        return Z, 0.0
-    x = problem.values_of(Z)
+    size, x = float(Z.s.sum()), problem.values_of(Z)
     offset = problem.predict(np.zeros_like(x), biases)
+    if size == 0.0:
+        return Z, 0.0, offset
     factor = problem.best_multiple(x, offset, problem.constraint.radius / size)
     Z, x = Z.scaled(None, None, factor), factor * x
-    return Z, _multiplier(problem, problem.derivatives(offset + x, 0.0), x)
+    p = offset + x
+    return Z, _multiplier(problem, problem.derivatives(p, 0.0), x), p
 
 
 def _multiplier(problem: CompletionProblem, alpha: np.ndarray, x: np.ndarray) -> float:

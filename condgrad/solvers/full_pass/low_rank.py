@@ -11,14 +11,17 @@ from condgrad.problems.completion.refit import refit
 from condgrad.problems.segment import towards
 from condgrad.solvers.full_pass.base import PassSolver, PointState
 
+_CORE_STEPS = 2  # steps on the core of the factors before the sweeps of a step
+
 
 class LowRank(PassSolver):
     r"""Corrective Frank-Wolfe over a nuclear-norm ball, with W in factors.
 
     A step calls the oracle for the best vertex, as Frank-Wolfe does, and adds the other singular directions of the
-    gradient with large singular values. Then the factors are fitted again in all these directions
-    (:mod:`condgrad.problems.completion.refit`), which changes the directions themselves and drops those that are not
-    needed, and W is scaled back into the ball. The penalty of that fit is the multiplier of the ball,
+    gradient with large singular values. Two projected gradient steps in the span of all these directions decide which
+    are needed (:mod:`condgrad.problems.completion.core_steps`). Then the factors are fitted again
+    (:mod:`condgrad.problems.completion.refit`), which changes the directions themselves, and W is scaled back into the
+    ball. The penalty of that fit is the multiplier of the ball,
     lam = -<grad F(W), W> / radius, which is ||grad F(W)|| at the optimum. For a narrow matrix with many known entries
     projected gradient steps on the whole matrix take the place of the fit. In both cases the result is only a
     proposal: it is accepted if it is at least as good as the Frank-Wolfe step with an exact line search; otherwise that
@@ -33,7 +36,8 @@ class LowRank(PassSolver):
     References
     ----------
     Jaggi & Sulovsky (2010) for Frank-Wolfe over this ball; Srebro, Rennie & Jaakkola (2004) for the norm as a penalty
-    of factors; Freund, Grigas & Mazumder (2017) for corrections that keep the rank low.
+    of factors; Freund, Grigas & Mazumder (2017) for corrections that keep the rank low; Mazumder, Hastie & Tibshirani
+    (2010) for such gradient steps, there on whole matrices and with a penalty.
 
     Examples
     --------
@@ -48,7 +52,7 @@ class LowRank(PassSolver):
 
     requires = PassSolver.requires | {Feature.FACTORS}
 
-    def __init__(self, sweeps: int = 3) -> None:
+    def __init__(self, sweeps: int = 2) -> None:
         super().__init__()
         if not (isinstance(sweeps, int) and sweeps >= 1):
             raise ValueError(f"sweeps must be a whole number of at least 1; got {sweeps!r}.")
@@ -63,7 +67,7 @@ class LowRank(PassSolver):
         point.goal = state.goal
         line = cast("CompletionSegment", towards(point, point.s, point.gap))
         gamma = state.rule.at(t, line)
-        Z, biases = refit(problem, point, self.sweeps, state.deadline)
+        Z, biases = refit(problem, point, self.sweeps, state.deadline, _CORE_STEPS)
         before, found = point.objective(), problem.objective_at(Z, biases)
         if found <= before + line.change(gamma):
             point.go_to(Z, biases)
