@@ -49,6 +49,8 @@ class Curvature:
     ----------
     least_share : float
         Least curvature of a sample, over L: where f'' can be zero, a model may need some.
+    is_rough : bool
+        Whether single precision is enough: until a step with the curvature of its own point gains too little.
     """
 
     def __init__(self, problem: Problem, data: SmoothData, d: np.ndarray) -> None:
@@ -58,6 +60,7 @@ class Curvature:
         self.has_kinks = math.isfinite(self.smoothness) and not math.isfinite(loss.curvature_smoothness())
         self.least_share, self.rows_per_atom = 0.0, _ROWS_PER_ATOM
         self.rows: np.ndarray | None = None  # the samples that are drawn (None: all)
+        self.is_rough = True
         self.h = d.copy()
 
     def relax(self, n_points: int) -> None:
@@ -68,6 +71,7 @@ class Curvature:
         """Take the curvatures d of another point; ``quality`` tells how the last step went, with its own if fresh."""
         if was_fresh:  # the estimate is too rough
             self.rows_per_atom *= _WIDENING
+            self.is_rough = False
         if quality == FAILED or (was_fresh and quality != GOOD):  # the curvature may be zero only close to x
             self.least_share = min(1.0, max(_FLOOR, 2.0 * self.least_share))
         elif was_fresh:
@@ -96,7 +100,7 @@ class Curvature:
         if 0 < first < size and self._work_by_columns(atoms, size - first) < self._work_by_rows(atoms, size - first):
             self._fill_by_columns(G, atoms, first)
             return
-        H = self.data.curvature(features, self.h, self.rows, first)
+        H = self.data.curvature(features, self.h, self.rows, first, self.is_rough)
         G[first:size, :size] = H[first:]
         G[:first, first:size] = H[:first, first:]
 

@@ -25,7 +25,9 @@ class SmoothData(Protocol):
     def largest_entry(self) -> float:
         """The largest size of an entry of X, or an upper bound of it."""
 
-    def curvature(self, features: np.ndarray, h: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
+    def curvature(
+        self, features: np.ndarray, h: np.ndarray, rows: np.ndarray | None, first: int, is_rough: bool
+    ) -> np.ndarray:
         """Return what :meth:`condgrad.Problem.feature_curvature` returns for these features of the path."""
 
     def oracle(self, R: np.ndarray, point: Callable[[], SmoothPoint]) -> Oracle:
@@ -47,9 +49,13 @@ class MemoryData:
                 sizes /= gauge.weights
         self.largest_entry = problem.rows.measures.largest_entry
 
-    def curvature(self, features: np.ndarray, h: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
+    def curvature(
+        self, features: np.ndarray, h: np.ndarray, rows: np.ndarray | None, first: int, is_rough: bool
+    ) -> np.ndarray:
         """Return the curvature on some features."""
-        return self._problem.feature_curvature(features, self.columns.scale[features], h, rows, first)
+        return self._problem.feature_curvature(
+            features, self.columns.scale[features], h, rows, first, is_rough=is_rough
+        )
 
     def oracle(self, R: np.ndarray, point: Callable[[], SmoothPoint]) -> Oracle:
         """Return the lazy oracle."""

@@ -33,12 +33,14 @@ class DiskData:
         self.columns, self.largest_entry = rows.columns, rows.columns.largest_entry
         self._span = Span(self.columns, rows.residual)  # what one search has learnt, the next one knows
 
-    def curvature(self, features: np.ndarray, h: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
+    def curvature(
+        self, features: np.ndarray, h: np.ndarray, rows: np.ndarray | None, first: int, is_rough: bool
+    ) -> np.ndarray:
         """Return the curvature on some features, as that of the problem with the columns in memory alone."""
         matrix, places = self.columns.matrix(features)
         ball = L1Ball(1.0)  # type: ignore[call-arg]
         in_memory = Problem.of_rows(MemoryRows(matrix, self._samples), ball, intercept=self._has_intercept)
-        return in_memory.feature_curvature(places, self.columns.scale[features], h, rows, first)
+        return in_memory.feature_curvature(places, self.columns.scale[features], h, rows, first, is_rough=is_rough)
 
     def oracle(self, R: np.ndarray, point: Callable[[], SmoothPoint]) -> Oracle:
         """Return the oracle of columns on disk."""

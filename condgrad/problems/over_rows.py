@@ -70,13 +70,18 @@ class OverRows(BaseProblem):
         d: np.ndarray,
         rows: np.ndarray | None = None,
         first: int = 0,
+        *,
+        is_rough: bool = False,
     ) -> np.ndarray:
         """Return sum_i d_i z_ij z_ik over the chosen rows (None: all) for all pairs of features z_j = scale_j x_j.
 
         The part that a free intercept takes up is subtracted. Entries [:first, :first] are not computed: the caller has
-        them already.
+        them already. With ``is_rough`` single precision is enough for the others, and d >= 0.
         """
-        H = self.matrix.gram(features, scale, d, rows, first)
+        if is_rough and first == 0:
+            H = self.matrix.rough_gram(features, scale, d, rows)
+        else:
+            H = self.matrix.gram(features, scale, d, rows, first)
         total = float(d.sum())
         if self.has_intercept and total > 0.0:
             mixed = scale * self.matrix.column_products(features, self.spread(rows, d))

@@ -116,6 +116,21 @@ def test_the_curvature_of_features_is_that_of_a_look(form):
     np.testing.assert_allclose(some, problem.feature_curvature(features, scale, whole), atol=1e-14)
 
 
+def test_curvatures_are_in_single_precision_until_a_step_with_them_gains_too_little():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 150))
+    problem = cg.Problem(X, np.where(X[:, 0] > 0.0, 1.0, -1.0), LOSSES["logistic"], cg.constraints.L1Ball(1.0))
+    engine = smooth_engine.SmoothEngine(problem)
+    curvature, d = engine.curvature, problem.samples.curvatures(X[:, 0], 0.0)
+    atoms = Atoms(engine.columns, np.arange(150))
+    exact, found = problem.feature_curvature(atoms.features, np.ones(150), d), np.zeros((150, 150))
+    for was_fresh in (False, True):
+        curvature.take(d, 150, 1.0, was_fresh=was_fresh)
+        curvature.fill(found, atoms, atoms.features, 0)
+        np.testing.assert_allclose(found, exact, atol=1e-5 * exact.max())
+        assert np.array_equal(found, exact) == was_fresh
+
+
 def test_few_columns_are_read():
     rng = np.random.default_rng(0)
     X = scipy.sparse.random(400, 5000, 0.01, format="csc", random_state=0)
