@@ -10,9 +10,10 @@ import numpy as np
 
 @runtime_checkable
 class Defined(Protocol):
-    """A tuple that says itself what identifies it.
+    """A tuple or a plain object that says itself what identifies it.
 
-    A field that older versions did not have can then be left out where it has no meaning, and their files are known.
+    A field that older versions did not have can then be left out where it has no meaning, and their files are known;
+    and what is kept for speed, such as the model of a linear program, identifies nothing.
     """
 
     def definition(self) -> tuple[object, ...]:
@@ -34,6 +35,8 @@ def _feed(digest: hashlib.blake2b, part: object) -> None:
         digest.update(type(part).__name__.encode())
         for item in part.definition() if isinstance(part, Defined) else part:
             _feed(digest, item)
+    elif isinstance(part, Defined):
+        _feed(digest, (type(part).__name__, *part.definition()))
     elif hasattr(part, "__dict__"):  # a set written in plain Python: its settings
         digest.update(type(part).__name__.encode())
         for name, item in sorted(vars(part).items()):

@@ -157,6 +157,32 @@ def test_foreign_and_damaged_files_are_refused(tmp_path):
         cg.minimize(make_problem(), "sfw", max_steps=3, checkpoint=tmp_path / "nowhere" / "run.npz")
 
 
+BY_LINEAR_PROGRAMS = {
+    "polytope": lambda bound: cg.constraints.Polytope(np.ones((1, 5)), [bound], bounds=(0.0, 1.0)),
+    "sparse rows": lambda bound: cg.constraints.Polytope(
+        scipy.sparse.eye_array(5), np.full(5, bound), bounds=(0.0, None)
+    ),
+    "cut": lambda bound: cg.constraints.LinearlyConstrained(cg.constraints.L1Ball(bound), np.ones((1, 5)), [0.5]),
+    "graph": lambda bound: cg.constraints.GraphTotalVariationBall([[0, 1], [1, 2], [2, 3], [3, 4]], bound, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", BY_LINEAR_PROGRAMS)
+def test_runs_over_sets_of_linear_programs_resume(tmp_path, name):
+    """Another object of the set is the same set, whatever its linear program has kept; another set is not."""
+    X = np.random.default_rng(0).standard_normal((30, 5))
+    y = X @ np.array([0.3, 0.1, 0.2, 0.25, 0.15])  # within the sets, where Frank-Wolfe steps are slow
+
+    def run(bound, max_steps):
+        problem = cg.Problem(X, y, cg.losses.Squared(), BY_LINEAR_PROGRAMS[name](bound))
+        return cg.minimize(problem, "fw", tol=0.0, max_steps=max_steps, checkpoint=tmp_path / "run.npz")
+
+    run(1.0, 3)
+    assert run(1.0, 6).n_steps == 6
+    with pytest.raises(ValueError, match="belongs to another problem"):
+        run(1.5, 6)
+
+
 @pytest.mark.parametrize("every", [0.0, 1e9])  # when one is due, and at the end of the run
 def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch, every):
     def full(path, content):

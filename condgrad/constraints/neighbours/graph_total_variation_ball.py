@@ -70,6 +70,10 @@ class GraphTotalVariationBall(ConstraintSet):
         about = f"<{len(self.edges)} edges, {self.n_features} features>"
         return f"GraphTotalVariationBall({about}, radius={self.radius!r}, bound={self.bound!r})"
 
+    def definition(self) -> tuple[object, ...]:
+        """Return what identifies the set for a checkpoint: its settings, without the model of its linear program."""
+        return self.edges, self.radius, self.bound, self.weights
+
     def lmo(self, r: Vector) -> DenseVertex:
         """Return the entries w of the solution (w, t) that the simplex method finds."""
         return DenseVertex(self._program.lmo(DenseVector(self._cost_of(as_array(r)))).values[: self.n_features].copy())

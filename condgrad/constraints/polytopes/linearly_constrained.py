@@ -77,6 +77,10 @@ class LinearlyConstrained(ConstraintSet):
         n_ub, n_eq = (0 if A is None else A.shape[0] for A in (self.A_ub, self.A_eq))
         return f"LinearlyConstrained({self.constraint!r}, <{n_ub} inequalities, {n_eq} equations>)"
 
+    def definition(self) -> tuple[object, ...]:
+        """Return what identifies the set for a checkpoint: its settings, without the model of its linear program."""
+        return self.constraint, self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds
+
     def lmo(self, r: Vector) -> Vertex:
         """Return the vertex that the simplex method finds."""
         cost = as_array(r)

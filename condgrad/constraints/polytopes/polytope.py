@@ -78,6 +78,10 @@ class Polytope(ConstraintSet):
         n_ub, n_eq = (0 if A is None else A.shape[0] for A in (self.A_ub, self.A_eq))
         return f"Polytope(<{n_ub} inequalities, {n_eq} equations, {self.n_features} features>)"
 
+    def definition(self) -> tuple[object, ...]:
+        """Return what identifies the set for a checkpoint: its settings, without the model of its linear program."""
+        return self.A_ub, self.b_ub, self.A_eq, self.b_eq, self.bounds
+
     def lmo(self, r: Vector) -> DenseVertex:
         """Return the vertex that the simplex method finds."""
         x = self._optimum(normalised(as_array(r))[0].astype(np.float64)).x
