@@ -5,8 +5,10 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
+from condgrad.problems.active_set import AtomStack
 from condgrad.run.result import Status
 from condgrad.solvers import Corrective
+from condgrad.solvers.full_pass.taylor_model import HullModel
 
 
 def make(spread=1.0, n=600, d=160, dtype=np.float64):
@@ -65,14 +67,22 @@ def test_a_gap_that_shrinks_slowly_while_atoms_are_taken_is_no_reason():
 
 
 def test_new_atoms_follow_how_many_were_taken():
-    X, y = make(d=400)
-    problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(20.0))
-    solver, state = Corrective(), Corrective().init(problem, None)
-    for t in range(6):
-        n_new = state.n_new
-        solver.step(problem, state, t)
-        taken = np.count_nonzero(np.isin(state.atoms.index[: len(state.atoms) - state.n_new], state.atoms.index))
-        assert state.n_new <= max(20, 1.5 * min(n_new, taken))
+    rng = np.random.default_rng(1)
+    constraint = cg.constraints.L1Ball(1.0)
+    model = HullModel(cg.Problem(rng.standard_normal((10, 900)), np.ones(10), cg.losses.Squared(), constraint))
+    for n_atoms, n_taken, expected in (
+        (0, None, 20),
+        (100, None, 100),
+        (10, 0, 20),
+        (40, 0, 40),
+        (100, 20, 50),
+        (100, 80, 120),
+    ):
+        atoms = AtomStack(np.arange(n_atoms), np.ones(n_atoms))
+        r = np.where(np.arange(900) < n_atoms, 0.5, rng.uniform(1.0, 2.0, 900))
+        model.add_candidates(atoms, np.zeros(n_atoms), r, 1.0, n_taken)
+        assert len(atoms) - n_atoms == expected
+        assert np.unique(atoms.index).size == len(atoms)
 
 
 def test_a_run_goes_on_from_a_checkpoint_bit_for_bit(tmp_path):

@@ -20,7 +20,8 @@ from condgrad.solvers.full_pass.hull_steps import minimise_in_ball, pairwise_ste
 from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
 
 _MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is this much worse than the mean of the atoms
-_FEWEST_NEW, _GROWTH = 20, 1.5  # number of new vertices: at least, and over those that were taken the last time
+_FEWEST_NEW, _FEW_NEW = 20, 50  # number of new vertices: at least, and up to which they may double the number of atoms
+_GROWTH = 1.5  # number of new vertices, over those that were taken the last time
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
 _EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
 _INSIDE = 1e-6  # distance to the boundary of a ball, over its radius: closer points may be outside, by rounding
@@ -183,7 +184,8 @@ class HullModel:
 
         The curvature costs the square of their number, so it follows how many were taken the last time.
         """
-        count = max(_FEWEST_NEW, len(atoms) if n_taken is None else int(_GROWTH * n_taken))
+        wanted = len(atoms) if n_taken is None else max(min(len(atoms), _FEW_NEW), int(_GROWTH * n_taken))
+        count = max(_FEWEST_NEW, wanted)
         new = atoms.without(self._candidates(r, count + len(atoms)), self.is_symmetric)
         # The best vertex s has <r, s> <= <r, w>. A vertex is added if its slope is at most <r, w> plus a margin that
         # shrinks with the gap: the gradient will not change by more.
