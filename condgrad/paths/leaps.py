@@ -25,7 +25,8 @@ _ENDS = 0.5  # share of the tolerance that the ends of a leap of several points 
 _ORDER = 3.0  # power of the distance between two ends with which the gap between them grows at least
 _LONGER = 2.0  # most times that a leap may be longer than the last one
 _SHORTER = 0.25  # least times that a leap may be longer than the last one
-_PAUSE = 5  # points in a row that are solved without a look at lines, where these would have to be so much shorter
+_HOPELESS = 0.9  # length of the next leap, in points, below which lines are left alone for a while
+_PAUSE = 5  # points in a row that are then solved before the next look at a line
 _FIRST = 1e-2  # share of the last radius that the first leap from zero takes, where no points are given
 _SHORTEST = 1e-6  # share of the last radius that a later leap takes at least
 _CLOSEST = 1e-9  # share of the radius below which the distance of two ends leaves no point between them
@@ -81,7 +82,7 @@ class Leaps(Generic[Mark]):
         *line, middle = self._between(self.end, right, targets[: count - 1])
         points = [*self._fill(self.end, right, targets[: count - 1], line), right.point]
         length = count * self._growth(self.end, right, middle.gap) if self.engine.is_exact else 1.0
-        self.length, self._pause = max(1.0, length), _PAUSE if length <= _SHORTER else 0
+        self.length, self._pause = max(1.0, length), _PAUSE if length <= _HOPELESS else 0
         self.end = right
         return points
 
