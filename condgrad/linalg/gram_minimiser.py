@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgrad.compiled import borrowed, kernel
+from condgrad.linalg.gram_model import enter, enter_four, leave
 
 _ENTERS = 1e-11  # least share by which the correlation of an atom that enters exceeds alpha
 
@@ -45,7 +46,7 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
         alpha, blocker = _go_to_minimiser(model, is_penalised, target)
         if blocker >= 0:
             model.x[model.support[blocker]] = 0.0
-            model.leave(blocker)
+            leave(model, blocker)
             continue
         # x is the minimiser on its support: is there an atom outside of it that would improve the objective?
         gap, entering = _ask_atoms(model, squared_y, is_penalised, target, alpha, banned)
@@ -57,7 +58,7 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
         if is_first:
             is_first = False
             _enter_all(model, alpha)
-        elif not model.enter(entering):
+        elif not enter(model, entering):
             banned[entering] = True
             _exchange(model, entering)
     return GAVE_UP, max_changes, alpha, gap
@@ -128,10 +129,10 @@ def _enter_all(model, alpha):
             waiting[count] = k
             count += 1
             if count == 4:
-                model.enter_four(waiting)
+                enter_four(model, waiting)
                 count = 0
     for i in range(count):
-        model.enter(waiting[i])
+        enter(model, waiting[i])
 
 
 @kernel
@@ -152,8 +153,8 @@ def _exchange(model, entering):
     model.move(null, step)
     model.x[entering] += step * onto
     model.x[model.support[blocker]] = 0.0
-    model.leave(blocker)
-    if not model.enter(entering):
+    leave(model, blocker)
+    if not enter(model, entering):
         model.x[entering] = 0.0  # it depends on the rest too: go on without it
     model.correlate()
 

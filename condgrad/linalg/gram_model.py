@@ -69,67 +69,6 @@ class GramModel(NamedTuple):
         self.counts[_SUPPORT] = 0
         self.is_in[:] = False
 
-    def enter(self, k):
-        """Append atom k to the support; return False where it depends linearly on it."""
-        size = self.n_support()
-        column = np.empty(size)
-        for q in range(size):
-            column[q] = self.G[k, self.support[q]]
-        self.forward(column)
-        return self.enter_by(k, column, size)
-
-    def enter_by(self, k, column, n_known):
-        """Do the same with a column of U whose first ``n_known`` entries are known, and which has room for the rest."""
-        size = self.n_support()
-        for q in range(n_known, size):
-            value = self.G[k, self.support[q]]
-            for a in range(q):
-                value -= self.U[a, q] * column[a]
-            column[q] = value / self.U[q, q]
-        pivot = self.G[k, k]
-        for q in range(size):
-            pivot -= column[q] * column[q]
-        if not pivot > _DEPENDENT * self.G[k, k]:
-            return False
-        for q in range(size):
-            self.U[q, size] = column[q]
-        self.U[size, size] = np.sqrt(pivot)
-        self.support[size] = k
-        self.is_in[k] = True
-        self.counts[_SUPPORT] = size + 1
-        return True
-
-    def enter_four(self, atoms):
-        """Append those of four atoms that do not depend linearly on the support, with one look at U."""
-        size = self.n_support()
-        columns = np.empty((4, size + 4))
-        for i in range(4):
-            for q in range(size):
-                columns[i, q] = self.G[atoms[i], self.support[q]]
-        self.forward_four(columns[0, :size], columns[1, :size], columns[2, :size], columns[3, :size])
-        for i in range(4):
-            self.enter_by(atoms[i], columns[i], size)
-
-    def leave(self, q):
-        """Take the atom at place q of the support out of it: rotations make U triangular again."""
-        self.is_in[self.support[q]] = False
-        one, last = np.uint64(1), np.uint64(self.n_support() - 1)
-        for b in range(np.uint64(q), last):
-            self.support[b] = self.support[b + one]
-        for a in range(last + one):
-            for b in range(max(np.uint64(q), max(a, one) - one), last):
-                self.U[a, b] = self.U[a, b + one]
-        for a in range(np.uint64(q), last):
-            below = a + one
-            top, low = self.U[a, a], self.U[below, a]
-            length = np.sqrt(top * top + low * low)
-            cosine, sine = top / length, low / length
-            for b in range(a, last):
-                first, second = self.U[a, b], self.U[below, b]
-                self.U[a, b] = cosine * first + sine * second
-                self.U[below, b] = cosine * second - sine * first
-        self.counts[_SUPPORT] -= 1
-
     def forward(self, v):
         """Replace v by the solution of U'z = v."""
         size = np.uint64(v.shape[0])  # unsigned: signed indices cost a test for negative ones, and these loops are all
@@ -283,8 +222,77 @@ def factor(model: GramModel, support: np.ndarray) -> None:
 def _enter_each(model, support):
     """Append atoms to the support, one after the other; one that depends on those before gets a coefficient of zero."""
     for q in range(support.shape[0]):
-        if not model.enter(support[q]):
+        if not enter(model, support[q]):
             model.x[support[q]] = 0.0
+
+
+@kernel
+def enter(model, k):
+    """Append atom k to the support; return False where it depends linearly on it."""
+    size = model.n_support()
+    column = np.empty(size)
+    for q in range(size):
+        column[q] = model.G[k, model.support[q]]
+    model.forward(column)
+    return enter_by(model, k, column, size)
+
+
+@kernel
+def enter_by(model, k, column, n_known):
+    """Do the same with a column of U whose first ``n_known`` entries are known, and which has room for the rest."""
+    size = model.n_support()
+    for q in range(n_known, size):
+        value = model.G[k, model.support[q]]
+        for a in range(q):
+            value -= model.U[a, q] * column[a]
+        column[q] = value / model.U[q, q]
+    pivot = model.G[k, k]
+    for q in range(size):
+        pivot -= column[q] * column[q]
+    if not pivot > _DEPENDENT * model.G[k, k]:
+        return False
+    for q in range(size):
+        model.U[q, size] = column[q]
+    model.U[size, size] = np.sqrt(pivot)
+    model.support[size] = k
+    model.is_in[k] = True
+    model.counts[_SUPPORT] = size + 1
+    return True
+
+
+@kernel
+def enter_four(model, atoms):
+    """Append those of four atoms that do not depend linearly on the support, with one look at U."""
+    size = model.n_support()
+    columns = np.empty((4, size + 4))
+    for i in range(4):
+        for q in range(size):
+            columns[i, q] = model.G[atoms[i], model.support[q]]
+    model.forward_four(columns[0, :size], columns[1, :size], columns[2, :size], columns[3, :size])
+    for i in range(4):
+        enter_by(model, atoms[i], columns[i], size)
+
+
+@kernel
+def leave(model, q):
+    """Take the atom at place q of the support out of it: rotations make U triangular again."""
+    model.is_in[model.support[q]] = False
+    one, last = np.uint64(1), np.uint64(model.n_support() - 1)
+    for b in range(np.uint64(q), last):
+        model.support[b] = model.support[b + one]
+    for a in range(last + one):
+        for b in range(max(np.uint64(q), max(a, one) - one), last):
+            model.U[a, b] = model.U[a, b + one]
+    for a in range(np.uint64(q), last):
+        below = a + one
+        top, low = model.U[a, a], model.U[below, a]
+        length = np.sqrt(top * top + low * low)
+        cosine, sine = top / length, low / length
+        for b in range(a, last):
+            first, second = model.U[a, b], model.U[below, b]
+            model.U[a, b] = cosine * first + sine * second
+            model.U[below, b] = cosine * second - sine * first
+    model.counts[_SUPPORT] -= 1
 
 
 @kernel
@@ -298,11 +306,11 @@ def recentre(model, x, correlation):
     q = 0
     while q < model.n_support():
         if x[model.support[q]] == 0.0:
-            model.leave(q)
+            leave(model, q)
         else:
             q += 1
     for k in range(model.n_atoms()):
-        if x[k] != 0.0 and not model.is_in[k] and not model.enter(k):
+        if x[k] != 0.0 and not model.is_in[k] and not enter(model, k):
             model.x[k] = 0.0
             is_at_x = False
     if not is_at_x:

@@ -71,9 +71,9 @@ from condgrad.paths.smooth_point import (
     compare,
     copy,
     foresee,
-    take_residual,
+    settle,
 )
-from condgrad.paths.working_set import correlate_atoms, predict_atoms
+from condgrad.paths.working_set import predict_atoms
 
 _FIRST_MODEL = 0.1  # share of the tolerance to which the first model of a point is minimised
 _MOST_WORK = 1e8  # multiply-adds after which a search returns to hear Ctrl-C: about a tenth of a second
@@ -118,22 +118,27 @@ class Search(NamedTuple):
 
     def go_on(self, task, solutions):
         """Do what the present stage asks for, and choose the next one; return what is needed for that (-1: nothing)."""
-        course, numbers = self.course, self.numbers
+        course, numbers, n = self.course, self.numbers, self.features.shape[0]
         decide = Course(course, numbers, self.totals, task)
         stage, target, beyond = course[STAGE], decide.target(), self.bounds.largest()
         largest = max(numbers[LEVEL], beyond)
         own, whole, needs = decide.gap(numbers[LEVEL]), decide.gap(largest), -1
         if stage == NEXT:
             needs = decide.choose_target(beyond, whole)
-        elif stage == BEGIN:
-            self.foresee(decide, target)
+        elif stage == BEGIN:  # the gradient of the last model foresees how the curvature changes on the way
+            course[STEPS], course[BEGUN], place = 0.0, self.bounds.n_scanned(), task.place(target)
+            weight = self.history.weight(place)
+            self.history.append(place)
+            foresee(self.model.G, self.x, self.correlation, self.before, self.correlation_before, weight, self.saved, n)
+            decide.leave_to_model(_FIRST_MODEL * task.limit(), GUESS)
         elif stage == MODEL:
-            self.minimise_model(task, target)
+            minimise_model(self.model, self.x, self.saved, task.is_penalised, target, course[MODEL_TOL])
+            course[STAGE] = course[AFTER_MODEL]
         elif stage == GUESS:  # go to the minimiser of the last model for the new target
             needs = decide.begin_guess(own)
             scale = 1.0 if own < np.inf else target / numbers[NORM]
-            copy(self.saved, self.x, scale, self.features.shape[0])
-            copy(self.x, self.model.x, 1.0, self.features.shape[0])
+            copy(self.saved, self.x, scale, n)
+            copy(self.x, self.model.x, 1.0, n)
         elif stage == GUESSED:
             needs = decide.judge_guess(own)
         elif stage == ENLARGED:
@@ -142,20 +147,25 @@ class Search(NamedTuple):
             needs = decide.weigh(own)
         elif stage == POSE:
             course[SPENT] += self.work
-            copy(self.saved, self.correlation, 1.0, self.features.shape[0])
+            copy(self.saved, self.correlation, 1.0, n)
             decide.leave_to_model(max(course[TOL], _INNER * course[GAP]), STEP)
-        elif stage == STEP:
-            needs = self.begin_step(decide)
+        elif stage == STEP:  # go to the minimiser of the model, unless it is x
+            slope, farther = compare(self.x, self.model.x, self.correlation, n)
+            needs = decide.begin_step(slope, farther)
+            if needs == EVALUATION:
+                copy(self.saved, self.x, 1.0, n)
+                copy(self.saved_p, self.p, 1.0, self.p.shape[0])
+                copy(self.x, self.model.x, 1.0, n)
         elif stage == STEPPED:
             needs = decide.judge_step(own)
         elif stage == SHORTEN:
-            blend(self.x, self.saved, SHORTER, self.features.shape[0])
+            blend(self.x, self.saved, SHORTER, n)
             course[STAGE], needs = STEPPED, EVALUATION
         elif stage == BACK:
-            copy(self.x, self.saved, 1.0, self.features.shape[0])
+            copy(self.x, self.saved, 1.0, n)
             course[STAGE], needs = course[AFTER_BACK], EVALUATION
         elif stage == SERVES:
-            record(solutions, course, self.x, numbers, self.totals, largest, whole, self.features.shape[0])
+            record(solutions, course, self.x, numbers, self.totals, largest, whole, n)
             if not whole <= task.limit():  # more may have to be done for it
                 needs = TARGETS
             elif has_many_idle(self.model, self.x, task.n_idle):
@@ -164,68 +174,6 @@ class Search(NamedTuple):
             needs = decide.look(beyond, largest, whole)
         course[EVALUATED] += needs == EVALUATION
         return needs
-
-    def foresee(self, decide, target):
-        """Pose the model of a new target: its gradient foresees how the curvature changes on the way."""
-        task, n = decide.task, self.features.shape[0]
-        self.course[STEPS], self.course[BEGUN] = 0.0, self.bounds.n_scanned()
-        place = task.place(target)
-        weight = self.history.weight(place)
-        self.history.append(place)
-        foresee(self.model.G, self.x, self.correlation, self.before, self.correlation_before, weight, self.saved, n)
-        decide.leave_to_model(_FIRST_MODEL * task.limit(), GUESS)
-
-    def minimise_model(self, task, target):
-        """Find the minimiser of the model over the working set: exactly where there is a penalty, as it has no gap."""
-        model, n = self.model, self.features.shape[0]
-        recentre(model, self.x, self.saved)
-        tol = -np.inf if task.is_penalised else self.course[MODEL_TOL]
-        solve_model(model, 0.0, task.is_penalised, target, tol, 1000 + 20 * n)
-        if not model.is_symmetric:
-            raise_to_zero(model.x, n)
-        self.course[STAGE] = self.course[AFTER_MODEL]
-
-    def begin_step(self, decide):
-        """Go to the minimiser of the model at x, unless it is x."""
-        n = self.features.shape[0]
-        slope, farther = compare(self.x, self.model.x, self.correlation, n)
-        needs = decide.begin_step(slope, farther)
-        if needs == EVALUATION:
-            copy(self.saved, self.x, 1.0, n)
-            copy(self.saved_p, self.p, 1.0, self.p.shape[0])
-            copy(self.x, self.model.x, 1.0, n)
-        return needs
-
-    def fulfil(self, needs, is_penalised):
-        """Make the pass over samples and columns that is needed."""
-        columns, features, numbers, n = self.columns, self.features, self.numbers, self.features.shape[0]
-        if needs == SCAN:
-            if n < self.bounds.key.shape[0]:
-                threshold, above = self.course[THRESHOLD], self.course[ABOVE]
-                move_and_scan(self.bounds, columns.weight, self.R, columns, self.a, numbers[MU], threshold, above)
-            else:  # all features are in the working set
-                self.bounds.record(0.0, 0, 0)
-        elif needs == EVALUATION:
-            predict_atoms(columns, features, self.x, self.p, 0, n)
-            self.errand.run(EVALUATION)
-            take_residual(columns.weight, self.p, self.x, self.a, self.R, numbers, n)
-            correlation = self.correlation
-            numbers[LEVEL] = correlate_atoms(columns, features, self.a, numbers[MU], self.x, 0.0, correlation, 0, n)
-            if is_penalised:
-                self.errand.run(TOTALS)
-        else:
-            self.errand.run(TOTALS)
-
-    def renew_curvature(self, task):
-        """Make the model of the curvatures at x."""
-        columns, features, n = self.columns, self.features, self.features.shape[0]
-        copy(self.h, self.d, 1.0, self.d.shape[0])
-        multiply_atoms(columns, features, self.h, self.model.G, 0, n)
-        if self.has_intercept:
-            take_out_intercept(columns, features, 0, self.h, self.model.G)
-        self.model.forget_support(n)
-        self.history.renew(task.place(Course(self.course, self.numbers, self.totals, task).target()))
-        self.course[SPENT] = 0.0
 
 
 class Solutions(NamedTuple):
@@ -239,17 +187,59 @@ class Solutions(NamedTuple):
 def turn(search, task, solutions):
     """Search on until something is needed that is not here; return what."""
     search, task, solutions = borrowed(search), borrowed(task), borrowed(solutions)
+    columns, features, numbers, n = search.columns, search.features, search.numbers, search.features.shape[0]
     needs, work = -1, 0.0
     while needs < 0:
         needs = search.go_on(task, solutions)
-        if search.is_alone and needs in (EVALUATION, SCAN, TOTALS):
-            search.fulfil(needs, task.is_penalised)
+        if search.curves_alone and needs == CURVATURE:
+            renew_curvature(columns, features, search.d, search.h, search.has_intercept, search.model, search.course)
+            search.history.renew(task.place(Course(search.course, numbers, search.totals, task).target()))
+            needs = -1
+        elif search.is_alone and needs in (EVALUATION, SCAN, TOTALS):
+            if needs == EVALUATION:
+                predict_atoms(columns, features, search.x, search.p, 0, n)
+                search.errand.run(EVALUATION)
+                settle(
+                    columns, features, columns.weight, search.p, search.x, search.a, search.R, search.correlation,
+                    numbers, n,
+                )  # fmt: skip
+            if needs == SCAN:
+                look(search.bounds, columns, search.R, search.a, numbers[MU], search.course, n)
+            elif needs == TOTALS or task.is_penalised:
+                search.errand.run(TOTALS)
             work += search.work
             needs = PAUSE if work > _MOST_WORK else -1
-        elif search.curves_alone and needs == CURVATURE:
-            search.renew_curvature(task)
-            needs = -1
     return needs
+
+
+@kernel
+def minimise_model(model, x, correlation, is_penalised, target, tol):
+    """Find the minimiser of the model at x over the working set: exactly where there is a penalty, as it has no gap."""
+    n = model.n_atoms()
+    recentre(model, x, correlation)
+    solve_model(model, 0.0, is_penalised, target, -np.inf if is_penalised else tol, 1000 + 20 * n)
+    if not model.is_symmetric:
+        raise_to_zero(model.x, n)
+
+
+@kernel
+def renew_curvature(columns, features, d, h, has_intercept, model, course):
+    """Make the model of the curvatures d of the present point."""
+    copy(h, d, 1.0, d.shape[0])
+    multiply_atoms(columns, features, h, model.G, 0, features.shape[0])
+    if has_intercept:
+        take_out_intercept(columns, features, 0, h, model.G)
+    model.forget_support(features.shape[0])
+    course[SPENT] = 0.0
+
+
+@kernel
+def look(bounds, columns, R, a, mu, course, n_atoms):
+    """Scan the columns, unless all of them are in the working set."""
+    if n_atoms < bounds.key.shape[0]:
+        move_and_scan(bounds, columns.weight, R, columns, a, mu, course[THRESHOLD], course[ABOVE])
+    else:
+        bounds.record(0.0, 0, 0)
 
 
 @kernel

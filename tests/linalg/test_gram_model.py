@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from condgrad.compiled import kernel
 from condgrad.linalg.gram_minimiser import SOLVED, solve_model
-from condgrad.linalg.gram_model import empty_model, factor, part_of, recentre
+from condgrad.linalg.gram_model import empty_model, enter, enter_four, factor, part_of, recentre
 
 
 def model_of(n, d, seed, is_symmetric=True):
@@ -60,15 +59,9 @@ def test_minimisers_fulfil_the_conditions_of_optimality(n, d, is_penalised, is_s
                 assert np.abs(x).sum() <= target + 1e-9 and alpha * (target - np.abs(x).sum()) <= 1e-8
 
 
-@kernel
-def enter_together(model, atoms):
-    model.enter_four(atoms)
-
-
-@kernel
-def enter_alone(model, atoms):
-    for k in range(atoms.shape[0]):
-        model.enter(atoms[k])
+def enter_each(model, atoms):
+    for k in atoms:
+        enter(model, k)
 
 
 def test_four_atoms_enter_as_one_after_the_other_and_dependent_ones_stay_out():
@@ -76,12 +69,12 @@ def test_four_atoms_enter_as_one_after_the_other_and_dependent_ones_stay_out():
     X = rng.standard_normal((50, 12))
     X[:, 9] = X[:, 2] - X[:, 7]  # depends on two that are in before it: one of the support, one of the four
     models = []
-    for enter in (enter_together, enter_alone):
+    for let_in in (enter_four, enter_each):
         model = empty_model(12)
         model.G[:12, :12] = X.T @ X
         model.append(12)
         factor(model, np.array([2, 5, 0]))
-        enter(model, np.array([7, 9, 1, 11]))
+        let_in(model, np.array([7, 9, 1, 11]))
         check_factor(model)
         models.append(model)
     assert models[0].support[: models[0].n_support()].tolist() == [2, 5, 0, 7, 1, 11]
