@@ -170,7 +170,9 @@ class SmoothPath:
         try:
             for k in range(1, _WALK):
                 self.engine.solve(Goal(largest * eps ** (k / _WALK), is_penalised=True), tol=_WALK_TOL)
-            norm = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=min(_LAST_TOL, self.tol)).norm
+            tol = min(_LAST_TOL, self.tol)
+            last = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=tol)
+            norm = np.nan if self._is_short(last, tol) else last.norm
         except OutgrownError:
             norm = np.nan
         self.columns_seen, self.n_scans = self.totals()
@@ -218,13 +220,16 @@ class SmoothPath:
                 self.last = points[-1]
         seconds, last = watch.seconds / len(points), points[-1]
         solved = [self._solved(*of_point, seconds) for of_point in zip(points, targets.tolist(), strict=False)]
-        is_short = last.certified_gap > self.tol * self.scale and last.gap > last.rounding
-        if is_short and not self.engine.is_spent:  # its models do not lead further, as may be with flat losses
+        if self._is_short(last, self.tol) and not self.engine.is_spent:  # models may not lead further with flat losses
             goal, target = float(goals[len(points) - 1]), targets[len(points) - 1]
             inside = 1.0 if self.is_penalised else min(1.0, goal / max(last.norm, goal))
             self._by_minimize.walk.w = inside * self._dense(last)
             solved[-1] = self._by_minimize.advance(np.array([target]))[0]
         return solved
+
+    def _is_short(self, point: PathPoint, tol: float) -> bool:
+        """Tell whether a point misses the tolerance for another reason than rounding."""
+        return point.certified_gap > tol * self.scale and point.gap > point.rounding
 
     def _solved(self, point: PathPoint, target: float, seconds: float) -> Solved:
         has_intercept = self.problem.has_intercept

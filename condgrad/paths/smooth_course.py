@@ -17,6 +17,7 @@ _OWN = 0.6  # share of the tolerance that the working set's own gap may use up
 _ROUNDING = 1e-14  # share of F that rounding may add to it
 _SUFFICIENT = 1e-3  # share of the model's slope by which F must fall, where a step has not halved the gap
 _GOOD = 0.1  # share of the model's slope by which F falls in a good step
+_STILL = 0.9  # share of the gap above which a step that does not make F smaller has led nowhere
 SHORTER = 0.3  # factor by which a step is shortened as long as F does not fall
 _SHORTEST = 1e-3  # length of a step below which it is given up
 _AHEAD = 0.01  # share of the last gap that the working set's own gap may have while atoms are missing
@@ -151,8 +152,8 @@ class Course(NamedTuple):
         """Go to the minimiser of the model at x, along which F has this slope; its norm is so much larger."""
         course, numbers = self.course, self.numbers
         course[NEEDED], course[IS_FRESH] = course[TOL], course[NEXT_FRESH]
-        if not abs(slope) < np.inf or farther == np.inf:
-            course[HAS_MOVED], course[STAGE] = 0.0, WEIGH
+        if not abs(slope) < np.inf or farther == np.inf:  # x minimises the model: it may lack curvature
+            course[HAS_MOVED], course[QUALITY], course[STAGE] = 0.0, FAILED, WEIGH
             return -1
         course[QUALITY], course[LENGTH], course[STAGE] = FAILED, 1.0, STEPPED
         course[SLOPE] = slope + (self.target() * farther if self.task.is_penalised else 0.0)
@@ -180,6 +181,8 @@ class Course(NamedTuple):
         if slope <= slack and gain + needed + slack >= 0.0:
             course[FELL] = 1.0 if gain > slack else 0.0
             course[QUALITY] = GOOD if course[LENGTH] == 1.0 and gain + _GOOD * slope >= 0.0 else ACCEPTED
+            if gain <= slack and own > _STILL * course[GAP]:  # the model sees no way, where there is one
+                course[QUALITY] = FAILED
             course[STAGE] = WEIGH
         elif slope <= slack and course[LENGTH] > _SHORTEST:
             course[LENGTH] *= SHORTER

@@ -71,7 +71,8 @@ _MOST_STEPS = 300  # most Newton steps for one point
 _ROOM = 64  # atoms for which there is memory in the beginning
 _MOST_ATOMS = 3000  # most features of a working set: their curvature takes 72 MB
 _PATIENCE = 3.0  # work of steps with an old curvature after which it is renewed, over the work of renewing it
-_STRETCH = 64  # most targets of one search, where all that it needs of the data is the loss
+_MOST_WORK = 1e8  # multiply-adds after which a search returns to hear Ctrl-C: about a tenth of a second
+_STRETCH = 64  # most targets of one search, where one thread is enough for its passes
 _CLEAR = 100.0  # how many times rounding the tolerance must be for a search over several targets
 
 
@@ -281,7 +282,7 @@ class SmoothEngine:
             atoms.columns, atoms.features, self.bounds, self.history, point.model, point.x, point.before,
             point.correlation_before, point.saved, point.correlation, point.p, point.a, point.R, point.d,
             self.curvature.h, point.saved_p, point.totals, point.numbers, self.course, is_alone, self.passes.errand,
-            is_alone and self.curvature.is_plain(atoms), point.has_intercept, self.passes.work,
+            is_alone and self.curvature.is_plain(atoms), point.has_intercept, self.passes.work, _MOST_WORK,
         )  # fmt: skip
         self.course[PATIENCE] = _PATIENCE * self.curvature.work(atoms)
 

@@ -76,7 +76,6 @@ from condgrad.paths.smooth_point import (
 from condgrad.paths.working_set import predict_atoms
 
 _FIRST_MODEL = 0.1  # share of the tolerance to which the first model of a point is minimised
-_MOST_WORK = 1e8  # multiply-adds after which a search returns to hear Ctrl-C: about a tenth of a second
 _INNER = 0.05  # share of the gap to which a later model is minimised
 
 NORM_FOUND, B_FOUND, ALPHA_FOUND, GAP_FOUND = range(4)  # columns of Task.found; the totals follow
@@ -115,6 +114,7 @@ class Search(NamedTuple):
     curves_alone: bool  # whether it computes other curvatures itself, too
     has_intercept: bool
     work: float  # that of a step, in multiply-adds
+    most_work: float  # after which it returns to hear Ctrl-C
 
     def go_on(self, task, solutions):
         """Do what the present stage asks for, and choose the next one; return what is needed for that (-1: nothing)."""
@@ -208,7 +208,7 @@ def turn(search, task, solutions):
             elif needs == TOTALS or task.is_penalised:
                 search.errand.run(TOTALS)
             work += search.work
-            needs = PAUSE if work > _MOST_WORK else -1
+            needs = PAUSE if work > search.most_work else -1
     return needs
 
 

@@ -11,6 +11,8 @@ from condgrad.linalg.coded_data import CodedData, Field
 from condgrad.linalg.coded_matrix import CodedMatrix, matrix_of
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.vectors import DenseVector
+from condgrad.paths.least_squares import Goal
+from condgrad.paths.smooth_engine import SmoothEngine
 
 N = 60
 
@@ -265,3 +267,18 @@ def test_a_table_becomes_a_sparse_matrix_where_its_entries_are_read():
     X, ball = table(), cg.constraints.L1Ball(1.0)
     assert cg.theory.diameters(X, ball).D_inf == cg.theory.diameters(X.tocsr(), ball).D_inf
     assert scipy.sparse.issparse(cg.Problem(X, np.ones(N), cg.losses.Squared(), ball).matrix.explicit())
+
+
+@pytest.mark.parametrize("form", ["tocsr", "toarray"])
+def test_models_of_losses_with_kinks_find_ways_along_which_they_have_no_curvature(form):
+    """All samples with an entry may lie where the loss is linear: then the model of that feature sees no minimum."""
+    rng = np.random.default_rng(10)
+    X = table(n=120)
+    y = X @ np.where(rng.random(X.shape[1]) < 0.1, 1.0, 0.0) + 0.1 * rng.standard_normal(120)
+    ball = cg.constraints.NonnegativeL1Ball(1.0)
+    engine = SmoothEngine(cg.Problem(getattr(X, form)(), y, cg.losses.Huber(), ball))
+    for k in range(1, 9):
+        tol = 1e-2 if k < 8 else 1e-9
+        point = engine.solve(Goal(engine.largest * 0.01 ** (k / 8), is_penalised=True), tol)
+        assert point.certified_gap <= tol * engine.scale
+    assert engine.n_evaluated <= 60

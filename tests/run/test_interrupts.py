@@ -12,7 +12,7 @@ import pytest
 
 import condgrad as cg
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.paths import factor_walk
+from condgrad.paths import factor_walk, smooth_engine
 from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth_course import DONE
 from condgrad.paths.smooth_engine import SmoothEngine
@@ -226,17 +226,19 @@ def test_the_engine_of_paths_hears_it_between_solutions(monkeypatch):
 
 def test_points_of_a_search_over_several_targets_are_kept(monkeypatch):
     """Ctrl-C comes while a search is at its third target: the two points before it are not lost."""
-    real, evaluations = SmoothEngine._evaluate, []
+    real, done = smooth_engine.turn, []
 
-    def evaluate(self, task):
-        real(self, task)
-        evaluations.append(int(self.course[DONE]))
-        if evaluations[-1] == 2:
+    def turn(search, *given):
+        needs = real(search, *given)
+        done.append(int(search.course[DONE]))
+        if done[-1] == 2:
             press()
+        return needs
 
-    monkeypatch.setattr(SmoothEngine, "_evaluate", evaluate)
+    monkeypatch.setattr(smooth_engine, "turn", turn)
+    monkeypatch.setattr(smooth_engine, "_MOST_WORK", 0.0)  # it returns after every pass
     radii, coefs, info = cg.radius_path(X, Y, radii=np.linspace(0.5, 2.0, 20), tol=1e-6)
-    assert info.status is cg.Status.INTERRUPTED and max(evaluations) == 2
+    assert info.status is cg.Status.INTERRUPTED and max(done) == 2
     assert 3 <= radii.size == coefs.shape[1] < 20  # the first point is a search of its own
     assert (info.relative_gap <= 1e-6).all()
 
