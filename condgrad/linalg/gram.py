@@ -12,7 +12,8 @@ _BLOCK = 32  # rows and columns of a block of a transposition
 
 def weighted_gram(X: np.ndarray, d: np.ndarray, first: int) -> np.ndarray:
     """Return X' diag(d) X; entries [:first, :first] stay 0."""
-    if first == 0 and d.size and (d == d[0]).all():  # the squared loss of equal weights
+    is_double = X.dtype == np.float64  # the products of a float32 X would have its digits only
+    if first == 0 and is_double and d.size and (d == d[0]).all():  # the squared loss of equal weights
         equal: np.ndarray = d[0] * (X.T @ X)  # a BLAS computes only half of it
         return equal
     if first == 0 and not (d < 0.0).any():

@@ -91,8 +91,11 @@ def minimise_over_ball(
             continue
         last_merit = np.inf
         step = search.newton()
-        if step is None:
+        if step is None and not search.leave_zero():
             break
+        if step is None:
+            last_error = np.inf
+            continue
         least, most = (shrink if shrink > _LEAST else 0.0) * search.alpha, _LARGER * search.alpha
         if error <= _SETTLED * outside:  # x belongs to this alpha
             bracket, following = bracket.after(search.alpha, radius - search.size, step.slope, least, most)
@@ -140,6 +143,13 @@ class _Search:
         self.correlate()
         self.alpha = alpha if alpha >= 0.0 else max(0.5 * (self.largest + self.along / max(radius, self.size)), 0.0)
         self.saved = self.x, self.alpha
+
+    def leave_zero(self) -> bool:
+        """Take a smaller penalty where x is zero, and the solution for the present one; tell if that was so."""
+        if self.size > 0.0 or not self.alpha >= self.largest > 0.0:
+            return False
+        self.alpha = 0.5 * self.largest
+        return True
 
     def go_back(self) -> None:
         """Return to where the last jump began, and make shorter ones from there."""

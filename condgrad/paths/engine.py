@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 
@@ -194,6 +195,10 @@ class ExactEngine:
                 accuracy = accuracy.refined()
                 self._change_solver(tol)
 
+    def mark_of_zero(self) -> Residual:
+        """Return the residual at zero, in memory of its own."""
+        return self.objective.residual()[0]
+
     def mark(self) -> Residual:
         """Return the residual of the last point, in memory of its own."""
         return self.residual.copy()
@@ -201,7 +206,7 @@ class ExactEngine:
     def between(
         self, left: End[Residual], right: End[Residual], targets: np.ndarray, is_penalised: bool
     ) -> list[PathPoint]:
-        """Return the points on the line between two ends, with their gaps."""
+        """Return the points on the line between two ends, with their gaps; beyond the ends nothing is certified."""
         features = np.union1d(left.point.features, right.point.features)
         first, last = np.zeros((2, features.size))
         first[np.searchsorted(features, left.point.features)] = left.point.x
@@ -213,11 +218,8 @@ class ExactEngine:
             used = x != 0.0
             sums = self.objective.between(left.residual, right.residual, t, x[used])
             largest = (1.0 - t) * left.point.alpha + t * right.point.alpha
-            n_used = int(np.count_nonzero(used))
-            gap, rounding = (
-                self.objective.gap(goal, sums, largest),
-                self.objective.rounding(goal, sums, n_used, largest),
-            )
+            gap = self.objective.gap(goal, sums, largest) if 0.0 <= t <= 1.0 else math.inf
+            rounding = self.objective.rounding(goal, sums, int(np.count_nonzero(used)), largest)
             points.append(_certified(features[used], x[used], sums, largest, gap, rounding))
         return points
 

@@ -108,6 +108,10 @@ class GroupEngine:
             self._leaps = Leaps(self, is_penalised, tol)
         return self._leaps.advance(targets)
 
+    def mark_of_zero(self) -> Arrival:
+        """Return what belongs to zero."""
+        return self.data.zero
+
     def mark(self) -> Arrival:
         """Return what belongs to the last point."""
         return self.at

@@ -25,7 +25,7 @@ _SUMS = 2.0  # times the rounding of an end: that of its dual norm, and that of 
 def points_between(
     data: LinearGroups, left: End[Arrival], right: End[Arrival], targets: np.ndarray, is_penalised: bool
 ) -> list[PathPoint]:
-    """Return the points on the line between two ends, with their gaps."""
+    """Return the points on the line between two ends, with their gaps; beyond the ends nothing is certified."""
     (start, at), (end, then) = (left.point, left.residual), (right.point, right.residual)
     t = np.array([left.share_of(right, target) for target in targets.tolist()])
     way = (then.p + then.b) - (at.p + at.b)
@@ -43,6 +43,8 @@ def points_between(
             gap = float(penalised_gap(target, value[k], along[k], norm, largest[k], data.floor))
         else:
             gap = float(target * largest[k] - along[k]) if norm <= target * (1.0 + _OUTSIDE) else math.inf
+        if not 0.0 <= t[k] <= 1.0 or gap < -rounding:
+            gap = math.inf
         (used,) = X[k].nonzero()
         found = (norm, float(largest[k]), max(gap, 0.0), rounding, float(value[k]), float(b[k]))
         points.append(PathPoint(features[used], X[k, used], *found))

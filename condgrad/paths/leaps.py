@@ -51,6 +51,9 @@ class LeapingEngine(Protocol[Mark]):
     def solve(self, goal: Goal, tol: float) -> PathPoint:
         """Return the point with a gap of at most ``tol * scale``."""
 
+    def mark_of_zero(self) -> Mark:
+        """Return what belongs to w = 0."""
+
     def mark(self) -> Mark:
         """Return what belongs to the last point, in memory that later points leave alone."""
 
@@ -67,14 +70,14 @@ class Leaps(Generic[Mark]):
 
     def __init__(self, engine: LeapingEngine[Mark], is_penalised: bool, tol: float) -> None:
         self.engine, self.is_penalised, self.tol = engine, is_penalised, tol
-        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.mark())
+        self.end = End(engine.largest if is_penalised else 0.0, engine.zero(), engine.mark_of_zero())
         self.length = 1.0
         self._pause = 0  # points that are left before the next line is looked at
         self.falls_short = False  # whether rounding has left a line without a certificate
 
     def advance(self, targets: np.ndarray) -> list[PathPoint]:
         """Return the solutions for the first one of the targets, or for the first few."""
-        count = min(int(self.length), targets.size)
+        count = min(int(self.length), self._n_ahead(targets))
         right = self._solve(float(targets[count - 1]), self.tol if count == 1 else _ENDS * self.tol)
         if count == 1 and (self._pause > 0 or not self.engine.is_exact):
             self._pause, self.end = self._pause - 1, right
@@ -85,6 +88,12 @@ class Leaps(Generic[Mark]):
         self.length, self._pause = max(1.0, length), _PAUSE if length <= _HOPELESS else 0
         self.end = right
         return points
+
+    def _n_ahead(self, targets: np.ndarray) -> int:
+        """Return how many of the first targets lie one behind the other, from the last end on; 1 at least."""
+        ways = np.diff(targets, prepend=self.end.target)
+        (turns,) = np.nonzero(ways > 0.0 if self.is_penalised else ways < 0.0)
+        return max(1, int(turns[0])) if turns.size else targets.size
 
     def cover(self, radius: float) -> Iterator[End[Mark]]:
         """Yield ends up to a radius such that the lines between neighbours have a gap of at most tol all along."""

@@ -218,13 +218,13 @@ class SmoothPath:
             else:
                 points = self.engine.advance(goals, self.is_penalised, self.tol)
                 self.last = points[-1]
-        seconds, last = watch.seconds / len(points), points[-1]
+        seconds = watch.seconds / len(points)
         solved = [self._solved(*of_point, seconds) for of_point in zip(points, targets.tolist(), strict=False)]
-        if self._is_short(last, self.tol) and not self.engine.is_spent:  # models may not lead further with flat losses
-            goal, target = float(goals[len(points) - 1]), targets[len(points) - 1]
-            inside = 1.0 if self.is_penalised else min(1.0, goal / max(last.norm, goal))
-            self._by_minimize.walk.w = inside * self._dense(last)
-            solved[-1] = self._by_minimize.advance(np.array([target]))[0]
+        for k, point in enumerate(points):
+            if self._is_short(point, self.tol) and not self.engine.is_spent:  # models may not lead further: flat losses
+                inside = 1.0 if self.is_penalised else min(1.0, float(goals[k]) / max(point.norm, float(goals[k])))
+                self._by_minimize.walk.w = inside * self._dense(point)
+                solved[k] = self._by_minimize.advance(targets[k : k + 1])[0]
         return solved
 
     def _is_short(self, point: PathPoint, tol: float) -> bool:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from condgrad.linalg.dense_gram import DenseColumns
+from condgrad.linalg.gram import weighted_gram
 from condgrad.linalg.matrix import Matrix
 
 
@@ -58,3 +59,11 @@ def test_few_columns_and_sparse_data_are_exact():
     np.testing.assert_array_equal(Matrix(X).rough_gram(features, values, d), Matrix(X).gram(features, values, d))
     S = Matrix(scipy.sparse.csr_matrix(X))
     np.testing.assert_array_equal(S.rough_gram(features, values, d), S.gram(features, values, d))
+
+
+def test_equal_weights_of_single_precision_data_are_multiplied_in_double_precision():
+    X = columns(dtype=np.float32)[0]
+    for weight in (np.full(400, 1 / 400), np.linspace(0.9, 1.1, 400) / 400):
+        exact = X.astype(float).T @ (weight[:, None] * X)
+        np.testing.assert_allclose(weighted_gram(X, weight, 0), exact, rtol=1e-12, atol=1e-13)
+    assert np.isfinite(weighted_gram(np.float32(1e20) * X, np.full(400, 1 / 400), 0)).all()

@@ -128,3 +128,14 @@ def test_a_form_knows_the_prices_of_features():
     assert form.is_same_but_radius(other)
     assert not form.is_same_but_radius(group_form(ball._replace(weights=np.array([1.0, 4.0]))))
     assert group_form(cg.constraints.L1Ball(1.0)) is None
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0, 1.5, 10.0])
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_guess_of_the_multiplier_may_be_too_large(norm, share):
+    offsets, H, c = quadratic(100, [3] * 20, 0.2, 0)
+    largest = dual_norms(norm, offsets, c).max()
+    for origin in (np.zeros(60), np.where(np.arange(60) < 9, 0.15, 0.0)):
+        model = GroupModel(norm, offsets, H, c - H @ origin, origin)
+        found = minimise_over_ball(model, origin, 2.0, 1e-6 * largest, share * largest)
+        assert found.gap <= 1e-6 * largest and found.alpha < largest

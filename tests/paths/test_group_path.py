@@ -373,3 +373,36 @@ def test_bounds_hold_where_a_residual_turns_towards_a_group():
         size = np.linalg.norm(X.T @ (weight * share * best))
         assert size == pytest.approx(share * largest)
         assert bounds.above(size * (1.0 - 1e-9)).size == 1 and bounds.above(size * (1.0 + 1e-9)).size == 0
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4])
+def test_balls_whose_radii_go_up_and_down_are_certified(tol):
+    """A line certifies nothing beyond its ends; radii that a function makes of others may turn back."""
+    X, y = table()
+    make = lambda r: BALLS["group"](0.5 + (7.0 * r) % 1.0 * 6.0)  # noqa: E731
+    settings = {"loss": "squared", "constraint": make, "radii": np.linspace(0.2, 6.0, 60), "tol": tol}
+    check(X, y, "squared", make, cg.radius_path(X, y, **settings), tol=tol)
+
+
+def test_points_beyond_the_ends_of_a_line_have_no_certificate():
+    X, y = table()
+    engine = GroupEngine(problem := Problem(X, y, cg.losses.Squared(), BALLS["group"](1.0)),
+                         group_gauge_of(problem.constraint))  # fmt: skip
+    ends = [End(r, engine.solve(Goal(r, False), 1e-9), engine.mark()) for r in (1.0, 2.0)]
+    outside, inside, beyond = engine.between(*ends, np.array([0.9, 1.5, 2.1]), False)
+    assert np.isfinite(inside.gap) and outside.gap == beyond.gap == np.inf
+
+
+@pytest.mark.parametrize("seed", [22, 29, 97, 127, 184])
+def test_group_paths_of_least_squares_do_not_get_stuck_at_zero(seed, monkeypatch):
+    """A guess of the multiplier above its largest value has zero as its solution: the search must lead on from it."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(20, 200)), 4 * int(rng.integers(3, 40))
+    X = rng.standard_normal((n, d))
+    y = X[:, :8].sum(axis=1) + rng.standard_normal(n)
+    tol, n_radii = float(rng.choice([1e-1, 1e-2, 1e-3, 1e-6])), int(rng.choice([10, 50, 100]))
+    monkeypatch.setattr(Walk, "to", lambda *_: pytest.fail("the engine gave up"))
+    make = lambda r: cg.constraints.GroupBall(np.arange(d) // 4, r)  # noqa: E731
+    check(
+        X, y, "squared", make, cg.radius_path(X, y, loss="squared", constraint=make, n_radii=n_radii, tol=tol), tol=tol
+    )
