@@ -373,3 +373,13 @@ def test_models_of_flat_losses_get_some_curvature():
     engine = smooth_engine.SmoothEngine(cg.Problem(X, y, cg.losses.Huber(0.03), cg.constraints.L1Ball(1.0)))
     point = engine.solve(Goal(0.5, is_penalised=False), 1e-4)
     assert point.certified_gap <= 1e-3 * engine.scale  # without it the models end at thirty times as much
+
+
+def test_bounds_follow_the_residual_before_features_leave_a_whole_working_set(monkeypatch):
+    """While all features are in the working set no scan moves the bounds: what leaves it is known at its point."""
+    monkeypatch.setattr(smooth_engine, "_IDLE", 0)
+    X, y, _ = data("logistic", d=20)
+    engine = smooth_engine.SmoothEngine(cg.Problem(X, y, LOSSES["logistic"], cg.constraints.L1Ball(1.0)))
+    engine.solve(Goal(0.05, False), 1e-6)
+    assert engine.n_atoms < 20  # all were in, and most have left
+    np.testing.assert_array_equal(engine.bounds.R, engine.point.R)
