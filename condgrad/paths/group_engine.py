@@ -36,9 +36,9 @@ _MOST_STEPS = 300  # most Newton steps for one point
 _MOST_FEATURES = 3000  # most features of a working set: their curvature takes 72 MB
 _STEPS_AHEAD = 2  # number of points ahead at which a group would enter that is admitted now
 _STEPS_AHEAD_LARGE = 0.5  # the same where the working set has more features than there are samples
-_MODEL = 0.3  # share of the tolerance to which the first model of a point is minimised
-_STEP = 0.02  # share of the gap to which other models are
-_FAST = 0.5  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
+_MODEL = 0.3  # share of the tolerance to which models are minimised: the loss, which is no quadratic, takes the rest
+_STEP = 0.02  # share of the gap to which they are, before the last steps
+_FAST = 0.2  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
 _SUFFICIENT = 1e-3  # share of the model's slope by which F must fall, where a step has not halved the gap
 _GOOD = 0.1  # share of the model's slope by which F falls in a good step
 _SHORTER = 0.3  # factor by which a step is shortened as long as F does not fall
@@ -168,7 +168,7 @@ class GroupEngine:
             if gap > needed and not is_stuck and n_steps < _MOST_STEPS:
                 is_fresh = not (has_gained and gap <= _FAST * last)
                 self._arrange_curvature(goal, is_fresh, last)
-                n_steps, last, has_gained = n_steps + 1, gap, self._step(goal, gap, max(tol, _STEP * gap))
+                n_steps, last, has_gained = n_steps + 1, gap, self._step(goal, gap, max(_MODEL * tol, _STEP * gap))
                 continue
             self._scan(self._ahead())
             gap = self._gap(goal, max(self.level, self.outside))
