@@ -10,11 +10,12 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.constraints._group_form import GroupForm
 from condgrad.linalg import threads
-from condgrad.linalg.rounding import UNIT, bounds, gamma
+from condgrad.linalg.rounding import UNIT, gamma
 from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.gauges import Gauge
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.packed_columns import PackedColumns
+from condgrad.paths.point_rounding import PointRounding
 from condgrad.paths.smooth_curvature import Curvature
 from condgrad.paths.smooth_data import MemoryData
 from condgrad.paths.working_set import Atoms
@@ -76,7 +77,15 @@ class LinearGroups:
         self._null_intercept = samples.best_intercept(zeros, 0.0) if problem.has_intercept else 0.0
         self.scale = samples.loss_scale(zeros + self._null_intercept)
         self.floor = samples.least_value()
-        self._range = (0.0, 0.0, 0.0)  # a radius, and bounds of the best intercepts over its ball
+        # The norm of a group is at least the Euclidean one: the sizes of its products are at most its norm times its
+        # spread.
+        self._rounds = PointRounding(
+            problem,
+            null_intercept=self._null_intercept,
+            farthest=float(self.spread.max(initial=0.0)),
+            largest_entry=self.data.largest_entry,
+            of_dual=self.of_dual,
+        )
         self.zero = self.arrive(None, np.empty(0))
         self.forget()
 
@@ -156,38 +165,18 @@ class LinearGroups:
     def rounding(
         self, at: Arrival, goal: Goal, features: np.ndarray, x: np.ndarray, norm: float, largest: float
     ) -> float:
-        """Return a bound of what rounding does to the gap; the reasoning is that of :mod:`condgrad.linalg.rounding`.
-
-        The norm of a group is at least the Euclidean one, so the sizes of its products are at most its norm times its
-        spread.
-        """
-        totals, n_terms, farthest = at.totals, x.size, float(self.spread.max(initial=0.0))
-        # A penalised optimum has a norm of at most (F(x) - floor) / alpha + the norm of x.
-        radius = abs(totals.value - self.floor) / goal.target + norm if goal.is_penalised else goal.target
-        away = self._away(radius, farthest) if self.problem.has_intercept else 0.0
-        size = float(np.abs(x) @ self.columns.scale[features]) * self.data.largest_entry + abs(at.b)
-        samples = self.problem.samples
-        delta, one = samples.prediction_errors(totals.sizes, n_terms, norm * farthest, size)
-        found = bounds(
-            totals.sizes,
-            n_samples=self.problem.n_samples,
-            reach=2.0 * radius * farthest + away,
-            free_reach=away,
-            delta=delta,
-            slope_error=totals.slope_error(samples.loss, delta, one),
+        """Return a bound of what rounding does to the gap."""
+        value = at.totals.value
+        return self._rounds.of_gap(
+            at.totals,
+            n_terms=x.size,
+            norm=norm,
+            size_of_w=float(np.abs(x) @ self.columns.scale[features]),
+            b=abs(at.b),
+            radius=abs(value - self.floor) / goal.target + norm if goal.is_penalised else goal.target,
+            largest=largest,
+            is_penalised=goal.is_penalised,
         )
-        of_gap = found.gap + gamma(n_terms + 8) * largest * norm + (8.0 * UNIT + self.of_dual) * radius * largest
-        return float(of_gap + found.objective if goal.is_penalised else of_gap)
-
-    def _away(self, radius: float, farthest: float) -> float:
-        """Return how far apart two best intercepts can be over the ball of that radius."""
-        known, low, high = self._range
-        if radius > known:
-            samples = self.problem.samples
-            reach = 2.0 * radius * farthest  # of a ball of twice the radius, for points to come
-            low, high = samples.intercept_range(np.zeros(samples.y.size), self._null_intercept, reach)
-            self._range = (2.0 * radius, low, high)
-        return high - low
 
 
 @kernel

@@ -12,11 +12,11 @@ import numpy as np
 
 from condgrad.linalg.gram_model import factor
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.linalg.rounding import UNIT, bounds, gamma
 from condgrad.paths.engine import PathPoint
 from condgrad.paths.gauges import PLAIN, gauge_of
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import found_by
+from condgrad.paths.point_rounding import PointRounding
 from condgrad.paths.points import InterruptedPathError, raise_if_interrupted
 from condgrad.paths.smooth_course import (
     ALL,
@@ -108,13 +108,17 @@ class SmoothEngine:
         self.gauge = gauge_of(problem.constraint) or PLAIN
         self.data = MemoryData(problem, self.gauge) if data is None else data
         self.columns = self.data.columns
-        norms = np.hypot(self.columns.norm, self.columns.scale * self.columns.mean)
-        self.largest_column = float(norms.max(initial=0.0))
         zeros = np.zeros(samples.y.size)
         self._null_intercept = samples.best_intercept(zeros, 0.0) if has_intercept else 0.0
         self.scale = samples.loss_scale(zeros + self._null_intercept)
         self.floor = samples.least_value()
-        self._range = (0.0, 0.0, 0.0)  # a radius, and bounds of the best intercepts over its ball
+        norms = np.hypot(self.columns.norm, self.columns.scale * self.columns.mean)
+        self._rounds = PointRounding(
+            problem,
+            null_intercept=self._null_intercept,
+            farthest=float(norms.max(initial=0.0)),
+            largest_entry=self.data.largest_entry,
+        )
         self.most_scanned = np.inf  # most columns that may be scanned for one point
         self.restart()
 
@@ -348,10 +352,7 @@ class SmoothEngine:
     # What rounding does.
 
     def _rounding(self, is_penalised: bool, targets: np.ndarray, known: np.ndarray, x: np.ndarray) -> float:
-        """Return a bound of what rounding does to the gaps of some points, one bound for all of them.
-
-        The reasoning is that of :mod:`condgrad.linalg.rounding`: it grows with all that is known about a point.
-        """
+        """Return a bound of what rounding does to the gaps of some points, one bound for all of them."""
         most = np.abs(known).max(axis=0)
         totals = Totals(*most[N_FOUND:].tolist())
         norm, b, largest = float(most[NORM_FOUND]), float(most[B_FOUND]), float(most[ALPHA_FOUND])
@@ -359,31 +360,11 @@ class SmoothEngine:
         radius = float(targets.max())
         if is_penalised:  # an optimum has a norm of at most (F(x) - floor) / alpha + ||x||
             radius = float((np.abs(known[:, N_FOUND] - self.floor) / targets + known[:, NORM_FOUND]).max())
-        sizes, samples = totals.sizes, self.problem.samples
-        away = self._away(radius) if self.problem.has_intercept else 0.0
         if self.gauge.weights is None:
-            norm_of_w = norm
+            size_of_w = norm
         else:
-            norm_of_w = float((np.abs(x) @ self.columns.scale[self.point.features[: x.shape[1]]]).max())
-        size = norm_of_w * self.data.largest_entry + b  # of a prediction, at most
-        delta, one = samples.prediction_errors(sizes, n_terms, norm * self.largest_column, size)
-        found = bounds(
-            sizes,
-            n_samples=self.problem.n_samples,
-            reach=2.0 * radius * self.largest_column + away,
-            free_reach=away,
-            delta=delta,
-            slope_error=totals.slope_error(samples.loss, delta, one),
-        )
-        of_gap = found.gap + gamma(n_terms + 8) * largest * norm + 8.0 * UNIT * radius * largest
-        return of_gap + found.objective if is_penalised else of_gap
-
-    def _away(self, radius: float) -> float:
-        """Return how far apart two best intercepts can be over the ball of that radius."""
-        known, low, high = self._range
-        if radius > known:
-            samples = self.problem.samples
-            reach = 2.0 * radius * self.largest_column  # of a ball of twice the radius, for points to come
-            low, high = samples.intercept_range(np.zeros(samples.y.size), self._null_intercept, reach)
-            self._range = (2.0 * radius, low, high)
-        return high - low
+            size_of_w = float((np.abs(x) @ self.columns.scale[self.point.features[: x.shape[1]]]).max())
+        return self._rounds.of_gap(
+            totals, n_terms=n_terms, norm=norm, size_of_w=size_of_w, b=b, radius=radius, largest=largest,
+            is_penalised=is_penalised,
+        )  # fmt: skip
