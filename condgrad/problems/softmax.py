@@ -255,15 +255,17 @@ class SoftmaxLook(OutputsLook):
     ) -> None:
         P, weight = self._chosen(rows, factor)
         of_class, Z = self._atom_scores(atoms, rows)
-        Q = P[beside(of_class, P)] * Z
-        weighted = weight * Q
-        H -= on_host(weighted @ Q.T)
-        mixed -= on_host(weighted @ P.T)
+        root = np.sqrt(weight)  # of a matrix times its own transpose a BLAS computes only half
+        Q = root * P
+        R = Q[beside(of_class, P)] * Z
+        H -= on_host(R @ R.T)
+        mixed -= on_host(R @ Q.T)
         for c in np.unique(of_class):
             own = np.flatnonzero(of_class == c)
             there = beside(own, P)
-            H[np.ix_(own, own)] += on_host(weighted[there] @ Z[there].T)
-            mixed[own, c] += on_host(weighted[there].sum(axis=1))
+            T = np.sqrt(weight * P[c]) * Z[there]
+            H[np.ix_(own, own)] += on_host(T @ T.T)
+            mixed[own, c] += on_host(R[there] @ root)
 
     def _add_of_scores(
         self, Z: np.ndarray, rows: np.ndarray, factor: np.ndarray, H: np.ndarray, mixed: np.ndarray
