@@ -20,7 +20,7 @@ from condgrad.paths.smooth_curvature import Curvature
 from condgrad.paths.smooth_data import MemoryData
 from condgrad.paths.working_set import Atoms
 from condgrad.problems.linear import Problem
-from condgrad.problems.samples import Totals
+from condgrad.problems.totals import Totals
 
 _SMALL_GROUP = 16  # features up to which their products are made one by one: for more, whole matrices are faster
 _SLACK = 1e-9  # share of an eigenvalue that its own rounding may have taken away

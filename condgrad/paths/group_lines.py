@@ -16,7 +16,7 @@ from condgrad.paths.engine import End, PathPoint
 from condgrad.paths.group_data import Arrival, LinearGroups
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.smooth_point import penalised_gap
-from condgrad.problems.samples import Totals
+from condgrad.problems.totals import Totals
 
 _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the radius
 _SUMS = 2.0  # times the rounding of an end: that of its dual norm, and that of the sums of the line

@@ -10,7 +10,7 @@ import numpy as np
 
 from condgrad.linalg.rounding import UNIT, bounds, gamma
 from condgrad.problems.linear import Problem
-from condgrad.problems.samples import Totals
+from condgrad.problems.totals import Totals
 
 _SUMS = 8  # more terms of the sums of a gap than it has products; and the rounded operations with its largest dual norm
 

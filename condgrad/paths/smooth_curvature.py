@@ -13,8 +13,8 @@ from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.smooth_data import SmoothData
 from condgrad.paths.smooth_point import FAILED, GOOD
 from condgrad.paths.working_set import Atoms
+from condgrad.problems.drawn_rows import sample_by_curvature
 from condgrad.problems.linear import Problem
-from condgrad.problems.samples import sample_by_curvature
 
 _ROWS_PER_ATOM = 100  # number of samples for each atom from which a Gram matrix is estimated at first
 _FEW_ATOMS = 20  # least number of atoms that this number is multiplied by

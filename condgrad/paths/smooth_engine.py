@@ -62,7 +62,7 @@ from condgrad.paths.smooth_search import (
     turn,
 )
 from condgrad.problems.linear import Problem
-from condgrad.problems.samples import Totals
+from condgrad.problems.totals import Totals
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _FIRST = 0.9  # share of the largest correlation that the first atoms have at least

@@ -14,7 +14,8 @@ from condgrad.compiled import kernel
 from condgrad.linalg.gram_model import GramModel, empty_model, part_of
 from condgrad.paths.columns import Features
 from condgrad.paths.working_set import correlate_atoms
-from condgrad.problems.samples import Samples, Totals
+from condgrad.problems.samples import Samples
+from condgrad.problems.totals import Totals
 
 _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the radius
 

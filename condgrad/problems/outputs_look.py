@@ -10,10 +10,10 @@ from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.device.arrays import beside, on_host
 from condgrad.linalg.device.scored import ScoredOnDevice
 from condgrad.problems.active_set import AtomStack, Stack, as_stack
+from condgrad.problems.drawn_rows import sample_by_curvature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
 from condgrad.problems.output_losses import OutputLossesProblem
-from condgrad.problems.samples import sample_by_curvature
 
 _CANDIDATES = 4  # samples on a device from which one is drawn by its curvature, on average
 _ENTRIES_THERE = 2**25  # _BLOCK_ENTRIES on a device

@@ -8,82 +8,21 @@ offsets o_i are added here and nowhere else; the formulas below leave them out.
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg import threads
-from condgrad.linalg.roots import Bracket
-from condgrad.linalg.rounding import FORMULA, UNIT, Sizes, gamma, prediction_error
+from condgrad.linalg.rounding import Sizes, gamma
 from condgrad.linalg.support import Support
 from condgrad.losses import Loss
 from condgrad.problems import sample_lines
+from condgrad.problems.intercepts import bounds_of_intercepts
 from condgrad.problems.offset import EVERY, NoOffset, Offsets
+from condgrad.problems.totals import Totals, errors_of_predictions, scale_of_losses
 
-_MOST_DOUBLINGS = 200
-_MOST_STEPS = 200  # Newton steps to the best intercept
-_STEEP = 0.05  # fraction of L: if the norm of the derivatives is larger, curvatures are about L
 _WORK_PER_SAMPLE = 20  # cost in multiply-adds: that of a loss with an exponential, about
-_SMALLEST_SCALE = 1e-9  # smallest loss_scale, as a fraction of the loss of predicting 0: for constant targets
-
-
-class Totals(NamedTuple):
-    """Sums over samples at their predictions p_i + b. The sums of two blocks of samples can be added.
-
-    Attributes
-    ----------
-    value, size : float
-        The sums of weight_i f_i and of weight_i |f_i|.
-    slope, prediction, target : float
-        The sums of weight_i f_i'^2, weight_i (p_i + b)^2 and weight_i y_i^2.
-    balance : float
-        The sum of the derivatives weight_i f_i', which is 0 at the best intercept.
-    inputs, curvature : float
-        The sums of weight_i f_i''^2 (|p_i + b| + |y_i|)^2 and of weight_i f_i''^2.
-    """
-
-    value: float
-    size: float
-    slope: float
-    prediction: float
-    target: float
-    balance: float
-    inputs: float
-    curvature: float
-
-    def __add__(self, other: Totals) -> Totals:  # type: ignore[override]
-        return Totals(*(mine + its for mine, its in zip(self, other, strict=True)))
-
-    @property
-    def sizes(self) -> Sizes:
-        """The norms from which rounding bounds are computed."""
-        slope, prediction, target = map(math.sqrt, (self.slope, self.prediction, self.target))
-        return Sizes(slope, prediction, target, self.size, abs(self.balance))
-
-    def slope_error(self, loss: Loss, delta: float, largest: float) -> float:
-        """Return a bound of the norm of the errors of the derivatives.
-
-        The errors of the predictions are at most ``delta`` in the norm and ``largest`` in each entry; times f'' they
-        are errors of f'. Unless the loss has a small relative rounding error, its formula is treated as if its inputs
-        were wrong in their last digit, which adds f'' (|p| + |y|) units. If f'' is smooth, the f'' of each sample is
-        used; otherwise L bounds f'' (a kink may be near). If there is no L, the derivative is assumed to be a
-        difference of an exponential and y, and the sizes of both parts count.
-        """
-        found = self.sizes
-        L, unit = float(loss.smoothness()), FORMULA * UNIT
-        has_kinks = not math.isfinite(loss.curvature_smoothness()) and math.isfinite(L)
-        is_curved = loss.rounds_relatively and found.slope > _STEEP * L  # f'' of the samples is not better than L
-        if has_kinks or loss.is_quadratic or is_curved:
-            inputs = 0.0 if loss.rounds_relatively else L * (found.prediction + found.target)
-            return unit * (found.slope + inputs) + L * delta
-        inputs = 0.0 if loss.rounds_relatively else math.sqrt(self.inputs)
-        if not (loss.rounds_relatively or math.isfinite(L)):
-            inputs += 2.0 * found.target
-        # The factor 2 is there because f'' may grow between the exact and the rounded prediction.
-        return unit * (found.slope + inputs) + 2.0 * min(math.sqrt(self.curvature) * largest, L * delta)
 
 
 class Expansion(NamedTuple):
@@ -251,80 +190,6 @@ class Samples(NamedTuple):
         return _rederive(self, rows, p, b, alpha)
 
 
-def sample_by_curvature(d: np.ndarray, count: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return about ``count`` rows i with weights c_i such that sum_i c_i x_i x_i' approximates sum_i d_i x_i x_i'.
-
-    Row i is included with probability min(1, rate d_i), and its weight is d_i divided by this probability. The sampling
-    is systematic (one row every 1 / rate of the running sum of d), not random: the rows are spread evenly, and equal
-    calls give equal rows.
-    """
-    return sample_at_rate(d, count / d.sum())
-
-
-def sample_at_rate(d: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and weights as :func:`sample_by_curvature` does, for a given rate."""
-    rows, c = np.empty(d.size, dtype=np.int64), np.empty(d.size)
-    size = _sample_by_curvature(d, rate, rows, c) if rate > 0.0 else 0
-    return rows[:size], c[:size]
-
-
-def errors_of_predictions(
-    offset: Offsets, sizes: Sizes, n_terms: int, spread: float, size: float
-) -> tuple[float, float]:
-    """Return what :meth:`Samples.prediction_errors` describes; of the offsets only their size counts."""
-    in_norm = prediction_error(sizes, n_terms, spread) + offset.rounding(sizes.prediction)
-    return in_norm, gamma(n_terms + 4) * size + 2.0 * UNIT * size + offset.rounding(size)
-
-
-class WithTangents(Protocol):
-    """The losses of all samples, in memory or elsewhere, as far as bounds of intercepts use them."""
-
-    def tangent(self, p: Any, b: float) -> tuple[float, float, float]:
-        """Return value, squared norm of the derivatives, and their sum at the predictions p + b."""
-
-
-def bounds_of_intercepts(
-    samples: WithTangents, p: Any, b: float, reach: float, level: float | None
-) -> tuple[float, float]:
-    """Return what :meth:`Samples.intercept_range` describes."""
-    level = samples.tangent(p, b)[0] if level is None else level
-    return b - _farthest(samples, p, b, reach, level, -1.0), b + _farthest(samples, p, b, reach, level, 1.0)
-
-
-def newton_intercept(slopes: Callable[[float], tuple[float, float, float]], b: float) -> float:
-    """Return the root of the first of ``slopes`` at b: the derivative by the intercept, its own, and what rounds.
-
-    These are the steps of :func:`condgrad.problems.sample_lines.best_intercept`, for sums that are made elsewhere.
-    """
-    bracket, longest = Bracket(-math.inf, math.inf), 1.0
-    for k in range(_MOST_STEPS):
-        slope, curvature, size = slopes(b)
-        # Stop where the slope is rounding, or the step would not change b.
-        if abs(slope) <= max(2.0 * UNIT * (1.0 + k) * size, UNIT * abs(b) * curvature):
-            break
-        bracket, b = bracket.after(b, slope, curvature, b - longest, b + longest)
-        longest *= 4.0
-    return float(b)
-
-
-def scale_of_losses(size: float, size_at_zero: float) -> float:
-    """Return the mean absolute loss, with a lower limit relative to that of predicting 0."""
-    return max(size, _SMALLEST_SCALE * size_at_zero)
-
-
-def _farthest(samples: WithTangents, p: Any, b: float, reach: float, level: float, sign: float) -> float:
-    step, best = (reach if reach > 0.0 else 1.0), math.inf
-    for _ in range(_MOST_DOUBLINGS):
-        there, slope, push = samples.tangent(p, b + sign * step)
-        if sign * push > 0.0:
-            far = step + max(0.0, math.sqrt(slope) * reach + level - there) / (sign * push)
-            if far >= best:
-                break
-            best = far
-        step *= 2.0
-    return 1.01 * best
-
-
 def _borders(p: np.ndarray) -> np.ndarray:
     return threads.cut(p.size, _WORK_PER_SAMPLE * p.size)
 
@@ -403,19 +268,6 @@ def _tangent(samples, p, b):
         slope += samples.weight[i] * derivative * derivative
         balance += samples.weight[i] * derivative
     return total, slope, balance
-
-
-@kernel
-def _sample_by_curvature(d, rate, rows, c):
-    size, walked = 0, 0.5
-    for i in range(d.shape[0]):
-        walked = walked + min(1.0, rate * d[i])
-        if walked >= 1.0:
-            walked = walked - 1.0
-            rows[size] = i
-            c[size] = max(d[i], 1.0 / rate)
-            size += 1
-    return size
 
 
 @kernel

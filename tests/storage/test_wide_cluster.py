@@ -17,7 +17,7 @@ from condgrad.problems.rows.cluster import PartitionedRows
 from condgrad.problems.rows.findings import Kept
 from condgrad.problems.rows.parts import Compact, OutsidePass, PartOfPass
 from condgrad.problems.rows.worker_samples import WorkerSamples
-from condgrad.problems.samples import Totals
+from condgrad.problems.totals import Totals
 from condgrad.testing import check_rows
 
 

@@ -13,9 +13,9 @@ from condgrad.problems.cox import likelihood
 from condgrad.problems.cox.curvature import second_derivatives
 from condgrad.problems.cox.likelihood import Sums
 from condgrad.problems.cox.risk_sets import RiskSets
+from condgrad.problems.drawn_rows import sample_by_curvature
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
-from condgrad.problems.samples import sample_by_curvature
 
 
 class Seen(NamedTuple):

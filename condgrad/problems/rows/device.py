@@ -171,7 +171,7 @@ class DeviceRows(RowsOnDevice):
     def _drawn(self, d: DeviceArray, n_rows: float) -> tuple[DeviceArray, DeviceArray]:
         """Return about ``n_rows`` rows and their weights, by curvature from evenly spread candidates.
 
-        They are drawn as :func:`~condgrad.problems.samples.sample_by_curvature` does.
+        They are drawn as :func:`~condgrad.problems.drawn_rows.sample_by_curvature` does.
         """
         xp, every = self.device.xp, max(1, int(self.n_samples / (_CANDIDATES * n_rows)))
         d = d[::every] * float(every)

@@ -11,14 +11,9 @@ from condgrad.linalg.device.base import Device, DeviceArray, Expanded, Losses, e
 from condgrad.linalg.device.formulas import parameters_of, source_of
 from condgrad.linalg.rounding import Sizes, gamma
 from condgrad.losses import Loss
+from condgrad.problems.intercepts import bounds_of_intercepts, newton_intercept
 from condgrad.problems.offset import NoOffset, Offset, Offsets, as_offset
-from condgrad.problems.samples import (
-    Totals,
-    bounds_of_intercepts,
-    errors_of_predictions,
-    newton_intercept,
-    scale_of_losses,
-)
+from condgrad.problems.totals import Totals, errors_of_predictions, scale_of_losses
 
 
 class DeviceSamples:

@@ -8,7 +8,7 @@ import functools
 import numpy as np
 
 from condgrad.linalg.matrix import Matrix, stacked
-from condgrad.problems.samples import Totals
+from condgrad.problems.totals import Totals
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,9 +20,11 @@ from condgrad.linalg.vectors import DenseVector
 from condgrad.losses import Loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.drawn_rows import sample_at_rate, sample_by_curvature
 from condgrad.problems.rows.base import AnyPass, Chunk, Found, Rows, Task
 from condgrad.problems.rows.findings import GradientSums, Joined, Kept, Measures, Pass
-from condgrad.problems.samples import Samples, Totals, expand_block, sample_at_rate, sample_by_curvature
+from condgrad.problems.samples import Samples, expand_block
+from condgrad.problems.totals import Totals
 
 Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # rows (None: all), and the predictions of these rows
 

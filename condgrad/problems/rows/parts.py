@@ -15,7 +15,7 @@ import numpy as np
 from condgrad.problems.active_set import AtomStack
 from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.rows.findings import Kept, Pass
-from condgrad.problems.samples import Totals
+from condgrad.problems.totals import Totals
 
 _PLACE, _NUMBER = 4, 8  # bytes of the place of an entry, and of the entry
 _ROUNDING = 1e-9  # relative error that sums of few numbers do not have

@@ -13,16 +13,11 @@ from condgrad.linalg import convert
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.rounding import Sizes
 from condgrad.losses import Loss
+from condgrad.problems.intercepts import bounds_of_intercepts, newton_intercept
 from condgrad.problems.offset import NoOffset, Offset, Offsets, as_offset
 from condgrad.problems.rows.parts import Union
-from condgrad.problems.samples import (
-    Samples,
-    Totals,
-    bounds_of_intercepts,
-    errors_of_predictions,
-    newton_intercept,
-    scale_of_losses,
-)
+from condgrad.problems.samples import Samples
+from condgrad.problems.totals import Totals, errors_of_predictions, scale_of_losses
 from condgrad.storage.cluster_rows import ClusterRows
 from condgrad.storage.partitions import Partition
 
