@@ -150,7 +150,10 @@ def check_columns(X: Any) -> None:
 
 def check_magnitude(values: np.ndarray, name: str) -> None:
     """Raise ValueError if entries are so large that squares of predictions, and sums of them, would overflow."""
-    largest = float(np.abs(values).max(initial=0.0))
+    _check_largest(float(np.abs(values).max(initial=0.0)), name)
+
+
+def _check_largest(largest: float, name: str) -> None:
     if largest > _LARGEST:
         raise ValueError(f"{name} has entries up to {largest:.1e}; scale it below {_LARGEST:g}.")
 
@@ -226,7 +229,7 @@ def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tupl
     if values.size == 0:
         return 0.0
     low, high = float(values.min()), float(values.max())  # a nan or an inf in any entry appears in one of them
-    if not (np.isfinite(low) and np.isfinite(high)):
+    if not (math.isfinite(low) and math.isfinite(high)):
         bad = np.argwhere(~np.isfinite(values))
         first = tuple(bad[0]) if position is None else position(int(bad[0, 0]))
         count = "1 entry that is" if len(bad) == 1 else f"{len(bad)} entries that are"
@@ -234,5 +237,6 @@ def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tupl
             f"{name} has {count} not finite, the first at position ({', '.join(map(str, first))}): "
             f"{values[tuple(bad[0])]}. Remove or impute them."
         )
-    check_magnitude(np.array([low, high]), name)
-    return max(-low, high, 0.0)
+    largest = max(-low, high, 0.0)
+    _check_largest(largest, name)
+    return largest

@@ -114,5 +114,6 @@ def cox_path(
         path = PenalisedPath(walk, gauge, tol=tol, scale=problem.loss_scale())
     with Interrupts() as interrupts, show(callback, verbose) as report:
         largest = functools.partial(radius_at, problem, make, eps)
-        points = points_of(path, given, 0.0, int(n_radii), largest, interrupts)
-        return collect(path, points, report if callback is not None or verbose else None)
+        is_watched = callback is not None or verbose
+        points = points_of(path, given, 0.0, int(n_radii), largest, interrupts, is_watched)
+        return collect(path, points, report if is_watched else None)

@@ -128,4 +128,4 @@ def free_path(
     walk.features = features
     walk.known = {float(radii[k]): _INSIDE * coefs[:, [k]].toarray()[:, 0] for k in range(radii.size)}
     path = MinimizedPath(walk, tol=tol, scale=problem.loss_scale())
-    return collect(path, follow(path, radii, interrupts), report)
+    return collect(path, follow(path, radii, interrupts, report is not None), report)

@@ -177,7 +177,8 @@ def radius_path(
         _check_penalised(problem, make, solver, is_served)
     if rows is not None:
         rows.read_first()  # not within the path: here Ctrl-C ends the call
-    settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": as_generator(random_state)}
+    generator = None if random_state is None else as_generator(random_state)  # one for all points
+    settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": generator}
     with Interrupts() as interrupts, show(callback, verbose) as report:
         path: SmoothPath | MinimizedPath
         if batched.serves(problem, make, solver):
@@ -194,8 +195,9 @@ def radius_path(
                 return path.largest_radius(eps)
             return path.walk.largest_radius(eps) if isinstance(path, MinimizedPath) else radius_at(problem, make, eps)
 
-        points = points_of(path, given, least_radius(make), int(n_radii), largest, interrupts)
-        found, coefs, info = collect(path, points, report if callback is not None or verbose else None)
+        is_watched = callback is not None or verbose
+        points = points_of(path, given, least_radius(make), int(n_radii), largest, interrupts, is_watched)
+        found, coefs, info = collect(path, points, report if is_watched else None)
     return found, coefs, info if rows is None else info._replace(n_reads=rows.n_reads - begun)
 
 

@@ -37,7 +37,7 @@ from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.leaps import Leaps
 from condgrad.paths.least_squares import Goal, LeastSquares
 from condgrad.paths.minimized import MinimizedPath, Walk
-from condgrad.paths.points import PathInfo, Solved, collect, follow
+from condgrad.paths.points import Arrivals, PathInfo, Solved, collect, follow
 from condgrad.paths.working_set import WorkingSet
 from condgrad.problems.linear import Problem
 from condgrad.problems.samples import Samples
@@ -179,8 +179,9 @@ def lasso_path(
             path: Any = _ExactPath(data, settings, interrupts)
         else:
             path = _randomized_path(data, settings, engine, random_state)
-        walk = _walk(path, data, settings, interrupts)
-        found, coefs, info = collect(path, walk, report if callback is not None or verbose else None)
+        is_watched = callback is not None or verbose
+        points = _points(path, data, settings, interrupts, is_watched)
+        found, coefs, info = collect(path, points, report if is_watched else None)
     return found, coefs, info._replace(n_reads=X.n_reads - begun) if isinstance(X, StoredColumns) else info
 
 
@@ -443,19 +444,17 @@ def _randomized_path(data: _Regression, settings: _Settings, engine: Any, random
     return MinimizedPath(walk, tol=settings.tol, scale=data.scale)
 
 
-def _walk(
-    path: Any, data: _Regression, settings: _Settings, interrupts: Interrupts
-) -> Iterator[tuple[int, float, Solved]]:
+def _points(path: Any, data: _Regression, settings: _Settings, interrupts: Interrupts, is_watched: bool) -> Arrivals:
     """Yield the points for the targets given, for the default grid, or for as many radii as it takes."""
     if settings.is_everywhere:
         for k, (is_last, point) in enumerate(path.cover()):
-            yield k, 0.0 if is_last else math.inf, point
+            yield np.array([k]), 0.0 if is_last else math.inf, [point]
         return
     targets = settings.alphas if settings.is_penalised else settings.radii
     if targets is None:
         exact = path if isinstance(path, _ExactPath) else _ExactPath(data, settings, interrupts)
         targets = exact.largest_radius() * shares(settings.n_radii or 1)
-    yield from follow(path, targets, interrupts)
+    yield from follow(path, targets, interrupts, is_watched)
 
 
 def _checked(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse
 
 from condgrad.linalg.device.failures import explained, is_failure
 from condgrad.linalg.interrupts import Interrupts
+from condgrad.paths.stretch import Stretch
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
 
@@ -108,6 +109,12 @@ class Solved(NamedTuple):
         return w
 
 
+# Points as they are solved: their places, how many are left after them, and the points.
+Arrivals: TypeAlias = Iterator[tuple[np.ndarray, float, Sequence[Solved]]]
+
+_NOTHING = Stretch(Solved, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros((7, 0)))
+
+
 class Path(Protocol):
     """What solves the points of a path, one after the other from the sparse end on."""
 
@@ -125,39 +132,46 @@ class Path(Protocol):
     def shortfall(self) -> Status:
         """Why a point may miss the tolerance."""
 
-    def advance(self, targets: np.ndarray) -> list[Solved]:
+    def advance(self, targets: np.ndarray) -> Sequence[Solved]:
         """Return the solutions for the first one of the targets that are left, or for the first few."""
 
     def totals(self) -> tuple[int, int]:
         """Return the columns seen and the oracle calls so far."""
 
 
-def follow(path: Path, targets: np.ndarray, interrupts: Interrupts) -> Iterator[tuple[int, float, Solved]]:
-    """Yield the solutions one after the other, each after its place and the number of those that are left."""
+def follow(path: Path, targets: np.ndarray, interrupts: Interrupts, is_watched: bool) -> Arrivals:
+    """Yield the solutions in the order of the path: one after the other where somebody watches, else as they come."""
     order = np.argsort(-targets if path.is_penalised else targets, kind="stable")
     done = 0
     while done < order.size:
         raise_if_interrupted(interrupts)
         points = path.advance(targets[order[done:]])
         is_ending = interrupts.is_waiting()  # during the search: all that it has found counts
-        for point in points:
-            done += 1
-            yield int(order[done - 1]), order.size - done, point
+        for part in [[point] for point in points] if is_watched else [points]:
+            first, done = done, done + len(part)
+            yield order[first:done], order.size - done, part
             if not is_ending and done < order.size:  # whoever got this point may have pressed it
                 raise_if_interrupted(interrupts)
 
 
 def collect(
-    path: Path, walk: Iterable[tuple[int, float, Solved]], report: Callable[[Progress], bool] | None
+    path: Path, arrivals: Arrivals, report: Callable[[Progress], bool] | None
 ) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
-    """Return radii, coefficients and what is known about the points, in the order of their places."""
-    solved: dict[int, Solved] = {}
-    status = Status.CONVERGED
+    """Return radii, coefficients and what is known about the points, in the order of their places.
+
+    Where there is a ``report``, points arrive one by one.
+    """
+    places: list[np.ndarray] = []
+    found: list[Stretch[Solved]] = []
+    status, seconds = Status.CONVERGED, 0.0
     try:
-        for step, (k, n_left, point) in enumerate(walk, start=1):
-            solved[k] = point
-            wants_to_stop = report is not None and report(_progress(step, solved, k, path))
-            if wants_to_stop and n_left > 0:
+        for of_points, n_left, points in arrivals:
+            places.append(of_points)
+            found.append(Stretch.of(Solved, points))
+            if report is None:
+                continue
+            seconds += points[-1].seconds
+            if report(_progress(len(places), seconds, points[-1], path)) and n_left > 0:
                 status = Status.STOPPED
                 break
     except InterruptedPathError:
@@ -165,33 +179,43 @@ def collect(
     except Exception as error:
         if not is_failure(error):
             raise
-        if not solved:
+        if not found:
             raise explained(error) from error
         status = Status.DEVICE_FAILED
-    points = [solved[k] for k in sorted(solved)]
+    solved = _in_order(places, found)
     if status is Status.CONVERGED:
-        status = status_of(points, path)
-    info = _info(points, status, path)
-    return info.radius.copy(), _matrix(points, path.n_features), info
+        status = status_of(solved, path)
+    info = _info(solved, status, path)
+    return info.radius.copy(), _matrix(solved, path.n_features), info
 
 
-def status_of(points: list[Solved], path: Path) -> Status:
+def _in_order(places: list[np.ndarray], found: list[Stretch[Solved]]) -> Stretch[Solved]:
+    """Return all points in the order of their places."""
+    if not found:
+        return _NOTHING
+    points, of_points = Stretch.joined(found), np.concatenate(places)
+    is_ordered = bool((of_points[1:] > of_points[:-1]).all())
+    return points if is_ordered else points.taken(np.argsort(of_points))
+
+
+def status_of(points: Stretch[Solved], path: Path) -> Status:
     """Return whether the points are certified to the tolerance of the path, or why they are not."""
-    missed = [point for point in points if not point.certified_gap <= path.tol * path.scale]  # nan is missed
-    if not (missed or path.falls_short):
+    gap, rounding = points.column("gap"), points.column("rounding")
+    is_missed = ~(gap + rounding <= path.tol * path.scale)  # nan is missed
+    if not (is_missed.any() or path.falls_short):
         return Status.CONVERGED
-    is_rounding = all(point.gap <= point.rounding for point in missed)
+    is_rounding = bool((gap <= rounding)[is_missed].all())
     return Status.ROUNDING if is_rounding else path.shortfall
 
 
-def _progress(step: int, solved: dict[int, Solved], k: int, path: Path) -> Progress:
-    point, (seen, n_looks) = solved[k], path.totals()
+def _progress(step: int, seconds: float, point: Solved, path: Path) -> Progress:
+    seen, n_looks = path.totals()
     return Progress(
         step=step,
         epoch=seen / path.n_features,
         gradient_evaluations=seen,
         lmo_calls=n_looks,
-        seconds=sum(done.seconds for done in solved.values()),
+        seconds=seconds,
         objective=point.objective,
         gap=point.gap,
         rounding=point.rounding,
@@ -207,19 +231,19 @@ def _lower_bound(point: Solved) -> float:
     return point.objective * (1.0 - 1e-12) - 2.0 * point.rounding - point.gap
 
 
-def _info(points: list[Solved], status: Status, path: Path) -> PathInfo:
+def _info(points: Stretch[Solved], status: Status, path: Path) -> PathInfo:
     seen, n_looks = path.totals()
-    gap = np.array([point.gap for point in points])
+    radius, alpha, gap, rounding, objective, intercept, seconds = points.numbers
     return PathInfo(
-        radius=np.array([point.radius for point in points]),
-        alpha=np.array([point.alpha for point in points]),
+        radius=radius,
+        alpha=alpha,
         gap=gap,
         relative_gap=gap / path.scale if path.scale > 0.0 else gap,
-        rounding=np.array([point.rounding for point in points]),
-        objective=np.array([point.objective for point in points]),
-        n_nonzero=np.array([point.features.size for point in points], dtype=np.int64),
-        intercept=np.array([point.intercept for point in points]),
-        seconds=np.array([point.seconds for point in points]),
+        rounding=rounding,
+        objective=objective,
+        n_nonzero=points.sizes,
+        intercept=intercept,
+        seconds=seconds,
         status=status,
         columns_seen=int(seen),
         passes=seen / path.n_features,
@@ -227,12 +251,12 @@ def _info(points: list[Solved], status: Status, path: Path) -> PathInfo:
     )
 
 
-def _matrix(points: list[Solved], n_features: int) -> scipy.sparse.csc_matrix:
-    sizes = np.array([point.features.size for point in points], dtype=np.int64)
-    if not sizes.any():
+def _matrix(points: Stretch[Solved], n_features: int) -> scipy.sparse.csc_matrix:
+    if points.features.size == 0:
         return scipy.sparse.csc_matrix((n_features, len(points)))
-    indices = np.concatenate([point.features for point in points])
-    values = np.concatenate([point.w for point in points])
-    order = np.lexsort((indices, np.repeat(np.arange(len(points)), sizes)))  # ascending within each point
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    return scipy.sparse.csc_matrix((values[order], indices[order], indptr), shape=(n_features, len(points)))
+    indptr = np.zeros(len(points) + 1, np.int64)
+    np.cumsum(points.sizes, out=indptr[1:])
+    # The type that scipy would choose, after longer thought.
+    kind = np.int32 if max(n_features, int(indptr[-1])) <= np.iinfo(np.int32).max else np.int64
+    parts = points.coefficients, points.features.astype(kind), indptr.astype(kind)
+    return scipy.sparse.csc_matrix(parts, shape=(n_features, len(points)))

@@ -76,7 +76,7 @@ def _beyond_limits(problem: Problem | OutputsProblem, make: Callable[..., Any], 
     weights, r = make.allowance.weights, problem.gradient(np.zeros(problem.n_features))
     is_paid = slice(None) if weights is None else weights > 0.0
     largest = float((np.abs(r[is_paid]) / (1.0 if weights is None else weights[is_paid])).max(initial=0.0))
-    if largest <= 1e-14 * problem.derivative_size() * problem.rows.measures.largest_entry:
+    if largest <= 1e-14 * problem.derivative_size() * problem.rows.largest_entry:
         return 2.0 * make.least_radius or 1.0
     first = make.least_radius or problem.loss_scale() / largest
     return _searched(problem, suited(make, problem), first, None, largest, share * largest, deadline)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -22,6 +22,7 @@ from condgrad.paths.points import InterruptedPathError, Solved, status_of
 from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth_data import SmoothData
 from condgrad.paths.smooth_engine import OutgrownError, SmoothEngine
+from condgrad.paths.stretch import Stretch
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
@@ -30,7 +31,7 @@ from condgrad.run.result import Status
 _WALK = 8  # number of penalties on the way to the largest radius
 _WALK_TOL = 1e-2  # relative gap to which they are solved
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
-_AT_ONCE = 64  # most targets that the engine is given at a time
+_AT_ONCE = 256  # most targets that the engine is given at a time
 _PLAIN_BALLS = (L1Ball, NonnegativeL1Ball)  # what makes the ball of the very radius that it is given
 _OF_PATHS = frozenset(("max_epochs", "random_state"))  # settings that the engine of smooth losses takes too
 
@@ -87,10 +88,10 @@ def solutions(
     path = SmoothPath(problem, make, tol=tol, interrupts=Interrupts(), **settings)
     for radius in radii:
         try:
-            (point,) = path.advance(np.array([radius]))
+            points = Stretch.of(Solved, path.advance(np.array([radius])))
         except InterruptedPathError:
             raise KeyboardInterrupt from None
-        yield Found(point.to_dense(problem.n_features), point.intercept, status_of([point], path))
+        yield Found(points[0].to_dense(problem.n_features), points[0].intercept, status_of(points, path))
 
 
 class SmoothPath:
@@ -172,7 +173,7 @@ class SmoothPath:
                 self.engine.solve(Goal(largest * eps ** (k / _WALK), is_penalised=True), tol=_WALK_TOL)
             tol = min(_LAST_TOL, self.tol)
             last = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=tol)
-            norm = np.nan if self._is_short(last, tol) else last.norm
+            norm = np.nan if self._is_short(last.gap, last.rounding, tol) else last.norm
         except OutgrownError:
             norm = np.nan
         self.columns_seen, self.n_scans = self.totals()
@@ -184,7 +185,7 @@ class SmoothPath:
         """Return the radius of the ball that ``make`` returns, None where it is no ball of the norm."""
         return self.engine.gauge.radius_of(self.make(radius))
 
-    def advance(self, targets: np.ndarray) -> list[Solved]:
+    def advance(self, targets: np.ndarray) -> Sequence[Solved]:
         """Return the solution at the first one of the targets that are left, or at the first few."""
         goals = self._goals(targets)
         if goals is None:
@@ -209,41 +210,44 @@ class SmoothPath:
             goals.append(radius)
         return np.array(goals) if goals else None
 
-    def _solve(self, goals: np.ndarray, targets: np.ndarray) -> list[Solved]:
+    def _solve(self, goals: np.ndarray, targets: np.ndarray) -> Sequence[Solved]:
+        found: Sequence[PathPoint]
         with Stopwatch() as watch:
             if goals[0] == 0.0:  # zero is the only point of its ball
-                points = [self.engine.zero()]
+                found = [self.engine.zero()]
             elif self.engine.largest == 0.0:
-                points = [self.engine.zero(Goal(float(goals[0]), self.is_penalised))]
+                found = [self.engine.zero(Goal(float(goals[0]), self.is_penalised))]
             else:
-                points = self.engine.advance(goals, self.is_penalised, self.tol)
-                self.last = points[-1]
-        seconds = watch.seconds / len(points)
-        solved = [self._solved(*of_point, seconds) for of_point in zip(points, targets.tolist(), strict=False)]
-        for k, point in enumerate(points):
-            if self._is_short(point, self.tol) and not self.engine.is_spent:  # models may not lead further: flat losses
-                inside = 1.0 if self.is_penalised else min(1.0, float(goals[k]) / max(point.norm, float(goals[k])))
-                self._by_minimize.walk.w = inside * self._dense(point)
-                solved[k] = self._by_minimize.advance(targets[k : k + 1])[0]
-        return solved
+                found = self.engine.advance(goals, self.is_penalised, self.tol)
+                self.last = found[-1]
+        points = Stretch.of(PathPoint, found)
+        solved = self._solved(points, targets[: len(points)], watch.seconds / len(points))
+        is_short = self._is_short(points.column("gap"), points.column("rounding"), self.tol)
+        if self.engine.is_spent or not is_short.any():
+            return solved
+        singly = list(solved)
+        for k in np.flatnonzero(is_short).tolist():  # models may not lead further: flat losses
+            point, goal = points[k], float(goals[k])
+            inside = 1.0 if self.is_penalised else min(1.0, goal / max(point.norm, goal))
+            self._by_minimize.walk.w = inside * self._dense(point)
+            singly[k] = self._by_minimize.advance(targets[k : k + 1])[0]
+        return singly
 
-    def _is_short(self, point: PathPoint, tol: float) -> bool:
-        """Tell whether a point misses the tolerance for another reason than rounding."""
-        return point.certified_gap > tol * self.scale and point.gap > point.rounding
+    def _is_short(self, gap: Any, rounding: Any, tol: float) -> Any:
+        """Tell which points miss the tolerance for another reason than rounding."""
+        return (gap + rounding > tol * self.scale) & (gap > rounding)
 
-    def _solved(self, point: PathPoint, target: float, seconds: float) -> Solved:
-        has_intercept = self.problem.has_intercept
-        return Solved(
-            features=point.features,
-            w=point.x if self._is_plain else point.x * self.engine.columns.scale[point.features],
-            radius=point.norm if self.is_penalised else target,
-            alpha=target if self.is_penalised else point.alpha * self.unit,
-            gap=point.gap,
-            rounding=point.rounding,
-            objective=point.objective,
-            intercept=self.problem.intercept_at(self._dense(point), point.offset) if has_intercept else 0.0,
-            seconds=seconds,
-        )
+    def _solved(self, points: Stretch[PathPoint], targets: np.ndarray, seconds: float) -> Stretch[Solved]:
+        norm, alpha, gap, rounding, objective, _ = points.numbers
+        features, w = points.features, points.coefficients
+        if not self._is_plain:
+            w = w * self.engine.columns.scale[features]
+        intercept = np.zeros(len(points))
+        if self.problem.has_intercept:
+            intercept[:] = [self.problem.intercept_at(self._dense(point), point.offset) for point in points]
+        ends = (norm, targets) if self.is_penalised else (targets, alpha * self.unit)  # radius and penalty
+        numbers = np.array([*ends, gap, rounding, objective, intercept, np.full(len(points), seconds)])
+        return Stretch(Solved, points.sizes, features, w, numbers)
 
     def _dense(self, point: PathPoint) -> np.ndarray:
         w = np.zeros(self.n_features)

@@ -47,7 +47,7 @@ class MemoryData:
         if gauge.weights is not None:
             for sizes in (self.columns.scale, self.columns.norm):
                 sizes /= gauge.weights
-        self.largest_entry = problem.rows.measures.largest_entry
+        self.largest_entry = problem.rows.largest_entry
 
     def curvature(
         self, features: np.ndarray, h: np.ndarray, rows: np.ndarray | None, first: int, is_rough: bool

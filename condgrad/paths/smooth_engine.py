@@ -61,8 +61,9 @@ from condgrad.paths.smooth_search import (
     record,
     turn,
 )
+from condgrad.paths.stretch import Stretch
 from condgrad.problems.linear import Problem
-from condgrad.problems.totals import Totals
+from condgrad.problems.totals import Totals, scale_of_losses
 
 _IDLE = 150  # atoms without a coefficient that the working set keeps, or as many as those with one
 _FIRST = 0.9  # share of the largest correlation that the first atoms have at least
@@ -72,7 +73,9 @@ _ROOM = 64  # atoms for which there is memory in the beginning
 _MOST_ATOMS = 3000  # most features of a working set: their curvature takes 72 MB
 _PATIENCE = 3.0  # work of steps with an old curvature after which it is renewed, over the work of renewing it
 _MOST_WORK = 1e8  # multiply-adds after which a search returns to hear Ctrl-C: about a tenth of a second
-_STRETCH = 64  # most targets of one search, where one thread is enough for its passes
+_STRETCH = 256  # most targets of one search, where one thread is enough for its passes
+_OF_POINTS = (NORM_FOUND, ALPHA_FOUND, GAP_FOUND, GAP_FOUND, N_FOUND, B_FOUND)  # PathPoint's numbers, but rounding
+_NO_POINTS = Stretch(PathPoint, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty((6, 0)))
 _CLEAR = 100.0  # how many times rounding the tolerance must be for a search over several targets
 
 
@@ -108,9 +111,7 @@ class SmoothEngine:
         self.gauge = gauge_of(problem.constraint) or PLAIN
         self.data = MemoryData(problem, self.gauge) if data is None else data
         self.columns = self.data.columns
-        zeros = np.zeros(samples.y.size)
-        self._null_intercept = samples.best_intercept(zeros, 0.0) if has_intercept else 0.0
-        self.scale = samples.loss_scale(zeros + self._null_intercept)
+        self._null_intercept = samples.best_intercept(np.zeros(samples.y.size), 0.0) if has_intercept else 0.0
         self.floor = samples.least_value()
         norms = np.hypot(self.columns.norm, self.columns.scale * self.columns.mean)
         self._rounds = PointRounding(
@@ -121,6 +122,8 @@ class SmoothEngine:
         )
         self.most_scanned = np.inf  # most columns that may be scanned for one point
         self.restart()
+        size, b = self._at_zero.totals.size, self._null_intercept
+        self.scale = scale_of_losses(size, size if b == 0.0 else samples.mean_size(0.0))
 
     def restart(self) -> None:
         """Go back to zero."""
@@ -140,8 +143,7 @@ class SmoothEngine:
         else:
             self.oracle.begin(self.point.a, self.point.numbers[MU])
         self.largest = float(self.bounds.largest())
-        at_zero = facts_of(self.point)
-        self._at_zero = at_zero.totals.value, at_zero.b
+        self._at_zero = facts_of(self.point)
         self._last_rounding = 0.0
         self.is_spent = self.was_spent = False  # whether most_scanned has ended the search for the last point, for any
 
@@ -165,43 +167,48 @@ class SmoothEngine:
         """
         return self.advance(np.array([goal.target]), goal.is_penalised, tol)[0]
 
-    def advance(self, targets: np.ndarray, is_penalised: bool, tol: float) -> list[PathPoint]:
+    def advance(self, targets: np.ndarray, is_penalised: bool, tol: float) -> Stretch[PathPoint]:
         """Return such points at the first one of the targets, or at the first few where the data are small."""
         allowed, self.is_spent = tol * self.scale, False
         self.history.take_up(is_penalised, self.largest)
         self.course[STAGE] = NEXT
-        is_clear = 0.0 < _CLEAR * self._last_rounding <= allowed
-        stretch = targets[: _STRETCH if is_clear and self.search.is_alone else 1]
+        stretch = targets[: _STRETCH if self.search.is_alone else 1]
+        if self._last_rounding == 0.0:  # at zero no points are known yet
+            self._last_rounding = self._rounding_at_zero(stretch, is_penalised)
+        if _CLEAR * self._last_rounding > allowed:
+            stretch = targets[:1]
         rounding = 2.0 * self._last_rounding  # it grows with the radius
         points = self._search(stretch, is_penalised, allowed, rounding)
-        while stretch.size == 1 and self._is_short(points[0], allowed, rounding) and not self.is_spent:
+        while stretch.size == 1 and not self._n_good(points, allowed, rounding) and not self.is_spent:
             # Rounding has grown by more than was expected: go on to a smaller gap.
             rounding = 2.0 * points[0].rounding
             self.course[STAGE], self.course[STEPS] = ENLARGED, 0.0
             points = self._search(stretch, is_penalised, allowed, rounding)
-        self._last_rounding = points[-1].rounding
-        if stretch.size > 1 and self._is_short(points[0], allowed, rounding):
+        self._last_rounding = float(points.column("rounding")[-1])
+        n_good = self._n_good(points, allowed, rounding)
+        if stretch.size > 1 and n_good == 0:
             return self.advance(targets[:1], is_penalised, tol)
-        is_good = [not self._is_short(point, allowed, rounding) for point in points]
-        return points if all(is_good) else points[: max(1, is_good.index(False))]
+        return points if n_good == len(points) else points[: max(1, n_good)]
 
     @staticmethod
-    def _is_short(point: PathPoint, allowed: float, rounding: float) -> bool:
-        """Tell whether rounding is more than was expected, and too much."""
-        return point.certified_gap > allowed and point.rounding > rounding
+    def _n_good(points: Stretch[PathPoint], allowed: float, rounding: float) -> int:
+        """Return the number of points before the first one whose rounding is more than was expected, and too much."""
+        of_points = points.column("rounding")
+        is_short = (points.column("gap") + of_points > allowed) & (of_points > rounding)
+        return int(is_short.argmax()) if is_short.any() else len(points)
 
-    def _search(self, targets: np.ndarray, is_penalised: bool, allowed: float, rounding: float) -> list[PathPoint]:
+    def _search(self, targets: np.ndarray, is_penalised: bool, allowed: float, rounding: float) -> Stretch[PathPoint]:
         """Return the points at the targets, or at some of them; what a search needs in between comes from here."""
-        points: list[PathPoint] = []
+        found, done = [_NO_POINTS], 0
         task, solutions = self._task(targets, is_penalised, allowed, rounding)
         needs = -1
         while needs != TARGETS:
             try:
                 raise_if_interrupted(self.interrupts)
             except InterruptedPathError:
-                points += self._harvest(task, solutions)
-                if points:
-                    return points
+                found.append(self._harvest(task, solutions))
+                if done + len(found[-1]) > 0:
+                    break
                 raise
             needs = turn(self.search, task, solutions)
             if needs == PAUSE:
@@ -215,18 +222,20 @@ class SmoothEngine:
             elif needs == CURVATURE:
                 self._renew_curvature(task)
             elif needs == ATOMS and self._is_at_limit():
-                points += self._harvest(task, solutions)
-                return [*points, self._present(Goal(float(targets[len(points)]), task.is_penalised))]
-            elif needs == ATOMS and self._has_room():
-                self._admit()
+                found.append(self._harvest(task, solutions))
+                found.append(self._present(float(targets[done + len(found[-1])]), task.is_penalised))
+                break
+            elif needs == ATOMS and self.n_atoms + (new := self._best()).size <= self.point.x.size:
+                self._admit(new)
             else:  # the arrays change, or all is done
-                points += self._harvest(task, solutions)
+                found.append(self._harvest(task, solutions))
+                done += len(found[-1])
                 if needs == ATOMS:
-                    self._admit()
+                    self._admit(new)
                 elif needs == PRUNING:
                     self._prune()
-                task, solutions = self._task(targets[len(points) :], task.is_penalised, allowed, rounding)
-        return points
+                task, solutions = self._task(targets[done:], task.is_penalised, allowed, rounding)
+        return Stretch.joined([points for points in found if len(points) > 0])
 
     def _task(self, targets: np.ndarray, is_penalised: bool, allowed: float, rounding: float) -> tuple[Task, Solutions]:
         """Return the task of solving these targets, and where the solutions go."""
@@ -238,40 +247,47 @@ class SmoothEngine:
         """Return what decides in a search."""
         return Course(self.course, self.point.numbers, self.point.totals, task)
 
-    def _harvest(self, task: Task, solutions: Solutions) -> list[PathPoint]:
+    def _harvest(self, task: Task, solutions: Solutions) -> Stretch[PathPoint]:
         """Return the points that were found since the task was given, and begin with the next target."""
         count, self.course[DONE] = int(self.course[DONE]), 0.0
         self.curvature.relax(count)
         if count == 0:
-            return []
-        size, known = self.n_atoms, solutions.found[:count]
-        x, features = solutions.x[:count, :size], self.point.features[:size]
-        rounding = self._rounding(task.is_penalised, task.targets[:count], known, x)
-        places, used = x.nonzero()
-        ends = np.searchsorted(places, np.arange(1, count + 1)).tolist()
-        of_points, values, begun, points = features[used], x[places, used], 0, []
-        for row, end in zip(known.tolist(), ends, strict=True):
-            norm, b, alpha, gap, value = row[NORM_FOUND], row[B_FOUND], row[ALPHA_FOUND], row[GAP_FOUND], row[N_FOUND]
-            is_false = task.is_penalised and value < self.floor - rounding  # the floor is not what it says
-            gap = math.inf if is_false else gap
-            points.append(PathPoint(of_points[begun:end], values[begun:end], norm, alpha, gap, rounding, value, b))
-            begun = end
-        return points
+            return _NO_POINTS
+        order = np.argsort(self.point.features[: self.n_atoms])
+        x, features, known = solutions.x[:count, order], self.point.features[order], solutions.found[:count]
+        is_used = x != 0.0
+        sizes = is_used.sum(axis=1)
+        rounding = self._rounding(task.is_penalised, task.targets[:count], known, x, features, int(sizes.max()))
+        numbers = known[:, _OF_POINTS].T
+        _, _, gap, roundings, value, _ = numbers
+        roundings[:] = rounding
+        if task.is_penalised:
+            gap[value < self.floor - rounding] = math.inf  # the floor is not what it says
+        return Stretch(PathPoint, sizes, features[is_used.nonzero()[1]], x[is_used], numbers)
 
     def zero(self, goal: Goal | None = None) -> PathPoint:
         """Return the point w = 0 where it is the solution; without a goal, where rounding cannot change that."""
-        rounding = 0.0 if goal is None else self._present(goal).rounding
-        return PathPoint(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, *self._at_zero)
+        rounding = 0.0 if goal is None else self._present(*goal)[0].rounding
+        return PathPoint(
+            np.empty(0, np.int64),
+            np.empty(0),
+            0.0,
+            self.largest,
+            0.0,
+            rounding,
+            self._at_zero.totals.value,
+            self._at_zero.b,
+        )
 
-    def _present(self, goal: Goal) -> PathPoint:
+    def _present(self, target: float, is_penalised: bool) -> Stretch[PathPoint]:
         """Return the present point with its certificate, be it solved or not."""
         self.passes.add_up()
-        task, solutions = self._task(np.array([goal.target]), goal.is_penalised, 0.0, 0.0)
+        task, solutions = self._task(np.array([target]), is_penalised, 0.0, 0.0)
         numbers, totals = self.point.numbers, self.point.totals
         alpha = max(float(numbers[LEVEL]), float(self.bounds.largest()))
         gap = self._course(task).gap(alpha)
         record(solutions, self.course, self.point.x, numbers, totals, alpha, gap, self.n_atoms)
-        return self._harvest(task, solutions)[0]
+        return self._harvest(task, solutions)
 
     # The working set.
 
@@ -309,13 +325,8 @@ class SmoothEngine:
         most = max(_BATCH, int(np.count_nonzero(self.point.x)) // 4)
         return features[np.argsort(-sizes, kind="stable")[:most]]
 
-    def _has_room(self) -> bool:
-        """Tell whether the features to admit fit into the arrays."""
-        return self.n_atoms + self._best().size <= self.point.x.size
-
-    def _admit(self) -> None:
-        """Admit them."""
-        new = self._best()
+    def _admit(self, new: np.ndarray) -> None:
+        """Admit these features to the working set."""
         first, size = self.n_atoms, self.n_atoms + new.size
         if size > _MOST_ATOMS:
             raise OutgrownError
@@ -351,20 +362,37 @@ class SmoothEngine:
 
     # What rounding does.
 
-    def _rounding(self, is_penalised: bool, targets: np.ndarray, known: np.ndarray, x: np.ndarray) -> float:
+    def _rounding(
+        self,
+        is_penalised: bool,
+        targets: np.ndarray,
+        known: np.ndarray,
+        x: np.ndarray,
+        features: np.ndarray,
+        n_terms: int,
+    ) -> float:
         """Return a bound of what rounding does to the gaps of some points, one bound for all of them."""
         most = np.abs(known).max(axis=0)
         totals = Totals(*most[N_FOUND:].tolist())
         norm, b, largest = float(most[NORM_FOUND]), float(most[B_FOUND]), float(most[ALPHA_FOUND])
-        n_terms = int(np.count_nonzero(x, axis=1).max())
         radius = float(targets.max())
         if is_penalised:  # an optimum has a norm of at most (F(x) - floor) / alpha + ||x||
             radius = float((np.abs(known[:, N_FOUND] - self.floor) / targets + known[:, NORM_FOUND]).max())
         if self.gauge.weights is None:
             size_of_w = norm
         else:
-            size_of_w = float((np.abs(x) @ self.columns.scale[self.point.features[: x.shape[1]]]).max())
+            size_of_w = float((np.abs(x) @ self.columns.scale[features]).max())
         return self._rounds.of_gap(
             totals, n_terms=n_terms, norm=norm, size_of_w=size_of_w, b=b, radius=radius, largest=largest,
             is_penalised=is_penalised,
         )  # fmt: skip
+
+    def _rounding_at_zero(self, targets: np.ndarray, is_penalised: bool) -> float:
+        """Return a bound of what rounding does to the gap of zero as the solution for any of the targets."""
+        known = np.zeros((1, N_FOUND + len(Totals._fields)))
+        known[0, ALPHA_FOUND], known[0, B_FOUND], known[0, N_FOUND:] = (
+            self.largest,
+            self._at_zero.b,
+            self._at_zero.totals,
+        )
+        return self._rounding(is_penalised, targets, known, np.empty((1, 0)), np.empty(0, np.int64), 0)

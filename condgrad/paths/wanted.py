@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.allowed_sets import check_radii, columns_of, leaves_out_zero, maker_of, sets_of
 from condgrad.paths.grids import as_grid, shares
-from condgrad.paths.points import InterruptedPathError, Path, Solved, follow
+from condgrad.paths.points import Arrivals, InterruptedPathError, Path, follow
 from condgrad.paths.radius_search import contains_zero
 
 
@@ -59,10 +59,11 @@ def points_of(
     n_radii: int,
     largest: Callable[[], float],
     interrupts: Interrupts,
-) -> Iterator[tuple[int, float, Solved]]:
+    is_watched: bool,
+) -> Arrivals:
     """Yield the points for the given targets, or for a grid of radii from the least to that which ``largest`` finds."""
     try:
         targets = least + (largest() - least) * shares(n_radii) if given is None else given
     except KeyboardInterrupt:
         raise InterruptedPathError from None
-    yield from follow(path, targets, interrupts)
+    yield from follow(path, targets, interrupts, is_watched)

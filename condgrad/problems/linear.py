@@ -283,7 +283,7 @@ class Problem(OverRows):
         from scipy.sparse.linalg import LinearOperator, eigsh
 
         matrix, weight, d = self.matrix, self.samples.weight, self.n_features
-        if self.rows.measures.largest_entry == 0.0:
+        if self.rows.largest_entry == 0.0:
             return 0.0  # ARPACK fails for a zero matrix
         if self.l2 > 0.0:
             return self.l2 + self.without_penalty().smoothness()
@@ -299,7 +299,7 @@ class Problem(OverRows):
         w = self.constraint.start(self.n_features).to_dense(self.n_features)
         reach = np.abs(self.matrix.dot(w)).max()
         diameter = self.constraint.diameter(1, self.n_features)
-        farthest = float(reach + self.rows.measures.largest_entry * diameter)
+        farthest = float(reach + self.rows.largest_entry * diameter)
         return self.loss.smoothness_on(farthest + self.samples.offset.largest_size())
 
     def point(self, w: np.ndarray) -> PointLike:
@@ -337,7 +337,7 @@ class Problem(OverRows):
         """Return a bound of the slope of F at w = 0 towards the vertex s: its size if nothing cancelled."""
         if Feature.PREDICTIONS in self.rows.offers:
             return self.derivative_size() * float(np.abs(self.vertex_predictions(s)[1]).max(initial=0.0))
-        return self.derivative_size() * self.rows.measures.largest_entry * float(np.abs(s.support()[1]).sum())
+        return self.derivative_size() * self.rows.largest_entry * float(np.abs(s.support()[1]).sum())
 
     def derivative_size(self) -> float:
         """Return the weighted mean of |f'(0, y_i)|."""

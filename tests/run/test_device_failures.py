@@ -101,7 +101,7 @@ def test_a_path_keeps_the_points_that_are_done(data):
 
     def walk(n_points):
         for k in range(n_points):
-            yield k, 1, point
+            yield np.array([k]), 1, [point]
         raise LostError("gone")
 
     radii, _, info = collect(Path(), walk(2), None)

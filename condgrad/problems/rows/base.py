@@ -236,6 +236,11 @@ class Rows(abc.ABC):
         return self.sweep(Measure(), np.zeros(self.n_features))
 
     @property
+    def largest_entry(self) -> float:
+        """The largest absolute value of an entry of X."""
+        return self.measures.largest_entry
+
+    @property
     def size_of_columns(self) -> float:
         """A bound of the norms of all columns that takes less than a pass; inf: there is none."""
         return np.inf

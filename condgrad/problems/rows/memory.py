@@ -94,9 +94,14 @@ class MemoryRows(Rows):
         return (self.matrix.shape, *self.matrix.arrays(), self.samples)
 
     @functools.cached_property
+    def largest_entry(self) -> float:
+        """The largest absolute value of an entry of X: of data as given, their checks have found it."""
+        return self.matrix.largest_entry()
+
+    @functools.cached_property
     def size_of_columns(self) -> float:
         """The largest absolute value of an entry, as weights sum to one; inf where columns are measured in no time."""
-        return self.matrix.largest_entry() if self.matrix.n_stored >= _MANY_STORED else np.inf
+        return self.largest_entry if self.matrix.n_stored >= _MANY_STORED else np.inf
 
     @property
     def cost_of_pass(self) -> float:
