@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 from typing import cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.vectors import DenseVector, Vector
 
 _N_SIGNS = 112  # random vectors of signs in ``total_width``
+_SMALL = 100_000  # number of features up to which the direction of ``far_vertices`` is kept
 
 
 class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing inherits)
@@ -91,6 +93,11 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
     def start(self, n_features: int) -> Vertex:
         """Return the vertex that solvers start from."""
         return best_vertex(self, np.zeros(n_features))
+
+    def far_vertices(self, n_features: int) -> tuple[Vertex, Vertex]:
+        """Return the two ends of the set along a generic direction: its largest vertices, up to a moderate factor."""
+        r = (_kept_direction if n_features <= _SMALL else _direction)(n_features)
+        return best_vertex(self, r.copy()), best_vertex(self, -r)  # a copy: an oracle may write into what it is given
 
     def best_vertices(self, r: np.ndarray, count: int) -> list[Vertex]:
         """Return up to ``count`` vertices with small <r, s>, the best one first; by default only that one."""
@@ -173,6 +180,14 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         By default ``w`` itself is the only "vertex": solvers with an active set drop it during their steps.
         """
         return [(1.0, DenseVertex(np.array(w, dtype=np.float64)))]
+
+
+def _direction(n_features: int) -> np.ndarray:
+    """Return a generic direction."""
+    return np.random.default_rng(0).standard_normal(n_features)
+
+
+_kept_direction = functools.lru_cache(maxsize=4)(_direction)  # to draw it takes longer than the oracle
 
 
 def constraint_set(cls: type) -> type:
