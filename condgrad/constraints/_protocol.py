@@ -11,7 +11,7 @@ import numpy as np
 from condgrad.compiled import compiled, fill_in, is_compiled, kernel
 from condgrad.constraints._blocks import Blocks
 from condgrad.constraints._linear_program import multipliers_at
-from condgrad.constraints._nearest import distance_to
+from condgrad.constraints._nearest import distance_to, is_combination
 from condgrad.constraints._rounding import inner_with_error, rounded_up, trusted
 from condgrad.constraints.linear_rows import LinearRows, Multipliers
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex, Vertex
@@ -20,6 +20,7 @@ from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.vectors import DenseVector, Vector
 
 _N_SIGNS = 112  # random vectors of signs in ``total_width``
+_N_STEPS = 10  # steps of the search for the origin
 _SMALL = 100_000  # number of features up to which the direction of ``far_vertices`` is kept
 
 
@@ -202,6 +203,19 @@ def best_vertex(constraint: ConstraintSet, r: np.ndarray) -> Vertex:
     if is_compiled(constraint):
         return _lmo(constraint, DenseVector(r))
     return constraint.lmo(DenseVector(r))
+
+
+def has_origin(constraint: ConstraintSet, n_features: int) -> bool:
+    """Return whether the set is known to contain the origin.
+
+    Where ``violation`` is a search, a short one must find it: a solver that does not use the origin loses little.
+    """
+    origin = np.zeros(n_features)
+    if not constraint.is_violation_searched:
+        return bool(constraint.violation(origin) <= 0.0)
+    return constraint.is_symmetric or is_combination(
+        lambda r: best_vertex(constraint, r).to_dense(n_features), origin, _N_STEPS
+    )
 
 
 def box_widths(constraint: ConstraintSet, n_features: int) -> np.ndarray:
