@@ -72,7 +72,7 @@ class DenseColumns:
         squares = H.diagonal()
         if not bool(((squares > _LEAST) & (squares < _MOST)).all()):
             return self.gram(d, rows, 0)
-        rough = H * np.outer(values, values)
+        rough = H.astype(np.float64) if (values == 1.0).all() else H * np.outer(values, values)
         rough.flat[:: k + 1] *= 1.0 + _RIDGE
         return rough
 
