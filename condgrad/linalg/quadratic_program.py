@@ -63,6 +63,8 @@ class QuadraticProgram:
         The slopes at x, the curvature, positive semidefinite, and the point itself.
     polyhedron : Polyhedron
         A bounded set that is not empty.
+    is_split : bool
+        Whether g, x and the polyhedron have 2 d entries, for u and v with the curvature H of u - v.
 
     Examples
     --------
@@ -71,15 +73,17 @@ class QuadraticProgram:
     array([1., 0.])
     """
 
-    def __init__(self, g: np.ndarray, H: np.ndarray, x: np.ndarray, polyhedron: Polyhedron) -> None:
+    def __init__(
+        self, g: np.ndarray, H: np.ndarray, x: np.ndarray, polyhedron: Polyhedron, *, is_split: bool = False
+    ) -> None:
         self.polyhedron = polyhedron
         self.length = max(polyhedron.size, float(np.abs(x).max(initial=0.0))) or 1.0
         self.slope = float(np.abs(g).max(initial=0.0)) or 1.0
         # The ridge of an entry is relative to its own curvature, because columns of data may have any units.
-        diagonal = np.diag(H)
+        diagonal = np.tile(np.diag(H), 2 if is_split else 1)
         least = max(_LEAST_RIDGE * float(diagonal.max(initial=0.0)), 1e-300)
         self.ridge = _RIDGE * diagonal + np.abs(g) / (_LONGEST * self.length) + least
-        self.H = _plus_diagonal(H, self.ridge)
+        self.H, self.is_split = H, is_split
         self.c = g - self._curvature_times(x)
         self.centre = x
         self._latest: tuple[np.ndarray, _Factor] | None = None
@@ -149,24 +153,38 @@ class QuadraticProgram:
         return x, Face(bounds, _wrong_sides(face.rows, A @ x, row_low, row_high, outside, multipliers, wrong_sign))
 
     def _curvature_times(self, x: np.ndarray) -> np.ndarray:
-        """Return H x, from the rows of H at the nonzero entries of x alone if these are few."""
-        used = np.flatnonzero(x)
-        product: np.ndarray = x[used] @ self.H[used] if used.size <= _FEW * x.size else self.H @ x
-        return product
+        """Return the curvature with its ridge times x, from the rows of H at nonzero entries alone if these are few."""
+        d = self.H.shape[0]
+        w = x[:d] - x[d:] if self.is_split else x
+        used = np.flatnonzero(w)
+        product = w[used] @ self.H[used] if used.size <= _FEW * d else self.H @ w
+        total: np.ndarray = (np.append(product, -product) if self.is_split else product) + self.ridge * x
+        return total
+
+    def _curvature_on(self, free: np.ndarray) -> np.ndarray:
+        """Return a copy of the curvature with its ridge on some entries."""
+        d = self.H.shape[0]
+        at = free % d
+        H = self.H.copy() if np.array_equal(at, np.arange(d)) else self.H[at][:, at]  # faster than both at once
+        if self.is_split:
+            sign = np.where(free < d, 1.0, -1.0)
+            H *= sign
+            H *= sign[:, None]
+        np.einsum("ii->i", H)[...] += self.ridge[free]
+        return H
 
     def _factor_of(self, free: np.ndarray) -> _Factor:
-        """Return H on the free entries as a factor, and the rows there; the last one is kept."""
+        """Return the curvature on the free entries as a factor, and the rows there; the last one is kept."""
         if self._latest is None or not np.array_equal(self._latest[0], free):
-            is_whole = free.size == self.c.size
-            A = self.polyhedron.A if is_whole else self.polyhedron.A[:, free]
-            H = self.H.copy() if is_whole else self.H[free][:, free]  # faster than both at once
-            self._latest = free, _Factor(H, A)
+            A = self.polyhedron.A if free.size == self.c.size else self.polyhedron.A[:, free]
+            self._latest = free, _Factor(self._curvature_on(free), A)
         return self._latest[1]
 
     def _central(self, deadline: float) -> tuple[np.ndarray, Face]:
         """Return the end of the central path and its face, or the point that it has reached."""
         small = self.polyhedron.scaled(1.0 / self.length)
-        path = _CentralPath(self.H * (self.length / self.slope), self.c / self.slope, small)
+        H = self._curvature_on(np.arange(self.c.size))
+        path = _CentralPath(H * (self.length / self.slope), self.c / self.slope, small)
         for _ in range(_MOST_CENTRAL):
             if not path.advance() or time.perf_counter() >= deadline:
                 break
