@@ -9,6 +9,7 @@ package ``highspy`` if it is installed, else ``linprog``.
 from __future__ import annotations
 
 import enum
+import functools
 import importlib
 import threading
 from typing import Any, NamedTuple
@@ -56,24 +57,24 @@ class LinearProgram:
     vertices, depend on earlier calls. Two runs with one seed would differ, and so would a resumed run.
 
     Presolving the model pays for some sets and takes most of the time for others. It is used if it saves half of the
-    iterations for costs that are drawn once: a count, because measured times would make runs differ.
+    iterations for the costs ``trial``, by default generic ones: a count, because measured times would make runs differ.
 
     Several threads may call it; they take turns. It can be pickled, without the model.
     """
 
-    def __init__(self, rows: LinearRows) -> None:
-        self.rows = rows
+    def __init__(self, rows: LinearRows, trial: np.ndarray | None = None) -> None:
+        self.rows, self.trial = rows, generic(rows.low.size) if trial is None else trial
         self._lock = threading.Lock()
         self._model: Any = None  # None: not made yet; False: there is no interface that can change costs
 
-    def __reduce__(self) -> tuple[type[LinearProgram], tuple[LinearRows]]:
-        return LinearProgram, (self.rows,)
+    def __reduce__(self) -> tuple[type[LinearProgram], tuple[LinearRows, np.ndarray]]:
+        return LinearProgram, (self.rows, self.trial)
 
     def minimise(self, cost: np.ndarray) -> Optimum:
         """Return the best vertex."""
         with self._lock:
             if self._model is None:
-                self._model = _make_model(self.rows)
+                self._model = _make_model(self.rows, self.trial)
             found = self._model.minimise(cost) if self._model else None
         return _by_linprog(self.rows, cost) if found is None else found
 
@@ -93,19 +94,18 @@ class _Model:
 
     def _program(self, rows: LinearRows) -> Any:
         low, high, A, row_low, row_high = rows.polyhedron()
-        A = scipy.sparse.csr_array(A)
         program = self.interface.HighsLp()
         program.num_row_, program.num_col_ = program.a_matrix_.num_row_, program.a_matrix_.num_col_ = A.shape
         program.a_matrix_.format_ = self.interface.MatrixFormat.kRowwise
-        program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = A.indptr, A.indices, A.data
+        program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = _by_rows(A)
         program.col_cost_ = np.zeros(low.size)
         program.col_lower_, program.col_upper_ = low, high
         program.row_lower_, program.row_upper_ = row_low, row_high
         return program
 
-    def presolve_if_it_pays(self) -> None:
+    def presolve_if_it_pays(self, cost: np.ndarray) -> None:
         """Decide whether HiGHS presolves the program; the optimum of the trial is kept, if it stands."""
-        cost, counts = generic(self.indices.size), []
+        counts = []
         for setting in ("off", "on"):
             self._known = None
             self.highs.setOptionValue("presolve", setting)
@@ -132,16 +132,26 @@ class _Model:
         return Optimum(Outcome.OPTIMAL, "", x, y_ub, y[self.n_ub :])
 
 
-def _make_model(rows: LinearRows) -> _Model | bool:
+def _make_model(rows: LinearRows, trial: np.ndarray) -> _Model | bool:
     """Return a model in the first interface that is present and understands all calls, or False."""
     for module, name in _INTERFACES:
         try:
             model = _Model(module, name, rows)
-            model.presolve_if_it_pays()
+            model.presolve_if_it_pays(trial)
         except _CHANGED:
             continue
         return model
     return False
+
+
+def _by_rows(A: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where the rows of A begin among its entries that are not zero, their columns, and the entries."""
+    if scipy.sparse.issparse(A):
+        A = scipy.sparse.csr_array(A)
+        return A.indptr, A.indices, A.data
+    rows, columns = np.nonzero(A)
+    start = np.searchsorted(rows, np.arange(A.shape[0] + 1))
+    return start.astype(np.int32), columns.astype(np.int32), A[rows, columns]
 
 
 def _by_linprog(rows: LinearRows, cost: np.ndarray) -> Optimum:
@@ -156,10 +166,13 @@ def _by_linprog(rows: LinearRows, cost: np.ndarray) -> Optimum:
     return Optimum(Outcome.OPTIMAL, "", found.x, np.minimum(found.ineqlin.marginals, 0.0), found.eqlin.marginals)
 
 
+@functools.lru_cache(maxsize=4)
 def generic(n_features: int) -> np.ndarray:
     """Return costs that no direction of a set is likely to be orthogonal to."""
     sizes = np.random.default_rng(0).uniform(1.0, 2.0, n_features)
-    return sizes * np.random.default_rng(1).choice([-1.0, 1.0], n_features)
+    costs = sizes * np.random.default_rng(1).choice([-1.0, 1.0], n_features)
+    costs.flags.writeable = False  # they are kept for the next call
+    return costs
 
 
 def multipliers_at(rows: LinearRows, r: np.ndarray) -> Multipliers:

@@ -50,13 +50,27 @@ def distance_to(
     """
     if not np.isfinite(w).all():
         return float("inf")
+    return _search(oracle, w, direction, max_steps)[0]
+
+
+def is_combination(oracle: Callable[[np.ndarray], np.ndarray], w: np.ndarray, max_steps: int) -> bool:
+    """Return whether ``w`` is a combination of vertices that a short search finds; False: outside, or not found."""
+    _, distance, size = _search(oracle, w, None, max_steps)
+    return distance <= _CLOSE * size
+
+
+def _search(
+    oracle: Callable[[np.ndarray], np.ndarray], w: np.ndarray, direction: np.ndarray | None, max_steps: int
+) -> tuple[float, float, float]:
+    """Return a lower bound of the distance from ``w`` to the set, the distance to the hull of vertices, their size."""
     r = np.zeros(w.size) if direction is None else direction / max(np.abs(direction).max(), _TINY)
     atoms = [oracle(r)]
     bound = max(0.0, float(r @ (atoms[0] - w)) / max(float(np.linalg.norm(r)), _TINY))
+    distance = float(np.linalg.norm(atoms[0] - w))
     for _ in range(max_steps):
         weights = nearest_weights(np.array(atoms), w)
         x = weights @ np.array(atoms)
-        distance = np.linalg.norm(x - w)
+        distance = float(np.linalg.norm(x - w))
         if distance <= _CLOSE * np.abs(atoms).max():
             break
         s = oracle(x - w)
@@ -64,4 +78,4 @@ def distance_to(
         if bound >= (1.0 - _SURE) * distance:
             break
         atoms = [a for a, weight in zip(atoms, weights) if weight > 0.0] + [s]
-    return bound
+    return bound, distance, float(np.abs(atoms).max())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 from typing import cast
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from condgrad.compiled import compiled, fill_in, is_compiled, kernel
 from condgrad.constraints._blocks import Blocks
 from condgrad.constraints._linear_program import multipliers_at
-from condgrad.constraints._nearest import distance_to
+from condgrad.constraints._nearest import distance_to, is_combination
 from condgrad.constraints._rounding import inner_with_error, rounded_up, trusted
 from condgrad.constraints.linear_rows import LinearRows, Multipliers
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex, Vertex
@@ -19,6 +20,8 @@ from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.vectors import DenseVector, Vector
 
 _N_SIGNS = 112  # random vectors of signs in ``total_width``
+_N_STEPS = 10  # steps of the search for the origin
+_SMALL = 100_000  # number of features up to which the direction of ``far_vertices`` is kept
 
 
 class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing inherits)
@@ -91,6 +94,11 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
     def start(self, n_features: int) -> Vertex:
         """Return the vertex that solvers start from."""
         return best_vertex(self, np.zeros(n_features))
+
+    def far_vertices(self, n_features: int) -> tuple[Vertex, Vertex]:
+        """Return the two ends of the set along a generic direction: its largest vertices, up to a moderate factor."""
+        r = (_kept_direction if n_features <= _SMALL else _direction)(n_features)
+        return best_vertex(self, r.copy()), best_vertex(self, -r)  # a copy: an oracle may write into what it is given
 
     def best_vertices(self, r: np.ndarray, count: int) -> list[Vertex]:
         """Return up to ``count`` vertices with small <r, s>, the best one first; by default only that one."""
@@ -175,6 +183,14 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         return [(1.0, DenseVertex(np.array(w, dtype=np.float64)))]
 
 
+def _direction(n_features: int) -> np.ndarray:
+    """Return a generic direction."""
+    return np.random.default_rng(0).standard_normal(n_features)
+
+
+_kept_direction = functools.lru_cache(maxsize=4)(_direction)  # to draw it takes longer than the oracle
+
+
 def constraint_set(cls: type) -> type:
     """Make a NamedTuple class a constraint set; what it leaves out comes from :class:`ConstraintSet`."""
     cls = compiled(fill_in(cls, ConstraintSet))
@@ -187,6 +203,19 @@ def best_vertex(constraint: ConstraintSet, r: np.ndarray) -> Vertex:
     if is_compiled(constraint):
         return _lmo(constraint, DenseVector(r))
     return constraint.lmo(DenseVector(r))
+
+
+def has_origin(constraint: ConstraintSet, n_features: int) -> bool:
+    """Return whether the set is known to contain the origin.
+
+    Where ``violation`` is a search, a short one must find it: a solver that does not use the origin loses little.
+    """
+    origin = np.zeros(n_features)
+    if not constraint.is_violation_searched:
+        return bool(constraint.violation(origin) <= 0.0)
+    return constraint.is_symmetric or is_combination(
+        lambda r: best_vertex(constraint, r).to_dense(n_features), origin, _N_STEPS
+    )
 
 
 def box_widths(constraint: ConstraintSet, n_features: int) -> np.ndarray:

@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike
 
 from condgrad.constraints._parameters import as_reals
 
+_MOST_SWEEPS = 5  # times that rows pass on the bounds of their entries
+_OUTWARDS = 1e-9  # share of the terms of a row by which the bounds that follow from it are wider: far above rounding
+
 Bounds: TypeAlias = ArrayLike | Sequence[object] | None  # a pair (low, high), or one for each feature; None: no bound
 
 
@@ -42,7 +45,7 @@ def dimension(owner: str, A_ub: Any, A_eq: Any, bounds: Bounds, known: int | Non
     """Return the number of features on which the rows, the bounds and ``known`` agree."""
     sizes = {A.shape[1] for A in (A_ub, A_eq) if A is not None}
     sizes |= set() if known is None else {known}
-    table = np.array(bounds, dtype=object)
+    table = bounds if isinstance(bounds, np.ndarray) else np.array(bounds, dtype=object)
     if table.ndim == 2:
         sizes.add(table.shape[0])
     if len(sizes) != 1:
@@ -55,16 +58,18 @@ def dimension(owner: str, A_ub: Any, A_eq: Any, bounds: Bounds, known: int | Non
 
 def as_bounds(owner: str, bounds: Bounds, n_features: int) -> np.ndarray:
     """Return ``bounds`` as an array of shape (n_features, 2), infinite where there is none."""
-    table = np.array((None, None) if bounds is None else bounds, dtype=object)
+    is_plain = isinstance(bounds, np.ndarray) and bounds.dtype == np.float64  # nothing in it can be None
+    bounds = (None, None) if bounds is None else bounds
+    table = np.asarray(bounds) if is_plain else np.array(bounds, dtype=object)
     if table.shape not in {(2,), (n_features, 2)}:
         raise ValueError(
             f"bounds of {owner} must be a pair (low, high) or an array of shape ({n_features}, 2); "
             f"got shape {table.shape}."
         )
-    table = np.broadcast_to(table, (n_features, 2))
     free = np.equal(table, np.array(None, dtype=object)).astype(bool)
-    limits = as_reals(owner, "bounds", np.where(free, 0.0, table).tolist(), n_dims=2, is_finite=False)
-    limits = np.where(free, [-np.inf, np.inf], limits)
+    given = table if is_plain else np.where(free, 0.0, table).tolist()
+    limits = as_reals(owner, "bounds", given, n_dims=table.ndim, is_finite=False)
+    limits = np.where(free, [-np.inf, np.inf], limits) * np.ones((n_features, 1))
     if np.isnan(limits).any() or (limits[:, 0] == np.inf).any() or (limits[:, 1] == -np.inf).any():
         raise ValueError(f"bounds of {owner} must be numbers or None; got nan, or low = inf, or high = -inf.")
     wrong = np.flatnonzero(limits[:, 0] > limits[:, 1])
@@ -75,3 +80,36 @@ def as_bounds(owner: str, bounds: Bounds, n_features: int) -> np.ndarray:
             f"high = {limits[j, 1]:g} at feature {j}."
         )
     return limits
+
+
+def tightened(bounds: np.ndarray, systems: list[tuple[Any, np.ndarray]]) -> np.ndarray:
+    """Return a box around the set of all w between the bounds with A w <= b in all systems, rounded outwards.
+
+    An entry has a bound if all other terms of a row have one, as for shares that sum to one. Bounds of the rows are
+    added where there was none; other ones stay as they are.
+    """
+    box = bounds.copy()
+    for _ in range(_MOST_SWEEPS):
+        is_known = np.isfinite(box)
+        for A, b in systems:
+            _add_limits(box, A, b)
+        if is_known.sum() in (np.isfinite(box).sum(), box.size):
+            break
+    return box
+
+
+def _add_limits(box: np.ndarray, A: np.ndarray, b: np.ndarray) -> None:
+    """Set infinite limits of the box to those that follow from the rows A w <= b."""
+    with np.errstate(invalid="ignore"):  # 0 times infinity
+        least = np.where(A > 0.0, A * box[:, 0], np.where(A < 0.0, A * box[:, 1], 0.0))  # of each term
+    is_open = np.isinf(least)
+    least[is_open] = 0.0
+    slack = b + _OUTWARDS * (np.abs(b) + np.abs(least).sum(axis=1)) - least.sum(axis=1)
+    is_only = is_open.sum(axis=1)[:, None] == is_open  # whether all other terms of the row have a bound
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        tells = is_only & (sign * A > 0.0)
+        limits = np.full(A.shape, np.inf)
+        np.divide(slack[:, None] + least, sign * A, out=limits, where=tells)
+        limits += _OUTWARDS * np.abs(limits)
+        found = np.isinf(box[:, side])
+        box[found, side] = sign * limits.min(axis=0)[found]

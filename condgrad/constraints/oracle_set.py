@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 
 import numpy as np
 
 from condgrad.constraints._parameters import as_positive_integer, to_array
-from condgrad.constraints._protocol import ConstraintSet, as_array, best_vertex
+from condgrad.constraints._protocol import ConstraintSet, as_array
 from condgrad.constraints.vertices import Atom, DenseVertex, SparseVertex, Vertex
 from condgrad.linalg.convert import check_magnitude
 from condgrad.linalg.vectors import Vector
-
-_SMALL = 100_000  # number of features up to which the direction that tests a set is kept
 
 
 class OracleSet(ConstraintSet):
@@ -125,23 +122,13 @@ def as_constraint_set(obj: object) -> ConstraintSet:
 def as_set_for(obj: object, n_features: int) -> ConstraintSet:
     """Return ``obj`` as a set of vectors of length ``n_features``; raise if it does not fit, or is too large.
 
-    Along a generic direction the two ends of the set are its largest vertices, up to a moderate factor: they show
-    whether predictions could overflow.
+    The two ends of the set along a generic direction show whether predictions could overflow.
     """
     constraint = as_constraint_set(obj)
     constraint.check_features(n_features)
-    r = (_kept_direction if n_features <= _SMALL else _direction)(n_features)
-    for direction in (r.copy(), -r):  # copies: an oracle may write into what it is given
-        check_magnitude(best_vertex(constraint, direction).support()[1], "constraint")
+    for end in constraint.far_vertices(n_features):
+        check_magnitude(end.support()[1], "constraint")
     return constraint
-
-
-def _direction(n_features: int) -> np.ndarray:
-    """Return a generic direction."""
-    return np.random.default_rng(0).standard_normal(n_features)
-
-
-_kept_direction = functools.lru_cache(maxsize=4)(_direction)  # to draw it takes longer than the oracle
 
 
 def _as_vertex(answer: object, n_features: int) -> Vertex:

@@ -176,8 +176,7 @@ class SparseVertex(NamedTuple):
     def to_dense(self, n_features):
         """Return s as an array."""
         dense = np.zeros(n_features)
-        for k in range(self.indices.shape[0]):
-            dense[self.indices[k]] = self.values[k]
+        dense[self.indices] = self.values
         return dense
 
     def support(self):

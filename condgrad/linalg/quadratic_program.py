@@ -63,6 +63,8 @@ class QuadraticProgram:
         The slopes at x, the curvature, positive semidefinite, and the point itself.
     polyhedron : Polyhedron
         A bounded set that is not empty.
+    is_split : bool
+        Whether g, x and the polyhedron have 2 d entries, for u and v with the curvature H of u - v.
 
     Examples
     --------
@@ -71,15 +73,17 @@ class QuadraticProgram:
     array([1., 0.])
     """
 
-    def __init__(self, g: np.ndarray, H: np.ndarray, x: np.ndarray, polyhedron: Polyhedron) -> None:
+    def __init__(
+        self, g: np.ndarray, H: np.ndarray, x: np.ndarray, polyhedron: Polyhedron, *, is_split: bool = False
+    ) -> None:
         self.polyhedron = polyhedron
         self.length = max(polyhedron.size, float(np.abs(x).max(initial=0.0))) or 1.0
         self.slope = float(np.abs(g).max(initial=0.0)) or 1.0
         # The ridge of an entry is relative to its own curvature, because columns of data may have any units.
-        diagonal = np.diag(H)
+        diagonal = np.tile(np.diag(H), 2 if is_split else 1)
         least = max(_LEAST_RIDGE * float(diagonal.max(initial=0.0)), 1e-300)
         self.ridge = _RIDGE * diagonal + np.abs(g) / (_LONGEST * self.length) + least
-        self.H = _plus_diagonal(H, self.ridge)
+        self.H, self.is_split = H, is_split
         self.c = g - self._curvature_times(x)
         self.centre = x
         self._latest: tuple[np.ndarray, _Factor] | None = None
@@ -149,22 +153,38 @@ class QuadraticProgram:
         return x, Face(bounds, _wrong_sides(face.rows, A @ x, row_low, row_high, outside, multipliers, wrong_sign))
 
     def _curvature_times(self, x: np.ndarray) -> np.ndarray:
-        """Return H x, from the rows of H at the nonzero entries of x alone if these are few."""
-        used = np.flatnonzero(x)
-        product: np.ndarray = x[used] @ self.H[used] if used.size <= _FEW * x.size else self.H @ x
-        return product
+        """Return the curvature with its ridge times x, from the rows of H at nonzero entries alone if these are few."""
+        d = self.H.shape[0]
+        w = x[:d] - x[d:] if self.is_split else x
+        used = np.flatnonzero(w)
+        product = w[used] @ self.H[used] if used.size <= _FEW * d else self.H @ w
+        total: np.ndarray = (np.append(product, -product) if self.is_split else product) + self.ridge * x
+        return total
+
+    def _curvature_on(self, free: np.ndarray) -> np.ndarray:
+        """Return a copy of the curvature with its ridge on some entries."""
+        d = self.H.shape[0]
+        at = free % d
+        H = self.H.copy() if np.array_equal(at, np.arange(d)) else self.H[at][:, at]  # faster than both at once
+        if self.is_split:
+            sign = np.where(free < d, 1.0, -1.0)
+            H *= sign
+            H *= sign[:, None]
+        np.einsum("ii->i", H)[...] += self.ridge[free]
+        return H
 
     def _factor_of(self, free: np.ndarray) -> _Factor:
-        """Return H on the free entries as a factor, and the rows there; the last one is kept."""
+        """Return the curvature on the free entries as a factor, and the rows there; the last one is kept."""
         if self._latest is None or not np.array_equal(self._latest[0], free):
             A = self.polyhedron.A if free.size == self.c.size else self.polyhedron.A[:, free]
-            self._latest = free, _Factor(self.H[free[:, None], free], A)
+            self._latest = free, _Factor(self._curvature_on(free), A)
         return self._latest[1]
 
     def _central(self, deadline: float) -> tuple[np.ndarray, Face]:
         """Return the end of the central path and its face, or the point that it has reached."""
         small = self.polyhedron.scaled(1.0 / self.length)
-        path = _CentralPath(self.H * (self.length / self.slope), self.c / self.slope, small)
+        H = self._curvature_on(np.arange(self.c.size))
+        path = _CentralPath(H * (self.length / self.slope), self.c / self.slope, small)
         for _ in range(_MOST_CENTRAL):
             if not path.advance() or time.perf_counter() >= deadline:
                 break
@@ -197,10 +217,14 @@ def _dense(A: Any) -> np.ndarray:
 
 
 class _Factor:
-    """The Cholesky factor L of a positive definite H, and L^-1 a for the rows a of A that were asked for so far."""
+    """The Cholesky factor L of a positive definite H, and L^-1 a for the rows a of A that were asked for so far.
+
+    H is overwritten. The entries of L above the diagonal have no meaning.
+    """
 
     def __init__(self, H: np.ndarray, A: Any) -> None:
-        self.L = lapack.dpotrf(H.T, lower=1)[0] if H.size else H  # H is symmetric, and LAPACK takes columns
+        # H is symmetric, and LAPACK takes columns.
+        self.L = lapack.dpotrf(H.T, lower=1, clean=0, overwrite_a=1)[0] if H.size else H
         self.A = A
         self._images = np.empty((H.shape[0], A.shape[0]), order="F")
         self._is_known = np.zeros(A.shape[0], dtype=bool)

@@ -15,15 +15,14 @@ sample or an entry relative to a multiply-add of a matrix product. Problems diff
 to a factor of about three. On 2,000 x 5,000 dense and 20,000 x 5,000 sparse data (boxes, l2, lp and total variation
 balls; rho of 1e-2 and 1e-4) the choice was the fastest of the three or took up to twice as long.
 
-For a quadratic F over a polytope whose vertices have several entries, ``quadratic-correction`` is about as fast as
-``corrective`` where that would begin with such vertices, too, because the curvature on all features costs many passes,
-and where the tolerance is not tiny: on 2,000 x 500 dense data, rho of 1e-4, it took 0.4 times the time for a
-permutahedron, 0.8 for total variation, 0.7 to 1.1 for isotonic and fused vectors and flows, and 3 for spanning trees
-and hulls of points. Where ``corrective`` has the curvature at once, on few features or on all, or minimises its model
-by a quadratic program, it needs 2 to 4 passes. On 20,000 x 100 sparse, 100,000 x 100 and 2,000 x 500 dense data it took
-0.06 to 0.7 times the time for boxes, linf balls, limited l1 balls, SLOPE, spanning trees and convex hulls, and 1 to 5
-times where a few vertices happen to be enough (hypersimplex, permutahedron, isotonic). Polyatomic steps were nowhere
-clearly faster than both.
+For a quadratic F over a polytope whose vertices have several entries, ``quadratic-correction`` is chosen for rough
+answers, with rho of at least 1e-3, where ``corrective`` would begin with such vertices, too, because the curvature on
+all features costs many passes. On dense 5,000 x 300, 20,000 x 200 and 3,000 x 900 and sparse 20,000 x 400 data, rho of
+1e-2, it took 0.2 to 0.5 times the time of ``corrective`` for total variation and isotonic vectors, about the same time
+for fused ones, permutahedra and flows, and 0.7 to 4 times for spanning trees and hulls of points. For smaller rho many
+vertices are needed where they were few: with 1e-4 it took 0.4 to 1.2 times the time for isotonic vectors and
+permutahedra, 0.7 to 1.5 for total variation and fused ones, but up to 5 for flows and 16 for spanning trees and hulls.
+Polyatomic steps were nowhere clearly faster than both.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from typing import cast
 
 from condgrad import solvers
 from condgrad.compiled import is_compiled
-from condgrad.constraints import Atom, SparseVertex
+from condgrad.constraints import Atom
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
 from condgrad.solvers.base import Solver
 from condgrad.solvers.full_pass.taylor_model import begins_with_vertices, takes_few_passes
 from condgrad.solvers.step_sizes import Backtracking
 
-_DENSE_REDUCTION, _SPARSE_REDUCTION = 1e-5, 1e-8  # least rho for corrections on vertices that are dense, or sparse
+_ROUGH = 1e-3  # least rho for which few vertices are enough
 _MOST_SECOND = 1000  # number of features up to which second derivatives of general terms are used: H is d x d
 
 
@@ -74,7 +73,7 @@ def _reduction(problem: BaseProblem, tol: float, relative_tol: float) -> float:
 
 
 def _few_vertices_are_enough(problem: BaseProblem, tol: float, relative_tol: float) -> bool:
-    """Return whether corrections on the hull of vertices are about as fast as Taylor models on it."""
+    """Return whether corrections on the hull of vertices are likely to be faster than Taylor models."""
     constraint = problem.constraint
     is_possible = problem.is_quadratic and {Feature.CURVATURE, Feature.PREDICTIONS} <= problem.offers
     has_vertices = constraint.vertex is not Atom and constraint.is_polytope and is_compiled(constraint)
@@ -83,8 +82,7 @@ def _few_vertices_are_enough(problem: BaseProblem, tol: float, relative_tol: flo
         return False
     if not begins_with_vertices(problem):
         return False
-    least = _SPARSE_REDUCTION if constraint.vertex is SparseVertex else _DENSE_REDUCTION
-    return _reduction(problem, tol, relative_tol) >= least
+    return _reduction(problem, tol, relative_tol) >= _ROUGH
 
 
 def estimates(problem: Problem, rho: float) -> dict[str, float]:

@@ -72,6 +72,7 @@ from condgrad.constraints import (
     uniform_matroid,
 )
 from condgrad.constraints._capped import project_capped, systematic_sample
+from condgrad.constraints._protocol import has_origin
 from condgrad.constraints._selection import smallest, sorted_places
 from condgrad.linalg.vectors import DenseVector
 from condgrad.testing import check_constraint_set
@@ -711,3 +712,24 @@ def test_a_set_that_differs_when_compiled_is_caught(monkeypatch):
     )
     with pytest.raises(AssertionError, match="compiled and interpreted"):
         check_constraint_set(L1Ball(1.0), 3)
+
+
+@pytest.mark.parametrize(("constraint", "d"), SETS, ids=SET_NAMES)
+def test_the_origin_is_found_only_where_it_is(constraint, d):
+    if has_origin(constraint, d):
+        assert constraint.violation(np.zeros(d)) <= 1e-9
+    elif not constraint.is_violation_searched:
+        assert constraint.violation(np.zeros(d)) > 0.0
+
+
+def test_a_short_search_finds_the_origin_of_small_hulls_and_does_not_look_long_for_others():
+    triangle = np.array([[2.0, -1.0], [-1.0, 2.0], [-1.0, -1.0]])
+    assert has_origin(ConvexHull(triangle), 2) and not has_origin(ConvexHull(triangle + 3.0), 2)
+    calls = []
+
+    def lmo(r):
+        calls.append(r)
+        return -np.sign(r + 1e-3) + np.linspace(-0.99, 0.99, r.size)  # a cube far from its centre
+
+    has_origin(constraints.OracleSet(lmo), 200)
+    assert len(calls) <= 12

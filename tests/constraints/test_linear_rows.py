@@ -1,17 +1,30 @@
 """Sets as linear rows: the same set, its linear programs by every interface, and its multipliers."""
 
 import copy
+import itertools
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse
 from tables import SETS
 
-from condgrad.constraints import Box, Knapsack, L1Ball, LinearlyConstrained, LinearRows, Polytope, best_vertex
+import condgrad as cg
+from condgrad.constraints import (
+    Box,
+    Knapsack,
+    KSparsePolytope,
+    L1Ball,
+    LinearlyConstrained,
+    LinearRows,
+    Polytope,
+    best_vertex,
+)
 from condgrad.constraints import _linear_program as linear_program
 from condgrad.constraints._linear_program import LinearProgram, Outcome
+from condgrad.constraints._rows import tightened
 
 WITH_ROWS = [(constraint, d) for constraint, d in SETS if constraint.linear_rows(d) is not None]
 each_set_with_rows = pytest.mark.parametrize(
@@ -162,3 +175,55 @@ def test_new_sets_can_be_cut():
     sack = LinearlyConstrained(Knapsack([1.0, 2.0, 1.0], 3.0), A_eq=[[1.0, 0.0, -1.0]], b_eq=[0.0])
     np.testing.assert_allclose(best_vertex(sack, np.array([-1.0, -3.0, -1.0])).to_dense(3), [0.0, 1.5, 0.0], atol=1e-9)
     np.testing.assert_allclose(best_vertex(sack, np.array([-2.0, -3.0, -2.0])).to_dense(3), [1.5, 0.0, 1.5], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bounds_that_follow_from_rows_hold_for_every_point(seed):
+    rng = np.random.default_rng(seed)
+    d, m = int(rng.integers(1, 7)), int(rng.integers(1, 5))
+    inside, A = rng.standard_normal(d), rng.standard_normal((m, d)) * (rng.random((m, d)) < 0.7)
+    b = A @ inside + rng.random(m) * (rng.random(m) < 0.5)
+    bounds = np.column_stack([inside - rng.random(d), inside + rng.random(d)])
+    bounds[rng.random((d, 2)) < 0.5] = np.inf
+    bounds[:, 0] = np.where(bounds[:, 0] == np.inf, -np.inf, bounds[:, 0])
+    box = tightened(bounds, [(A, b)])
+    assert ((box == bounds) | np.isinf(bounds)).all()
+    for j, (side, sign) in itertools.product(range(d), ((0, 1.0), (1, -1.0))):
+        found = scipy.optimize.linprog(sign * np.eye(d)[j], A, b, bounds=bounds)
+        if found.status == 0:
+            assert sign * box[j, side] <= found.fun
+        else:
+            assert np.isinf(box[j, side])
+
+
+def test_bounds_follow_from_other_bounds_over_several_rows():
+    shares = np.array([[1.0, 1.0, 1.0, 0.0], [0.0, 0.0, -1.0, 1.0]])  # a + b + c <= 1, d <= c
+    box = tightened(np.array([[0.0, np.inf]] * 3 + [[-1.0, np.inf]]), [(shares, np.array([1.0, 0.0]))])
+    np.testing.assert_allclose(box[:, 1], 1.0, rtol=1e-7)
+    assert (box[:, 1] >= 1.0).all()
+
+
+def test_a_polytope_whose_rows_bound_it_needs_few_linear_programs(monkeypatch):
+    solved = []
+    minimise = LinearProgram.minimise
+    monkeypatch.setattr(LinearProgram, "minimise", lambda self, cost: solved.append(cost) or minimise(self, cost))
+    shares = Polytope(A_eq=np.ones((1, 8)), b_eq=[2.0], bounds=(0.0, None))
+    cg.Problem(np.eye(8), np.ones(8), cg.losses.Squared(), shares)
+    assert len(solved) == 2  # the two ends, which show its size
+    assert shares.reach(np.ones(8)) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+def test_far_vertices_show_the_size_of_the_set(is_split):
+    inner = KSparsePolytope(2, 3.0) if is_split else Box(-3.0, 3.0)
+    balanced = LinearlyConstrained(inner, A_eq=np.ones((1, 4)), b_eq=[0.0])
+    for s in balanced.far_vertices(4):
+        assert balanced.contains(s.to_dense(4))
+        assert np.abs(s.to_dense(4)).max() == pytest.approx(3.0)
+    with pytest.raises(ValueError, match="constraint"):
+        cg.Problem(
+            np.eye(4),
+            np.ones(4),
+            cg.losses.Squared(),
+            LinearlyConstrained(Box(-1e70, 1e70), A_eq=np.ones((1, 4)), b_eq=[0.0]),
+        )

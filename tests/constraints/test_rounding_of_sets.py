@@ -444,6 +444,7 @@ OTHERS = [
     (ConvexHull(np.random.default_rng(2).standard_normal((20, 30)) / 3.0), 30),
     (Ellipsoid(METRIC / 3.0, [1e6, 2.0, 0.1, 0.0]), 4),
     (Ellipsoid(np.diag(10.0 ** np.linspace(-12.0, 12.0, 7))), 7),
+    (Ellipsoid(np.diag(10.0 ** np.linspace(-3.0, 3.0, 51)) + 0.1), 51),
     (Shift(L2Ball(0.1), [1e6, 0.1, 0.2, -1e6]), 4),
     (Shift(KSupportBall(2, 0.1), [1e6, 0.1, 0.2, -1e6]), 4),
     (Scale(L2Ball(0.1), -0.3), 5),

@@ -154,6 +154,21 @@ def test_refining_removes_the_ridge():
     np.testing.assert_allclose(program.refine(found).x, exact, atol=1e-13)
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("is_guessed", [True, False])
+def test_a_split_program_is_that_of_the_whole_curvature(seed, is_guessed, monkeypatch):
+    if not is_guessed:  # interior points alone
+        monkeypatch.setattr(QuadraticProgram, "_from", lambda self, face, deadline: None)
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((9, 6))
+    g, H, x = rng.standard_normal(6), A.T @ A, rng.uniform(0.0, 0.1, 12)
+    cost, ball = np.append(g, -g), l1_ball(6)
+    split = QuadraticProgram(cost, H, x, ball, is_split=True).minimise().x
+    whole = QuadraticProgram(cost, np.block([[H, -H], [-H, H]]), x, ball).minimise().x
+    np.testing.assert_allclose(split[:6] - split[6:], whole[:6] - whole[6:], atol=1e-6)
+    assert ball.violation(split) <= 1e-9
+
+
 def test_split_absolute_values_have_the_solution_of_the_lasso():
     """Flat directions: u and v may grow together."""
     import condgrad as cg

@@ -183,6 +183,30 @@ def test_runs_over_sets_of_linear_programs_resume(tmp_path, name):
         run(1.5, 6)
 
 
+def _at_most(k):
+    return lambda features: features.size <= k
+
+
+MATROID_RULES = [
+    cg.constraints.uniform_matroid(2), cg.constraints.uniform_matroid(3),
+    cg.constraints.partition_matroid([0, 0, 1, 1, 1], [1, 1]),
+    cg.constraints.partition_matroid([0, 1, 1, 1, 0], [1, 1]),
+    _at_most(2), _at_most(3),  # two functions of one name
+    lambda features: not {0, 1} <= set(features) and features.size <= 2,
+]  # fmt: skip
+
+
+def test_rules_of_a_matroid_are_told_apart():
+    def fingerprint(rule):
+        matroid = cg.constraints.MatroidBasePolytope(5, rule)
+        return cg.Problem(np.eye(5), np.ones(5), cg.losses.Squared(), matroid).fingerprint()
+
+    assert len({fingerprint(rule) for rule in MATROID_RULES}) == len(MATROID_RULES)
+    assert fingerprint(_at_most(2)) == fingerprint(_at_most(2))
+    same = cg.constraints.partition_matroid(np.array([0, 0, 1, 1, 1]), np.array([1, 1]))
+    assert fingerprint(same) == fingerprint(MATROID_RULES[2])
+
+
 @pytest.mark.parametrize("every", [0.0, 1e9])  # when one is due, and at the end of the run
 def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch, every):
     def full(path, content):

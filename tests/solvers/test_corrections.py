@@ -232,13 +232,13 @@ def test_refusals():
         Polyatomic(n_atoms=0)
 
 
-def test_auto_takes_corrections_where_taylor_models_would_begin_with_vertices():
+def test_auto_takes_corrections_for_rough_answers_where_taylor_models_would_begin_with_vertices():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 196)), rng.standard_normal(300)
     edges = np.array([(i, j) for i in range(98) for j in (i + 1, i + 2)])
     sparse, dense = cg.constraints.FlowPolytope(edges, 0, 98), cg.constraints.Permutahedron(np.linspace(-0.1, 0.1, 196))
 
-    def chosen(constraint, loss=cg.losses.Squared(), rows=300, d=196, tol=1e-4):  # noqa: B008
+    def chosen(constraint, loss=cg.losses.Squared(), rows=300, d=196, tol=1e-2):  # noqa: B008
         problem = cg.Problem(X[:rows, :d], np.sign(y[:rows]), loss, constraint)
         result = cg.minimize(problem, tol=0.0, relative_tol=tol)
         assert result.gap <= tol * result.trace.gap[0]
@@ -247,7 +247,8 @@ def test_auto_takes_corrections_where_taylor_models_would_begin_with_vertices():
     assert chosen(sparse).startswith("QuadraticCorrection") and "few vertices" in chosen(sparse)
     assert chosen(dense).startswith("QuadraticCorrection")
     others = [
-        chosen(dense, tol=1e-7), chosen(sparse, cg.losses.Logistic()), chosen(sparse, rows=190),
+        chosen(dense, tol=1e-4), chosen(sparse, tol=1e-4),
+        chosen(sparse, cg.losses.Logistic()), chosen(sparse, rows=190),
         chosen(cg.constraints.L1Ball(1.0)), chosen(cg.constraints.L2Ball(0.2)),
         chosen(cg.constraints.LinfBall(0.02)),  # a quadratic program in all features
         chosen(cg.constraints.KSparsePolytope(2, 0.5)),  # few features are enough

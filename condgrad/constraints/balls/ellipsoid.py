@@ -15,6 +15,8 @@ from condgrad.constraints._sphere import stretch
 from condgrad.constraints.vertices import DenseVertex
 from condgrad.linalg.rounding import UNIT
 
+_SMALL = 50  # features up to which products in wide floats take no noticeable time
+
 
 @constraint_set
 class Ellipsoid(NamedTuple):
@@ -104,10 +106,13 @@ class Ellipsoid(NamedTuple):
         """Return sqrt(r' A^-1 r) - <r, center> + <r, s>, rounded up, where A^-1 is at most spread root' root."""
 
         def top(x):
-            rounding = 4 * (x.size + 8) * WIDE_EPS
-            sizes = np.abs(self.root) @ np.abs(x).astype(np.float64)  # for a bound, ordinary floats are enough
-            length = norm(self.root @ x) + rounding * norm(sizes.astype(np.longdouble))
-            middle = rounding * np.abs(self.center * x).sum() - (self.center * x).sum()
+            # Products of matrices in wide floats would take longer than a pass over the data.
+            entries, is_small = x.astype(np.float64), x.size <= _SMALL
+            sizes = np.abs(self.root) @ np.abs(entries)
+            image = (self.root @ (x if is_small else entries)).astype(np.longdouble)
+            unit = WIDE_EPS if is_small else UNIT
+            length = norm(image) + 4 * (x.size + 8) * unit * norm(sizes.astype(np.longdouble))
+            middle = 4 * (x.size + 8) * WIDE_EPS * np.abs(self.center * x).sum() - (self.center * x).sum()
             return np.sqrt(np.longdouble(self.spread)) * length + middle
 
         return shortfall(top, r, s)

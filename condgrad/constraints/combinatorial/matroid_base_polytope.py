@@ -12,6 +12,8 @@ from condgrad.constraints._protocol import ConstraintSet, as_array
 from condgrad.constraints.vertices import SparseVertex, Vertex
 from condgrad.linalg.vectors import Vector
 
+_N_COMPARED = 32  # bases by which a checkpoint recognises a rule of the user
+
 
 class MatroidBasePolytope(ConstraintSet):
     """The convex hull of the bases of a matroid, as vectors of zeros and ones: choose features under a rule.
@@ -59,6 +61,19 @@ class MatroidBasePolytope(ConstraintSet):
 
     def __repr__(self) -> str:
         return f"MatroidBasePolytope(<{self.n_features} features, rank {self.rank}>)"
+
+    def definition(self) -> tuple[object, ...]:
+        """Return what identifies the set for a checkpoint: its rule or, for a rule of your own, bases that it allows.
+
+        Functions that differ can have one name, so some bases are compared that are best for generic costs. Two rules
+        that agree on all of them, and have one name, are not told apart.
+        """
+        rule = self.is_independent
+        if isinstance(rule, _AtMost | _Partition):
+            return self.n_features, rule
+        costs = np.random.default_rng(0).standard_normal((_N_COMPARED, self.n_features))
+        name = getattr(rule, "__qualname__", type(rule).__qualname__)
+        return self.n_features, name, [self._base(each) for each in costs]
 
     def lmo(self, r: Vector) -> SparseVertex:
         """Return the base with the smallest sum of entries of r."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -71,8 +70,7 @@ class TotalVariationBall(NamedTuple):
         def top(x):
             entries = x.astype(np.float64)
             price = 0.5 * cheapest_within(entries, self.radius / (2.0 * self.bound))[1]
-            sums = itertools.accumulate(entries[:-1], lambda z, e: min(max(z + e, -price), price), initial=0.0)
-            rests = x - np.diff(np.array([*sums, 0.0], dtype=np.longdouble))
+            rests = x - np.diff(clipped_sums(entries, price).astype(np.longdouble))
             rounding = 8 * (x.size + 8) * WIDE_EPS * (np.abs(x).sum() + price * x.size)
             return self.bound * (np.abs(rests).sum() + rounding) + np.longdouble(price) * self.radius
 
@@ -87,6 +85,15 @@ class TotalVariationBall(NamedTuple):
         if order == np.inf:
             return 2.0 * self.bound
         return 2.0 * self.bound * known_features(self, n_features) ** (1.0 / order)
+
+
+@kernel
+def clipped_sums(entries, price):
+    """Return 0, the running sums of all entries but the last, each clipped to [-price, price], and 0."""
+    sums = np.zeros(entries.shape[0] + 1)
+    for j in range(entries.shape[0] - 1):
+        sums[j + 1] = min(max(sums[j] + entries[j], -price), price)
+    return sums
 
 
 @kernel

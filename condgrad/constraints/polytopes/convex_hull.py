@@ -56,11 +56,14 @@ class ConvexHull(NamedTuple):
         largest = abs(r.at(r.argmax_abs()))
         scale = 1.0 if largest == 0.0 else largest
         d = r.size()
+        cost = np.empty(d)
+        for j in range(d):
+            cost[j] = r.at(j) / scale
         best, k = np.inf, 0
         for i in range(self.atoms.shape[0]):
             value = 0.0
             for j in range(d):
-                value += r.at(j) / scale * self.atoms[i, j]
+                value += cost[j] * self.atoms[i, j]
             is_better = value < best
             if value == best:
                 for j in range(d):

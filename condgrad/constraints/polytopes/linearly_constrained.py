@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condgrad.constraints._linear_program import generic
 from condgrad.constraints._protocol import ConstraintSet, as_array
 from condgrad.constraints._rounding import shortfall
 from condgrad.constraints._rows import Bounds, as_bounds, as_rows, dimension
@@ -70,8 +71,7 @@ class LinearlyConstrained(ConstraintSet):
             )
         self.vertex = DenseVertex if self.constraint.vertex is DenseVertex else SparseVertex
         self._rows = self._cut(own)
-        low, high, A_ub, b_ub, A_eq, b_eq, _ = self._rows
-        self._program: Polytope = _Cut(A_ub, b_ub, A_eq, b_eq, np.column_stack([low, high]))
+        self._program: Polytope = _Cut(self._rows)
 
     def __repr__(self) -> str:
         n_ub, n_eq = (0 if A is None else A.shape[0] for A in (self.A_ub, self.A_eq))
@@ -90,6 +90,11 @@ class LinearlyConstrained(ConstraintSet):
         indices = np.flatnonzero(w)
         indices = indices if indices.size else np.zeros(1, dtype=np.int64)
         return SparseVertex(indices, w[indices])
+
+    def far_vertices(self, n_features: int) -> tuple[Vertex, Vertex]:
+        """Return those of the linear program."""
+        first, second = (end.to_dense(self._rows.low.size) for end in self._program.far_vertices(self._rows.low.size))
+        return DenseVertex(self._rows.coefficients(first)), DenseVertex(self._rows.coefficients(second))
 
     def oracle_rounding(self, r: np.ndarray, s: Vertex) -> float:
         """Return <r, s> minus a bound by the multipliers of the linear program, rounded up."""
@@ -166,4 +171,16 @@ class LinearlyConstrained(ConstraintSet):
 
 
 class _Cut(Polytope):
+    """The linear program: the set of all x that stand for points of the set."""
+
     _empty = "LinearlyConstrained"
+
+    def __init__(self, rows: LinearRows) -> None:
+        self._rows = rows
+        low, high, A_ub, b_ub, A_eq, b_eq, _ = rows
+        super().__init__(A_ub, b_ub, A_eq, b_eq, np.column_stack([low, high]))
+
+    def _generic(self) -> np.ndarray:
+        """Return costs of w, so that the ends do not have both u and v of an entry."""
+        n_features = self.n_features // 2 if self._rows.is_split else self.n_features
+        return self._rows.cost(generic(n_features))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from condgrad.constraints._linear_program import LinearProgram, Optimum, Outcome, generic, multipliers_of
 from condgrad.constraints._protocol import ConstraintSet, as_array, total_width
 from condgrad.constraints._rounding import WIDE_EPS, normalised, rounded_up, shortfall, times_power
-from condgrad.constraints._rows import Bounds, as_bounds, as_rows, dimension
+from condgrad.constraints._rows import Bounds, as_bounds, as_rows, dimension, tightened
 from condgrad.constraints.linear_rows import LinearRows, Multipliers
 from condgrad.constraints.vertices import DenseVertex, Vertex
 from condgrad.linalg.convert import Data
@@ -21,6 +21,7 @@ from condgrad.linalg.vectors import Vector
 
 _MODERATE = 16.0  # size of the scaled set: between this and its inverse it needs no other scale
 _MAX_SCALES = 8  # scales that are tried
+_MANY_ENTRIES = 1_000_000  # entries of all rows, from which on bounds are not searched in single rows
 
 
 class Polytope(ConstraintSet):
@@ -69,7 +70,7 @@ class Polytope(ConstraintSet):
         sides = np.concatenate([b for b in (self.b_ub, self.b_eq, self.bounds.ravel()) if b is not None])
         sides = np.abs(sides[np.isfinite(sides) & (sides != 0.0)])
         self._set_scale(_power_of_two(sides.max(initial=0.0)))
-        if not np.isfinite(self.bounds).all():
+        if not np.isfinite(self._box).all():
             self._check_not_empty(np.zeros(self.n_features))
             self._check_bounded()
         self._fit_scale(_power_of_two(sides.min(initial=1.0)))
@@ -89,15 +90,24 @@ class Polytope(ConstraintSet):
         z = self._moved_to_vertex(x) if has_free_entries else x
         return DenseVertex(self._scale * np.ascontiguousarray(z))
 
+    def far_vertices(self, n_features: int) -> tuple[Vertex, Vertex]:
+        """Return the two ends from which the scale of the set was found."""
+        if any(end.size == 0 for end in self._ends):  # HiGHS did not find them
+            return super().far_vertices(n_features)
+        return DenseVertex(self._ends[0]), DenseVertex(self._ends[1])
+
     def _optimum(self, cost: np.ndarray) -> Optimum:
         """Return the solution of the linear program over the scaled set; that of the last costs is kept."""
         latest = self._latest
         if latest is not None and np.array_equal(latest[0], cost):
             return latest[1]
-        optimum = self._program.minimise(cost)
+        optimum = self._solved(self._program.minimise(cost))
+        self._latest = cost, optimum
+        return optimum
+
+    def _solved(self, optimum: Optimum) -> Optimum:
         if optimum.outcome is not Outcome.OPTIMAL:
             raise RuntimeError(f"HiGHS could not minimise over {self!r}: {optimum.message}")
-        self._latest = cost, optimum
         return optimum
 
     def linear_rows(self, n_features: int) -> LinearRows:
@@ -127,7 +137,10 @@ class Polytope(ConstraintSet):
         ----------
         Neumaier, Shcherbina (2004). Safe bounds in linear and mixed-integer linear programming. Its section 2.
         """
-        optimum = self._optimum(cost)
+        return self._bound(cost, self._optimum(cost))
+
+    def _bound(self, cost: np.ndarray, optimum: Optimum) -> np.floating:
+        """Return the bound that the multipliers of an optimum prove."""
         rest, sizes, n_terms = cost, np.abs(cost), 1
         total = np.longdouble(0.0)
         for A, b, y in zip((self.A_ub, self.A_eq), (self.b_ub, self.b_eq), (optimum.ub, optimum.eq)):
@@ -166,17 +179,30 @@ class Polytope(ConstraintSet):
             return 0.0
         x, exponent = normalised(c)
         signed = np.where(np.isfinite(self.bounds[:, 0]), x, -x)
-        most = -self.least(-signed.astype(np.float64)) + _sum_above(-signed * self._anchors)
-        return times_power(most, exponent)
+        cost = -signed.astype(np.float64)
+        optimum = self._solved(self._program.minimise(cost))  # not among the kept ones: that of the oracle stays
+        return times_power(-self._bound(cost, optimum) + _sum_above(-signed * self._anchors), exponent)
+
+    @functools.cached_property
+    def _box(self) -> np.ndarray:
+        """A box around the set: the bounds, and those that follow from single rows; the others are infinite."""
+        if np.isfinite(self.bounds).all():
+            return self.bounds
+        rows = [(A, b) for A, b in ((self.A_ub, self.b_ub), (self.A_eq, self.b_eq)) if A is not None]
+        if sum(A.shape[0] for A, _ in rows) * self.n_features > _MANY_ENTRIES:
+            return self.bounds
+        systems = [(A.toarray() if scipy.sparse.issparse(A) else A, b) for A, b in rows]
+        opposite = [] if self.A_eq is None else [(-systems[-1][0], -self.b_eq)]
+        return tightened(self.bounds, systems + opposite)
 
     @functools.cached_property
     def _limits(self) -> np.ndarray:
-        """A box around the set: the bounds, made finite and narrower by linear programs if they are wide."""
-        low, high = self.bounds.T
+        """A box around the set, made finite and narrower by linear programs if it is wide."""
+        low, high = self._box.T
         if (high - low).max() <= 100.0 * self._scale:
-            return self.bounds
+            return self._box
         if np.isfinite(self._anchors).all():
-            found = self._scale * self._program.minimise(np.where(np.isfinite(low), -1.0, 1.0)).x
+            found = self._scale * self._program.minimise(np.where(np.isfinite(self.bounds[:, 0]), -1.0, 1.0)).x
             # Twice the distance: the solution is not exact, but its error is smaller than that.
             radius = 2.0 * np.abs(found - self._anchors).sum() + self._scale
             center = self._anchors
@@ -188,7 +214,11 @@ class Polytope(ConstraintSet):
     def _set_scale(self, scale: float) -> None:
         """Scale the set by 1 / ``scale`` in the linear programs."""
         self._scale = scale
-        self._program = LinearProgram(self.linear_rows(self.n_features).scaled(1.0 / scale))
+        self._program = LinearProgram(self.linear_rows(self.n_features).scaled(1.0 / scale), self._generic())
+
+    def _generic(self) -> np.ndarray:
+        """Return the costs at whose two ends the size of the set is seen."""
+        return generic(self.n_features)
 
     def _check_not_empty(self, cost: np.ndarray) -> Optimum:
         optimum = self._program.minimise(cost)
@@ -198,10 +228,10 @@ class Polytope(ConstraintSet):
 
     def _fit_scale(self, smallest: float) -> None:
         """Set the scale to the size of the set, estimated from its two ends along a generic direction."""
-        cost = generic(self.n_features)
         for _ in range(_MAX_SCALES):
-            ends = [self._check_not_empty(sign * cost) for sign in (1.0, -1.0)]
-            size = max((np.abs(end.x).max() for end in ends if end.outcome is Outcome.OPTIMAL), default=1.0)
+            found = [self._check_not_empty(sign * self._generic()).x for sign in (1.0, -1.0)]
+            self._ends = [self._scale * x for x in found]
+            size = max((np.abs(x).max() for x in found if x.size), default=1.0)
             if 1.0 / _MODERATE <= size <= _MODERATE or (size == 0.0 and self._scale <= smallest):
                 return
             # A set that cannot be distinguished from {0} may be as small as the smallest of its sides.

@@ -175,7 +175,7 @@ class CorrectiveState(State):
     def _select_known(self) -> None:
         """Take atoms that are gone out of the known curvature: a copy, which is made only if there is another step."""
         if self.known is not None and self._kept_known is not None:
-            self.known = self.known[np.ix_(self._kept_known, self._kept_known)]
+            self.known = self.known[self._kept_known][:, self._kept_known]
         self._kept_known = None
 
     def curvature(self) -> np.ndarray:

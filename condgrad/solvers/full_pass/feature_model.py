@@ -12,7 +12,7 @@ import numpy as np
 from condgrad.constraints import SparseVertex, best_vertex
 from condgrad.constraints._group_form import GroupForm, group_form
 from condgrad.constraints._groups import features_of
-from condgrad.constraints._protocol import ConstraintSet
+from condgrad.constraints._protocol import ConstraintSet, has_origin
 from condgrad.linalg.group_model import GroupModel, minimise_over_ball
 from condgrad.linalg.vectors import inner, symmetric_product
 from condgrad.problems.active_set import AtomStack, Stack
@@ -43,14 +43,14 @@ class FeatureModel:
 
     is_exact = False  # the oracle is called until a tolerance is reached
 
-    def __init__(self, problem: BaseProblem, has_origin: bool | None = None) -> None:
+    def __init__(self, problem: BaseProblem, holds_origin: bool | None = None) -> None:
         self.problem, self.constraint = problem, problem.constraint
         d = problem.n_features
         self.can_grow = has_few_features(problem.constraint, d)
         self.has_groups = group_form(problem.constraint) is not None
-        if has_origin is None:
-            has_origin = bool(self.constraint.violation(np.zeros(d)) <= 0.0)
-        self.hull = VertexHull(d, bool(self.constraint.is_symmetric), has_origin)
+        if holds_origin is None:
+            holds_origin = has_origin(self.constraint, d)
+        self.hull = VertexHull(d, bool(self.constraint.is_symmetric), holds_origin)
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
         """Return the features and values of ``w0``; by default of the origin if the set has it, else of its start."""

@@ -93,9 +93,9 @@ class LinearRowsModel:
         the program came further.
         """
         rows = self.rows
-        lifted_H, lifted_x = _split(H) if rows.is_split else H, rows.lifted(x)
+        lifted_x = rows.lifted(x)
         with threads.one_blas_thread() if lifted_x.size <= _SMALL else contextlib.nullcontext():
-            program = QuadraticProgram(rows.cost(g), lifted_H, lifted_x, self.polyhedron)
+            program = QuadraticProgram(rows.cost(g), H, lifted_x, self.polyhedron, is_split=rows.is_split)
             found = program.minimise(self._face_of(lifted_x), deadline)
             if found is not None and self.is_quadratic:  # one model is enough, if it is free of the ridge
                 found = program.refine(found, deadline)
@@ -119,15 +119,6 @@ class LinearRowsModel:
         direction: np.ndarray = best_vertex(self.constraint, g).to_dense(x.size) - x
         slope, curvature = min(0.0, inner(g, direction)), inner(direction, product(H, direction))
         return x + (1.0 if curvature <= -slope else -slope / curvature) * direction
-
-
-def _split(H: np.ndarray) -> np.ndarray:
-    """Return the curvature on positive and negative parts, [[H, -H], [-H, H]]."""
-    d = H.shape[0]
-    both = np.empty((2 * d, 2 * d))
-    both[:d, :d] = both[d:, d:] = H
-    both[:d, d:] = both[d:, :d] = -H
-    return both
 
 
 def _model(g: np.ndarray, H: np.ndarray, step: np.ndarray) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from condgrad.compiled import is_compiled
 from condgrad.constraints import Atom
+from condgrad.constraints._protocol import has_origin
 from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.vectors import inner, symmetric_product
@@ -161,7 +162,7 @@ class HullModel:
     def __init__(self, problem: BaseProblem) -> None:
         self.problem, self.constraint = problem, problem.constraint
         self.is_symmetric = bool(self.constraint.is_symmetric)
-        self.has_origin = bool(self.constraint.violation(np.zeros(problem.n_features)) <= 0.0)
+        self.has_origin = has_origin(self.constraint, problem.n_features)
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
         """Return atoms and weights of ``w0``; by default of the origin if the set has it, else of the set's start."""
