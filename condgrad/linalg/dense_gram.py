@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
-from condgrad.linalg import threads
-from condgrad.linalg.gram import mirror, weighted_gram
-from condgrad.linalg.tiles import add_products, workspace
+from condgrad.linalg.gram import weighted_gram
 
 _ENTRIES = 1_000_000  # entries of dense data that are processed together
 _ENTRIES_OF_ROWS = 200_000  # the same for columns that are gathered from rows, so that the copies stay in the cache
-_MANY = 150  # number of columns from which on single precision saves more than the conversion takes
-_MOST_IN_TILES = 800  # number of columns up to which our own products are faster than those of BLAS
-_TILE_SPEED = 8.0  # multiply-adds of such products in the time of one of a pass
+_MANY = 100  # number of columns from which on single precision saves more than the conversion takes
 _LEAST, _MOST = 1e-30, 1e30  # sums of squares that single precision can hold with all its digits
 _RIDGE = 1e-6  # error of products in single precision, relative to the diagonal
 
@@ -41,12 +35,9 @@ class DenseColumns:
     def gram(self, d: np.ndarray, rows: np.ndarray | None, first: int) -> np.ndarray:
         """Return A' diag(d) A for the chosen rows of these columns (None: all); entries [:first, :first] stay 0."""
         k, values = self.features.size, self.values
-        is_unit, has_few_rows = bool((values == 1.0).all()), d.size < k
-        if first == 0 and self.by_rows and k <= min(d.size, _MOST_IN_TILES) and not (d < 0.0).any():
-            H = self._by_tiles(np.sqrt(d), rows)
-            return H if is_unit else H * np.outer(values, values)
         H = np.zeros((k, k))
         height = max(1, (_ENTRIES_OF_ROWS if self.by_rows else _ENTRIES) // max(1, k))
+        is_unit, has_few_rows = bool((values == 1.0).all()), d.size < k
         for start in range(0, d.size, height):
             part = slice(start, min(start + height, d.size))
             X = self._block(part, rows)
@@ -75,22 +66,6 @@ class DenseColumns:
         rough = H.astype(np.float64) if (values == 1.0).all() else H * np.outer(values, values)
         rough.flat[:: k + 1] *= 1.0 + _RIDGE
         return rough
-
-    def _by_tiles(self, root: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        """Return the products of the columns, without their factors, for rows times ``root``, on all cores."""
-        k = self.features.size
-        height = max(1, _ENTRIES_OF_ROWS // max(1, k))
-
-        def add_rows(start: int, stop: int) -> np.ndarray:
-            H, space = np.zeros((k, k)), workspace(k)
-            for top in range(start, stop, height):
-                part = slice(top, min(top + height, stop))
-                add_products(self._block(part, rows), root[part], space, H)
-            return H
-
-        H = functools.reduce(np.add, threads.run(add_rows, threads.cut(root.size, root.size * k * k / _TILE_SPEED)))
-        mirror(H, 0)
-        return H
 
     def _block(self, part: slice, rows: np.ndarray | None) -> np.ndarray:
         """Return some rows of the columns, copied in the order in which they lie in memory if not all."""

@@ -67,28 +67,3 @@ def test_equal_weights_of_single_precision_data_are_multiplied_in_double_precisi
         exact = X.astype(float).T @ (weight[:, None] * X)
         np.testing.assert_allclose(weighted_gram(X, weight, 0), exact, rtol=1e-12, atol=1e-13)
     assert np.isfinite(weighted_gram(np.float32(1e20) * X, np.full(400, 1 / 400), 0)).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 2), (7, 3), (248, 4), (249, 5), (500, 16), (260, 61), (1000, 200)])
-def test_tiles_of_any_size_give_all_products(n, k, dtype):
-    rng = np.random.default_rng(n + k)
-    X = (rng.standard_normal((n, k)) + 1.0).astype(dtype)
-    d = rng.random(n) * (rng.random(n) < 0.7)
-    features, values = rng.permutation(k), rng.choice([-2.0, 3.0], k)
-    A = X[:, features].astype(float) * values
-    found = DenseColumns(X, None, features, values).gram(d, None, 0)
-    np.testing.assert_allclose(found, A.T @ (d[:, None] * A), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(found, found.T)
-    X[0, 0] = np.nan
-    assert np.isnan(DenseColumns(X, None, features, values).gram(d + 1.0, None, 0)).any()
-
-
-def test_a_gram_matrix_is_the_same_on_one_thread_and_on_several(monkeypatch):
-    rng = np.random.default_rng(0)
-    X, d = rng.standard_normal((20_000, 40)), rng.random(20_000)
-    held = DenseColumns(X, None, np.arange(40), np.ones(40))
-    monkeypatch.setattr("condgrad.linalg.threads.n_threads", lambda: 1)
-    one = held.gram(d, None, 0)
-    monkeypatch.setattr("condgrad.linalg.threads.n_threads", lambda: 3)
-    np.testing.assert_allclose(held.gram(d, None, 0), one, rtol=1e-12, atol=1e-10)
