@@ -114,6 +114,8 @@ def _lasso_path() -> None:
     for X in (*_tables(), *_tables(20, 60)):
         lasso_path(X, _targets(X))
         lasso_path(X, _targets(X), l2=0.1)
+        for fit_intercept in (False, True):  # by the engine of large data, which these are not
+            lasso_path(X, _targets(X), standardize=True, fit_intercept=fit_intercept)
 
 
 def _elastic_net() -> None:

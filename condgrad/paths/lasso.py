@@ -53,6 +53,8 @@ _ENGINES = ("exact", "randomized")
 _MOST_EPOCHS = 10_000  # most epochs of the randomized engine for one radius
 _STEP = 1e-3  # share of the radius: the change of a coefficient at which the randomized engine stops
 _WALK = 8  # number of penalties from lambda_max down to eps * lambda_max in the search for the largest radius
+_SMALL = 1_000_000  # stored entries of X up to which the engine of smooth losses solves the path
+_FEW = 500  # samples, or features, that X may have then: no more coefficients are nonzero
 _WALK_TOL = 1e-4  # relative gap at the end of that search, or tol where it is smaller
 
 
@@ -111,7 +113,8 @@ def lasso_path(
         Adds (l2/2) ||w||_2^2 to F: the elastic net (alpha (1 - l1_ratio) of scikit-learn's). With ``standardize`` it
         counts the coefficients of the standardised features.
     engine : {"exact", "randomized"} or a :class:`~condgrad.solvers.Randomized`
-        "exact": a working set solved to the end, and an oracle that proves the best column while reading few.
+        "exact": a working set solved to the end, and an oracle that proves the best column while reading few. (Small
+        data, with at most 500 samples or features, are solved as :func:`radius_path` solves them, which is faster.)
         "randomized": the solver of Frandi et al. for every radius, from the last solution scaled to the border. It
         stops when a step changes no coefficient by more than a thousandth of the radius (or by ``step_tol`` of the
         solver given), so gaps are reported and not promised. Radii only, without ``standardize`` and ``l2``.
@@ -170,6 +173,8 @@ def lasso_path(
         return _on_device(X, y, sample_weight, offset, engine, settings, callback, verbose)
     X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
     refuse_outside(X, "lasso_path")
+    if engine == "exact" and _is_small(X, settings):
+        return _by_radius_path(X, y, sets or L1Ball, settings, sample_weight, offset, callback, verbose)
     if isinstance(X, StoredColumns) and engine != "exact":
         raise ValueError("engine='randomized' needs X in memory; use engine='exact' for columns on disk.")
     begun = X.n_reads if isinstance(X, StoredColumns) else 0.0
@@ -223,8 +228,32 @@ def _over_sets(
             return free_path(
                 problem, sets, given, targets, solve, tol=settings.tol, report=shown, interrupts=interrupts
             )
+    return _by_radius_path(X, y, sets, settings, sample_weight, offset, callback, verbose)
+
+
+def _is_small(X: Any, settings: _Settings) -> bool:
+    """Tell whether the engine of smooth losses is faster: no Python runs between its points, nor are there lines."""
+    if settings.standardize or settings.l2 > 0.0 or settings.is_everywhere:
+        return False
+    if not (isinstance(X, np.ndarray) or scipy.sparse.issparse(X)) or len(X.shape) != 2:
+        return False
+    n_stored = X.nnz if scipy.sparse.issparse(X) else X.size
+    return min(X.shape) <= _FEW and n_stored <= _SMALL
+
+
+def _by_radius_path(
+    X: Any,
+    y: ArrayLike,
+    sets: Callable[..., Any],
+    settings: _Settings,
+    sample_weight: ArrayLike | None,
+    offset: ArrayLike | None,
+    callback: Callable[[Progress], object] | None,
+    verbose: bool,
+) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
+    """Solve the Lasso as a path of any loss."""
     return radius_path(
-        X, y, loss=Squared(), constraint=sets, n_radii=settings.n_radii, eps=settings.eps, tol=settings.tol,  # type: ignore[call-arg]
+        X, y, loss=Squared(), constraint=sets, n_radii=settings.n_radii or 1, eps=settings.eps, tol=settings.tol,  # type: ignore[call-arg]
         radii=settings.radii, alphas=settings.alphas, l2=settings.l2, fit_intercept=settings.fit_intercept,
         sample_weight=sample_weight, offset=offset, callback=callback, verbose=verbose,
     )  # fmt: skip

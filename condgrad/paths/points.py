@@ -40,7 +40,7 @@ class PathInfo(NamedTuple):
     gap, relative_gap : array
         The exact gap and its share of the objective at zero: for the Lasso half the weighted mean of y^2 (of its
         deviation from the mean, with an intercept). It is the gap of Frank-Wolfe for radii, and a bound of the distance
-        from the penalised optimum for penalties: for the Lasso the duality gap.
+        from the penalised optimum for penalties: for the Lasso the duality gap, or a bound of it where data are small.
     rounding : array
         A bound for what floating point may have done to each gap: gap + rounding certifies the point, always.
     objective : array

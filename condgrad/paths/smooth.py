@@ -169,8 +169,9 @@ class SmoothPath:
         if self.engine.floor == -np.inf:  # penalised points have no certificate
             return radius_at(self.problem, self.make, eps)
         try:
-            for k in range(1, _WALK):
-                self.engine.solve(Goal(largest * eps ** (k / _WALK), is_penalised=True), tol=_WALK_TOL)
+            way = largest * eps ** (np.arange(1, _WALK) / _WALK)
+            while way.size:
+                way = way[len(self.engine.advance(way, True, _WALK_TOL)) :]
             tol = min(_LAST_TOL, self.tol)
             last = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=tol)
             norm = np.nan if self._is_short(last.gap, last.rounding, tol) else last.norm

@@ -12,6 +12,7 @@ from sklearn.linear_model import lasso_path as sklearn_path
 import condgrad as cg
 from condgrad.linalg.matrix import Matrix
 from condgrad.paths import engine as engine_module
+from condgrad.paths import lasso
 from condgrad.paths.clusters import factor, find_clusters
 from condgrad.paths.columns import make_columns
 from condgrad.paths.engine import ExactEngine, GramSolver
@@ -49,6 +50,15 @@ def gap_from_scratch(X, y, w, radius=None, alpha=None, weight=None, scale=1.0, i
     return (primal - (share * (weight * R) @ target - 0.5 * share**2 * weight @ R**2)) / zero
 
 
+@pytest.fixture(autouse=True)
+def way(request, monkeypatch):
+    """These data are small: solve their paths as those of large data all the same, unless a test asks for both ways."""
+    if getattr(request, "param", "large") == "large":
+        monkeypatch.setattr(lasso, "_SMALL", 0)
+
+
+BOTH_WAYS = pytest.mark.parametrize("way", ["large", "small"], indirect=True)
+
 KINDS = {
     "C": np.ascontiguousarray,
     "F": np.asfortranarray,
@@ -58,6 +68,7 @@ KINDS = {
 }
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(30, 90), (120, 15), (40, 40)])
 def test_equals_scikit_learn(kind, shape):
@@ -77,6 +88,7 @@ def test_equals_scikit_learn(kind, shape):
     assert info.status is cg.Status.CONVERGED
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("tol", [1e-3, 1e-9])
 def test_gaps_are_exact(kind, tol):
@@ -94,6 +106,7 @@ def test_gaps_are_exact(kind, tol):
     np.testing.assert_array_equal(info.n_nonzero, np.diff(coefs.indptr))
 
 
+@BOTH_WAYS
 def test_radius_and_alpha_are_two_names_of_one_solution():
     X, y = regression(60, 80, seed=3)
     radii, coefs, info = cg.lasso_path(X, y, n_radii=10, tol=1e-12)
@@ -103,6 +116,7 @@ def test_radius_and_alpha_are_two_names_of_one_solution():
     assert info.alpha[-1] == pytest.approx(1e-2 * np.abs(X.T @ y).max() / y.size, rel=1e-2)  # eps * lambda_max
 
 
+@BOTH_WAYS
 def test_agrees_with_minimize():
     X, y = regression(40, 60, seed=4)
     radii, coefs, info = cg.lasso_path(X, y, radii=[0.5, 2.0], tol=1e-10)
@@ -113,6 +127,7 @@ def test_agrees_with_minimize():
         assert problem.objective(coefs[:, k].toarray().ravel()) == pytest.approx(info.objective[k], rel=1e-12)
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_intercept(sparse, weighted):
@@ -145,6 +160,7 @@ def test_standardize(kind, fit_intercept):
     np.testing.assert_allclose(np.abs(coefs.toarray() * spread[:, None]).sum(axis=0), [0.3, 3.0], rtol=1e-9)
 
 
+@BOTH_WAYS
 def test_weights_count_samples():
     X, y = regression(30, 20, seed=7)
     weight = np.array([0, 1, 2] * 10)
@@ -157,6 +173,7 @@ def test_weights_count_samples():
         np.testing.assert_allclose(info.objective, other.objective, rtol=1e-8)
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("kind", ["F", "csc"])
 def test_duplicated_collinear_constant_and_zero_columns(kind):
     X, y = regression(25, 30, seed=8)
@@ -177,6 +194,7 @@ def test_duplicated_collinear_constant_and_zero_columns(kind):
             assert not coefs.toarray()[23].any()
 
 
+@BOTH_WAYS
 def test_more_columns_than_samples_until_the_fit_is_perfect():
     X, y = regression(12, 60, seed=9)
     radii, coefs, info = cg.lasso_path(X, y, eps=1e-7, tol=1e-10)
@@ -186,6 +204,7 @@ def test_more_columns_than_samples_until_the_fit_is_perfect():
         assert gap_from_scratch(X, y, coefs[:, k].toarray().ravel(), radius=radii[k]) <= 1.1e-10
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("kind", ["F", "csc"])
 def test_radius_beyond_least_squares(kind):
     X, y = regression(60, 8, seed=10)
@@ -198,6 +217,7 @@ def test_radius_beyond_least_squares(kind):
     assert info.status is cg.Status.CONVERGED
 
 
+@BOTH_WAYS
 def test_radius_zero_and_penalties_with_zero_solutions():
     X, y = regression(20, 10, seed=11)
     largest = np.abs(X.T @ y).max() / 20
@@ -211,6 +231,7 @@ def test_radius_zero_and_penalties_with_zero_solutions():
     assert info.relative_gap.max() <= 1e-14
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("intercept", [False, True])
 def test_nothing_to_explain(intercept):
     X, _ = regression(20, 10, seed=12)
@@ -224,6 +245,7 @@ def test_nothing_to_explain(intercept):
     assert coefs.nnz == 0
 
 
+@BOTH_WAYS
 def test_order_of_the_grid_is_the_users():
     X, y = regression(30, 40, seed=13)
     asked = np.array([2.0, 0.5, 1.0])
@@ -322,6 +344,7 @@ def test_points_on_a_line_between_two_solutions_are_certified(what, intercept):
         assert info.radius[k] == pytest.approx(np.abs(w).sum() if what == "alphas" else target)
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("what", ["alphas", "radii"])
 def test_the_same_target_may_be_given_many_times(what):
     X, y = regression(30, 40, seed=29)
@@ -442,6 +465,7 @@ def test_every_radius_is_certified():
     assert info.radius.size == 3
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("what", ["alphas", "radii"])
 @pytest.mark.parametrize("offset", [1e4, 1e6])
 def test_rounding_in_the_model_is_not_certified_away(what, offset):
@@ -482,6 +506,7 @@ def test_a_path_that_is_to_be_certified_everywhere_ends_where_rounding_has_won()
     assert info.status is cg.Status.CONVERGED  # there was nothing left to stop
 
 
+@BOTH_WAYS
 def test_points_come_from_the_sparse_end_on():
     X, y = regression(30, 40, seed=31)
     for what in ("alphas", "radii"):
@@ -549,6 +574,7 @@ def test_residuals_that_sweeps_keep_are_those_of_the_predictions(has_intercept, 
     np.testing.assert_allclose(a, fresh.a, atol=1e-14)
 
 
+@BOTH_WAYS
 def test_ctrl_c_keeps_the_points_that_are_done():
     X, y = regression(30, 50, seed=15)
 
@@ -560,6 +586,25 @@ def test_ctrl_c_keeps_the_points_that_are_done():
     assert info.status is cg.Status.INTERRUPTED
     assert 4 <= radii.size == coefs.shape[1] == info.gap.size < 20
     assert info.relative_gap.max() <= 1e-6
+
+
+def test_small_data_are_left_to_the_engine_of_smooth_losses(monkeypatch):
+    monkeypatch.undo()
+    X, y = regression(30, 50, seed=3)
+    calls, solve = [], lasso.radius_path
+    monkeypatch.setattr(lasso, "radius_path", lambda *args, **settings: calls.append(1) or solve(*args, **settings))
+    for kind in ("C", "csc", "float32"):
+        cg.lasso_path(
+            KINDS[kind](X), y, n_radii=3, sample_weight=np.arange(1.0, 31.0), feature_weight=np.arange(1.0, 51.0)
+        )
+    assert len(calls) == 3
+    many = scipy.sparse.csc_matrix((np.ones(501), (np.arange(501), np.arange(501))))
+    cg.lasso_path(many, np.arange(501.0), radii=[1.0])
+    for settings in ({"n_radii": None}, {"l2": 0.1}, {"standardize": True}):
+        cg.lasso_path(X, y, tol=1e-2, **settings)
+    monkeypatch.setattr(lasso, "_SMALL", X.size - 1)
+    cg.lasso_path(X, y, n_radii=3)
+    assert len(calls) == 3
 
 
 @pytest.mark.slow
@@ -587,6 +632,7 @@ def test_ctrl_c_is_heard_inside_a_point_and_inside_the_search_for_the_radius(ins
     assert 6 <= len(calls) <= 8  # it stopped right there
 
 
+@BOTH_WAYS
 def test_callback_sees_points_and_may_stop():
     X, y = regression(30, 50, seed=16)
     seen = []
@@ -596,24 +642,28 @@ def test_callback_sees_points_and_may_stop():
     np.testing.assert_array_equal(coefs[:, 4].toarray().ravel(), seen[-1].w)
 
 
+@BOTH_WAYS
 def test_verbose_shows_points(capsys):
     X, y = regression(20, 10, seed=17)
     cg.lasso_path(X, y, n_radii=3, verbose=True)
     assert capsys.readouterr().err.count("gap") == 3
 
 
+@BOTH_WAYS
 def test_same_path_to_the_bit():
     X, y = regression(40, 80, seed=18)
     first, second = (cg.lasso_path(X, y, n_radii=10)[1] for _ in range(2))
     assert (first != second).nnz == 0
 
 
+@BOTH_WAYS
 def test_a_tolerance_below_rounding_ends():
     X, y = regression(20, 30, seed=19)
     _, _, info = cg.lasso_path(X, y, n_radii=5, tol=0.0)
     assert info.relative_gap.max() < 1e-12
 
 
+@BOTH_WAYS
 def test_info_is_shown_in_a_line():
     X, y = regression(20, 30, seed=20)
     info = cg.lasso_path(X, y, n_radii=5)[2]
@@ -646,6 +696,7 @@ def test_the_randomized_engine_walks_the_same_radii(fit_intercept):
     assert zero[0].intercept[0] == pytest.approx(zero[1].intercept[0])
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
