@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg import centring, passes, products, threads
+from condgrad.linalg.column_sweeps import columns_of
 from condgrad.linalg.dense_gram import DenseColumns
 from condgrad.linalg.gram import add_outer_products, mirror, rows_of
 from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseSlices
@@ -32,6 +33,7 @@ class Matrix:
     def __init__(self, X: Any, shift: np.ndarray | None = None, largest: float | None = None) -> None:
         self.X = X
         self._largest = largest  # the largest absolute value of an entry, where it is known
+        self._gathered: tuple[np.ndarray, SparseSlices | None] = (np.empty(0, np.int64), None)
         self.shift = shift  # one number per column: sparse X has it subtracted already, dense X by formula
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = scipy.sparse.issparse(X)
@@ -229,6 +231,27 @@ class Matrix:
     def chosen_columns(self, columns: np.ndarray) -> Any:
         """Return a copy of the chosen columns as they are stored: an array in Fortran order, or a sparse matrix."""
         return self.X[:, columns] if self.is_sparse else self.X.T[columns].T
+
+    @property
+    def has_sparse_columns(self) -> bool:
+        """Whether :meth:`gathered` can return columns."""
+        return self.is_sparse
+
+    def gathered(self, features: np.ndarray) -> tuple[SparseSlices, np.ndarray]:
+        """Return some columns of sparse data, at least the chosen ones, and the places of the chosen ones among them.
+
+        Rows are read once for columns that the last call did not return. All columns would be a copy of X.
+        """
+        if self._has_columns:
+            return cast("SparseSlices", self.columns), features
+        known, columns = self._gathered
+        at = np.minimum(known.searchsorted(features), max(0, known.size - 1))
+        if columns is None or (known[at] != features).any():
+            known = np.sort(features)
+            columns = columns_of(cast("SparseSlices", self.rows), known, self.shape[1])
+            self._gathered = known, columns
+            at = known.searchsorted(features)
+        return columns, at
 
     def column_products(self, columns: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return ``<X_j, a>`` for the chosen columns only."""

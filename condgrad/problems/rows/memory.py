@@ -20,6 +20,7 @@ from condgrad.linalg.vectors import DenseVector
 from condgrad.losses import Loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.rows.base import AnyPass, Chunk, Found, Rows, Task
 from condgrad.problems.rows.findings import GradientSums, Joined, Kept, Measures, Pass
 from condgrad.problems.samples import Samples, Totals, expand_block, sample_at_rate, sample_by_curvature
@@ -104,6 +105,15 @@ class MemoryRows(Rows):
     def along_shift(self, w: np.ndarray) -> float:
         """Return <shift, w> for centred columns."""
         return self.matrix.along_shift(w)
+
+    @property
+    def has_sparse_columns(self) -> bool:
+        """Whether X is sparse."""
+        return self.matrix.has_sparse_columns
+
+    def column_part(self, features: np.ndarray, l2: float, has_intercept: bool) -> ColumnPart:
+        """Return F on these features alone, with a penalty and, if so, an intercept."""
+        return ColumnPart(*self.matrix.gathered(features), self.samples, l2, has_intercept)
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
