@@ -205,7 +205,9 @@ def spread_rows(n: int, every: int) -> np.ndarray:
     Rows 0, every, 2 every, ... would all be of one kind where every second row, or every tenth, is.
     """
     k = np.arange(-(-n // every))
-    return np.minimum(every * k + (every * (_GOLDEN * k % 1.0)).astype(np.int64), n - 1)
+    turns = _GOLDEN * k
+    rows: np.ndarray = np.minimum(every * k + (every * (turns - np.floor(turns))).astype(np.int64), n - 1)
+    return rows
 
 
 def sweep_by_rows(matrix: ByRows, samples: Samples, task: Task[Found], w: np.ndarray) -> Found:
