@@ -56,6 +56,12 @@ class Matrix:
         return _sparse_slices(self.X.tocsr()) if self.is_sparse else self._dense_rows(self.X)
 
     @functools.cached_property
+    def _row_order(self) -> np.ndarray | None:
+        """The order in which passes use the rows; None: as they lie."""
+        rows = self.rows
+        return passes.order_of_lengths(rows.indptr) if isinstance(rows, SparseSlices) else None
+
+    @functools.cached_property
     def columns(self) -> Slices:
         """The columns of X."""
         return _sparse_slices(self.X.tocsc()) if self.is_sparse else self._dense_columns(self.X.T)
@@ -119,11 +125,17 @@ class Matrix:
 
     def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
         """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
-        passes.dot_slices(self.rows, start, w, out)
+        if self._row_order is None:
+            passes.dot_slices(self.rows, start, w, out)
+        else:
+            passes.dot_in_order(self.rows, self._row_order, start, w, out)
 
     def add_range(self, start: int, c: np.ndarray, out: np.ndarray) -> None:
         """Add the rows from ``start`` on, each times its entry of ``c``, to ``out``, in this thread."""
-        passes.add_slices(self.rows, start, c, DenseVector(out))
+        if self._row_order is None:
+            passes.add_slices(self.rows, start, c, DenseVector(out))
+        else:
+            passes.add_in_order(self.rows, self._row_order, start, c, DenseVector(out))
 
     # Full passes use the view that the user gave, even if the other one has been built: another view rounds
     # differently, and two runs on one problem should agree to the last bit.
