@@ -41,6 +41,11 @@ class CodedMatrix(Matrix):
         self.n_stored = X.shape[0] * (X.n_fields + len(X.numbers))
 
     @property
+    def has_sparse_columns(self) -> bool:
+        """False: columns are codes."""
+        return False
+
+    @property
     def n_bytes(self) -> int:
         """The number of bytes that a pass over all stored entries reads."""
         return self.X.nbytes

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg import centring, passes, products, threads
+from condgrad.linalg.column_sweeps import columns_of
 from condgrad.linalg.dense_gram import DenseColumns
 from condgrad.linalg.gram import add_outer_products, mirror, rows_of
 from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseSlices
@@ -32,6 +33,7 @@ class Matrix:
     def __init__(self, X: Any, shift: np.ndarray | None = None, largest: float | None = None) -> None:
         self.X = X
         self._largest = largest  # the largest absolute value of an entry, where it is known
+        self._gathered: tuple[np.ndarray, SparseSlices | None] = (np.empty(0, np.int64), None)
         self.shift = shift  # one number per column: sparse X has it subtracted already, dense X by formula
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = scipy.sparse.issparse(X)
@@ -52,6 +54,12 @@ class Matrix:
     def rows(self) -> Slices:
         """The rows of X."""
         return _sparse_slices(self.X.tocsr()) if self.is_sparse else self._dense_rows(self.X)
+
+    @functools.cached_property
+    def _row_order(self) -> np.ndarray | None:
+        """The order in which passes use the rows; None: as they lie."""
+        rows = self.rows
+        return passes.order_of_lengths(rows.indptr) if isinstance(rows, SparseSlices) else None
 
     @functools.cached_property
     def columns(self) -> Slices:
@@ -117,11 +125,17 @@ class Matrix:
 
     def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
         """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
-        passes.dot_slices(self.rows, start, w, out)
+        if self._row_order is None:
+            passes.dot_slices(self.rows, start, w, out)
+        else:
+            passes.dot_in_order(self.rows, self._row_order, start, w, out)
 
     def add_range(self, start: int, c: np.ndarray, out: np.ndarray) -> None:
         """Add the rows from ``start`` on, each times its entry of ``c``, to ``out``, in this thread."""
-        passes.add_slices(self.rows, start, c, DenseVector(out))
+        if self._row_order is None:
+            passes.add_slices(self.rows, start, c, DenseVector(out))
+        else:
+            passes.add_in_order(self.rows, self._row_order, start, c, DenseVector(out))
 
     # Full passes use the view that the user gave, even if the other one has been built: another view rounds
     # differently, and two runs on one problem should agree to the last bit.
@@ -229,6 +243,27 @@ class Matrix:
     def chosen_columns(self, columns: np.ndarray) -> Any:
         """Return a copy of the chosen columns as they are stored: an array in Fortran order, or a sparse matrix."""
         return self.X[:, columns] if self.is_sparse else self.X.T[columns].T
+
+    @property
+    def has_sparse_columns(self) -> bool:
+        """Whether :meth:`gathered` can return columns."""
+        return self.is_sparse
+
+    def gathered(self, features: np.ndarray) -> tuple[SparseSlices, np.ndarray]:
+        """Return some columns of sparse data, at least the chosen ones, and the places of the chosen ones among them.
+
+        Rows are read once for columns that the last call did not return. All columns would be a copy of X.
+        """
+        if self._has_columns:
+            return cast("SparseSlices", self.columns), features
+        known, columns = self._gathered
+        at = np.minimum(known.searchsorted(features), max(0, known.size - 1))
+        if columns is None or (known[at] != features).any():
+            known = np.sort(features)
+            columns = columns_of(cast("SparseSlices", self.rows), known, self.shape[1])
+            self._gathered = known, columns
+            at = known.searchsorted(features)
+        return columns, at
 
     def column_products(self, columns: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return ``<X_j, a>`` for the chosen columns only."""

@@ -11,6 +11,11 @@ from condgrad.linalg import threads
 from condgrad.linalg.slices import Slices
 from condgrad.linalg.vectors import DenseVector
 
+_BLOCK = 256  # slices that are put in the order of their lengths together
+_SHORT = 20  # mean number of entries of a slice from which on it does not matter where it ends
+_ALIKE = 0.3  # share of slices that differ in length from the one before, below which ends are foreseen
+_LONGEST = 64  # slices with so many entries or more have no order
+
 
 def offsets(slices: Slices) -> np.ndarray | None:
     """Return where the entries of each slice begin; None if all slices have the same number of entries."""
@@ -52,6 +57,63 @@ def dot_slices(slices, first, v, out):
 def add_slices(slices, first, c, out):
     """Add the slices from ``first`` on, each times its entry of ``c``, to the vector ``out``."""
     slices.add_slices(first, c, out)
+
+
+# A processor does not foresee where a short slice ends, unless the slices before it are as long. So slices of different
+# lengths are used in the order of their lengths, within blocks whose entries stay in the cache.
+
+
+def order_of_lengths(indptr: np.ndarray) -> np.ndarray | None:
+    """Return the order in which passes should use sparse slices; None: as they lie, for they are long or alike."""
+    n, lengths = indptr.size - 1, np.diff(indptr.view(f"i{indptr.itemsize}"))
+    if n < _BLOCK or indptr[-1] >= _SHORT * n or np.count_nonzero(lengths[1:] != lengths[:-1]) < _ALIKE * n:
+        return None
+    order: np.ndarray = _order(lengths)
+    return order
+
+
+@kernel
+def _order(lengths):
+    order, counts = np.empty(lengths.shape[0], np.uint32), np.empty(_LONGEST + 2, np.int64)
+    for top in range(0, lengths.shape[0], _BLOCK):
+        end = min(top + _BLOCK, lengths.shape[0])
+        counts[:] = 0
+        for k in range(top, end):
+            counts[min(lengths[k], _LONGEST) + 1] += 1
+        for q in range(_LONGEST):
+            counts[q + 1] += counts[q]
+        for k in range(top, end):
+            q = min(lengths[k], _LONGEST)
+            order[top + counts[q]] = k
+            counts[q] += 1
+    return order
+
+
+@kernel
+def dot_in_order(slices, order, first, v, out):
+    """Do what :func:`dot_slices` does, in an order of :func:`order_of_lengths`."""
+    low, high = _whole_blocks(first, out.shape[0], order.shape[0])
+    for q in range(first, first + out.shape[0]):
+        k = np.int64(order[q]) if low <= q < high else q  # one loop, so that a product is the same in every range
+        out[k - first] = slices.dot_slice(np.uint64(k), v)
+
+
+@kernel
+def add_in_order(slices, order, first, c, out):
+    """Do what :func:`add_slices` does, in an order of :func:`order_of_lengths`."""
+    low, high = _whole_blocks(first, c.shape[0], order.shape[0])
+    for q in range(first, first + c.shape[0]):
+        k = np.int64(order[q]) if low <= q < high else q
+        if c[k - first] != 0.0:
+            slices.add_slice(np.uint64(k), c[k - first], out)
+
+
+@kernel
+def _whole_blocks(first, size, n):
+    """Return where the blocks begin and end that lie within a range of slices."""
+    stop = first + size
+    low = -(-first // _BLOCK) * _BLOCK
+    return low, stop if stop == n else stop // _BLOCK * _BLOCK
 
 
 @kernel

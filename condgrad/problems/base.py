@@ -67,6 +67,7 @@ class BaseProblem(abc.ABC):
     offers: frozenset[Feature] = frozenset({Feature.LOOK, Feature.POINT, Feature.VERTICES})
     remedies: Mapping[Feature, str] = {}
     has_intercept = False  # whether a free intercept is minimised together with w
+    has_sparse_columns = False  # whether looks return F on some features alone, through columns that store few entries
     is_quadratic = False  # whether the curvature of F is the same everywhere
     first_part, part_growth = (
         4000,

@@ -8,6 +8,7 @@ import numpy as np
 
 from condgrad.constraints.vertices import Vertex
 from condgrad.problems.active_set import AtomStack, Stack, as_stack
+from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.look import Bends, Look
@@ -66,6 +67,10 @@ class LinearLook(Look):
             mixed = found.slope.u[features]
             H = H - np.outer(mixed, mixed) / found.slope.total
         return Bends(features, H + np.diag(np.full(features.size, self.problem.l2)))
+
+    def column_part(self, features: np.ndarray) -> ColumnPart:
+        """Return F on these features alone, for sparse data in memory."""
+        return self.problem.rows.column_part(features, self.problem.l2, self.problem.has_intercept)
 
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf

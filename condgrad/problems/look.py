@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.factored import RankOne
 from condgrad.problems.active_set import Stack
+from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.evaluation import Evaluation
 
 
@@ -73,6 +74,10 @@ class Look:
     def gradient_near(self, estimate: np.ndarray) -> np.ndarray:
         """Return the gradient; entries of which only a bound is known are replaced by an estimate within the bound."""
         return self.gradient
+
+    def column_part(self, features: np.ndarray) -> ColumnPart:
+        """Return F on these features alone, if the problem ``has_sparse_columns``."""
+        raise NotImplementedError(f"{type(self).__name__} has no sparse columns.")
 
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf

@@ -37,3 +37,36 @@ def test_products_are_those_of_single_slices_and_the_same_in_every_range(lengths
             out = np.full(stop - first, np.nan)
             passes.dot_slices(rows, first, v, out)
             np.testing.assert_array_equal(out, whole[first:stop])
+
+
+@pytest.mark.parametrize("n", [256, 300, 512, 1100])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_rows_of_different_lengths_are_used_in_their_order(n, index):
+    lengths = np.random.default_rng(n).integers(0, 30, n)
+    lengths[7] = 100  # longer than any that is counted
+    X = ragged(lengths, index=index, d=120)
+    matrix, rng = Matrix(X), np.random.default_rng(3)
+    v, c = rng.standard_normal(120), rng.standard_normal(n)
+    c[::5] = 0.0
+    order = passes.order_of_lengths(matrix.rows.indptr)
+    blocks = np.arange(n) // 256
+    np.testing.assert_array_equal(np.sort(order), np.arange(n))
+    np.testing.assert_array_equal(order // 256, blocks)  # within blocks
+    sizes = np.minimum(lengths[order], 64)
+    assert (np.diff(sizes)[np.diff(blocks) == 0] >= 0).all()
+    whole = np.full(n, np.nan)
+    matrix.dot_range(0, v, whole)
+    np.testing.assert_allclose(whole, X @ v, atol=1e-12)
+    middle = min(257, n)
+    for first, stop in ((0, n), (0, 255), (1, n), (256, n), (100, 256), (255, middle), (n, n), (3, 5), (n - 1, n)):
+        out, total = np.full(stop - first, np.nan), np.ones(120)
+        matrix.dot_range(first, v, out)
+        np.testing.assert_array_equal(out, whole[first:stop])
+        matrix.add_range(first, c[first:stop], total)
+        np.testing.assert_allclose(total, 1.0 + X[first:stop].T @ c[first:stop], atol=1e-12)
+
+
+def test_rows_that_are_alike_long_or_few_have_no_order():
+    for lengths in ([5] * 400, [30, 31] * 200, [1, 2, 3] * 10, [3] * 300 + [4] * 300):
+        assert passes.order_of_lengths(Matrix(ragged(lengths)).rows.indptr) is None
+    assert passes.order_of_lengths(Matrix(ragged([1, 2, 3, 4] * 100)).rows.indptr) is not None

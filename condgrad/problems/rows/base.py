@@ -13,6 +13,7 @@ import numpy as np
 from condgrad.linalg.by_rows import ByRows
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
 from condgrad.problems.rows.parts import OutsidePass
 from condgrad.problems.samples import Samples
@@ -208,6 +209,15 @@ class Rows(abc.ABC):
 
         An estimate from ``n_rows`` samples, drawn by their curvature, is enough. Entries [:n_known, :n_known] may be 0.
         """
+
+    @property
+    def has_sparse_columns(self) -> bool:
+        """Whether :meth:`column_part` can be called."""
+        return False
+
+    def column_part(self, features: np.ndarray, l2: float, has_intercept: bool) -> ColumnPart:
+        """Return F on these features alone, with a penalty and, if so, an intercept."""
+        raise NotImplementedError(f"{type(self).__name__} has no sparse columns.")
 
     def guess_intercept(self, found: AnyPass, b: float, step: np.ndarray) -> float:
         """Return a guess of the best intercept after a step of w from the point of ``found``, whose intercept is b."""

@@ -20,6 +20,7 @@ from condgrad.linalg.vectors import DenseVector
 from condgrad.losses import Loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.drawn_rows import sample_at_rate, sample_by_curvature
 from condgrad.problems.rows.base import AnyPass, Chunk, Found, Rows, Task
 from condgrad.problems.rows.findings import GradientSums, Joined, Kept, Measures, Pass
@@ -112,6 +113,15 @@ class MemoryRows(Rows):
         """Return <shift, w> for centred columns."""
         return self.matrix.along_shift(w)
 
+    @property
+    def has_sparse_columns(self) -> bool:
+        """Whether X is sparse."""
+        return self.matrix.has_sparse_columns
+
+    def column_part(self, features: np.ndarray, l2: float, has_intercept: bool) -> ColumnPart:
+        """Return F on these features alone, with a penalty and, if so, an intercept."""
+        return ColumnPart(*self.matrix.gathered(features), self.samples, l2, has_intercept)
+
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
 
@@ -202,7 +212,9 @@ def spread_rows(n: int, every: int) -> np.ndarray:
     Rows 0, every, 2 every, ... would all be of one kind where every second row, or every tenth, is.
     """
     k = np.arange(-(-n // every))
-    return np.minimum(every * k + (every * (_GOLDEN * k % 1.0)).astype(np.int64), n - 1)
+    turns = _GOLDEN * k
+    rows: np.ndarray = np.minimum(every * k + (every * (turns - np.floor(turns))).astype(np.int64), n - 1)
+    return rows
 
 
 def sweep_by_rows(matrix: ByRows, samples: Samples, task: Task[Found], w: np.ndarray) -> Found:

@@ -251,6 +251,7 @@ class CorrectiveState(State):
             "is_rough": self.is_rough,
             "n_new": self.n_new,
             "stretch": self.stretch,
+            "sweeps_are_slow": self.model.sweeps is not None and self.model.sweeps.are_slow,
         }, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -273,6 +274,8 @@ class CorrectiveState(State):
         elif self.problem.constraint.vertex is not Atom:  # which model the run had reached
             self.model = FeatureModel(self.problem) if "atoms.index" in arrays else HullModel(self.problem)
         self.model.restore(arrays)
+        if self.model.sweeps is not None:
+            self.model.sweeps.are_slow = bool(numbers.get("sweeps_are_slow", False))
         is_known = "offset" in numbers  # files of older versions have none
         self.features, self.ahead = arrays.get("features"), arrays.get("ahead")
         self.look = (
@@ -331,10 +334,15 @@ class Corrective(FullPassSolver):
             return
         before, atoms, x = state.look, state.atoms, state.x
         slopes = before.slopes(atoms)  # <r, v_k>
-        H, was_estimate = state.curvature(), state.is_estimate  # <v_k, H v_l>
-        z = state.model.minimise(
-            atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=was_estimate, deadline=state.deadline
-        )
+        sweeps, was_estimate = state.model.sweeps, False
+        if sweeps is not None and sweeps.suit(atoms):
+            z = sweeps.minimise(before, atoms, x, state.deadline)
+        else:
+            sweeps = None
+            H, was_estimate = state.curvature(), state.is_estimate  # <v_k, H v_l>
+            z = state.model.minimise(
+                atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=was_estimate, deadline=state.deadline
+            )
         direction = z - x
         slope = min(0.0, float(slopes @ direction))  # close to the optimum it is rounding, but the gap is not
         if not state.uses_all and (state.is_still or -slope <= _CLEAR * state.noise):  # enlarge the subsample
@@ -345,7 +353,10 @@ class Corrective(FullPassSolver):
         self._go(state, direction, slope)
         if was_estimate:
             state.stretch = 1.0  # an estimate says too little about what lies beyond the minimiser
-        if state.uses_all and state.look.gap > _CONTRACTION * before.gap:
+        if sweeps is not None:
+            sweeps.judge(before.gap, state.look.gap, state.is_still)
+            state.is_still = False
+        elif state.uses_all and state.look.gap > _CONTRACTION * before.gap:
             state.sharpen(was_estimate)
 
     def _go(self, state: CorrectiveState, direction: np.ndarray, slope: float) -> None:

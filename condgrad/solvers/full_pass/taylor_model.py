@@ -19,9 +19,11 @@ from condgrad.solvers.full_pass.face import minimise_on_face
 from condgrad.solvers.full_pass.feature_model import FeatureModel, has_few_features
 from condgrad.solvers.full_pass.hull_steps import minimise_in_ball, pairwise_steps
 from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
+from condgrad.solvers.full_pass.sweeps import Sweeps
 
 _MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is this much worse than the mean of the atoms
 _FEWEST_NEW, _FEW_NEW = 20, 50  # number of new vertices: at least, and up to which they may double the number of atoms
+_FEWEST_SWEPT, _SWEPT_MARGIN = 200, 0.3  # the least number, and the margin, where sweeps minimise F over the atoms
 _GROWTH = 1.5  # number of new vertices, over those that were taken the last time
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
 _EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
@@ -51,6 +53,10 @@ class TaylorModel(Protocol):
     """The coordinates of w in which the Taylor model is written, and the minimisation of the model in them."""
 
     is_exact: bool  # whether the model is minimised up to rounding, so that one model of a quadratic F is enough
+
+    @property
+    def sweeps(self) -> Sweeps | None:
+        """What minimises F over atoms of sparse data without the curvature of all pairs of them; None: nothing does."""
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
         """Return the atoms v_k and weights x_k of w = sum_k x_k v_k at the start, by default or at ``w0``."""
@@ -163,6 +169,8 @@ class HullModel:
         self.problem, self.constraint = problem, problem.constraint
         self.is_symmetric = bool(self.constraint.is_symmetric)
         self.has_origin = has_origin(self.constraint, problem.n_features)
+        is_ball = self.is_symmetric and self.has_origin and self.constraint.vertex is Atom
+        self.sweeps = Sweeps.suited_to(problem) if is_ball else None
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
         """Return atoms and weights of ``w0``; by default of the origin if the set has it, else of the set's start."""
@@ -186,12 +194,14 @@ class HullModel:
         The curvature costs the square of their number, so it follows how many were taken the last time.
         """
         wanted = len(atoms) if n_taken is None else max(min(len(atoms), _FEW_NEW), int(_GROWTH * n_taken))
-        count = max(_FEWEST_NEW, wanted)
+        count, margin = max(_FEWEST_NEW, wanted), _MARGIN
+        if self.sweeps is not None and not self.sweeps.are_slow:  # they cost what the columns store
+            count, margin = max(_FEWEST_SWEPT, len(atoms)), _SWEPT_MARGIN
         new = atoms.without(self._candidates(r, count + len(atoms)), self.is_symmetric)
         # The best vertex s has <r, s> <= <r, w>. A vertex is added if its slope is at most <r, w> plus a margin that
         # shrinks with the gap: the gradient will not change by more.
         along = float(atoms.inner_products(r) @ x)
-        margin = min(_MARGIN * abs(along), 5.0 * max(gap, 0.0))
+        margin = min(margin * abs(along), 5.0 * max(gap, 0.0))
         promising = new.inner_products(r) <= along + margin
         promising[count:] = False
         atoms.join(new.select(promising))

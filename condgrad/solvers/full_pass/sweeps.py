@@ -1,0 +1,148 @@
+"""F itself over an l1 ball of some atoms, minimised through sparse columns, where Gram matrices would cost more.
+
+Newton's method in rounds. A round makes the Taylor model of F at the present coefficients, which costs a product with
+the columns and one with their transpose, and minimises it roughly: by sweeps of coordinate descent, which find the
+support fast and then converge slowly, or, once sweeps hardly change the support, by conjugate gradients on it. So
+several models, not one, follow on a pass over all columns.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TypeGuard
+
+import numpy as np
+
+from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.base import BaseProblem
+from condgrad.problems.column_part import ColumnPart
+from condgrad.problems.look import Look
+
+_MANY_FEATURES = 1000  # number of features of sparse data from which on sweeps are considered,
+_MANY_ATOMS = 100  # and of atoms: the model on few of them costs less than two passes
+_ACCURACY = 0.1  # gap over the atoms, relative to that of the last pass, at which a pass comes next
+_MOST_ROUNDS = 30
+_SWEEPS = 2  # sweeps of a round
+_PRODUCTS = 8  # products with the second derivatives of a round of conjugate gradients
+_SETTLED = 0.01  # share of the coefficients in use that may have come or gone in a round before these
+_NEWTON = 0.5  # share of the least gap so far below which that after conjugate gradients must fall to go on with them
+_PATIENCE = 5  # rounds in sequence whose gap is larger than the least one
+_INSIDE = 0.9  # norm below which coefficients are not scaled up to the boundary of the ball
+_FAR = 0.5  # norm up to which the ball does not bind, as far as is known
+_FIRST = 0.3  # multiplier of the ball at w = 0, as a share of the steepest slope
+_SLOW = 0.5  # share of the last gap below which that of a pass must fall, if a step has not reached its own goal
+
+
+class Sweeps:
+    """Rounds over the columns of some atoms of an l1 ball, as long as they lead far enough.
+
+    Attributes
+    ----------
+    are_slow : bool
+        Whether a step did not lead far enough: then Taylor models on all pairs of atoms take over.
+    """
+
+    def __init__(self) -> None:
+        self.are_slow = False
+        self._has_reached = False
+
+    @classmethod
+    def suited_to(cls, problem: BaseProblem) -> Sweeps | None:
+        """Return sweeps for a problem over an l1 ball; None if models are better."""
+        return cls() if problem.has_sparse_columns and problem.n_features >= _MANY_FEATURES else None
+
+    def suit(self, atoms: Stack) -> TypeGuard[AtomStack]:
+        """Return whether sweeps over these atoms cost less than a model on them."""
+        return not self.are_slow and len(atoms) >= _MANY_ATOMS
+
+    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, deadline: float) -> np.ndarray:
+        """Return weights z of the atoms, with sum |z| <= 1, close to the minimum of F over them."""
+        part, price = look.column_part(atoms.index), 1.0 / np.abs(atoms.value)
+        descent = _Descent(part, price, x * atoms.value, look.evaluation.offset)
+        self._has_reached = descent.to_gap(_ACCURACY * look.gap, deadline)
+        z = descent.feasible() / atoms.value
+        total = float(np.abs(z).sum())
+        return z if total <= 1.0 else z / total
+
+    def judge(self, before: float, gap: float, is_still: bool) -> None:
+        """Find out, after a step with these gaps, whether sweeps should go on: not if it led nowhere.
+
+        If the minimum over the atoms was reached, but the gap is still large, other atoms are the reason.
+        """
+        self.are_slow = is_still or (not self._has_reached and gap > _SLOW * before)
+
+
+class _Descent:
+    """Coefficients w with an intercept b on the way to the minimum of F over sum_j price_j |w_j| <= 1."""
+
+    def __init__(self, part: ColumnPart, price: np.ndarray, w: np.ndarray, b: float) -> None:
+        self.part, self.price = part, price
+        self.multiplier = -1.0  # of the ball; unknown at first
+        self.is_settled = self.was_newton = False
+        self.norm = float(price @ np.abs(w))
+        part.go_to(w, b)
+
+    def to_gap(self, goal: float, deadline: float) -> bool:
+        """Make rounds until the gap is about ``goal``; return whether it was reached. Else go back to the least gap."""
+        least, best, n_worse = np.inf, (self.part.w, self.part.b), 0
+        for _ in range(_MOST_ROUNDS):
+            gap = self._gap()
+            if gap <= goal:
+                return True
+            self.is_settled = self.is_settled and not (self.was_newton and gap > _NEWTON * least)
+            n_worse = 0 if gap < least else n_worse + 1
+            if gap < least:
+                least, best = gap, (self.part.w, self.part.b)
+            if n_worse > _PATIENCE or time.perf_counter() >= deadline or not self._round():
+                break
+        self.part.go_to(*best)
+        self.norm = float(self.price @ np.abs(self.part.w))
+        return False
+
+    def feasible(self) -> np.ndarray:
+        """Return the coefficients, scaled into the ball, or to its boundary if they are close to that."""
+        is_bound = self.multiplier > 0.0 and self.norm > _INSIDE
+        return self.part.w / self.norm if self.norm > 1.0 or is_bound else self.part.w
+
+    def _gap(self) -> float:
+        """Return about what the gap would be after the coefficients have been scaled."""
+        part = self.part
+        part.measure()
+        steepest = float((np.abs(part.slopes) / self.price).max(initial=0.0))
+        along = -float(part.slopes @ part.w)
+        if self.multiplier < 0.0:
+            self.multiplier = _first_multiplier(steepest, along, self.norm)
+        return steepest - along + abs(self.norm - 1.0) * self.multiplier
+
+    def _round(self) -> bool:
+        """Make a round; return whether it leads anywhere."""
+        part, before = self.part, self.part.w
+        self.was_newton = self.is_settled
+        if self.was_newton:
+            normal = self.price * np.sign(before) if self.multiplier > 0.0 else np.zeros(before.size)
+            w, b = part.newton(normal, 1.0 - self.norm, _PRODUCTS)
+            w[w * before < 0.0] = 0.0
+        else:
+            w, b, self.multiplier = part.sweep(self.price, self.multiplier, self._stiffness(), _SWEEPS)
+        n_changed = np.count_nonzero((w != 0.0) != (before != 0.0))
+        leads_on = part.approach(w, b)
+        self.norm = float(self.price @ np.abs(part.w))
+        self.is_settled = leads_on and bool(n_changed <= _SETTLED * np.count_nonzero(w))
+        return leads_on or self.was_newton  # sweeps may lead on where conjugate gradients do not
+
+    def _stiffness(self) -> float:
+        """Return how fast the multiplier of the ball falls as its radius grows, if columns were orthogonal."""
+        part = self.part
+        used = part.w != 0.0
+        if not used.any():
+            used = np.abs(part.slopes) > self.multiplier * self.price
+        bends = part.bends[used] + part.l2
+        ease = float((self.price[used][bends > 0.0] ** 2 / bends[bends > 0.0]).sum())
+        return 1.0 / ease if ease > 0.0 else 0.0
+
+
+def _first_multiplier(steepest: float, along: float, norm: float) -> float:
+    """Return a first guess of the multiplier of the ball: the slope from the coefficients to zero, if it binds."""
+    if norm == 0.0:
+        return _FIRST * steepest
+    return max(0.0, along / norm) if norm > _FAR else 0.0

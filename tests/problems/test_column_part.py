@@ -1,0 +1,88 @@
+"""F on some features alone, through their columns."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import condgrad as cg
+
+FEATURES = np.array([30, 2, 11, 5, 47])
+
+
+def make(form="csr", loss=None, **settings):
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((300, 50), density=0.15, format=form, rng=rng)
+    y = np.where(X @ rng.standard_normal(50) + 0.3 * rng.standard_normal(300) > 0.0, 1.0, -1.0)
+    return cg.Problem(X, y, loss or cg.losses.Logistic(), cg.constraints.L1Ball(50.0), **settings)
+
+
+def spread(w):
+    whole = np.zeros(50)
+    whole[FEATURES] = w
+    return whole
+
+
+@pytest.mark.parametrize("form", ["csr", "csc"])
+@pytest.mark.parametrize("settings", [{}, {"intercept": True}, {"l2": 0.2}, {"offset": np.linspace(-1.0, 1.0, 300)}])
+def test_value_and_slopes_are_those_of_the_problem(form, settings):
+    problem, w = make(form, **settings), np.array([0.5, 0.0, -1.0, 2.0, 0.3])
+    look = problem.look(spread(w))
+    part = look.column_part(FEATURES)
+    part.go_to(w, look.evaluation.offset)
+    part.measure()
+    assert part.value == pytest.approx(look.objective, abs=1e-14)
+    np.testing.assert_allclose(part.slopes, look.gradient[FEATURES], atol=1e-14)
+
+
+@pytest.mark.parametrize("settings", [{}, {"intercept": True}, {"l2": 0.2}])
+@pytest.mark.parametrize("loss", [cg.losses.Logistic(), cg.losses.Squared()])
+def test_newton_steps_lead_to_the_minimum_for_fixed_signs(settings, loss):
+    problem, w = make(loss=loss, **settings), np.array([0.5, 0.0, -1.0, 2.0, 0.3])
+    part = problem.look(spread(w)).column_part(FEATURES)
+    price = np.array([1.0, 2.0, 1.5, 1.0, 0.5])
+    normal = price * np.sign(w)
+    part.go_to(w, 0.0)
+    missing = 1.0 - price @ np.abs(w)
+    for _ in range(30):
+        part.measure()
+        ahead, b = part.newton(normal, missing, 6)
+        assert normal @ (ahead - part.w) == pytest.approx(missing, abs=1e-8)
+        part.go_to(ahead, b)  # signs may change: nothing here depends on them
+        missing = 0.0
+        normal = np.where(part.w != 0.0, normal, 0.0)
+    part.measure()
+    free = part.slopes[normal != 0.0] / normal[normal != 0.0]
+    np.testing.assert_allclose(free, free[0], atol=1e-7)
+    assert ahead[1] == 0.0
+    if settings.get("intercept"):
+        assert abs(part.b - problem.best_offset(spread(part.w))) <= 1e-6
+
+
+def test_a_step_on_which_the_model_does_not_hold_is_shortened():
+    X, y = scipy.sparse.csr_array(np.ones((4, 1))), np.array([1.0, -1.0, 1.0, -1.0])
+    problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(10.0))
+    part = problem.look(np.array([-6.0])).column_part(np.array([0]))
+    part.go_to(np.array([-6.0]), 0.0)
+    part.measure()
+    ahead, b = part.newton(np.zeros(1), 0.0, 5)
+    assert ahead[0] > 100.0  # the loss is almost straight there
+    assert part.approach(ahead, b)
+    assert -6.0 < part.w[0] < 6.0 and part.value == pytest.approx(problem.objective(part.w), abs=1e-14)
+
+
+def test_a_step_that_leads_up_is_not_made():
+    problem = make()
+    w = np.array([0.5, 0.0, -1.0, 2.0, 0.3])
+    part = problem.look(spread(w)).column_part(FEATURES)
+    part.go_to(w, 0.0)
+    value = part.value
+    part._d = np.zeros(300)  # a model without curvature, which holds nowhere
+    assert not part.approach(w + 1e6, 0.0)
+    assert part.value == value
+    np.testing.assert_array_equal(part.w, w)
+
+
+def test_other_data_have_no_sparse_columns():
+    rng = np.random.default_rng(0)
+    problem = cg.Problem(rng.standard_normal((9, 3)), np.ones(9), cg.losses.Squared(), cg.constraints.L1Ball(1.0))
+    assert not problem.has_sparse_columns and make().has_sparse_columns and make("csc").has_sparse_columns
