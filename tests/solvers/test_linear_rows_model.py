@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse
 
 import condgrad as cg
@@ -157,3 +158,17 @@ def test_a_rough_answer_counts_only_if_it_is_better_than_a_frank_wolfe_step(monk
         )
         found = value(model.minimise(atoms, look.gradient, H, x, 0.1))
         assert found < upper and (lower is None or found >= lower)
+
+
+@pytest.mark.parametrize(("n_samples", "sizes"), [(9_000, {9_000}), (40_000, {4_000, 40_000})])
+def test_newton_steps_are_prepared_on_one_small_part_or_on_none(n_samples, sizes, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_samples, 6))
+    y = np.where(rng.random(n_samples) < 1.0 / (1.0 + np.exp(-X @ np.linspace(-1.0, 1.0, 6))), 1.0, -1.0)
+    problem = cg.Problem(X, y, cg.losses.Logistic(), Box(-0.5, 0.5))
+    seen, look = set(), cg.Problem.look
+    monkeypatch.setattr(cg.Problem, "look", lambda self, w: seen.add(self.n_samples) or look(self, w))
+    result = cg.minimize(problem, "corrective", tol=1e-9)
+    assert result.status is cg.Status.CONVERGED and seen == sizes
+    expected = scipy.optimize.minimize(problem.objective, np.zeros(6), jac=problem.gradient, bounds=[(-0.5, 0.5)] * 6)
+    assert result.objective <= expected.fun + 1e-12

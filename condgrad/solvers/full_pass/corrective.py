@@ -28,6 +28,7 @@ _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Ar
 _ROUNDING = 1e-13  # share of F that rounding may add to it
 _SMALL, _WIDENING = 4000, 8  # samples of the first subsample and factor of the next, in files of older versions
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
+_PARTS = 4  # how many times the first part all samples must be, so that an exact model begins with it
 _FEW_SAMPLES = 3000  # from so many the curvature takes less time than to draw some of them
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 _MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap there relative to that of all samples
@@ -58,8 +59,7 @@ class CorrectiveState(State):
         self.is_rough = True  # whether single precision is enough for the curvature: until a step with it fails
         self.n_new, self.is_growing = 0, False  # how many atoms are new; whether most of the last new ones were taken
         self.is_guided = True  # whether steps may use the largest part in memory: until such a step fails
-        is_one_model = problem.is_quadratic and self.model.is_exact  # then its minimiser is the solution
-        self.subsample(problem.first_part if w0 is None and not is_one_model else problem.n_samples)
+        self.subsample(self._first_part() if w0 is None else problem.n_samples)
         self.atoms, self.x = self.model.start(w0)
         self.count_pass()
         self.arrive(self.atoms, self.x, self.part.look(self.atoms.combination(self.x, problem.n_features)))
@@ -70,13 +70,27 @@ class CorrectiveState(State):
         """The iterate."""
         return self._w
 
+    def _first_part(self) -> int:
+        """Return the number of samples of the first passes.
+
+        The minimiser of an exact model is the solution for a quadratic F, and else Newton steps need few passes: then
+        only a small part saves time.
+        """
+        n, first = self.problem.n_samples, self.problem.first_part
+        is_whole = self.model.is_exact and (self.problem.is_quadratic or n < _PARTS * first)
+        return n if is_whole else first
+
     def subsample(self, n_rows: int) -> None:
         """Make passes over a subsample of about ``n_rows`` samples from now on, or over all if there is none."""
         self._use(self.problem.part(n_rows), n_rows)
 
     def widen(self) -> None:
-        """Make passes over more samples; for data that are not in memory, the largest part comes before all."""
-        n_rows = self.problem.part_growth * self.n_rows
+        """Make passes over more samples; for data that are not in memory, the largest part comes before all.
+
+        Newton steps on all samples in memory need not be prepared on more than one part.
+        """
+        is_last = self.model.is_exact and self.guide is None
+        n_rows = self.problem.n_samples if is_last else self.problem.part_growth * self.n_rows
         part = self.problem.part(n_rows)
         if part is self.problem and self.guide is not None and self.part is not self.guide:
             part = self.guide
