@@ -341,7 +341,7 @@ class SmoothEngine:
         point, model, course = self.point, self.point.model, self.course
         self.curvature.take(point.d, self.n_atoms, course[QUALITY], was_fresh=bool(course[IS_FRESH] > 0.0))
         self.curvature.fill(model.G, self.passes.atoms, point.features[: self.n_atoms], 0)
-        factor(model, np.flatnonzero(point.x[: self.n_atoms]))
+        factor(model, np.flatnonzero(point.x[: self.n_atoms]), self.curvature.is_rough)
         self.history.renew(task.place(self._course(task).target()))
         course[SPENT], course[PATIENCE] = 0.0, _PATIENCE * self.curvature.work(self.passes.atoms)
 
