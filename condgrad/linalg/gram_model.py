@@ -15,6 +15,8 @@ from condgrad.compiled import compiled, kernel, where
 _DEPENDENT = 1e-9  # share of an atom's squared norm below which its pivot counts as zero: it depends on the support
 _MANY = 48  # atoms in a support from which on LAPACK factors their Gram matrix faster than they enter one by one
 
+_MANY_ROUGH = 200  # the same for single precision
+_ROUGHLY_DEPENDENT = 1e-4  # share of the squared norm below which a pivot in single precision may be wrong
 _MOST_MOVES = 10  # moves of x after which correlations are computed anew: each adds its rounding to theirs
 
 _ATOMS, _SUPPORT, _MOVES = range(3)  # places in GramModel.counts, numbers that change while the model stays
@@ -171,7 +173,7 @@ def empty_model(room: int, is_symmetric: bool = True) -> GramModel:
 def part_of(model: GramModel, kept: np.ndarray, room: int) -> GramModel:
     """Return a model with the ``kept`` atoms, all of the support among them, and room for more."""
     out, k, size = empty_model(room, model.is_symmetric), kept.size, int(model.n_support())
-    out.G[:k, :k] = model.G[np.ix_(kept, kept)]
+    out.G[:k, :k] = model.G[:k, :k] if k == model.n_atoms() else model.G[np.ix_(kept, kept)]
     out.c[:k], out.origin[:k], out.x[:k] = model.c[kept], model.origin[kept], model.x[kept]
     out.correlation[:k], out.is_in[:k] = model.correlation[kept], model.is_in[kept]
     place = np.empty(model.c.shape[0], np.int64)
@@ -202,20 +204,39 @@ def correlate(model):
     model.correlate()
 
 
-def factor(model: GramModel, support: np.ndarray) -> None:
-    """Make these atoms the support and factor G there; one that depends on the others gets a coefficient of zero."""
+def factor(model: GramModel, support: np.ndarray, is_rough: bool = False) -> None:
+    """Make these atoms the support and factor G there; one that depends on the others gets a coefficient of zero.
+
+    With ``is_rough`` the digits of single precision are enough: many atoms take half of the time then.
+    """
+    from scipy.linalg import lapack
+
     k = support.size
     model.forget_support(model.n_atoms())
-    try:
-        U = np.linalg.cholesky(model.G[np.ix_(support, support)]).T
-        is_regular = bool((U.diagonal() ** 2 > _DEPENDENT * model.G[support, support]).all())
-    except np.linalg.LinAlgError:
-        is_regular = False
-    if is_regular:
+    is_single = is_rough and k >= _MANY_ROUGH
+    U = np.zeros((k, k), np.float32 if is_single else np.float64)
+    _gather(model.G, support, U)
+    # For LAPACK, which reads columns, U is a lower triangle; it is overwritten.
+    is_factored = (
+        k == 0 or (lapack.spotrf if is_single else lapack.dpotrf)(U.T, lower=1, overwrite_a=1, clean=0)[1] == 0
+    )
+    least = (_ROUGHLY_DEPENDENT if is_single else _DEPENDENT) * model.G[support, support]
+    if is_factored and bool((np.square(U.diagonal(), dtype=np.float64) > least).all()):
         model.U[:k, :k], model.support[:k], model.is_in[support] = U, support, True
         model.counts[_SUPPORT] = k
+    elif is_single:
+        factor(model, support)
     else:
         _enter_each(model, support)
+
+
+@kernel
+def _gather(G, support, out):
+    """Fill in the upper triangle of G over the support."""
+    for a in range(support.shape[0]):
+        row = support[a]
+        for b in range(a, support.shape[0]):
+            out[a, b] = G[row, support[b]]
 
 
 @kernel

@@ -88,5 +88,5 @@ class GroupSet:
         Then x is the last solution.
         """
         out = np.empty(self.size)
-        foresee(self.G, self.x, self.correlation, self._before, self._correlation_before, weight, out, self.size)
+        foresee(self.G, self.x, self.correlation, self._before, self._correlation_before, weight, 0.0, out, self.size)
         return out

@@ -31,6 +31,8 @@ from condgrad.paths.columns import Columns, Features
 _BLOCK = 128  # number of bounds compared at a time: counting those above the threshold vectorises
 _WORTH_THREADS = 600_000  # least multiply-adds of a scan that is shared by several threads
 _BUCKET = 49  # bits of a float that are left out where changes are counted in buckets: these are 12% wide
+_BUCKETS = 256  # number of buckets: changes of 32 orders of two
+_LANES = 4  # number of counts of every bucket
 _SUMS = 8  # operations of a correlation beside its products
 
 
@@ -283,28 +285,38 @@ def _largest_sums(changes, most):
     needed for a bound that is a few percent too large, and sorting would take most of the time of a scan.
     """
     sums = np.zeros(most.shape[0])
-    total = 0.0
+    total, largest = 0.0, np.int64(0)
     for i in range(changes.shape[0]):
         total += changes[i]
-    sums[-1] = total
-    if most.shape[0] == 1:
-        return sums
-    n_buckets = np.int64(1) << (63 - _BUCKET)
-    counts, inside = np.zeros(n_buckets, np.int64), np.zeros(n_buckets)
     for i in range(changes.shape[0]):
-        bucket = bits_of(changes[i]) >> _BUCKET
-        counts[bucket] += 1
-        inside[bucket] += changes[i]
+        largest = max(largest, bits_of(changes[i]))  # no change is negative: their bits are in the same order
+    sums[-1] = total
+    if most.shape[0] == 1 or not total < np.inf:
+        sums[:] = total
+        return sums
+    # The last bucket is that of the largest change, the first has all that is much smaller. Neighbours count in
+    # different lanes: where many changes are equal, each addition would have to wait for the last one.
+    first = max((largest >> _BUCKET) - (_BUCKETS - 1), 0)
+    counts, inside = np.zeros(_LANES * _BUCKETS, np.int64), np.zeros(_LANES * _BUCKETS)
+    for i in range(np.uint64(changes.shape[0])):
+        bucket = max((bits_of(changes[i]) >> _BUCKET) - first, 0)
+        at = np.uint64(bucket) + (i % np.uint64(_LANES)) * np.uint64(_BUCKETS)
+        counts[at] += 1
+        inside[at] += changes[i]
     above, size, c = 0.0, 0, 0  # sum and number of the changes in larger buckets
-    for k in range(n_buckets):
-        bucket = n_buckets - 1 - k
-        if counts[bucket] > 0:
-            edge = float_of((bucket + 1) << _BUCKET)
-            while c < most.shape[0] - 1 and most[c] <= size + counts[bucket]:
-                sums[c] = above + min(inside[bucket], (most[c] - size) * edge)
+    for k in range(_BUCKETS):
+        bucket = _BUCKETS - 1 - k
+        count, part = 0, 0.0
+        for lane in range(_LANES):
+            count += counts[bucket + lane * _BUCKETS]
+            part += inside[bucket + lane * _BUCKETS]
+        if count > 0:
+            edge = float_of((first + bucket + 1) << _BUCKET)
+            while c < most.shape[0] - 1 and most[c] <= size + count:
+                sums[c] = above + min(part, (most[c] - size) * edge)
                 c += 1
-            above = above + inside[bucket]
-            size = size + counts[bucket]
+            above = above + part
+            size = size + count
     return sums
 
 

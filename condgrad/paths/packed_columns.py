@@ -1,4 +1,7 @@
-"""PackedColumns: the dense columns of a working set side by side, so that its Gram matrix grows by single products."""
+"""Dense columns of a working set side by side, so that its Gram matrix grows by single products.
+
+:class:`PackedColumns` are for curvatures that stay, :class:`RoughColumns` for those that change, in single precision.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,13 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.columns import Columns
+from condgrad.paths.working_set import Atoms
 
 _MOST_ENTRIES = 2e7  # entries up to which columns are copied: 160 MB
+_BLOCK = 1_000_000  # entries that are multiplied by curvatures at a time
+_LEAST = 1e-30  # least sum of squares that single precision can hold with all its digits
+_MOST = 1e30  # the largest such sum
+_RIDGE = 1e-6  # error of products in single precision, relative to the diagonal, which makes up for it
 
 
 class PackedColumns:
@@ -42,6 +50,75 @@ class PackedColumns:
     def keep(self, places: np.ndarray) -> None:
         """Keep the columns at these places alone."""
         self._memory = self._memory[places]
+
+
+class RoughColumns:
+    """The columns of a working set in single precision.
+
+    It follows the working set by itself: new atoms are appended, and where others have gone all are taken anew.
+
+    Parameters
+    ----------
+    n_samples : int
+    """
+
+    def __init__(self, n_samples: int) -> None:
+        self._n_samples = n_samples
+        self._features, self._memory = np.empty(0, np.int64), np.empty((0, n_samples), np.float32)
+
+    def has_room(self, size: int) -> bool:
+        """Return whether so many columns may be copied."""
+        return size * self._n_samples <= _MOST_ENTRIES
+
+    def fill(self, G: np.ndarray, atoms: Atoms, features: np.ndarray, h: np.ndarray, first: int) -> bool:
+        """Compute the rows and columns of G = Z' diag(h) Z, h >= 0, that belong to the atoms from ``first`` on.
+
+        ``features`` tells one atom from another; their entries are those of ``atoms``, in the same order. Return False
+        where sums of squares are too large or too small for single precision.
+        """
+        size = features.size
+        with np.errstate(over="ignore", invalid="ignore"):  # the test of the squares finds them
+            self._follow(atoms, features)
+            H = self._products(h.astype(np.float32), size, first)
+        squares = H.diagonal(-first)
+        if not bool(((squares > _LEAST) & (squares < _MOST)).all()):
+            return False
+        G[:size, first:size] = H
+        G[first:size, :first] = H[:first].T
+        new = np.arange(first, size)
+        G[new, new] *= 1.0 + _RIDGE
+        return True
+
+    def _products(self, h: np.ndarray, size: int, first: int) -> np.ndarray:
+        """Return the columns from ``first`` on; equal factors let a BLAS compute only half of a whole matrix."""
+        H, factor, height = np.zeros(0, np.float32), np.sqrt(h) if first == 0 else h, max(1, _BLOCK // size)
+        for start in range(0, h.size, height):
+            part = slice(start, min(start + height, h.size))
+            scaled = self._memory[first:size, part] * factor[part]
+            products = (scaled if first == 0 else self._memory[:size, part]) @ scaled.T
+            H = products if start == 0 else H + products
+        return H
+
+    def _follow(self, atoms: Atoms, features: np.ndarray) -> None:
+        """Take in the atoms that are new."""
+        known, size = self._features.size, features.size
+        if known > size or (features[:known] != self._features).any():
+            known = 0
+        if size > len(self._memory):
+            memory = np.empty((max(size, 2 * known), self._n_samples), np.float32)
+            memory[:known] = self._memory[:known]
+            self._memory = memory
+        _copy(atoms.columns, atoms.features[known:], self._memory[known:size])
+        self._features = features.copy()
+
+
+@kernel
+def _copy(columns, features, out):
+    """Fill every row of ``out`` by one of the features, in the precision that it has."""
+    for q in range(features.shape[0]):
+        scale = columns.scale[features[q]]
+        for i in range(np.uint64(out.shape[1])):
+            out[q, i] = scale * columns.slices.entry(features[q], i)
 
 
 @kernel

@@ -12,7 +12,9 @@ import numpy as np
 from condgrad.compiled import compiled
 from condgrad.paths.smooth_point import ACCEPTED, FAILED, GOOD, IS_TOTAL, LEVEL, NORM, B, gap_at
 
+_PATIENCE = 3.0  # work of steps with an old curvature after which it is renewed, over the work of renewing it
 _FAST = 0.3  # share of the gap above which a step that leaves so much of it asks for fresh curvatures
+_SLOW = 0.7  # the same, where fresh curvatures are more work than the steps that are left
 _OWN = 0.6  # share of the tolerance that the working set's own gap may use up
 _ROUNDING = 1e-14  # share of F that rounding may add to it
 _SUFFICIENT = 1e-3  # share of the model's slope by which F must fall, where a step has not halved the gap
@@ -43,12 +45,13 @@ HAS_MOVED, FELL, QUALITY = 8, 9, 10  # whether the last step moved x, whether F 
 IS_FRESH, NEXT_FRESH = 11, 12  # whether it had the curvature of the point where it began; whether the next one will,
 LENGTH, SLOPE = 13, 14  # how much of the way to the minimiser of the model it went, and the slope of F along it;
 BEFORE, B_BEFORE, NORM_BEFORE = 15, 16, 17  # F (of a guess: the gap), intercept and norm before it;
-SPENT, PATIENCE = 18, 19  # the work of steps since the curvature was computed, and that after which it is renewed;
+SPENT, RENEWAL = 18, 19  # the work of steps since the curvature was computed, and that of computing it anew;
 FALLING, LAST_ALPHA = 20, 21  # the ratio of the last two multipliers, and the last one;
 MODEL_TOL, AFTER_MODEL, AFTER_BACK = 22, 23, 24  # the gap of the next model, the stage after it, and after a way back;
 THRESHOLD, ABOVE = 25, 26  # from which size on the next scan computes correlations, and lists features
 EVALUATED = 27  # how often the loss was evaluated, in all
-N_COURSE = 28  # the number of these places
+FACTOR, CURVED = 28, 29  # how much more curvature than the model's there is, about; the samples' sum in the model
+N_COURSE = 30  # the number of these places
 
 
 @compiled
@@ -135,8 +138,8 @@ class Course(NamedTuple):
         course[STAGE] = WEIGH
         return -1
 
-    def weigh(self, own):
-        """Decide whether the gap of the working set is small enough to look at other features."""
+    def weigh(self, own, work):
+        """Decide whether the gap of the working set is small enough to look at other features; a step is ``work``."""
         course = self.course
         last, has_moved = course[GAP], course[HAS_MOVED] > 0.0
         has_gained = has_moved and (own < last or course[FELL] > 0.0)
@@ -145,8 +148,17 @@ class Course(NamedTuple):
             course[STAGE] = ASK
             return -1
         course[GAP], course[STEPS], course[STAGE] = own, course[STEPS] + 1.0, POSE
-        course[NEXT_FRESH] = 0.0 if has_moved and own <= _FAST * last else 1.0
-        return CURVATURE if course[NEXT_FRESH] > 0.0 or course[SPENT] >= course[PATIENCE] else -1
+        is_fast = has_moved and (own <= _FAST * last or self.is_worth_steps(own, last, work))
+        course[NEXT_FRESH] = 0.0 if is_fast else 1.0
+        return CURVATURE if course[NEXT_FRESH] > 0.0 or course[SPENT] >= _PATIENCE * course[RENEWAL] else -1
+
+    def is_worth_steps(self, own, last, work):
+        """Tell whether steps that go on as the last one are less work than a fresh curvature."""
+        course = self.course
+        if course[IS_FRESH] > 0.0 or not own <= _SLOW * last:
+            return False
+        n_steps = np.log(own / course[NEEDED]) / np.log(last / own)
+        return n_steps * work <= course[RENEWAL]
 
     def begin_step(self, slope, farther):
         """Go to the minimiser of the model at x, along which F has this slope; its norm is so much larger."""

@@ -9,7 +9,10 @@ import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
+from condgrad.linalg.slices import CentredColumns, DenseSlices, SparseSlices
 from condgrad.linalg.vectors import DenseVector
+from condgrad.paths.atom_rows import AtomRows
+from condgrad.paths.packed_columns import RoughColumns
 from condgrad.paths.smooth_data import SmoothData
 from condgrad.paths.smooth_point import FAILED, GOOD
 from condgrad.paths.working_set import Atoms
@@ -26,12 +29,11 @@ _WIDENING = 4  # factor by which the number of samples grows where an estimate i
 
 # Work is measured in multiply-adds of a pass over the rows; these were measured.
 _CALLS = 200_000.0  # work of the calls for one Gram matrix
-_DENSE_SPEED = 28.0  # multiply-adds of a dense matrix product that take as long as one of a pass
-_FACTOR_SPEED = 40.0  # entries of a cube of k^3 for which a Cholesky factor takes as long
+_DENSE_SPEED = 40.0  # multiply-adds of a dense matrix product that take as long as one of a pass
+_FACTOR_SPEED = 90.0  # entries of a cube of k^3 for which a Cholesky factor takes as long
 _COPY = 3.0  # work for a stored entry that is copied, or for a sample of an array
-_PAIR = 2.0  # work for a product of two entries of a row
-_ENTRY = 4.0  # number of such products that take as long as finding an entry of a row
-_PRODUCT = 0.6  # work for an entry of a column in a product with a vector
+_ROW = 7.0  # work for a row of sparse data, beside that for its entries
+_ENTRY = 3.0  # number of products of two entries of a row that take as long as finding one of them
 
 
 class Curvature:
@@ -62,6 +64,7 @@ class Curvature:
         self.rows: np.ndarray | None = None  # the samples that are drawn (None: all)
         self.is_rough = True
         self.h = d.copy()
+        self._by_rows, self._packed = AtomRows(d.size), RoughColumns(d.size)
 
     def relax(self, n_points: int) -> None:
         """Assume that the curvatures of points to come are less misleading than those of the last ones."""
@@ -71,7 +74,7 @@ class Curvature:
         """Take the curvatures d of another point; ``quality`` tells how the last step went, with its own if fresh."""
         if was_fresh:  # the estimate is too rough
             self.rows_per_atom *= _WIDENING
-            self.is_rough = False
+            self.is_rough, self._packed = False, RoughColumns(d.size)  # the copies are not needed any more
         if quality == FAILED or (was_fresh and quality != GOOD):  # the curvature may be zero only close to x
             self.least_share = min(1.0, max(_FLOOR, 2.0 * self.least_share))
         elif was_fresh:
@@ -96,25 +99,49 @@ class Curvature:
 
         ``features`` are their numbers on the path; the atoms may have others, their places in memory.
         """
-        size = features.size
-        if 0 < first < size and self._work_by_columns(atoms, size - first) < self._work_by_rows(atoms, size - first):
-            self._fill_by_columns(G, atoms, first)
+        size, n_new = features.size, features.size - first
+        if self._fill_roughly(G, atoms, features, first):
             return
-        H = self.data.curvature(features, self.h, self.rows, first, self.is_rough)
-        G[first:size, :size] = H[first:]
-        G[:first, first:size] = H[:first, first:]
+        if 0 < first < size and self._work_by_columns(atoms, n_new) < self._work_by_rows(atoms, n_new):
+            self._fill_by_columns(G, atoms, first)
+        elif isinstance(atoms.columns.slices, SparseSlices):
+            h = self._of_all_rows()
+            self._by_rows.fill(G, atoms, features, h, first)
+            self._take_out_intercept(G, atoms, h, first)
+        else:
+            H = self.data.curvature(features, self.h, self.rows, first, self.is_rough)
+            G[first:size, :size] = H[first:]
+            G[:first, first:size] = H[:first, first:]
+
+    def _fill_roughly(self, G: np.ndarray, atoms: Atoms, features: np.ndarray, first: int) -> bool:
+        """Compute the same for dense data in single precision; return False where that is not possible."""
+        is_dense = isinstance(atoms.columns.slices, (DenseSlices, CentredColumns))
+        if not (is_dense and self.is_rough and self.rows is None and self._packed.has_room(features.size)):
+            return False
+        if not self._packed.fill(G, atoms, features, self.h, first):
+            return False
+        self._take_out_intercept(G, atoms, self.h, first)
+        return True
 
     def _fill_by_columns(self, G: np.ndarray, atoms: Atoms, first: int) -> None:
         """Compute the same by products of all atoms with each of the new ones times the curvatures."""
-        size, h = atoms.features.size, self.h
-        if self.rows is not None:
-            h = np.zeros(self.problem.n_samples)
-            h[self.rows] = self.h
+        size, h = atoms.features.size, self._of_all_rows()
         work = self._work_by_columns(atoms, size - first)
         task = functools.partial(multiply_atoms, atoms.columns, atoms.features, h, G)
         threads.run(task, first + threads.cut(size - first, work))
+        self._take_out_intercept(G, atoms, h, first)
+
+    def _take_out_intercept(self, G: np.ndarray, atoms: Atoms, h: np.ndarray, first: int) -> None:
         if self.problem.has_intercept:
             take_out_intercept(atoms.columns, atoms.features, first, h, G)
+
+    def _of_all_rows(self) -> np.ndarray:
+        """Return the curvatures of all samples: zero for those that were not drawn."""
+        if self.rows is None:
+            return self.h
+        h = np.zeros(self.problem.n_samples)
+        h[self.rows] = self.h
+        return h
 
     # Work: which way is faster, and when it pays to take other curvatures.
 
@@ -133,12 +160,12 @@ class Curvature:
     def _work_by_rows(self, atoms: Atoms, n_new: int) -> float:
         k, n, stored = atoms.features.size, self.problem.n_samples, atoms.n_stored
         entries, share = stored / n, n_new / max(1, k)  # entries of a row
-        if entries > 0.5 * k:
+        if not isinstance(atoms.columns.slices, SparseSlices) and entries > 0.5 * k:
             return _COPY * stored + n_new * stored / _DENSE_SPEED
-        return _COPY * n + stored + _PAIR * share * stored * (entries + _ENTRY)
+        return _ROW * (1.0 + share) * n + share * stored * (entries + _ENTRY)
 
     def _work_by_columns(self, atoms: Atoms, n_new: int) -> float:
-        return _PRODUCT * n_new * (atoms.n_stored + _COPY * self.problem.n_samples)
+        return n_new * (atoms.n_stored + self.problem.n_samples)
 
 
 @kernel

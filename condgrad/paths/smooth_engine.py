@@ -23,6 +23,7 @@ from condgrad.paths.smooth_course import (
     ATOMS,
     BEGUN,
     CURVATURE,
+    CURVED,
     DONE,
     ENLARGED,
     EVALUATED,
@@ -31,10 +32,10 @@ from condgrad.paths.smooth_course import (
     IS_FRESH,
     N_COURSE,
     NEXT,
-    PATIENCE,
     PAUSE,
     PRUNING,
     QUALITY,
+    RENEWAL,
     SCAN,
     SPENT,
     STAGE,
@@ -71,7 +72,6 @@ _BATCH = 30  # atoms that are admitted at most at a time, or a quarter of those 
 _MOST_STEPS = 300  # most Newton steps for one point
 _ROOM = 64  # atoms for which there is memory in the beginning
 _MOST_ATOMS = 3000  # most features of a working set: their curvature takes 72 MB
-_PATIENCE = 3.0  # work of steps with an old curvature after which it is renewed, over the work of renewing it
 _MOST_WORK = 1e8  # multiply-adds after which a search returns to hear Ctrl-C: about a tenth of a second
 _STRETCH = 256  # most targets of one search, where one thread is enough for its passes
 _OF_POINTS = (NORM_FOUND, ALPHA_FOUND, GAP_FOUND, GAP_FOUND, N_FOUND, B_FOUND)  # PathPoint's numbers, but rounding
@@ -135,6 +135,7 @@ class SmoothEngine:
         self.passes = SmoothPasses(self.point, self.course)
         self.passes.begin()
         self.curvature = Curvature(self.problem, self.data, self.point.d)
+        self.course[CURVED] = self.point.d.sum()
         self.oracle = self.data.oracle(self.point.R, lambda: self.point)
         self.bounds = self.oracle.bounds
         self._arrange()
@@ -304,7 +305,7 @@ class SmoothEngine:
             self.curvature.h, point.saved_p, point.totals, point.numbers, self.course, is_alone, self.passes.errand,
             is_alone and self.curvature.is_plain(atoms), point.has_intercept, self.passes.work, _MOST_WORK,
         )  # fmt: skip
-        self.course[PATIENCE] = _PATIENCE * self.curvature.work(atoms)
+        self.course[RENEWAL] = self.curvature.work(atoms)
 
     def _is_at_limit(self) -> bool:
         """Tell whether too many columns were scanned for the present point to go on with it."""
@@ -339,7 +340,7 @@ class SmoothEngine:
         self.point.model.append(new.size)
         self._arrange()
         self.curvature.fill(self.point.model.G, self.passes.atoms, self.point.features[:size], first)
-        self.passes.correlate()
+        self.passes.correlate(first)
 
     def _prune(self) -> None:
         """Drop the atoms without a coefficient."""
@@ -356,9 +357,10 @@ class SmoothEngine:
         point, model, course = self.point, self.point.model, self.course
         self.curvature.take(point.d, self.n_atoms, course[QUALITY], was_fresh=bool(course[IS_FRESH] > 0.0))
         self.curvature.fill(model.G, self.passes.atoms, point.features[: self.n_atoms], 0)
-        factor(model, np.flatnonzero(point.x[: self.n_atoms]))
+        factor(model, np.flatnonzero(point.x[: self.n_atoms]), self.curvature.is_rough)
         self.history.renew(task.place(self._course(task).target()))
-        course[SPENT], course[PATIENCE] = 0.0, _PATIENCE * self.curvature.work(self.passes.atoms)
+        course[CURVED] = point.d.sum()
+        course[SPENT], course[RENEWAL] = 0.0, self.curvature.work(self.passes.atoms)
 
     # What rounding does.
 

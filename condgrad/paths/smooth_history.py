@@ -47,12 +47,22 @@ class History(NamedTuple):
         The curvature changes about linearly along the path. So a model with the curvature of one place misses on a
         way, in the gradient, about the length of that way times the distance of its middle from that place.
         """
+        growth = self.growth(third)
+        if growth == 0.0:
+            return 0.0
+        weight = growth * (third - self.places[_SECOND]) / (self.places[_SECOND] - self.places[_FIRST])
+        return weight if abs(weight) <= _FARTHEST else 0.0
+
+    def growth(self, third):
+        """Return how many times as far as that of the last way the middle of the next is from where the curvature is.
+
+        It is 0 where that is not known.
+        """
         first, second, curved = self.places[_FIRST], self.places[_SECOND], self.places[_CURVED]
         if not first < second < third:  # nan is not
             return 0.0
-        ratio = (second + third - 2.0 * curved) / (first + second - 2.0 * curved)
-        weight = ratio * (third - second) / (second - first)
-        return weight if abs(weight) <= _FARTHEST else 0.0
+        growth = (second + third - 2.0 * curved) / (first + second - 2.0 * curved)
+        return growth if abs(growth) <= _FARTHEST else 0.0  # nan and inf: not known
 
     def ratio(self, third, is_penalised):
         """Return how long the way from the last solution to the next is, over the way between the last two.

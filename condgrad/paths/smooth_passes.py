@@ -13,11 +13,12 @@ from condgrad.linalg import threads
 from condgrad.paths.oracle import Oracle, Scan
 from condgrad.paths.smooth_course import B_BEFORE, BEFORE, EVALUATION, STAGE, STEPPED, TOTALS
 from condgrad.paths.smooth_point import IS_TOTAL, LEVEL, MU, B, SmoothPoint, settle, take_residual
-from condgrad.paths.working_set import Atoms
+from condgrad.paths.working_set import Atoms, correlate_atoms
 from condgrad.problems.samples import Samples, derive_block, total_block, value_of_range
 
 _CALLS = 100_000.0  # work of the calls of one step, in multiply-adds
 _WORK_PER_SAMPLE = 20  # cost of a sample in multiply-adds: that of a loss with an exponential, about
+_WORK_PER_PAIR = 0.7  # cost of a model for each pair of atoms
 _NONE = Errand(0, 0)  # nowhere: several threads compute the loss
 
 
@@ -82,7 +83,8 @@ class SmoothPasses:
     @property
     def work(self) -> float:
         """How much work a step is, in multiply-adds."""
-        return _CALLS + 2.0 * self.atoms.n_stored + _WORK_PER_SAMPLE * self.p.size
+        passes = 2.0 * self.atoms.n_stored + _WORK_PER_SAMPLE * self.p.size
+        return _CALLS + passes + _WORK_PER_PAIR * self.size**2
 
     def begin(self) -> None:
         """Compute everything that belongs to x = 0."""
@@ -134,10 +136,15 @@ class SmoothPasses:
         total_block(point.samples, start, self.p[part], self.numbers[B], point.a[part], point.d[part], totals)
         return totals
 
-    def correlate(self) -> None:
-        """Compute the correlations of the atoms."""
-        out, x = self.point.correlation[: self.size], self.point.x
-        self.numbers[LEVEL] = self.atoms.correlate(self.point.a, self.numbers[MU], x, 0.0, out)
+    def correlate(self, first: int = 0) -> None:
+        """Compute the correlations of the atoms, or of those from ``first`` on if the others are known."""
+        point, mu = self.point, self.numbers[MU]
+        if first == 0:
+            self.numbers[LEVEL] = self.atoms.correlate(point.a, mu, point.x, 0.0, point.correlation[: self.size])
+            return
+        atoms = self.atoms.columns, self.atoms.features
+        largest = correlate_atoms(*atoms, point.a, mu, point.x, 0.0, point.correlation, first, self.size)
+        self.numbers[LEVEL] = max(float(self.numbers[LEVEL]), largest)
 
     def ask(self, oracle: Oracle, level: float) -> Scan:
         """Let the oracle find the features whose correlations exceed a level."""

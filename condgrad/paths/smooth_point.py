@@ -17,6 +17,7 @@ from condgrad.paths.working_set import correlate_atoms
 from condgrad.problems.samples import Samples
 from condgrad.problems.totals import Totals
 
+_MOST_FACTOR = 3.0  # how many times as large as the model says curvature along a way may be, or as small
 _OUTSIDE = 1e-12  # relative slack: rounding may push a norm this far beyond the radius
 
 
@@ -177,23 +178,40 @@ def blend(x, origin, gamma, size):
 
 
 @kernel
-def foresee(G, x, correlation, before, correlation_before, weight, out, n_atoms):
+def foresee(G, x, correlation, before, correlation_before, weight, growth, out, n_atoms):
     """Fill in the correlations at x, plus ``weight`` times what the model missed on the way from ``before`` to x.
 
-    The model's correlations change by -G (x - before) on that way. ``weight`` says how much more it will miss on the
-    next one. Where the correlation before is not known, that at x stays. Then x is the point before the next one.
+    The model's correlations change by -c G (x - before) on that way, for the c that fits best along it. ``weight`` says
+    how much more it will miss on the next one, ``growth`` how much farther from 1 the best c will be there: it is
+    returned (1 if ``growth`` is 0). Where the correlation before is not known, that at x stays. Then x is the point
+    before the next one.
     """
     for j in range(n_atoms):
-        out[j] = correlation[j] + weight * (correlation[j] - correlation_before[j])
-    for k in range(n_atoms):
-        change = weight * (x[k] - before[k])
-        if change != 0.0:
-            for j in range(n_atoms):
-                out[j] += change * G[k, j]
+        out[j] = 0.0
+    if weight != 0.0:
+        for k in range(n_atoms):
+            change = x[k] - before[k]
+            if change != 0.0:
+                for j in range(n_atoms):
+                    out[j] += change * G[k, j]
+    expected, found = 0.0, 0.0
     for j in range(n_atoms):
+        if abs(correlation_before[j]) < np.inf:
+            expected += (x[j] - before[j]) * out[j]
+            found += (x[j] - before[j]) * (correlation_before[j] - correlation[j])
+    factor = bounded_factor(found / expected) if growth != 0.0 and expected > 0.0 else 1.0
+    for j in range(n_atoms):
+        out[j] = correlation[j] + weight * (correlation[j] - correlation_before[j] + factor * out[j])
         if not abs(out[j]) < np.inf:
             out[j] = correlation[j]
         before[j], correlation_before[j] = x[j], correlation[j]
+    return bounded_factor(1.0 + growth * (factor - 1.0))
+
+
+@kernel
+def bounded_factor(factor):
+    """Return a factor of the curvature that is neither absurd nor nan."""
+    return min(max(factor, 1.0 / _MOST_FACTOR), _MOST_FACTOR) if factor > 0.0 else 1.0
 
 
 @kernel

@@ -31,10 +31,12 @@ from condgrad.paths.smooth_course import (
     BEGIN,
     BEGUN,
     CURVATURE,
+    CURVED,
     DONE,
     ENLARGED,
     EVALUATED,
     EVALUATION,
+    FACTOR,
     GAP,
     GUESS,
     GUESSED,
@@ -68,6 +70,7 @@ from condgrad.paths.smooth_point import (
     NORM,
     B,
     blend,
+    bounded_factor,
     compare,
     copy,
     foresee,
@@ -127,12 +130,15 @@ class Search(NamedTuple):
             needs = decide.choose_target(beyond, whole)
         elif stage == BEGIN:  # the gradient of the last model foresees how the curvature changes on the way
             course[STEPS], course[BEGUN], place = 0.0, self.bounds.n_scanned(), task.place(target)
-            weight = self.history.weight(place)
+            weight, growth = self.history.weight(place), self.history.growth(place)
             self.history.append(place)
-            foresee(self.model.G, self.x, self.correlation, self.before, self.correlation_before, weight, self.saved, n)
+            course[FACTOR] = foresee(
+                self.model.G, self.x, self.correlation, self.before, self.correlation_before, weight, growth,
+                self.saved, n,
+            )  # fmt: skip
             decide.leave_to_model(_FIRST_MODEL * task.limit(), GUESS)
         elif stage == MODEL:
-            minimise_model(self.model, self.x, self.saved, task.is_penalised, target, course[MODEL_TOL])
+            minimise_model(self.model, self.x, self.saved, task.is_penalised, target, course[MODEL_TOL], course[FACTOR])
             course[STAGE] = course[AFTER_MODEL]
         elif stage == GUESS:  # go to the minimiser of the last model for the new target
             needs = decide.begin_guess(own)
@@ -144,9 +150,10 @@ class Search(NamedTuple):
         elif stage == ENLARGED:
             needs = decide.start_again()
         elif stage == WEIGH:
-            needs = decide.weigh(own)
+            needs = decide.weigh(own, self.work)
         elif stage == POSE:
             course[SPENT] += self.work
+            course[FACTOR] = bounded_factor(sum_of(self.d) / course[CURVED])  # the mean over all directions, about
             copy(self.saved, self.correlation, 1.0, n)
             decide.leave_to_model(max(course[TOL], _INNER * course[GAP]), STEP)
         elif stage == STEP:  # go to the minimiser of the model, unless it is x
@@ -213,13 +220,28 @@ def turn(search, task, solutions):
 
 
 @kernel
-def minimise_model(model, x, correlation, is_penalised, target, tol):
-    """Find the minimiser of the model at x over the working set: exactly where there is a penalty, as it has no gap."""
+def minimise_model(model, x, correlation, is_penalised, target, tol, factor):
+    """Find the minimiser of the model at x over the working set: exactly where there is a penalty, as it has no gap.
+
+    Its curvature counts ``factor`` times: so everything else is divided by that.
+    """
     n = model.n_atoms()
+    for k in range(n):
+        correlation[k] /= factor
     recentre(model, x, correlation)
-    solve_model(model, 0.0, is_penalised, target, -np.inf if is_penalised else tol, 1000 + 20 * n)
+    goal = target / factor if is_penalised else target
+    solve_model(model, 0.0, is_penalised, goal, -np.inf if is_penalised else tol / factor, 1000 + 20 * n)
     if not model.is_symmetric:
         raise_to_zero(model.x, n)
+
+
+@kernel
+def sum_of(d):
+    """Return the sum of the curvatures of the samples."""
+    total = 0.0
+    for i in range(d.shape[0]):
+        total += d[i]
+    return total
 
 
 @kernel
@@ -231,6 +253,7 @@ def renew_curvature(columns, features, d, h, has_intercept, model, course):
         take_out_intercept(columns, features, 0, h, model.G)
     model.forget_support(features.shape[0])
     course[SPENT] = 0.0
+    course[CURVED] = sum_of(d)
 
 
 @kernel

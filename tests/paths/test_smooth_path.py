@@ -19,6 +19,7 @@ from condgrad.paths.points import InterruptedPathError
 from condgrad.paths.smooth import SmoothPath
 from condgrad.paths.smooth_curvature import Curvature
 from condgrad.paths.smooth_history import new_history
+from condgrad.paths.smooth_point import foresee
 from condgrad.paths.working_set import Atoms
 
 LOSSES = {
@@ -278,9 +279,25 @@ def test_what_a_model_misses_grows_with_the_distance_from_its_curvature():
     history.append(2.0)
     assert history.weight(3.0) == pytest.approx(2.5 / 1.5)  # the middles of both ways, from 0
     assert history.weight(2.5) == pytest.approx(2.25 / 1.5 * 0.5)
+    assert history.growth(2.5) == pytest.approx(2.25 / 1.5)
     history.renew(2.0)
-    assert history.weight(3.0) == pytest.approx(-1.0)
+    assert history.weight(3.0) == history.growth(3.0) == pytest.approx(-1.0)
     assert history.weight(8.0) == history.weight(1.5) == 0.0  # too far away, and back
+
+
+@pytest.mark.parametrize("growth", [-1.0, 0.0, 0.5, 2.0])
+def test_a_curvature_that_is_a_multiple_of_the_models_leaves_nothing_to_foresee(growth):
+    rng = np.random.default_rng(6)
+    A = rng.standard_normal((9, 6))
+    G, before, x = A.T @ A, rng.standard_normal(6), rng.standard_normal(6)
+    correlation_before, out = rng.standard_normal(6), np.empty(6)
+    correlation = correlation_before - 0.8 * G @ (x - before)
+    copies = before.copy(), correlation_before.copy()
+    found = foresee(G, x, correlation, *copies, 1.5, growth, out, 6)
+    assert found == pytest.approx(1.0 - 0.2 * growth)
+    missed = 0.0 if growth else 1.5 * 0.2 * G @ (x - before)
+    np.testing.assert_allclose(out, correlation + missed, atol=1e-12)
+    np.testing.assert_allclose(copies, [x, correlation])
 
 
 @pytest.mark.parametrize("intercept", [False, True])
