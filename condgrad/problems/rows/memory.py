@@ -106,9 +106,9 @@ class MemoryRows(Rows):
         """Two multiply-adds for every stored entry of X."""
         return 2.0 * self.matrix.n_stored
 
-    def along_shift(self, w: np.ndarray) -> float:
+    def along_shift(self, w: np.ndarray, features: np.ndarray | None = None) -> float:
         """Return <shift, w> for centred columns."""
-        return self.matrix.along_shift(w)
+        return self.matrix.along_shift(w, features)
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
