@@ -103,9 +103,10 @@ class ColumnRows(Rows):
         """Two multiply-adds for every stored entry of X."""
         return 2.0 * self.stored.n_stored
 
-    def along_shift(self, w: np.ndarray) -> float:
+    def along_shift(self, w: np.ndarray, features: np.ndarray | None = None) -> float:
         """Return <shift, w> for centred columns."""
-        return float(self.columns.shift @ w)
+        shift = self.columns.shift
+        return float((shift if features is None else shift[features]) @ w)
 
 
 class _AllSamples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
@@ -239,15 +240,17 @@ class SmoothPath:
         return (gap + rounding > tol * self.scale) & (gap > rounding)
 
     def _solved(self, points: Stretch[PathPoint], targets: np.ndarray, seconds: float) -> Stretch[Solved]:
-        norm, alpha, gap, rounding, objective, _ = points.numbers
+        norm, alpha, gap, rounding, objective, offset = points.numbers
         features, w = points.features, points.coefficients
         if not self._is_plain:
             w = w * self.engine.columns.scale[features]
         intercept = np.zeros(len(points))
         if self.problem.has_intercept:
-            intercept[:] = [self.problem.intercept_at(self._dense(point), point.offset) for point in points]
-        ends = (norm, targets) if self.is_penalised else (targets, alpha * self.unit)  # radius and penalty
-        numbers = np.array([*ends, gap, rounding, objective, intercept, np.full(len(points), seconds)])
+            ends = np.cumsum(points.sizes).tolist()
+            for k, (first, end) in enumerate(itertools.pairwise([0, *ends])):
+                intercept[k] = self.problem.intercept_at(w[first:end], offset[k], features[first:end])
+        radius, penalty = (norm, targets) if self.is_penalised else (targets, alpha * self.unit)
+        numbers = np.array([radius, penalty, gap, rounding, objective, intercept, np.full(len(points), seconds)])
         return Stretch(Solved, points.sizes, features, w, numbers)
 
     def _dense(self, point: PathPoint) -> np.ndarray:

@@ -168,9 +168,12 @@ class Problem(OverRows):
         """Return the best intercept for w with centred columns: the b of steps and kernels."""
         return self._predict(w)[1] if self.has_intercept else 0.0
 
-    def intercept_at(self, w: np.ndarray, b: float) -> float:
-        """Convert the intercept b for centred columns to the intercept for the columns as given."""
-        return b - self.rows.along_shift(w)
+    def intercept_at(self, w: np.ndarray, b: float, features: np.ndarray | None = None) -> float:
+        """Convert the intercept b for centred columns to the intercept for the columns as given.
+
+        With ``features``, w holds the coefficients of these features only.
+        """
+        return b - self.rows.along_shift(w, features)
 
     def look(self, w: IterateLike) -> LinearLook:
         """Make a pass at w and return objective, gradient, gap, vertex, intercept and, on demand, the curvature."""

@@ -40,6 +40,7 @@ def check_rows(
     * the curvature, if it is estimated from drawn rows, is that of all samples on average;
     * subsamples lie in memory, have about the requested size, and their weights sum to one;
     * a run to relative gaps of 1e-4 and 1e-6 ends certified within a few reads, at the optimum of the data in memory;
+    * ``along_shift`` of the coefficients of some features is that of all coefficients;
     * ``definition`` identifies the data, and ``with_targets`` changes the targets alone.
 
     Parameters
@@ -73,6 +74,7 @@ def check_rows(
                 _check_looks(make, X, samples._replace(offset=offset), about, of_offsets)
         logistic = _samples(losses.by_name("logistic"), X, rng)
         _check_parts(make(X, logistic, False), n_samples)
+        _check_shift(make(X, logistic, True))
         _check_curvature(make(X, logistic, False), X, rng)
         _check_definition(make, X, logistic)
         for has_intercept in (False, True):
@@ -137,6 +139,14 @@ def _check_parts(rows: Rows, n_samples: int) -> None:
     _require(n_rows // 2 <= part.n_samples <= 2 * n_rows + 20, f"head({n_rows}) has {part.n_samples} samples.")
     _require(abs(part.samples.weight.sum() - 1.0) <= 1e-9, "the weights of a subsample do not sum to one.")
     _require(rows.head(10 * n_samples) is rows, "head of more samples than there are must be the rows themselves.")
+
+
+def _check_shift(rows: Rows) -> None:
+    w = np.zeros(rows.n_features)
+    features = np.arange(0, w.size, 2)
+    w[features] = 1.0 + features
+    whole, of_some = rows.along_shift(w), rows.along_shift(w[features], features)
+    _require(abs(whole - of_some) <= _SAME * (1.0 + abs(whole)), "along_shift of some features is not that of all.")
 
 
 def _check_curvature(rows: Rows, X: Checked, rng: np.random.Generator) -> None:

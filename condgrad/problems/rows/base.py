@@ -237,8 +237,11 @@ class Rows(abc.ABC):
         """The number of multiply-adds of one look."""
 
     @abc.abstractmethod
-    def along_shift(self, w: np.ndarray) -> float:
-        """Return <shift, w>: the intercept for centred columns minus the intercept for the columns as given."""
+    def along_shift(self, w: np.ndarray, features: np.ndarray | None = None) -> float:
+        """Return <shift, w>: the intercept for centred columns minus the intercept for the columns as given.
+
+        With ``features``, w holds the coefficients of these features only.
+        """
 
     @functools.cached_property
     def measures(self) -> Measures:

@@ -297,6 +297,8 @@ class ChunkedRows(Rows):
         """Two multiply-adds for every stored entry of X."""
         return 2.0 * self.n_bytes / 4.0
 
-    def along_shift(self, w: np.ndarray) -> float:
+    def along_shift(self, w: np.ndarray, features: np.ndarray | None = None) -> float:
         """Return <shift, w> for centred columns."""
-        return 0.0 if self.shift is None else float(self.shift @ w)
+        if self.shift is None:
+            return 0.0
+        return float((self.shift if features is None else self.shift[features]) @ w)

@@ -75,8 +75,11 @@ class RowsOnDevice(Rows):
         """Two multiply-adds for every stored entry of X."""
         return 2.0 * self.matrix.n_stored
 
-    def along_shift(self, w: np.ndarray) -> float:
+    def along_shift(self, w: np.ndarray, features: np.ndarray | None = None) -> float:
         """Return <shift, w> for centred columns."""
+        if features is not None:
+            w, some = np.zeros(self.n_features), w
+            w[features] = some
         return self.matrix.along_shift(w)
 
 

@@ -109,9 +109,9 @@ class MemoryRows(Rows):
         """Two multiply-adds for every stored entry of X."""
         return 2.0 * self.matrix.n_stored
 
-    def along_shift(self, w: np.ndarray) -> float:
+    def along_shift(self, w: np.ndarray, features: np.ndarray | None = None) -> float:
         """Return <shift, w> for centred columns."""
-        return self.matrix.along_shift(w)
+        return self.matrix.along_shift(w, features)
 
     @property
     def has_sparse_columns(self) -> bool:
