@@ -4,45 +4,33 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
 from condgrad import solvers
-from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg import convert
-from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
-from condgrad.losses._protocol import as_loss
 from condgrad.paths.allowed_sets import AllowedSets, columns_of, sets_of
-from condgrad.paths.columns import Features, make_columns
 from condgrad.paths.device_lasso import path_on_device
-from condgrad.paths.disk_columns import DiskColumns, Question
-from condgrad.paths.disk_oracle import DiskOracle, FeaturesAhead, Span
-from condgrad.paths.engine import ExactEngine, PathPoint
+from condgrad.paths.exact_path import ExactPath, LassoSettings, Regression
 from condgrad.paths.free_lasso import free_path, is_for_free_features
 from condgrad.paths.general import radius_path
 from condgrad.paths.grids import as_grid, check_grid, shares
-from condgrad.paths.leaps import Leaps
-from condgrad.paths.least_squares import Goal, LeastSquares
 from condgrad.paths.minimized import MinimizedPath, Walk
-from condgrad.paths.points import Arrivals, PathInfo, Solved, collect, follow
-from condgrad.paths.working_set import WorkingSet
+from condgrad.paths.points import Arrivals, PathInfo, collect, follow
 from condgrad.problems.linear import Problem
-from condgrad.problems.samples import Samples
 from condgrad.run.progress import check_callback, show
-from condgrad.run.result import Status
 from condgrad.run.trace import Progress
 from condgrad.storage import columns as columns_on_disk
 from condgrad.storage.device_data import DeviceData
@@ -52,10 +40,8 @@ from condgrad.storage.stored_columns import StoredColumns
 _ENGINES = ("exact", "randomized")
 _MOST_EPOCHS = 10_000  # most epochs of the randomized engine for one radius
 _STEP = 1e-3  # share of the radius: the change of a coefficient at which the randomized engine stops
-_WALK = 8  # number of penalties from lambda_max down to eps * lambda_max in the search for the largest radius
 _SMALL = 1_000_000  # stored entries of X up to which the engine of smooth losses solves the path
 _FEW = 500  # samples, or features, that X may have then: no more coefficients are nonzero
-_WALK_TOL = 1e-4  # relative gap at the end of that search, or tol where it is smaller
 
 
 def lasso_path(
@@ -178,10 +164,10 @@ def lasso_path(
     if isinstance(X, StoredColumns) and engine != "exact":
         raise ValueError("engine='randomized' needs X in memory; use engine='exact' for columns on disk.")
     begun = X.n_reads if isinstance(X, StoredColumns) else 0.0
-    data = _Regression(X, y, sample_weight, offset, settings, None if sets is None else sets.allowance.weights)
+    data = Regression(X, y, sample_weight, offset, settings, None if sets is None else sets.allowance.weights)
     with Interrupts() as interrupts, show(callback, verbose) as report:
         if engine == "exact":
-            path: Any = _ExactPath(data, settings, interrupts)
+            path: Any = ExactPath(data, settings, interrupts)
         else:
             path = _randomized_path(data, settings, engine, random_state)
         is_watched = callback is not None or verbose
@@ -190,7 +176,7 @@ def lasso_path(
     return found, coefs, info._replace(n_reads=X.n_reads - begun) if isinstance(X, StoredColumns) else info
 
 
-def _is_weighted_only(X: object, sets: AllowedSets, settings: _Settings, engine: object) -> bool:
+def _is_weighted_only(X: object, sets: AllowedSets, settings: LassoSettings, engine: object) -> bool:
     """Tell whether the exact engine takes the sets: weights of features in memory, which scale them."""
     weights, lower, upper = sets.allowance
     is_weighted = (
@@ -204,7 +190,7 @@ def _over_sets(
     X: Any,
     y: ArrayLike,
     sets: AllowedSets,
-    settings: _Settings,
+    settings: LassoSettings,
     engine: object,
     sample_weight: ArrayLike | None,
     offset: ArrayLike | None,
@@ -231,7 +217,7 @@ def _over_sets(
     return _by_radius_path(X, y, sets, settings, sample_weight, offset, callback, verbose)
 
 
-def _is_small(X: Any, settings: _Settings) -> bool:
+def _is_small(X: Any, settings: LassoSettings) -> bool:
     """Tell whether the engine of smooth losses is faster: no Python runs between its points, nor are there lines."""
     if settings.standardize or settings.l2 > 0.0 or settings.is_everywhere:
         return False
@@ -245,7 +231,7 @@ def _by_radius_path(
     X: Any,
     y: ArrayLike,
     sets: Callable[..., Any],
-    settings: _Settings,
+    settings: LassoSettings,
     sample_weight: ArrayLike | None,
     offset: ArrayLike | None,
     callback: Callable[[Progress], object] | None,
@@ -265,7 +251,7 @@ def _on_device(
     sample_weight: ArrayLike | None,
     offset: ArrayLike | None,
     engine: object,
-    settings: _Settings,
+    settings: LassoSettings,
     callback: Callable[[Progress], object] | None,
     verbose: bool,
 ) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
@@ -288,168 +274,6 @@ def _on_device(
     )
 
 
-class _Settings(NamedTuple):
-    n_radii: int | None
-    eps: float
-    tol: float
-    radii: np.ndarray | None
-    alphas: np.ndarray | None
-    l2: float
-    fit_intercept: bool
-    standardize: bool
-
-    @property
-    def is_penalised(self) -> bool:
-        return self.alphas is not None
-
-    @property
-    def is_everywhere(self) -> bool:
-        return self.n_radii is None and self.radii is None and self.alphas is None
-
-
-class _Regression:
-    """X, y, weights and offsets, checked, and the features as the path sees them.
-
-    The squared loss depends on y - offset alone, so ``y`` is this difference; ``observed`` are the targets as given.
-    """
-
-    def __init__(
-        self,
-        X: Data | StoredColumns,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        offset: ArrayLike | None,
-        settings: _Settings,
-        feature_weight: np.ndarray | None = None,
-    ) -> None:
-        matrix: Any = None if isinstance(X, StoredColumns) else matrix_of(X)
-        self.X: Any = X
-        if matrix is not None:
-            self.X = matrix.X
-        shape: tuple[int, int] = self.X.shape
-        self.n_samples, self.n_features = shape
-        self.observed = self.y = convert.as_targets(y, self.n_samples)
-        self.weight = convert.as_weights(sample_weight, self.n_samples)
-        self.offset = None if offset is None else convert.as_vector(offset, "offset", self.n_samples)
-        y_error = 0.0
-        if self.offset is not None:
-            self.y = self.observed - self.offset
-            y_error = 2.0 * UNIT * math.sqrt(float((self.weight * self.y) @ self.y))
-        self.has_intercept, self.l2 = settings.fit_intercept, settings.l2
-        self.y_mean = float(self.weight @ self.y) if settings.fit_intercept else 0.0
-        self.target = self.y - self.y_mean
-        self.scale = Samples(as_loss(Squared()), self.y, self.weight).mean_size(self.y_mean)  # type: ignore[call-arg]
-        self.columns: Features
-        self.span: Span | None = None  # of columns on disk: what one engine has learnt, the next one knows
-        if isinstance(X, StoredColumns):
-            question = Question(self.weight, self.target, self.has_intercept, settings.standardize)
-            self.columns = columns = DiskColumns(X, question)
-            self.span = Span(columns, self.target)
-            self.along_shift, n_stored = columns.along_shift, columns.n_stored
-        else:
-            if self.has_intercept:  # which takes up what is subtracted: large means shall cost no digits
-                matrix = matrix.centred(self.weight)
-            self.columns = make_columns(matrix, self.weight, self.has_intercept, settings.standardize)
-            if feature_weight is not None:  # the plain budget of the features x_j / feature_weight_j
-                for sizes in (self.columns.scale, self.columns.norm):
-                    sizes /= feature_weight
-            self.along_shift, n_stored = matrix.along_shift, matrix.n_stored
-        self.quadratic = LeastSquares(
-            self.columns, n_stored, self.target, has_intercept=settings.fit_intercept, l2=settings.l2, y_error=y_error
-        )
-
-    def intercept(self, features: np.ndarray, w: np.ndarray) -> float:
-        """Return the intercept that belongs to the coefficients w of some features, all as given."""
-        return self.y_mean - float(self.columns.mean[features] @ w) - self.along_shift(w, features)
-
-    def engine(self, interrupts: Interrupts) -> ExactEngine:
-        """Return an exact engine that stands at w = 0."""
-        if (span := self.span) is None:
-            return ExactEngine(self.quadratic, interrupts)
-
-        def oracle(working: WorkingSet) -> DiskOracle:
-            return DiskOracle(span, working.residual.R, FeaturesAhead(span.columns, working), interrupts)
-
-        return ExactEngine(self.quadratic, interrupts, oracle)
-
-
-class _ExactPath:
-    """Points of the exact engine."""
-
-    shortfall = Status.STALLED  # why a point may miss the tolerance
-
-    def __init__(self, data: _Regression, settings: _Settings, interrupts: Interrupts) -> None:
-        self.data, self.settings, self.interrupts = data, settings, interrupts
-        self.n_features, self.scale = data.n_features, data.scale
-        self.tol, self.is_penalised = settings.tol, settings.is_penalised
-        self.gap_bounds_objective = not settings.is_penalised
-        self.engine = data.engine(interrupts)
-        self.leaps = Leaps(self.engine, settings.is_penalised, settings.tol)
-        self.columns_seen = self.n_scans = 0
-
-    @property
-    def falls_short(self) -> bool:
-        """Whether a line between two points is not certified."""
-        return self.leaps.falls_short
-
-    def largest_radius(self) -> float:
-        """Return the l1 norm of the solution with the penalty eps * lambda_max."""
-        largest, eps = self.engine.largest, self.settings.eps
-        if largest == 0.0:
-            return 0.0
-        tol = min(_WALK_TOL, self.settings.tol)
-        for k in range(1, _WALK):
-            self.engine.solve(Goal(largest * eps ** (k / _WALK), is_penalised=True), tol=1e-2)
-        norm = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=tol).norm
-        self.columns_seen, self.n_scans = self.engine.oracle.n_scanned, self.engine.n_scans
-        self.engine = self.data.engine(self.interrupts)
-        self.leaps = Leaps(self.engine, self.settings.is_penalised, self.settings.tol)
-        return norm
-
-    def advance(self, targets: np.ndarray) -> list[Solved]:
-        """Return the solutions at the first radii, or penalties, of those that are left."""
-        engine = self.engine
-        with Stopwatch() as watch:
-            if targets[0] == 0.0:  # zero is the only point of its ball
-                points = [engine.zero()]
-            elif engine.largest == 0.0:
-                points = [engine.zero(Goal(float(targets[0]), self.is_penalised))]
-            else:
-                points = self.leaps.advance(targets)
-        seconds = watch.seconds / len(points)
-        return [self._solved(point, float(target), seconds) for point, target in zip(points, targets, strict=False)]
-
-    def cover(self) -> Iterator[tuple[bool, Solved]]:
-        """Yield points up to the largest radius with certified lines between them, each after "is it the last?"."""
-        top = self.largest_radius()
-        yield top == 0.0, self._solved(self.leaps.end.point, 0.0, 0.0)
-        ends = iter(self.leaps.cover(top))
-        while True:
-            with Stopwatch() as watch:
-                end = next(ends, None)
-            if end is None:
-                return
-            yield end.target >= top, self._solved(end.point, end.target, watch.seconds)
-
-    def _solved(self, point: PathPoint, target: float, seconds: float) -> Solved:
-        w = point.x * self.data.columns.scale[point.features]
-        return Solved(
-            features=point.features,
-            w=w,
-            radius=point.norm if self.is_penalised else target,
-            alpha=target if self.is_penalised else point.alpha,
-            gap=point.gap,
-            rounding=point.rounding,
-            objective=point.objective,
-            intercept=self.data.intercept(point.features, w),
-            seconds=seconds,
-        )
-
-    def totals(self) -> tuple[int, int]:
-        """Return the columns seen and the oracle calls, of the search for the largest radius too."""
-        return self.columns_seen + self.engine.oracle.n_scanned, self.n_scans + self.engine.n_scans
-
-
 class _RandomizedWalk(Walk):
     """The walk of the randomized solver, each point from the last one scaled to the border."""
 
@@ -463,7 +287,9 @@ class _RandomizedWalk(Walk):
         return self.w * (radius / norm) if norm > 0.0 else self.w
 
 
-def _randomized_path(data: _Regression, settings: _Settings, engine: Any, random_state: RandomState) -> MinimizedPath:
+def _randomized_path(
+    data: Regression, settings: LassoSettings, engine: Any, random_state: RandomState
+) -> MinimizedPath:
     """Return the path of the randomized solver."""
     loss, ball = Squared(), L1Ball(1.0)  # type: ignore[call-arg]
     problem = Problem(
@@ -473,7 +299,7 @@ def _randomized_path(data: _Regression, settings: _Settings, engine: Any, random
     return MinimizedPath(walk, tol=settings.tol, scale=data.scale)
 
 
-def _points(path: Any, data: _Regression, settings: _Settings, interrupts: Interrupts, is_watched: bool) -> Arrivals:
+def _points(path: Any, data: Regression, settings: LassoSettings, interrupts: Interrupts, is_watched: bool) -> Arrivals:
     """Yield the points for the targets given, for the default grid, or for as many radii as it takes."""
     if settings.is_everywhere:
         for k, (is_last, point) in enumerate(path.cover()):
@@ -481,7 +307,7 @@ def _points(path: Any, data: _Regression, settings: _Settings, interrupts: Inter
         return
     targets = settings.alphas if settings.is_penalised else settings.radii
     if targets is None:
-        exact = path if isinstance(path, _ExactPath) else _ExactPath(data, settings, interrupts)
+        exact = path if isinstance(path, ExactPath) else ExactPath(data, settings, interrupts)
         targets = exact.largest_radius() * shares(settings.n_radii or 1)
     yield from follow(path, targets, interrupts, is_watched)
 
@@ -496,7 +322,7 @@ def _checked(
     engine: Any,
     fit_intercept: object,
     standardize: object,
-) -> _Settings:
+) -> LassoSettings:
     is_named = isinstance(engine, str) and engine in _ENGINES
     if not (is_named or isinstance(engine, solvers.Randomized)):
         raise ValueError(f"engine must be 'exact', 'randomized' or a solver Randomized(...); got {engine!r}.")
@@ -510,7 +336,7 @@ def _checked(
     if n_radii is None and radii is None and engine != "exact":
         raise ValueError("n_radii=None needs engine='exact': the randomized engine certifies no lines.")
     check_grid(n_radii, eps, may_be_none=True)
-    return _Settings(
+    return LassoSettings(
         None if n_radii is None else int(n_radii),
         float(eps),
         convert.as_number(tol, "tol", low=0.0, what="a number of at least 0"),
