@@ -27,7 +27,7 @@ _SWEEPS = 2  # sweeps of a round
 _PRODUCTS = 8  # products with the second derivatives of a round of conjugate gradients
 _SETTLED = 0.01  # share of the coefficients in use that may have come or gone in a round before these
 _NEWTON = 0.5  # share of the least gap so far below which that after conjugate gradients must fall to go on with them
-_PAUSE = 8  # rounds of sweeps after conjugate gradients that made the gap larger
+_HARM, _PAUSE = 8.0, 8  # gap, over the least one, with which they are taken back; rounds of sweeps that follow
 _PATIENCE = 5  # rounds in sequence whose gap is larger than the least one
 _INSIDE = 0.9  # norm below which coefficients are not scaled up to the boundary of the ball
 _FAR = 0.5  # norm up to which the ball does not bind, as far as is known
@@ -91,7 +91,7 @@ class _Descent:
             gap = self._gap()
             if self.was_newton and gap > _NEWTON * least:  # the support has not settled
                 self.pause = 1
-            if self.was_newton and gap > least:
+            if self.was_newton and gap > _HARM * least:
                 self._go_to(*best)
                 self.pause, gap = _PAUSE, self._gap()
             if gap <= goal:
