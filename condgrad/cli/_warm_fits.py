@@ -37,6 +37,7 @@ def common_fits() -> dict[str, Callable[[], None]]:
         "times": _times,
         "selection": _selection,
         "deterministic-solvers": functools.partial(_solvers, _DETERMINISTIC),
+        "many-sparse-features": _many_sparse_features,
         "stochastic-solvers": functools.partial(_solvers, _STOCHASTIC),
         "matrix-completion": _matrix_completion,
         "matrix-completion-cv": _matrix_completion_cv,
@@ -75,6 +76,16 @@ def _fit(estimator: Any, X: Any, y: np.ndarray) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tiny data may not converge, or end at the largest radius
         return estimator.fit(X, y)
+
+
+def _many_sparse_features() -> None:
+    """Fit texts, more or less: sparse data with many features are solved through their columns."""
+    from condgrad.estimators import ConstrainedLasso, ConstrainedLogisticRegression
+
+    X = scipy.sparse.random_array((300, 1200), density=0.01, rng=np.random.default_rng(0))
+    for table in (X.tocsr(), X.tocsc()):
+        _fit(ConstrainedLogisticRegression(radius=30.0), table, _classes(table))
+        _fit(ConstrainedLasso(radius=30.0), table, _targets(table))
 
 
 def _logistic_regression() -> None:

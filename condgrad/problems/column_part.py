@@ -6,7 +6,7 @@ import numpy as np
 
 from condgrad.linalg.column_sweeps import measure, sweep
 from condgrad.linalg.conjugate_gradients import Diagonal, Flatness, ThreadedGradients
-from condgrad.linalg.passes import add_chosen, dot_chosen
+from condgrad.linalg.passes import add_chosen, count_chosen, dot_chosen
 from condgrad.linalg.slices import SparseSlices
 from condgrad.linalg.vectors import DenseVector
 from condgrad.problems.samples import Samples
@@ -45,6 +45,11 @@ class ColumnPart:
         self.columns, self.chosen, self.samples = columns, chosen, samples
         self.l2, self.has_intercept = l2, has_intercept
         self.slopes, self.bends = np.empty(chosen.size), np.empty(chosen.size)
+
+    @property
+    def n_stored(self) -> int:
+        """The number of entries of the chosen columns."""
+        return int(count_chosen(self.columns, self.chosen))
 
     def go_to(self, w: np.ndarray, b: float) -> None:
         """Go to these coefficients and this intercept."""

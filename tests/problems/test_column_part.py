@@ -86,3 +86,14 @@ def test_other_data_have_no_sparse_columns():
     rng = np.random.default_rng(0)
     problem = cg.Problem(rng.standard_normal((9, 3)), np.ones(9), cg.losses.Squared(), cg.constraints.L1Ball(1.0))
     assert not problem.has_sparse_columns and make().has_sparse_columns and make("csc").has_sparse_columns
+
+
+def test_one_newton_step_minimises_a_quadratic_with_its_intercept():
+    problem, w = make(loss=cg.losses.Squared(), intercept=True), np.array([0.5, 0.2, -1.0, 2.0, 0.3])
+    part = problem.look(spread(w)).column_part(FEATURES)
+    part.go_to(w, 3.0)  # far from the best intercept
+    part.measure()
+    part.go_to(*part.newton(np.zeros(5), 0.0, 6))
+    part.measure()
+    np.testing.assert_allclose(part.slopes, 0.0, atol=1e-8)
+    assert part.b == pytest.approx(problem.best_offset(spread(part.w)), abs=1e-8)

@@ -21,11 +21,13 @@ from condgrad.problems.look import Look
 _MANY_FEATURES = 1000  # number of features of sparse data from which on sweeps are considered,
 _MANY_ATOMS = 100  # and of atoms: the model on few of them costs less than two passes
 _ACCURACY = 0.1  # gap over the atoms, relative to that of the last pass, at which a pass comes next
-_MOST_ROUNDS = 30
+_FEWEST_ROUNDS, _MOST_ROUNDS = 30, 500  # between two passes
+_PAIR, _FACTOR, _ROUND = 4.0, 30.0, 6.0  # multiply-adds: for a pair of atoms; atoms for one more; for an entry, a round
 _SWEEPS = 2  # sweeps of a round
 _PRODUCTS = 8  # products with the second derivatives of a round of conjugate gradients
 _SETTLED = 0.01  # share of the coefficients in use that may have come or gone in a round before these
 _NEWTON = 0.5  # share of the least gap so far below which that after conjugate gradients must fall to go on with them
+_HARM, _PAUSE = 8.0, 8  # gap, over the least one, with which they are taken back; rounds of sweeps that follow
 _PATIENCE = 5  # rounds in sequence whose gap is larger than the least one
 _INSIDE = 0.9  # norm below which coefficients are not scaled up to the boundary of the ball
 _FAR = 0.5  # norm up to which the ball does not bind, as far as is known
@@ -79,25 +81,40 @@ class _Descent:
         self.part, self.price = part, price
         self.multiplier = -1.0  # of the ball; unknown at first
         self.is_settled = self.was_newton = False
-        self.norm = float(price @ np.abs(w))
-        part.go_to(w, b)
+        self.pause = 0  # number of rounds that must be sweeps
+        self._go_to(w, b)
 
     def to_gap(self, goal: float, deadline: float) -> bool:
         """Make rounds until the gap is about ``goal``; return whether it was reached. Else go back to the least gap."""
         least, best, n_worse = np.inf, (self.part.w, self.part.b), 0
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(self._most_rounds()):
             gap = self._gap()
+            if self.was_newton and gap > _NEWTON * least:  # the support has not settled
+                self.pause = 1
+            if self.was_newton and gap > _HARM * least:
+                self._go_to(*best)
+                self.pause, gap = _PAUSE, self._gap()
             if gap <= goal:
                 return True
-            self.is_settled = self.is_settled and not (self.was_newton and gap > _NEWTON * least)
             n_worse = 0 if gap < least else n_worse + 1
+            if n_worse > _PATIENCE or time.perf_counter() >= deadline:
+                break
             if gap < least:
                 least, best = gap, (self.part.w, self.part.b)
-            if n_worse > _PATIENCE or time.perf_counter() >= deadline or not self._round():
+            if not self._round():
                 break
-        self.part.go_to(*best)
-        self.norm = float(self.price @ np.abs(self.part.w))
+        self._go_to(*best)
         return False
+
+    def _go_to(self, w: np.ndarray, b: float) -> None:
+        self.part.go_to(w, b)
+        self.norm = float(self.price @ np.abs(w))
+
+    def _most_rounds(self) -> int:
+        """Return how many rounds take about as long as the curvature of all pairs of atoms, and its factors."""
+        k = self.price.size
+        model, one = k * k * (_PAIR + k / _FACTOR), _ROUND * max(1, self.part.n_stored)
+        return int(min(max(_FEWEST_ROUNDS, model / one), _MOST_ROUNDS))
 
     def feasible(self) -> np.ndarray:
         """Return the coefficients, scaled into the ball, or to its boundary if they are close to that."""
@@ -117,7 +134,8 @@ class _Descent:
     def _round(self) -> bool:
         """Make a round; return whether it leads anywhere."""
         part, before = self.part, self.part.w
-        self.was_newton = self.is_settled
+        self.was_newton = self.is_settled and self.pause <= 0
+        self.pause -= 1
         if self.was_newton:
             normal = self.price * np.sign(before) if self.multiplier > 0.0 else np.zeros(before.size)
             w, b = part.newton(normal, 1.0 - self.norm, _PRODUCTS)
