@@ -8,6 +8,8 @@ after 10 to 20 systems, finds the face.
 
 References
 ----------
+Júdice & Pires (1994), A block principal pivoting algorithm for large-scale strictly monotone linear complementarity
+problems, for single corrections.
 Hintermüller, Ito & Kunisch (2003), The primal-dual active set strategy as a semismooth Newton method.
 Nocedal & Wright (2006), Numerical Optimization, algorithm 16.4, for interior points.
 """
@@ -30,6 +32,7 @@ _OUTSIDE = 1e-12  # violation, relative to the size of the polyhedron, that coun
 _WRONG_SIGN = 1e-11  # multiplier of the wrong sign, relative to the largest slope, that counts as rounding
 _DEPENDENT = 1e-11  # pivot, relative, below which a row of the face depends on the others
 _MOST_FACES = 40  # faces that are tried after one guess
+_MOST_SINGLE = 100  # further faces, after interior points, that differ by one bound or row each
 _PATIENCE = 6  # faces in sequence that may have as many wrong signs as an earlier one
 _MOST_CENTRAL = 60  # steps of the interior-point method
 _CENTRAL = 1e-11  # relative complementarity and residual at which the interior-point method ends
@@ -99,7 +102,8 @@ class QuadraticProgram:
         x, face = self._central(deadline)
         if self.polyhedron.violation(x) > _INSIDE * self.length:
             return None
-        return self._from(face, deadline) or Minimiser(np.clip(x, *self.polyhedron[:2]), face, False)
+        exact = self._from(face, deadline, _MOST_SINGLE)
+        return exact or Minimiser(np.clip(x, *self.polyhedron[:2]), face, False)
 
     def refine(self, minimiser: Minimiser, deadline: float = np.inf) -> Minimiser:
         """Return the minimiser with a ridge around the given one instead of x: closer to that without a ridge."""
@@ -113,18 +117,23 @@ class QuadraticProgram:
         bounds, rows = (np.zeros(low.size), np.zeros(row_low.size)) if guess is None else guess
         return Face(np.where(low == high, 1, bounds), np.where(row_low == row_high, 1, rows))
 
-    def _from(self, face: Face, deadline: float) -> Minimiser | None:
-        """Correct the face until all signs are right there, and return its minimiser; None where that fails."""
+    def _from(self, face: Face, deadline: float, most_single: int = 0) -> Minimiser | None:
+        """Correct the face until all signs are right there, and return its minimiser; None where that fails.
+
+        Corrections of all signs at once may return to an earlier face. Then up to ``most_single`` single ones follow,
+        each of the last wrong sign: with a positive definite H and bounds alone, these come to an end.
+        """
         fewest, patience = np.inf, _PATIENCE
-        for _ in range(_MOST_FACES):
+        for _ in range(_MOST_FACES + most_single):
             x, wrong = self._on(face)
             count = sum(np.count_nonzero(part) for part in wrong)
             if count == 0:
                 is_inside = self.polyhedron.violation(x) <= 10.0 * _OUTSIDE * self.length
                 return Minimiser(np.clip(x, *self.polyhedron[:2]), face, True) if is_inside else None
             fewest, patience = (count, _PATIENCE) if count < fewest else (fewest, patience - 1)
-            if patience < 0 or time.perf_counter() >= deadline:
+            if (patience < 0 and most_single == 0) or time.perf_counter() >= deadline:
                 break
+            wrong = wrong if patience >= 0 else _last(wrong)
             face = Face(*(np.where(new == 0, old, np.where(old == 0, new, 0)) for old, new in zip(face, wrong)))
         return None
 
@@ -189,6 +198,15 @@ class QuadraticProgram:
             if not path.advance() or time.perf_counter() >= deadline:
                 break
         return path.x * self.length, path.face()
+
+
+def _last(wrong: Face) -> Face:
+    """Return the last wrong side alone: that of a row, or of a bound where no row is wrong."""
+    bounds, rows = (np.zeros_like(part) for part in wrong)
+    part, out = (wrong.rows, rows) if wrong.rows.any() else (wrong.bounds, bounds)
+    k = np.flatnonzero(part)[-1]
+    out[k] = part[k]
+    return Face(bounds, rows)
 
 
 def _wrong_sides(

@@ -110,9 +110,26 @@ def test_interior_points_and_guessed_faces_agree(name, monkeypatch):
     x, _ = program._central(np.inf)
     np.testing.assert_allclose(x, found.x, atol=1e-6)
     monkeypatch.setattr(quadratic_program, "_MOST_FACES", 0)
+    monkeypatch.setattr(quadratic_program, "_MOST_SINGLE", 0)
     close = program.minimise()
     assert not close.is_exact and P.violation(close.x) <= 1e-9
     np.testing.assert_allclose(close.x, found.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_single_corrections_come_to_an_end_where_all_at_once_do_not(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    g, H = quadratic(10, 40, rng)
+    units = 10.0 ** rng.uniform(-2.0, 2.0, 10)
+    g, H = 5.0 * g * units, H * np.outer(units, units)
+    program = QuadraticProgram(g, H, np.zeros(10), polyhedron(-np.ones(10), np.ones(10)))
+    found = program.minimise()
+    none = Face(np.zeros(10), np.zeros(0))
+    monkeypatch.setattr(quadratic_program, "_PATIENCE", -1)
+    assert program._from(none, np.inf) is None  # no patience with corrections of all signs
+    alone = program._from(none, np.inf, 1000)
+    assert alone.is_exact
+    np.testing.assert_allclose(alone.x, found.x, atol=1e-9)
 
 
 def test_a_right_guess_needs_one_system_of_equations(monkeypatch):
@@ -158,7 +175,7 @@ def test_refining_removes_the_ridge():
 @pytest.mark.parametrize("is_guessed", [True, False])
 def test_a_split_program_is_that_of_the_whole_curvature(seed, is_guessed, monkeypatch):
     if not is_guessed:  # interior points alone
-        monkeypatch.setattr(QuadraticProgram, "_from", lambda self, face, deadline: None)
+        monkeypatch.setattr(QuadraticProgram, "_from", lambda self, *face: None)
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((9, 6))
     g, H, x = rng.standard_normal(6), A.T @ A, rng.uniform(0.0, 0.1, 12)
