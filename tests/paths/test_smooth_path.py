@@ -11,7 +11,7 @@ from tables import FOUR_FORMS
 import condgrad as cg
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
-from condgrad.paths import smooth, smooth_engine
+from condgrad.paths import smooth, smooth_course, smooth_engine
 from condgrad.paths.columns import columns_of
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import _largest_sums, lazy_bounds
@@ -283,6 +283,17 @@ def test_what_a_model_misses_grows_with_the_distance_from_its_curvature():
     history.renew(2.0)
     assert history.weight(3.0) == history.growth(3.0) == pytest.approx(-1.0)
     assert history.weight(8.0) == history.weight(1.5) == 0.0  # too far away, and back
+
+
+def test_slow_steps_go_on_where_they_are_less_work_than_a_fresh_curvature():
+    course = np.zeros(smooth_course.N_COURSE)
+    decide = smooth_course.Course(course, np.zeros(7), np.zeros(8), None)
+    course[smooth_course.NEEDED], course[smooth_course.RENEWAL] = 1.0, 21.0
+    assert decide.is_worth_steps(4.0, 8.0, 10.0)  # two more steps that halve the gap
+    assert not decide.is_worth_steps(4.0, 8.0, 11.0)
+    assert not decide.is_worth_steps(4.0, 5.0, 1.0)  # steps that gain next to nothing say little about others
+    course[smooth_course.IS_FRESH] = 1.0
+    assert not decide.is_worth_steps(4.0, 8.0, 10.0)
 
 
 @pytest.mark.parametrize("growth", [-1.0, 0.0, 0.5, 2.0])
