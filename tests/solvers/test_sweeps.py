@@ -20,9 +20,15 @@ def make(n=600, d=1500, per_row=30, seed=0, dtype=np.float64):
     return X, np.where(X @ w + 0.5 * rng.standard_normal(n) > 0.0, 1.0, -1.0)
 
 
+@pytest.fixture(autouse=True)
+def many_atoms(monkeypatch):
+    """Sweeps begin with fewer atoms than on data of users, so that small data are enough."""
+    monkeypatch.setattr(sweeps, "_MANY_ATOMS", 100)
+
+
 @pytest.fixture
 def no_gram(monkeypatch):
-    """No curvature on more than a hundred atoms is allowed."""
+    """No curvature on so many atoms is allowed."""
     curvature = LinearLook.curvature
 
     def small(self, atoms, known=None, n_rows=np.inf):
@@ -34,9 +40,9 @@ def no_gram(monkeypatch):
 
 def reference(problem, monkeypatch):
     """Return the least value of F, by models on all pairs of atoms."""
-    monkeypatch.setattr(Sweeps, "suited_to", classmethod(lambda cls, problem: None))
-    found = cg.minimize(problem, "corrective", tol=1e-9, max_steps=300)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(Sweeps, "suited_to", classmethod(lambda cls, problem: None))
+        found = cg.minimize(problem, "corrective", tol=1e-9, max_steps=300)
     assert found.status is Status.CONVERGED
     return found.objective
 
@@ -105,6 +111,28 @@ def test_models_take_over_where_sweeps_lead_nowhere(monkeypatch):
     monkeypatch.setattr(Sweeps, "minimise", stay)
     found = cg.minimize(problem, "corrective", tol=1e-6, max_steps=200)
     assert found.status is Status.CONVERGED and len(calls) == 1
+
+
+@pytest.mark.parametrize("loss", [cg.losses.Squared(), cg.losses.Logistic()])
+def test_models_and_sweeps_take_turns(loss, monkeypatch):
+    """The curvature that a model has computed is that of fewer atoms than there are after sweeps."""
+    sizes, minimise = [], Sweeps.minimise
+
+    def counted(self, look, atoms, x, deadline):
+        sizes.append(len(atoms))
+        return minimise(self, look, atoms, x, deadline)
+
+    def judge(self, before, gap, is_still):
+        self.are_slow = True  # so that a model follows
+
+    monkeypatch.setattr(sweeps, "_MANY_ATOMS", 250)  # the first model has 200 atoms
+    monkeypatch.setattr(Sweeps, "minimise", counted)
+    monkeypatch.setattr(Sweeps, "judge", judge)
+    X, y = make(seed=1)
+    problem = cg.Problem(X, y, loss, cg.constraints.L1Ball(60.0))
+    found = cg.minimize(problem, "corrective", tol=1e-7, max_steps=100)
+    assert len(sizes) == 1 and sizes[0] >= 250
+    assert found.status is Status.CONVERGED and problem.gap(found.w) <= 1.01e-7
 
 
 def test_a_run_that_is_continued_remembers_that_sweeps_are_slow(tmp_path):

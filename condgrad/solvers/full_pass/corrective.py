@@ -189,7 +189,8 @@ class CorrectiveState(State):
     def _select_known(self) -> None:
         """Take atoms that are gone out of the known curvature: a copy, which is made only if there is another step."""
         if self.known is not None and self._kept_known is not None:
-            self.known = self.known[self._kept_known][:, self._kept_known]
+            kept = self._kept_known[: self.known.shape[0]]  # sweeps over later atoms have computed none
+            self.known = self.known[kept][:, kept]
         self._kept_known = None
 
     def curvature(self) -> np.ndarray:
@@ -351,6 +352,7 @@ class Corrective(FullPassSolver):
         sweeps, was_estimate = state.model.sweeps, False
         if sweeps is not None and sweeps.suit(atoms):
             z = sweeps.minimise(before, atoms, x, state.deadline)
+            state.known = state.known if problem.is_quadratic else None  # that of the last model is too old
         else:
             sweeps = None
             H, was_estimate = state.curvature(), state.is_estimate  # <v_k, H v_l>

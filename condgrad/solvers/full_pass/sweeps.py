@@ -19,7 +19,8 @@ from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.look import Look
 
 _MANY_FEATURES = 1000  # number of features of sparse data from which on sweeps are considered,
-_MANY_ATOMS = 100  # and of atoms: the model on few of them costs less than two passes
+_MANY_ATOMS = 300  # and of atoms: a model on fewer of them costs less
+_SOME_ATOMS = 50  # atoms in use from which on many more are likely to follow
 _ACCURACY = 0.1  # gap over the atoms, relative to that of the last pass, at which a pass comes next
 _FEWEST_ROUNDS, _MOST_ROUNDS = 30, 500  # between two passes
 _PAIR, _FACTOR, _ROUND = 4.0, 30.0, 6.0  # multiply-adds: for a pair of atoms; atoms for one more; for an entry, a round
@@ -52,6 +53,10 @@ class Sweeps:
     def suited_to(cls, problem: BaseProblem) -> Sweeps | None:
         """Return sweeps for a problem over an l1 ball; None if models are better."""
         return cls() if problem.has_sparse_columns and problem.n_features >= _MANY_FEATURES else None
+
+    def expect_many(self, atoms: Stack) -> bool:
+        """Return whether there may soon be many atoms, as far as those in use tell; at w = 0 there are none."""
+        return not self.are_slow and (len(atoms) == 0 or len(atoms) >= _SOME_ATOMS)
 
     def suit(self, atoms: Stack) -> TypeGuard[AtomStack]:
         """Return whether sweeps over these atoms cost less than a model on them."""

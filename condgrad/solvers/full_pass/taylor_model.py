@@ -195,7 +195,7 @@ class HullModel:
         """
         wanted = len(atoms) if n_taken is None else max(min(len(atoms), _FEW_NEW), int(_GROWTH * n_taken))
         count, margin = max(_FEWEST_NEW, wanted), _MARGIN
-        if self.sweeps is not None and not self.sweeps.are_slow:  # they cost what the columns store
+        if self.sweeps is not None and self.sweeps.expect_many(atoms):  # they cost what the columns store
             count, margin = max(_FEWEST_SWEPT, len(atoms)), _SWEPT_MARGIN
         new = atoms.without(self._candidates(r, count + len(atoms)), self.is_symmetric)
         # The best vertex s has <r, s> <= <r, w>. A vertex is added if its slope is at most <r, w> plus a margin that
