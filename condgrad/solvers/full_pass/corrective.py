@@ -2,306 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import time
-from typing import Any
 
 import numpy as np
 
-from condgrad.compiled import Stopwatch
-from condgrad.constraints import Atom
 from condgrad.linalg.settings import RandomState
-from condgrad.problems.active_set import AtomStack, Stack, VertexStack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.evaluation import Evaluation
-from condgrad.problems.look import Look
 from condgrad.problems.tilted import Bowl, TiltedProblem
-from condgrad.solvers.base import State
 from condgrad.solvers.full_pass.base import FullPassSolver
-from condgrad.solvers.full_pass.feature_model import FeatureModel
-from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
-from condgrad.solvers.full_pass.taylor_model import ROWS_PER_ATOM, HullModel, model_for
+from condgrad.solvers.full_pass.corrective_state import ACCURACY, CorrectiveState
 
-_SAVED = ("gradient_evaluations", "lmo_calls", "is_still", "first_objective", "rows_per_atom")  # saved besides n_rows
 _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Armijo's rule
 _ROUNDING = 1e-13  # share of F that rounding may add to it
-_SMALL, _WIDENING = 4000, 8  # samples of the first subsample and factor of the next, in files of older versions
-_PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
-_PARTS = 4  # how many times the first part all samples must be, so that an exact model begins with it
-_FEW_SAMPLES = 3000  # from so many the curvature takes less time than to draw some of them
-_FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
-_MOST_INNER, _ACCURACY = 50, 0.01  # steps on a part in memory, and the gap there relative to that of all samples
-_FINE = 1e-3  # this relative gap, if second derivatives of all samples are known
-_MOST_BENDS = 1000  # largest number of features for such second derivatives
-_FEW_CANDIDATES, _CANDIDATES = 50, 0.3  # features that may enter, among them: at least, and as a share of the support
+_MOST_INNER = 50  # steps on a part in memory
+_FINE = 1e-3  # gap there relative to that of all samples, if second derivatives of all samples are known
 _GUIDED = 0.5  # a step on a part must reduce the gap by this factor
 _TAIL = 0.7  # share of the slope of a loss that falls like exp(-gamma), above which a step may be longer
 _LONGER, _LONGEST = 1.5, 4.0  # length of the first longer step, which still leads closer in other directions; the most
 _CLEAR = 2.0  # how many times the noise of a subsample a step on it must gain
 _CONTRACTION = 0.3  # largest ratio of two gaps in sequence: above it, the curvature is estimated from more samples
-
-
-class CorrectiveState(State):
-    """w as a combination of atoms with weights x, the last look at w, and the known entries of the curvature there."""
-
-    def __init__(self, problem: BaseProblem, w0: np.ndarray | None) -> None:
-        self.problem = problem
-        self.model = model_for(problem)
-        self.gradient_evaluations = 0
-        self.lmo_calls = 0
-        self.is_still = False
-        self.rows_per_atom = ROWS_PER_ATOM
-        self.stretch = 1.0  # length of the next step, in units of the way to the minimiser of its model
-        self._seconds_per_product = 0.0  # measured at the last curvature; 0: not known yet
-        self.features: np.ndarray | None = None  # features for whose second derivatives the last pass was asked
-        self.ahead: np.ndarray | None = None  # the minimiser on the largest part in memory, if the next step goes there
-        self.is_rough = True  # whether single precision is enough for the curvature: until a step with it fails
-        self.n_new, self.is_growing = 0, False  # how many atoms are new; whether most of the last new ones were taken
-        self.is_guided = True  # whether steps may use the largest part in memory: until such a step fails
-        self.subsample(self._first_part() if w0 is None else problem.n_samples)
-        self.atoms, self.x = self.model.start(w0)
-        self.count_pass()
-        self.arrive(self.atoms, self.x, self.part.look(self.atoms.combination(self.x, problem.n_features)))
-        self.first_objective = self.look.objective
-
-    @property
-    def w(self) -> np.ndarray:
-        """The iterate."""
-        return self._w
-
-    def _first_part(self) -> int:
-        """Return the number of samples of the first passes.
-
-        The minimiser of an exact model is the solution for a quadratic F, and else Newton steps need few passes: then
-        only a small part saves time.
-        """
-        n, first = self.problem.n_samples, self.problem.first_part
-        is_whole = self.model.is_exact and (self.problem.is_quadratic or n < _PARTS * first)
-        return n if is_whole else first
-
-    def subsample(self, n_rows: int) -> None:
-        """Make passes over a subsample of about ``n_rows`` samples from now on, or over all if there is none."""
-        self._use(self.problem.part(n_rows), n_rows)
-
-    def widen(self) -> None:
-        """Make passes over more samples; for data that are not in memory, the largest part comes before all.
-
-        Newton steps on all samples in memory need not be prepared on more than one part.
-        """
-        is_last = self.model.is_exact and self.guide is None
-        n_rows = self.problem.n_samples if is_last else self.problem.part_growth * self.n_rows
-        part = self.problem.part(n_rows)
-        if part is self.problem and self.guide is not None and self.part is not self.guide:
-            part = self.guide
-        self._use(part, n_rows)
-
-    @functools.cached_property
-    def guide(self) -> BaseProblem | None:
-        """The largest part in memory, for data that are not; steps over all samples are first made on it."""
-        return self.problem.largest_part()
-
-    def _use(self, part: BaseProblem | None, n_rows: int) -> None:
-        self.part = self.problem if part is None else part
-        self.n_rows = self.problem.n_samples if self.part is self.problem else n_rows
-        self.n_passes, self.gaps = 0, list[float]()  # passes over these samples, and the gaps of the steps
-        self.last_gap = np.inf  # gap of the last pass over these samples
-        self.known: np.ndarray | None = None  # the curvature on the first atoms, if known,
-        self._kept_known: np.ndarray | None = None  # and on others before; which of them these are
-
-    @property
-    def uses_all(self) -> bool:
-        """Whether passes use all samples."""
-        return self.part is self.problem
-
-    def look_at(self, atoms: Stack, x: np.ndarray, near: Look | None = None) -> Look:
-        """Make a pass at w = sum_k x_k v_k; ``near`` is a look at a point close to w, by default the last one."""
-        self.count_pass()
-        w = atoms.combination(x, self.problem.n_features)
-        self.features = self._features_at(w, self.look if near is None else near)
-        return self.part.look_with(w, self.part.guess_offset(w, self.look), self.features)
-
-    def _features_at(self, w: np.ndarray, near: Look) -> np.ndarray | None:
-        """Return the features for which a pass at w should find second derivatives; None: the next step needs none."""
-        is_guided = self.uses_all and self.is_guided and self.guide is not None
-        return _leading_features(w, near.leading) if is_guided else None
-
-    def evaluate_start(self) -> Evaluation | None:
-        """Make a pass over all samples at the start, if that is expensive, and let the next step use its results.
-
-        The minimiser on the largest part in memory shows which features matter. If the pass finds the second
-        derivatives by these, the next step begins at the start, with the gradient and the curvature of all samples.
-        Otherwise it goes to that minimiser.
-        """
-        if self.guide is None or self.uses_all:
-            return None
-        solved = _minimised(self.guide, self._w, _ACCURACY * self.guide.gap(self._w), self.deadline)
-        features = _leading_features(solved.w, solved.look.gradient)
-        # The best intercept of w = 0 needs no pass.
-        offset = self.problem.guess_offset(self._w, self.look) if self._w.any() else self.problem.best_offset(self._w)
-        look = self.problem.look_with(self._w, offset, features)
-        self.gradient_evaluations += solved.gradient_evaluations + self.problem.n_samples
-        self.lmo_calls += solved.lmo_calls + 1
-        if look.bends is None:
-            self.ahead = solved.w
-        else:
-            self._use(self.problem, self.problem.n_samples)
-            self.features = features
-            self.arrive(*self.model.start(self._w), look)
-        return look.evaluation
-
-    def go_ahead(self, guide: BaseProblem, w: np.ndarray) -> None:
-        """Go to the minimiser w on the largest part in memory."""
-        self.ahead = None
-        self._use(guide, guide.n_samples)
-        self.count_pass()
-        self.arrive(*self.model.start(w), guide.look(w))
-
-    def count_pass(self) -> None:
-        """Count one pass over the samples that are used now."""
-        self.gradient_evaluations += self.part.n_samples
-        self.lmo_calls += 1
-        self.n_passes += 1
-
-    def arrive(self, atoms: Stack, x: np.ndarray, look: Look) -> None:
-        """Go to w = sum_k x_k v_k, for a look made there, and add the vertices with the steepest slopes."""
-        self._w = atoms.combination(x, self.problem.n_features)
-        self.gaps.append(look.gap)
-        n_taken = int(np.count_nonzero(x[-self.n_new :])) if self.n_new > 0 and atoms is self.atoms else None
-        self.is_growing = n_taken is not None and n_taken > 0.5 * self.n_new
-        following = self.model.successor(self.n_passes, self.gaps)
-        if following is not None:
-            self.model, self.known = following, None
-            atoms, x = following.start(self._w)
-        kept = self.model.kept(atoms, x)
-        self.atoms, n_kept = atoms.select(kept), int(np.count_nonzero(kept))
-        self.model.add_candidates(self.atoms, x[kept], look.leading, look.gap, n_taken)
-        # A quadratic F has one Hessian, computed a few columns at a time. Otherwise the curvature is reused as long as
-        # the gap shrinks fast and no atom is new.
-        serves_on = len(self.atoms) == n_kept and look.gap <= _FAST * self.last_gap
-        self._select_known()
-        if self.known is not None:
-            self.known = self.known if self.problem.is_quadratic or serves_on else None
-            self._kept_known = None if kept.all() else kept
-        self.look, self.last_gap, self.n_new = look, look.gap, len(self.atoms) - n_kept
-        self.x = np.append(x[kept], np.zeros(self.n_new))
-
-    def _select_known(self) -> None:
-        """Take atoms that are gone out of the known curvature: a copy, which is made only if there is another step."""
-        if self.known is not None and self._kept_known is not None:
-            kept = self._kept_known[: self.known.shape[0]]  # sweeps over later atoms have computed none
-            self.known = self.known[kept][:, kept]
-        self._kept_known = None
-
-    def curvature(self) -> np.ndarray:
-        """Return the curvature of F at w on the atoms."""
-        self._select_known()
-        if self.known is None or self.known.shape[0] < len(self.atoms):
-            n_rows = min(self.rows_needed, self._rows_in_time())
-            with Stopwatch() as watch:  # without compilation time
-                self.known = self.look.curvature(self.atoms, self.known, n_rows)
-            seen = min(n_rows, self.part.n_samples)
-            self._seconds_per_product = watch.seconds / (seen * max(1, len(self.atoms)) ** 2)
-        return self.known
-
-    def sharpen(self, was_estimate: bool) -> None:
-        """Take the next curvature from more samples if the last one was an estimate; else in double precision.
-
-        New atoms that were taken are a reason, too, for which a gap shrinks slowly.
-        """
-        if was_estimate:
-            self.rows_per_atom *= 4
-        elif self.is_rough and (self.is_still or not self.is_growing):
-            self.is_rough, self.known = False, None
-
-    def _rows_in_time(self) -> float:
-        """Return the number of samples for which the curvature can be computed before the deadline.
-
-        It is estimated from the time of the last curvature.
-        """
-        if self.problem.is_quadratic or self.deadline == np.inf or self._seconds_per_product == 0.0:
-            return np.inf
-        left = max(0.0, self.deadline - time.perf_counter())
-        return max(ROWS_PER_ATOM, left / (self._seconds_per_product * max(1, len(self.atoms)) ** 2))
-
-    @property
-    def rows_needed(self) -> float:
-        """The number of samples from which to estimate the curvature."""
-        if self.problem.is_quadratic:
-            return np.inf
-        k = max(20, len(self.atoms))
-        as_cheap = _PASS * self.part.n_samples / k if self.model.is_exact else 0.0  # about as expensive as a pass
-        few = self.part.n_samples if self.part.n_samples <= _FEW_SAMPLES else 0.0
-        needed = max(self.rows_per_atom * k, as_cheap, few)
-        return needed if self.is_rough or needed < self.part.n_samples else np.inf
-
-    @property
-    def is_estimate(self) -> bool:
-        """Whether the curvature is estimated from only a part of the samples of a pass."""
-        return self.rows_needed < self.part.n_samples
-
-    @property
-    def noise(self) -> float:
-        """An estimate of F(w) - F* on all samples, for the minimiser w on the subsample.
-
-        For m samples and k nonzero weights it is about k / m, in units of a typical loss.
-        """
-        scale = max(abs(self.look.objective), self.first_objective - self.look.objective)
-        return scale * np.count_nonzero(self.x) / self.part.n_samples
-
-    def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all values that determine the rest of the run, as numbers and as arrays."""
-        self._select_known()
-        arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
-        arrays |= self.model.snapshot() | {"gaps": np.array(self.gaps)}
-        known = {} if self.known is None else {"curvature": self.known}
-        known |= {} if self.features is None else {"features": self.features}
-        known |= {} if self.ahead is None else {"ahead": self.ahead}
-        return {name: getattr(self, name) for name in _SAVED} | {
-            "n_rows": self.n_rows,
-            "n_passes": self.n_passes,
-            "offset": self.look.evaluation.offset,
-            "uses_guide": self.guide is not None and self.part is self.guide,
-            "is_guided": self.is_guided,
-            "is_rough": self.is_rough,
-            "n_new": self.n_new,
-            "stretch": self.stretch,
-            "sweeps_are_slow": self.model.sweeps is not None and self.model.sweeps.are_slow,
-        }, arrays | known
-
-    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Restore a snapshot; a pass recomputes the values that it does not contain."""
-        n_rows = _rows_used(numbers, self.problem.n_samples)
-        self._use(self.guide if numbers.get("uses_guide") else self.problem.part(n_rows), n_rows)
-        self.is_guided, self.is_rough = bool(numbers.get("is_guided", True)), bool(numbers.get("is_rough", True))
-        for name in _SAVED:
-            setattr(self, name, numbers[name])
-        self.n_passes, self.gaps = int(numbers.get("n_passes", 0)), list(arrays.get("gaps", ()))
-        self.n_new = int(numbers.get("n_new", 0))
-        self.stretch = float(numbers.get("stretch", 1.0))
-        stack = AtomStack if "atoms.index" in arrays else VertexStack
-        self.atoms, self.x, self.known = stack.from_arrays(arrays), arrays["x"], arrays.get("curvature")
-        self._w = self.atoms.combination(self.x, self.problem.n_features)
-        if isinstance(self.model, LinearRowsModel):
-            if not self.model.can_hold(self.atoms):  # a file of an older version, whose model used other atoms
-                self.atoms, self.x = self.model.start(self._w)
-                self.known = None
-        elif self.problem.constraint.vertex is not Atom:  # which model the run had reached
-            self.model = FeatureModel(self.problem) if "atoms.index" in arrays else HullModel(self.problem)
-        self.model.restore(arrays)
-        if self.model.sweeps is not None:
-            self.model.sweeps.are_slow = bool(numbers.get("sweeps_are_slow", False))
-        is_known = "offset" in numbers  # files of older versions have none
-        self.features, self.ahead = arrays.get("features"), arrays.get("ahead")
-        self.look = (
-            self.part.look_with(self._w, numbers["offset"], self.features) if is_known else self.part.look(self._w)
-        )
-        self.last_gap = self.look.gap
-
-    @property
-    def known_gap(self) -> float:
-        """The exact gap at w, once passes use all samples; inf before."""
-        return self.look.gap if self.uses_all else np.inf
 
 
 class Corrective(FullPassSolver):
@@ -337,7 +58,7 @@ class Corrective(FullPassSolver):
 
     def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: RandomState = None) -> CorrectiveState:
         """Return the state at ``w0``; by default at the origin if the set contains it, else at the set's own start."""
-        return CorrectiveState(problem, w0)
+        return CorrectiveState(problem, w0, _minimised)
 
     def step(self, problem: BaseProblem, state: CorrectiveState, t: int) -> None:
         """Minimise the Taylor model over the hull of the atoms, and make a pass at its minimiser."""
@@ -417,7 +138,7 @@ class Corrective(FullPassSolver):
         before, own = state.look, part.look(state.w)
         bowl = None if before.bends is None else Bowl.between(before.bends, own, state.w)
         tilted = TiltedProblem(part, before.gradient_near(own.gradient) - own.gradient, bowl)
-        accuracy = _ACCURACY if bowl is None else _FINE
+        accuracy = ACCURACY if bowl is None else _FINE
         inner = _minimised(tilted, state.w, accuracy * before.gap, state.deadline)
         state.gradient_evaluations += inner.gradient_evaluations
         state.lmo_calls += inner.lmo_calls
@@ -436,36 +157,15 @@ class Corrective(FullPassSolver):
         return state.look.evaluation if state.uses_all else None
 
 
-def _leading_features(w: np.ndarray, r: np.ndarray) -> np.ndarray | None:
-    """Return the features of w, and others with large derivatives, which may enter; None if they are too many."""
-    support = np.flatnonzero(w)
-    count = min(w.size, support.size + max(_FEW_CANDIDATES, int(_CANDIDATES * support.size)))
-    if count > _MOST_BENDS:
-        return None
-    size = np.abs(r)
-    size[support] = np.inf
-    return np.sort(np.argpartition(-size, count - 1)[:count])
-
-
 def _minimised(part: BaseProblem, w0: np.ndarray, gap: float, deadline: float) -> CorrectiveState:
     """Return the state of a run on samples in memory, from w0 to this gap, unless that takes too long."""
-    solver, state = Corrective(), CorrectiveState(part, w0)
+    solver, state = Corrective(), CorrectiveState(part, w0, _minimised)
     state.deadline = deadline
     for t in range(_MOST_INNER):
         if state.look.gap <= gap or state.is_still or time.perf_counter() >= deadline:
             break
         solver.step(part, state, t)
     return state
-
-
-def _rows_used(numbers: dict[str, Any], n_samples: int) -> int:
-    """Return the number of samples that the passes of a saved run used."""
-    if "n_rows" in numbers:
-        return int(numbers["n_rows"])
-    n_rows = _SMALL  # older files store the stride of the subsample as "thinning"
-    while n_samples // n_rows > numbers["thinning"]:
-        n_rows *= _WIDENING
-    return n_rows
 
 
 def _next_stretch(gamma: float, slope: float, slope_there: float) -> float:
