@@ -31,6 +31,7 @@ from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import Arrivals, PathInfo, collect, follow
 from condgrad.problems.linear import Problem
 from condgrad.run.progress import check_callback, show
+from condgrad.run.result import Status
 from condgrad.run.trace import Progress
 from condgrad.storage import columns as columns_on_disk
 from condgrad.storage.device_data import DeviceData
@@ -160,7 +161,10 @@ def lasso_path(
     X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
     refuse_outside(X, "lasso_path")
     if engine == "exact" and _is_small(X, settings):
-        return _by_radius_path(X, y, sets or L1Ball, settings, sample_weight, offset, callback, verbose)
+        answer = _by_radius_path(X, y, sets or L1Ball, settings, sample_weight, offset, callback, verbose)
+        if answer[2].status is not Status.ROUNDING:
+            return answer
+        # With tiny penalties the rounding of its gaps is far larger than that of the gaps of least squares.
     if isinstance(X, StoredColumns) and engine != "exact":
         raise ValueError("engine='randomized' needs X in memory; use engine='exact' for columns on disk.")
     begun = X.n_reads if isinstance(X, StoredColumns) else 0.0

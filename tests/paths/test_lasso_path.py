@@ -773,3 +773,14 @@ def test_newton_steps_go_along_directions_that_the_ridge_alone_bends():
     b = np.random.default_rng(0).standard_normal(300)
     d = solve_kkt(working, np.arange(300), factor(clusters, np.ones(300, bool)), b, 1e-6)
     assert np.abs(1e6 * d.sum() + 0.1 * d - b).max() <= 1e-4
+
+
+@BOTH_WAYS
+def test_tiny_penalties_of_small_data_are_certified():
+    X, y = regression(6, 12, seed=30)
+    alphas = np.abs(X.T @ y).max() / 6 * np.array([1e-2, 1e-6, 1e-9])
+    _, coefs, info = cg.lasso_path(X, y, alphas=alphas, tol=1e-8)
+    assert info.status is cg.Status.CONVERGED
+    assert (info.gap + info.rounding <= 1e-8 * 0.5 * np.mean(y * y)).all()
+    for k, alpha in enumerate(alphas):
+        assert gap_from_scratch(X, y, coefs[:, k].toarray().ravel(), alpha=alpha) <= 1.1e-8
