@@ -11,7 +11,8 @@ How the comparison is kept fair:
 * One function judges every solution, outside the clock, by the Frank-Wolfe gap on the ball of its own l1 norm, relative
   to log 2. Each peer climbs a ladder of its own tolerances, and a target counts with the fastest run whose gaps and
   excess reached it; condgrad is given half of it. A peer climbs no further after a run that took longer than the limit.
-* All get CSC or Fortran-ordered data, one thread and warm kernels; each counts with the best of several repeats. A peer
+* All get CSC or Fortran-ordered data (snapml makes a copy by rows), one thread and warm kernels; each counts with the
+  best of several repeats. snapml and skglm solve one penalty after the other, skglm from the last solution. A peer
   is not repeated where it takes longer than a second, nor is R, whose start takes longer than most runs. On a busy
   machine, ``--cpu`` counts processor time.
 * The excess is the largest difference of the penalised objective from that of condgrad at a gap of 1e-8, relative to
@@ -232,7 +233,18 @@ def run_adelie(X, y, alphas, tol):
     return scipy.sparse.csc_matrix(state.betas.T)
 
 
-PEERS = {"glmnet": run_glmnet, "celer": run_celer, "skglm": run_skglm, "adelie": run_adelie}
+def run_snapml(X, y, alphas, tol):
+    import snapml
+
+    rows = X.tocsr() if scipy.sparse.issparse(X) else np.ascontiguousarray(X)
+    settings = {"penalty": "l1", "dual": False, "fit_intercept": False, "max_iter": 10_000, "tol": tol}
+    fits = (snapml.LogisticRegression(regularizer=alpha * y.size, **settings).fit(rows, y) for alpha in alphas)
+    return np.column_stack([fit.coef_.ravel() for fit in fits])
+
+
+PEERS = {
+    "glmnet": run_glmnet, "celer": run_celer, "skglm": run_skglm, "adelie": run_adelie, "snapml": run_snapml
+}  # fmt: skip
 
 
 def is_installed(peer: str) -> bool:
