@@ -9,13 +9,15 @@ How the comparison is kept fair:
 
 * One function judges every method, outside the clock: the largest duality gap of the path relative to (1/2n) ||y||^2,
   with the residual, scaled to be feasible, as dual point. Each peer climbs a ladder of its own tolerances, and a target
-  counts with the fastest run that reached it; condgrad is given the target itself.
+  counts with the fastest run that reached it.
 * Dense data are in Fortran order and sparse data CSC, which all of them want; kernels are warm.
 * Every method runs in processes with one and with two threads (--quick: one) and counts with the better time; a run
   that takes longer than the limit is ended.
-* "+ GB" is the peak of the process, Python and libraries included, less the bytes of X, at the end of the first run.
+* The memory is the peak of the process, Python and libraries included, less the bytes of X, at the end of the first
+  run; it is written to the file of ``--json``.
 * The excess is the largest difference of the objective from the best one that any run found, relative to the same
-  scale: a method can be much closer to the optimum than its gap tells.
+  scale: a method can be much closer to the optimum than its gap tells. So there is a race to an excess, too, in which
+  condgrad climbs a ladder of tolerances as its peers do.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from results import Report, add_option
 
 TARGETS = (1e-3, 1e-6)
+MEASURES = ("gap", "excess")
 LADDER = tuple(10.0**-k for k in range(2, 17))
 PEERS = ("scikit-learn", "celer", "skglm", "adelie", "glmnet")
 MODULES = {"scikit-learn": "sklearn", "celer": "celer", "skglm": "skglm", "adelie": "adelie"}
@@ -104,43 +107,50 @@ def compare(name: str, peers: list[str], threads: list[int], limit: float, folde
             runs[method] += measure(method, count, limit, folder)
     best = np.min([run["objectives"] for found in runs.values() for run in found], axis=0)
     scale = best[0]  # at lambda_max the solution is zero
-    print(f"  {'':<14}" + "".join(f"{f'gap {target:g}':>46}" for target in TARGETS))
+    for run in (run for found in runs.values() for run in found):
+        run["excess"] = float(np.max(np.array(run["objectives"]) - best) / scale)
+    races = [(measured, target) for measured in MEASURES for target in TARGETS]
+    columns = [f"{measured} {target:g}" for measured, target in races]
+    print(f"  {'':<14}" + "".join(f"{column:>40}" for column in columns))
     rows = []
     for method, found in runs.items():
-        cells = []
-        for target in TARGETS:
-            seconds, run = times(found, target)
-            if run is None:
-                cells.append(f"> {seconds:.3g} s, gap {min((other['gap'] for other in found), default=math.inf):.0e}")
-                continue
-            excess = float(np.max(np.array(run["objectives"]) - best) / scale)
-            ratio = f" ({lead(runs, peers, target)}x)" if method == "condgrad" and peers else ""
-            cells.append(f"{seconds:.3g} s{ratio}, excess {excess:.0e}, +{run['above'] / 1e9:.2f} GB")
-        print(f"  {method:<14}" + "".join(f"{cell:>46}" for cell in cells))
+        cells = [cell(method, runs, peers, *goal) for goal in races]
+        print(f"  {method:<14}" + "".join(f"{text:>40}" for text in cells))
         rows.append([method, *cells])
+        rows[-1].append(f"+{found[0]['above'] / 1e9:.2f} GB" if found else "")
     print("  In brackets: time of the fastest peer over this time.\n")
-    columns = ["method", *(f"gap {target:g}" for target in TARGETS)]
-    report.table(caption, columns, rows, "In brackets: time of the fastest peer over this time.")
+    report.table(caption, ["method", *columns, "memory"], rows, "In brackets: time of the fastest peer over this time.")
 
 
-def lead(runs: dict[str, list[dict]], peers: list[str], target: float) -> str:
+def cell(method: str, runs: dict[str, list[dict]], peers: list[str], measured: str, target: float) -> str:
+    """Return when a method reached a gap or an excess of the target, and what the other one was then."""
+    seconds, run = times(runs[method], measured, target)
+    if run is None:
+        return f"> {seconds:.3g} s, {measured} {min((other[measured] for other in runs[method]), default=math.inf):.0e}"
+    ratio = f" ({lead(runs, peers, measured, target)}x)" if method == "condgrad" and peers else ""
+    other = next(name for name in MEASURES if name != measured)
+    return f"{seconds:.3g} s{ratio}, {other} {run[other]:.0e}"
+
+
+def lead(runs: dict[str, list[dict]], peers: list[str], measured: str, target: float) -> str:
     """Return the time of the fastest peer over that of condgrad, or a lower bound of it where none was there."""
-    reached = [times(runs[peer], target)[0] for peer in peers if times(runs[peer], target)[1] is not None]
-    own = times(runs["condgrad"], target)[0]
+    found = [times(runs[peer], measured, target) for peer in peers]
+    reached = [seconds for seconds, run in found if run is not None]
+    own = times(runs["condgrad"], measured, target)[0]
     if reached:
         return f"{min(reached) / own:.1f}"
-    return f">= {min(times(runs[peer], target)[0] for peer in peers) / own:.1f}"
+    return f">= {min(seconds for seconds, _ in found) / own:.1f}"
 
 
-def times(found: list[dict], target: float) -> tuple[float, dict | None]:
-    """Return the time of the fastest run that reached the target, and the run.
+def times(found: list[dict], measured: str, target: float) -> tuple[float, dict | None]:
+    """Return the time of the fastest run whose gap or excess reached the target, and the run.
 
     Where there is none, return the time of the most accurate run: it would have taken more.
     """
-    reached = [run for run in found if run["gap"] <= target]
+    reached = [run for run in found if run[measured] <= target]
     run = min(reached, key=lambda run: run["seconds"], default=None)
     if run is None:
-        return min(found, key=lambda run: run["gap"], default={"seconds": 0.0})["seconds"], None
+        return min(found, key=lambda run: run[measured], default={"seconds": 0.0})["seconds"], None
     return run["seconds"], run
 
 
@@ -177,7 +187,7 @@ def work(method: str, threads: int, limit: float, folder: str) -> int:
         solve(X, y, alphas, 1e-2, threads)
     # Without the judge's time; the first run's peak is without the judge's memory too.
     spent, peak, above = 0.0, 0, None
-    for tol in TARGETS if method == "condgrad" else LADDER:
+    for tol in LADDER:
         for _ in range(3 if method == "condgrad" else 1):
             start = time.perf_counter()
             coefs = solve(X, y, alphas, tol, threads)
