@@ -38,6 +38,8 @@ def common_fits() -> dict[str, Callable[[], None]]:
         "selection": _selection,
         "deterministic-solvers": functools.partial(_solvers, _DETERMINISTIC),
         "many-sparse-features": _many_sparse_features,
+        "many-dense-features": _many_dense_features,
+        "ones": _ones,
         "stochastic-solvers": functools.partial(_solvers, _STOCHASTIC),
         "matrix-completion": _matrix_completion,
         "matrix-completion-cv": _matrix_completion_cv,
@@ -86,6 +88,26 @@ def _many_sparse_features() -> None:
     for table in (X.tocsr(), X.tocsc()):
         _fit(ConstrainedLogisticRegression(radius=30.0), table, _classes(table))
         _fit(ConstrainedLasso(radius=30.0), table, _targets(table))
+
+
+def _many_dense_features() -> None:
+    """Fit hundreds of dense features at once: these are solved through their columns, too."""
+    from condgrad.estimators import ConstrainedLogisticRegression
+
+    for X in _tables(250, 220)[:2]:
+        _fit(ConstrainedLogisticRegression(radius=300.0), X, _classes(X))
+
+
+def _ones() -> None:
+    """Fit sparse rows that store nothing but ones, which passes do not read."""
+    from condgrad.estimators import ConstrainedLasso, ConstrainedLogisticRegression
+
+    for lengths in (np.full(400, 5), np.arange(400) % 20):  # short rows of different lengths are read in another order
+        parts = [np.random.default_rng(k).choice(30, size, replace=False) for k, size in enumerate(lengths)]
+        stored = np.ones(lengths.sum()), np.concatenate(parts), np.append(0, np.cumsum(lengths))
+        X = scipy.sparse.csr_array(stored, shape=(400, 30))
+        _fit(ConstrainedLogisticRegression(radius=3.0), X, _classes(X))
+        _fit(ConstrainedLasso(radius=1.0), X, _targets(X))
 
 
 def _logistic_regression() -> None:

@@ -33,6 +33,10 @@ class ByRows(Protocol):
     def rows(self) -> Slices | SliceRanges:
         """The rows of X, for kernels."""
 
+    @property
+    def rows_of_passes(self) -> Slices | SliceRanges:
+        """The rows of X as passes read them, for kernels."""
+
     def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
         """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
 

@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg import centring, passes, products, threads
-from condgrad.linalg.column_sweeps import columns_of
+from condgrad.linalg.convert import Span
 from condgrad.linalg.dense_gram import DenseColumns
+from condgrad.linalg.gathered_columns import CopiedColumns, GatheredColumns
 from condgrad.linalg.gram import add_outer_products, mirror, rows_of
-from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseSlices
+from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseOnes, SparseSlices, slices_of
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
@@ -30,10 +31,9 @@ class Matrix:
     whose mean is far from zero.
     """
 
-    def __init__(self, X: Any, shift: np.ndarray | None = None, largest: float | None = None) -> None:
+    def __init__(self, X: Any, shift: np.ndarray | None = None, span: Span | None = None) -> None:
         self.X = X
-        self._largest = largest  # the largest absolute value of an entry, where it is known
-        self._gathered: tuple[np.ndarray, SparseSlices | None] = (np.empty(0, np.int64), None)
+        self._span = span  # of the stored entries, where it is known
         self.shift = shift  # one number per column: sparse X has it subtracted already, dense X by formula
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = scipy.sparse.issparse(X)
@@ -43,17 +43,30 @@ class Matrix:
     @property
     def n_bytes(self) -> int:
         """The number of bytes that a pass over all stored entries reads."""
-        return int(self.X.data.nbytes + self.X.indices.nbytes if self.is_sparse else self.X.nbytes)
+        if not self.is_sparse:
+            return int(self.X.nbytes)
+        return int(self.X.indices.nbytes + (0 if self._is_one else self.X.data.nbytes))
 
     @property
     def row_offsets(self) -> np.ndarray | None:
         """Where the entries of each row begin, for sparse data."""
         return passes.offsets(self.rows)
 
+    @property
+    def _is_one(self) -> bool:
+        """Whether every stored entry is known to be 1."""
+        return self._span is not None and self._span.is_one
+
     @functools.cached_property
     def rows(self) -> Slices:
         """The rows of X."""
-        return _sparse_slices(self.X.tocsr()) if self.is_sparse else self._dense_rows(self.X)
+        return cast("Slices", slices_of(self.X.tocsr())) if self.is_sparse else self._dense_rows(self.X)
+
+    @functools.cached_property
+    def rows_of_passes(self) -> Slices:
+        """The rows of X as passes read them: without their entries, where each of these is 1."""
+        rows = self.rows
+        return SparseOnes(rows.indices, rows.indptr) if isinstance(rows, SparseSlices) and self._is_one else rows
 
     @functools.cached_property
     def _row_order(self) -> np.ndarray | None:
@@ -64,7 +77,7 @@ class Matrix:
     @functools.cached_property
     def columns(self) -> Slices:
         """The columns of X."""
-        return _sparse_slices(self.X.tocsc()) if self.is_sparse else self._dense_columns(self.X.T)
+        return cast("Slices", slices_of(self.X.tocsc())) if self.is_sparse else self._dense_columns(self.X.T)
 
     @functools.cached_property
     def contiguous_columns(self) -> Slices:
@@ -126,16 +139,16 @@ class Matrix:
     def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
         """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
         if self._row_order is None:
-            passes.dot_slices(self.rows, start, w, out)
+            passes.dot_slices(self.rows_of_passes, start, w, out)
         else:
-            passes.dot_in_order(self.rows, self._row_order, start, w, out)
+            passes.dot_in_order(self.rows_of_passes, self._row_order, start, w, out)
 
     def add_range(self, start: int, c: np.ndarray, out: np.ndarray) -> None:
         """Add the rows from ``start`` on, each times its entry of ``c``, to ``out``, in this thread."""
         if self._row_order is None:
-            passes.add_slices(self.rows, start, c, DenseVector(out))
+            passes.add_slices(self.rows_of_passes, start, c, DenseVector(out))
         else:
-            passes.add_in_order(self.rows, self._row_order, start, c, DenseVector(out))
+            passes.add_in_order(self.rows_of_passes, self._row_order, start, c, DenseVector(out))
 
     # Full passes use the view that the user gave, even if the other one has been built: another view rounds
     # differently, and two runs on one problem should agree to the last bit.
@@ -214,7 +227,7 @@ class Matrix:
     def chosen(self, rows: slice | np.ndarray) -> Matrix:
         """Return the chosen rows as a new matrix."""
         if self.is_sparse:
-            return Matrix(self._by_rows()[rows], self.shift)
+            return Matrix(self._by_rows()[rows], self.shift, self._span if self._is_one else None)
         return Matrix(np.array(self.X[rows], order="C" if self.rows_are_native else "F"), self.shift)
 
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -246,24 +259,28 @@ class Matrix:
 
     @property
     def has_sparse_columns(self) -> bool:
-        """Whether :meth:`gathered` can return columns."""
+        """Whether :meth:`gathered` can return sparse columns."""
         return self.is_sparse
 
-    def gathered(self, features: np.ndarray) -> tuple[SparseSlices, np.ndarray]:
-        """Return some columns of sparse data, at least the chosen ones, and the places of the chosen ones among them.
+    @property
+    def has_dense_columns(self) -> bool:
+        """Whether :meth:`gathered` can return dense columns."""
+        return not self.is_sparse
 
-        Rows are read once for columns that the last call did not return. All columns would be a copy of X.
+    def gathered(self, features: np.ndarray) -> tuple[Slices, np.ndarray]:
+        """Return some columns, at least the chosen ones, and the places of the chosen ones among them.
+
+        Rows are read for columns that earlier calls have not returned: all columns would be a copy of X. Those of dense
+        data are in single precision.
         """
-        if self._has_columns:
-            return cast("SparseSlices", self.columns), features
-        known, columns = self._gathered
-        at = np.minimum(known.searchsorted(features), max(0, known.size - 1))
-        if columns is None or (known[at] != features).any():
-            known = np.sort(features)
-            columns = columns_of(cast("SparseSlices", self.rows), known, self.shape[1])
-            self._gathered = known, columns
-            at = known.searchsorted(features)
-        return columns, at
+        if self.is_sparse and self._has_columns:
+            return self.columns, features
+        return self._gathered_columns.of(features)
+
+    @functools.cached_property
+    def _gathered_columns(self) -> GatheredColumns | CopiedColumns:
+        make = GatheredColumns if self.is_sparse else CopiedColumns
+        return make(self.rows, self.shape)
 
     def column_products(self, columns: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return ``<X_j, a>`` for the chosen columns only."""
@@ -350,8 +367,8 @@ class Matrix:
     def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
         """Return the largest absolute value of an entry of all rows, or of a range if rows are native."""
         is_whole = start == 0 and stop in (None, self.shape[0])
-        if is_whole and self._largest is not None:
-            return self._largest
+        if is_whole and self._span is not None:
+            return self._span.largest
         if self.is_sparse:
             whole = self.X.indptr if stop is not None else np.array([0, self.n_stored])
             stored = self.X.data[int(whole[start]) : int(whole[-1 if stop is None else stop])]
@@ -404,12 +421,3 @@ def stacked(blocks: Sequence[Matrix]) -> Matrix:
     if not blocks[0].is_sparse:
         return Matrix(np.concatenate(parts), blocks[0].shift)
     return Matrix(scipy.sparse.vstack(parts, format="csr"), blocks[0].shift)
-
-
-def _sparse_slices(X: Any) -> SparseSlices:
-    # Unsigned indices spare kernels the test for negative ones: half the time of a pass.
-    return SparseSlices(X.data, _unsigned(X.indices), _unsigned(X.indptr))
-
-
-def _unsigned(indices: np.ndarray) -> np.ndarray:
-    return indices.view(np.uint32 if indices.dtype.itemsize == 4 else np.uint64)

@@ -86,6 +86,11 @@ class OneHotMatrix:
         """The rows of X, for kernels."""
         return OneHotSlices(*self.codes, *self.firsts)
 
+    @property
+    def rows_of_passes(self) -> OneHotSlices:
+        """The rows of X as passes read them."""
+        return self.rows
+
     def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
         """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
         _dot_rows(self.rows, start, w, out)

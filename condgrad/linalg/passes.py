@@ -92,28 +92,28 @@ def _order(lengths):
 @kernel
 def dot_in_order(slices, order, first, v, out):
     """Do what :func:`dot_slices` does, in an order of :func:`order_of_lengths`."""
-    low, high = _whole_blocks(first, out.shape[0], order.shape[0])
-    for q in range(first, first + out.shape[0]):
-        k = np.int64(order[q]) if low <= q < high else q  # one loop, so that a product is the same in every range
-        out[k - first] = slices.dot_slice(np.uint64(k), v)
+    start, low, high = _whole_blocks(first, out.shape[0], order.shape[0])
+    for q in range(start, start + np.uint64(out.shape[0])):
+        k = np.uint64(order[q]) if low <= q < high else q  # one loop, so that a product is the same in every range
+        out[k - start] = slices.dot_slice(k, v)
 
 
 @kernel
 def add_in_order(slices, order, first, c, out):
     """Do what :func:`add_slices` does, in an order of :func:`order_of_lengths`."""
-    low, high = _whole_blocks(first, c.shape[0], order.shape[0])
-    for q in range(first, first + c.shape[0]):
-        k = np.int64(order[q]) if low <= q < high else q
-        if c[k - first] != 0.0:
-            slices.add_slice(np.uint64(k), c[k - first], out)
+    start, low, high = _whole_blocks(first, c.shape[0], order.shape[0])
+    for q in range(start, start + np.uint64(c.shape[0])):
+        k = np.uint64(order[q]) if low <= q < high else q
+        if c[k - start] != 0.0:
+            slices.add_slice(k, c[k - start], out)
 
 
 @kernel
 def _whole_blocks(first, size, n):
-    """Return where the blocks begin and end that lie within a range of slices."""
+    """Return where a range of slices begins, and where the blocks begin and end that lie within it: unsigned."""
     stop = first + size
     low = -(-first // _BLOCK) * _BLOCK
-    return low, stop if stop == n else stop // _BLOCK * _BLOCK
+    return np.uint64(first), np.uint64(low), np.uint64(stop if stop == n else stop // _BLOCK * _BLOCK)
 
 
 @kernel

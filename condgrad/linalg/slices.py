@@ -4,7 +4,7 @@ Solvers need two operations on data, whatever the storage: the dot product of a 
 multiple of a slice to a vector. The classes below offer them for rows and columns, dense and sparse.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -92,6 +92,12 @@ class DenseMethods(OneByOne):
         for j in range(self.values.shape[1]):
             out.add_at(j, c * self.entry(k, j))
 
+    def add_scaled(self, k, c, scale, out):
+        """Add ``c`` times slice ``k``, each entry j times ``scale_j``, to the array ``out``, in its precision."""
+        c = out.dtype.type(c)
+        for j in range(self.values.shape[1]):
+            out[j] += c * scale[j] * self.entry(k, j)
+
     def add_outer(self, k, c, H):
         """Add ``c`` times the outer product of slice ``k`` with itself to the array ``H``."""
         for a in range(self.values.shape[1]):
@@ -110,6 +116,10 @@ class DenseMethods(OneByOne):
         for j in range(self.values.shape[1]):
             total += weights[j] * self.entry(k, j) * self.entry(k, j)
         return total
+
+    def dot_and_squares(self, k, v, weights):
+        """Return ``dot_slice(k, v)`` and ``sum_squares(k, weights)``: in two loops, as each vectorises by itself."""
+        return self.dot_slice(k, v), self.sum_squares(k, weights)
 
     def moments(self, k, weights):
         """Return mean, root mean square and standard deviation of slice ``k`` under ``weights`` that sum to one."""
@@ -171,30 +181,33 @@ class CentredColumns(NamedTuple):
         return self.values[k, j] - self.shift[k]
 
 
-def sparse_slices(cls: type) -> type:
-    """Make a NamedTuple class with ``dot_slice`` and ``add_slice`` a class of slices that passes can use."""
-    return compiled(fill_in(cls, OneByOne))
+class SparseMethods(OneByOne):
+    """Methods that sparse slices share, written with ``stored_at(m)``: the classes below only define that."""
 
-
-@sparse_slices
-class SparseSlices(NamedTuple):
-    """The rows of a CSR matrix, or the columns of a CSC matrix; ``indices`` are unsigned and sorted."""
-
-    data: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
+
+    def stored_at(self, m):
+        """Return the entry that is stored at place ``m``."""
+        raise NotImplementedError
 
     def dot_slice(self, k, v):
         """Return ``<slice k, v>`` for an array ``v``, accumulated in float64."""
         total = 0.0
         for m in range(self.indptr[k], self.indptr[k + 1]):
-            total += self.data[m] * v[self.indices[m]]
+            total += self.stored_at(m) * v[self.indices[m]]
         return total
 
     def add_slice(self, k, c, out):
         """Add ``c`` times slice ``k`` to the vector ``out``."""
         for m in range(self.indptr[k], self.indptr[k + 1]):
-            out.add_at(self.indices[m], c * self.data[m])
+            out.add_at(self.indices[m], c * self.stored_at(m))
+
+    def add_scaled(self, k, c, scale, out):
+        """Add ``c`` times slice ``k``, each entry j times ``scale_j``, to the array ``out``."""
+        for m in range(self.indptr[k], self.indptr[k + 1]):
+            j = self.indices[m]
+            out[j] += c * scale[j] * self.stored_at(m)
 
     def dot_slices(self, first, v, out):
         """Set ``out`` to the products of ``v`` with the slices ``first``, ``first`` + 1, ....
@@ -214,7 +227,7 @@ class SparseSlices(NamedTuple):
                 out[k] = total
                 k, total = k + one, 0.0
                 end = self.indptr[start + k + one]
-            total += self.data[m] * v[self.indices[m]]
+            total += self.stored_at(m) * v[self.indices[m]]
         while k < size:  # the last slice with entries, and empty ones after it
             out[k] = total
             k, total = k + one, 0.0
@@ -222,31 +235,40 @@ class SparseSlices(NamedTuple):
     def add_outer(self, k, c, H):
         """Add ``c`` times the outer product of slice ``k`` with itself to the array ``H``."""
         for a in range(self.indptr[k], self.indptr[k + 1]):
-            scaled = c * self.data[a]
+            scaled = c * self.stored_at(a)
             for b in range(self.indptr[k], self.indptr[k + 1]):
-                H[self.indices[a], self.indices[b]] += scaled * self.data[b]
+                H[self.indices[a], self.indices[b]] += scaled * self.stored_at(b)
 
     def add_squares(self, k, c, out):
         """Add ``c`` times the squares of the entries of slice ``k`` to the vector ``out``."""
         for m in range(self.indptr[k], self.indptr[k + 1]):
-            out.add_at(self.indices[m], c * self.data[m] * self.data[m])
+            out.add_at(self.indices[m], c * self.stored_at(m) * self.stored_at(m))
 
     def sum_squares(self, k, weights):
         """Return the sum of ``weights_j`` times the square of entry j of slice ``k``."""
         total = 0.0
         for m in range(self.indptr[k], self.indptr[k + 1]):
-            total += weights[self.indices[m]] * self.data[m] * self.data[m]
+            total += weights[self.indices[m]] * self.stored_at(m) * self.stored_at(m)
         return total
+
+    def dot_and_squares(self, k, v, weights):
+        """Return ``dot_slice(k, v)`` and ``sum_squares(k, weights)``, with one read of the indices."""
+        total, squares = 0.0, 0.0
+        for m in range(self.indptr[k], self.indptr[k + 1]):
+            j = self.indices[m]
+            total += v[j] * self.stored_at(m)
+            squares += weights[j] * self.stored_at(m) * self.stored_at(m)
+        return total, squares
 
     def moments(self, k, weights):
         """Return mean, root mean square and standard deviation of slice ``k`` under ``weights`` that sum to one."""
         mean, square, spread, stored = 0.0, 0.0, 0.0, 0.0
         for m in range(self.indptr[k], self.indptr[k + 1]):
-            mean += weights[self.indices[m]] * self.data[m]
-            square += weights[self.indices[m]] * self.data[m] * self.data[m]
+            mean += weights[self.indices[m]] * self.stored_at(m)
+            square += weights[self.indices[m]] * self.stored_at(m) * self.stored_at(m)
             stored += weights[self.indices[m]]
         for m in range(self.indptr[k], self.indptr[k + 1]):
-            spread += weights[self.indices[m]] * (self.data[m] - mean) ** 2
+            spread += weights[self.indices[m]] * (self.stored_at(m) - mean) ** 2
         spread += max(0.0, 1.0 - stored) * mean * mean
         return mean, np.sqrt(square), np.sqrt(spread)
 
@@ -261,7 +283,7 @@ class SparseSlices(NamedTuple):
             else:
                 high = middle
         if low < end and self.indices[low] == j:
-            return float(self.data[low])
+            return float(self.stored_at(low))
         return 0.0
 
     def n_stored(self, k):
@@ -272,4 +294,49 @@ class SparseSlices(NamedTuple):
         """Add ``c * sum_i weights_i x_i y_i`` to ``out``: x is slice ``k``, y_i are the slices of ``other``."""
         for m in range(self.indptr[k], self.indptr[k + 1]):
             i = self.indices[m]
-            other.add_slice(i, c * weights[i] * self.data[m], out)
+            other.add_slice(i, c * weights[i] * self.stored_at(m), out)
+
+
+def sparse_slices(cls: type) -> type:
+    """Make a NamedTuple class with ``dot_slice`` and ``add_slice`` a class of slices that passes can use."""
+    return compiled(fill_in(cls, OneByOne))
+
+
+def stored_slices(cls: type) -> type:
+    """Make a NamedTuple class with ``indices``, ``indptr`` and ``stored_at`` a class of sparse slices."""
+    return compiled(fill_in(cls, SparseMethods))
+
+
+@stored_slices
+class SparseSlices(NamedTuple):
+    """The rows of a CSR matrix, or the columns of a CSC matrix; ``indices`` are unsigned and sorted."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+
+    def stored_at(self, m):
+        """Return the entry that is stored at place ``m``."""
+        return self.data[m]
+
+
+@stored_slices
+class SparseOnes(NamedTuple):
+    """Sparse slices whose stored entries are all 1, as those of categories and of sets: only their places are read."""
+
+    indices: np.ndarray
+    indptr: np.ndarray
+
+    def stored_at(self, m):
+        """Return 1."""
+        return 1.0
+
+
+def slices_of(X: Any) -> SparseSlices:
+    """Return the rows of a CSR matrix, or the columns of a CSC matrix, without a copy."""
+    # Unsigned indices spare kernels the test for negative ones: half the time of a pass.
+    return SparseSlices(X.data, _unsigned(X.indices), _unsigned(X.indptr))
+
+
+def _unsigned(indices: np.ndarray) -> np.ndarray:
+    return indices.view(np.uint32 if indices.dtype.itemsize == 4 else np.uint64)

@@ -68,6 +68,7 @@ class BaseProblem(abc.ABC):
     remedies: Mapping[Feature, str] = {}
     has_intercept = False  # whether a free intercept is minimised together with w
     has_sparse_columns = False  # whether looks return F on some features alone, through columns that store few entries
+    has_dense_columns = False  # whether they do so through dense columns
     is_quadratic = False  # whether the curvature of F is the same everywhere
     first_part, part_growth = (
         4000,

@@ -69,7 +69,7 @@ class LinearLook(Look):
         return Bends(features, H + np.diag(np.full(features.size, self.problem.l2)))
 
     def column_part(self, features: np.ndarray) -> ColumnPart:
-        """Return F on these features alone, for sparse data in memory."""
+        """Return F on these features alone, for data in memory."""
         return self.problem.rows.column_part(features, self.problem.l2, self.problem.has_intercept)
 
     def curvature(

@@ -76,8 +76,8 @@ class Look:
         return self.gradient
 
     def column_part(self, features: np.ndarray) -> ColumnPart:
-        """Return F on these features alone, if the problem ``has_sparse_columns``."""
-        raise NotImplementedError(f"{type(self).__name__} has no sparse columns.")
+        """Return F on these features alone, if the problem ``has_sparse_columns`` or ``has_dense_columns``."""
+        raise NotImplementedError(f"{type(self).__name__} has no columns in memory.")
 
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf

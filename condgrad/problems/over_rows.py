@@ -54,6 +54,11 @@ class OverRows(BaseProblem):
         return self.rows.has_sparse_columns
 
     @property
+    def has_dense_columns(self) -> bool:  # type: ignore[override]
+        """Whether X is dense and in memory."""
+        return self.rows.has_dense_columns
+
+    @property
     def n_reads(self) -> float:
         """How often all rows have been read from where they are stored; 0 for rows in memory."""
         return self.rows.n_reads

@@ -1,11 +1,17 @@
-"""Products with short sparse slices, which one loop over all entries computes: empty slices, and any range."""
+"""Products with sparse slices: short ones in one loop, or in the order of their lengths; ones, which are not read."""
 
 import numpy as np
 import pytest
 import scipy.sparse
 
+from condgrad import Problem
+from condgrad.constraints import L1Ball
 from condgrad.linalg import passes
+from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.slices import SparseOnes, SparseSlices
+from condgrad.losses import Logistic
+from condgrad.problems.rows import memory
 
 
 def ragged(lengths, dtype=np.float64, index=np.int32, d=40):
@@ -70,3 +76,56 @@ def test_rows_that_are_alike_long_or_few_have_no_order():
     for lengths in ([5] * 400, [30, 31] * 200, [1, 2, 3] * 10, [3] * 300 + [4] * 300):
         assert passes.order_of_lengths(Matrix(ragged(lengths)).rows.indptr) is None
     assert passes.order_of_lengths(Matrix(ragged([1, 2, 3, 4] * 100)).rows.indptr) is not None
+
+
+@pytest.mark.parametrize("lengths", [[5] * 40, [3, 0, 5, 1, 0], list(range(30)) * 20, [35] * 30])
+def test_entries_that_are_all_one_are_not_read(lengths):
+    X = ragged(lengths)
+    X.data[:] = 1.0
+    ones, rng = matrix_of(X), np.random.default_rng(4)
+    assert isinstance(ones.rows_of_passes, SparseOnes)
+    assert ones.n_bytes == X.indices.nbytes
+    assert isinstance(ones.chosen(slice(2, None)).rows_of_passes, SparseOnes)
+    v, c, n = rng.standard_normal(40), rng.standard_normal(len(lengths)), len(lengths)
+    whole = np.full(n, np.nan)
+    ones.dot_range(0, v, whole)
+    np.testing.assert_allclose(whole, X @ v, rtol=1e-13, atol=1e-13)
+    for first, stop in ((0, n), (1, n), (2, n - 1)):
+        out, total = np.full(stop - first, np.nan), np.ones(40)
+        ones.dot_range(first, v, out)
+        np.testing.assert_array_equal(out, whole[first:stop])
+        ones.add_range(first, c[first:stop], total)
+        np.testing.assert_allclose(total, 1.0 + X[first:stop].T @ c[first:stop], atol=1e-12)
+
+
+def test_ones_in_any_order_are_not_read():
+    X = scipy.sparse.csr_matrix((np.ones(3, np.float32), [2, 0, 1], [0, 2, 3]), (2, 3))
+    assert isinstance(matrix_of(X).rows_of_passes, SparseOnes)
+    np.testing.assert_array_equal(matrix_of(X).dot(np.array([1.0, 2.0, 4.0])), [5.0, 2.0])
+
+
+def test_other_entries_are_read():
+    X = ragged([2, 3, 1])
+    for entry in (2.0, -1.0, 0.0):
+        X.data[:] = 1.0
+        X.data[4] = entry
+        assert isinstance(matrix_of(X).rows_of_passes, SparseSlices)
+    X.data[:] = 1.0
+    twice = scipy.sparse.csr_matrix((np.ones(2), np.zeros(2, int), [0, 2]), (1, 1))  # its one entry is 2
+    assert isinstance(matrix_of(twice).rows_of_passes, SparseSlices)
+    assert isinstance(matrix_of(X).minus(np.ones(40)).rows_of_passes, SparseSlices)
+
+
+def test_a_pass_over_large_data_of_ones():
+    X = ragged([20] * 300, d=60)
+    X.data[:] = 1.0
+    y, w = np.where(np.arange(300) % 3 == 0, 1.0, -1.0), np.random.default_rng(5).standard_normal(60) / 100.0
+    problem = Problem(X, y, Logistic(), L1Ball(1.0))
+    dense = Problem(X.toarray(), y, Logistic(), L1Ball(1.0))
+    small = problem.look(w)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "_LARGE", 0)
+        large = problem.look(w)
+    for look in (small, large):
+        np.testing.assert_allclose(look.gradient, dense.look(w).gradient, rtol=1e-12)
+        assert look.objective == pytest.approx(dense.look(w).objective, rel=1e-13)

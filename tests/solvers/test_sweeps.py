@@ -1,4 +1,4 @@
-"""corrective on sparse data with many features: F over the atoms by sweeps, without Gram matrices."""
+"""corrective with many atoms: F over them by sweeps, without Gram matrices."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,8 @@ def make(n=600, d=1500, per_row=30, seed=0, dtype=np.float64):
 @pytest.fixture(autouse=True)
 def many_atoms(monkeypatch):
     """Sweeps begin with fewer atoms than on data of users, so that small data are enough."""
-    monkeypatch.setattr(sweeps, "_MANY_ATOMS", 100)
+    monkeypatch.setattr(sweeps, "_SPARSE", sweeps._SPARSE._replace(many=100))
+    monkeypatch.setattr(sweeps, "_DENSE", sweeps._DENSE._replace(many=100))
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def no_gram(monkeypatch):
     curvature = LinearLook.curvature
 
     def small(self, atoms, known=None, n_rows=np.inf):
-        assert len(atoms) < sweeps._MANY_ATOMS
+        assert len(atoms) < sweeps._SPARSE.many
         return curvature(self, atoms, known, n_rows)
 
     monkeypatch.setattr(LinearLook, "curvature", small)
@@ -55,7 +56,7 @@ def test_the_answer_is_certified_without_gram_matrices(form, settings, no_gram):
     found = cg.minimize(problem, "corrective", tol=1e-7, max_steps=60)
     assert found.status is Status.CONVERGED and found.gap <= 1e-7
     assert problem.gap(found.w) <= 1.01e-7 and np.abs(found.w).sum() <= 60.0 * (1.0 + 1e-12)
-    assert np.count_nonzero(found.w) > sweeps._MANY_ATOMS
+    assert np.count_nonzero(found.w) > sweeps._SPARSE.many
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_models_take_over_where_sweeps_lead_nowhere(monkeypatch):
     problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(60.0))
     calls = []
 
-    def stay(self, look, atoms, x, deadline):
+    def stay(self, look, atoms, x, goal, deadline):
         calls.append(len(atoms))
         return x
 
@@ -118,14 +119,14 @@ def test_models_and_sweeps_take_turns(loss, monkeypatch):
     """The curvature that a model has computed is that of fewer atoms than there are after sweeps."""
     sizes, minimise = [], Sweeps.minimise
 
-    def counted(self, look, atoms, x, deadline):
+    def counted(self, look, atoms, x, goal, deadline):
         sizes.append(len(atoms))
-        return minimise(self, look, atoms, x, deadline)
+        return minimise(self, look, atoms, x, goal, deadline)
 
     def judge(self, before, gap, is_still):
         self.are_slow = True  # so that a model follows
 
-    monkeypatch.setattr(sweeps, "_MANY_ATOMS", 250)  # the first model has 200 atoms
+    monkeypatch.setattr(sweeps, "_SPARSE", sweeps._SPARSE._replace(many=250))  # the first model has 200 atoms
     monkeypatch.setattr(Sweeps, "minimise", counted)
     monkeypatch.setattr(Sweeps, "judge", judge)
     X, y = make(seed=1)
@@ -148,10 +149,95 @@ def test_a_run_that_is_continued_remembers_that_sweeps_are_slow(tmp_path):
         assert other.model.sweeps.are_slow == are_slow
 
 
-def test_few_features_and_dense_data_are_left_to_models():
+def test_few_features_are_left_to_models():
     X, y = make(d=500)
     ball = cg.constraints.L1Ball(5.0)
     assert Sweeps.suited_to(cg.Problem(X, y, cg.losses.Logistic(), ball)) is None
+    assert Sweeps.suited_to(cg.Problem(X[:, :90].toarray(), y, cg.losses.Logistic(), ball)) is None
+    assert Sweeps.suited_to(cg.Problem(X[:90].toarray(), y[:90], cg.losses.Logistic(), ball)) is None
+    assert Sweeps.suited_to(cg.Problem(X.toarray(), y, cg.losses.Logistic(), ball)) is not None
+    assert Sweeps.suited_to(cg.Problem(X.toarray(), y, cg.losses.Squared(), ball)) is None
     X, y = make()
-    assert Sweeps.suited_to(cg.Problem(X.toarray(), y, cg.losses.Logistic(), ball)) is None
     assert Sweeps.suited_to(cg.Problem(X, y, cg.losses.Logistic(), ball)) is not None
+
+
+def make_dense(n=500, d=300, seed=0, common=1.0):
+    """Return features with a common part, and classes that a fifth of them tell."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + common * rng.standard_normal((n, 1))
+    return X, np.where(X[:, : d // 5] @ rng.standard_normal(d // 5) + 2.0 * rng.standard_normal(n) > 0.0, 1.0, -1.0)
+
+
+@pytest.fixture
+def no_large_gram(monkeypatch):
+    """Where sweeps are made on dense data, no curvature is computed."""
+    curvature = LinearLook.curvature
+
+    def small(self, atoms, known=None, n_rows=np.inf):
+        assert len(atoms) < sweeps._DENSE.many
+        return curvature(self, atoms, known, n_rows)
+
+    monkeypatch.setattr(LinearLook, "curvature", small)
+
+
+@pytest.mark.parametrize("settings", [{}, {"intercept": True}, {"l2": 1e-3}, {"sample_weight": np.arange(500.0)}])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_answer_on_dense_data_is_certified_without_gram_matrices(order, settings, no_large_gram):
+    X, y = make_dense()
+    problem = cg.Problem(np.asarray(X, order=order), y, cg.losses.Logistic(), cg.constraints.L1Ball(20.0), **settings)
+    found = cg.minimize(problem, "corrective", tol=1e-8, max_steps=60)
+    assert found.status is Status.CONVERGED and problem.gap(found.w) <= 1.01e-8
+    assert np.abs(found.w).sum() <= 20.0 * (1.0 + 1e-12)
+    assert np.count_nonzero(found.w) > sweeps._DENSE.many
+
+
+def test_dense_columns_far_from_zero_keep_their_digits(no_large_gram):
+    X, y = make_dense()
+    problem = cg.Problem(X + 1e9, y, cg.losses.Logistic(), cg.constraints.L1Ball(20.0), intercept=True)
+    found = cg.minimize(problem, "corrective", tol=1e-5, max_steps=60)
+    assert found.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("loss", [cg.losses.Huber(0.5), cg.losses.SquaredHinge(), cg.losses.Logistic()])
+def test_it_is_the_answer_of_models_on_dense_data(loss, monkeypatch):
+    X, y = make_dense(seed=1)
+    problem = cg.Problem(X, y, loss, cg.constraints.L1Ball(15.0))
+    best = reference(problem, monkeypatch)
+    found = cg.minimize(problem, "corrective", tol=1e-7, max_steps=200)
+    assert found.status is Status.CONVERGED and abs(found.objective - best) <= 2e-7
+
+
+def test_a_small_support_of_dense_data_is_left_to_models(monkeypatch):
+    def never(self, look, atoms, x, deadline):
+        raise AssertionError("sweeps over a few atoms")
+
+    monkeypatch.setattr(Sweeps, "minimise", never)
+    X, y = make_dense(common=0.0)
+    problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(0.5))
+    found = cg.minimize(problem, "corrective", tol=1e-7, max_steps=60)
+    assert found.status is Status.CONVERGED and 0 < np.count_nonzero(found.w) < sweeps._DENSE.some
+
+
+def test_models_take_over_where_sweeps_over_dense_columns_are_slow(monkeypatch):
+    """Neighbouring features are almost equal: then coordinates descend slowly, and models cost less."""
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.standard_normal((400, 300)), axis=1)
+    y = np.where(X @ rng.standard_normal(300) + 30.0 * rng.standard_normal(400) > 0.0, 1.0, -1.0)
+    problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(20.0))
+    sizes, curvature = [], LinearLook.curvature
+
+    def counted(self, atoms, known=None, n_rows=np.inf):
+        sizes.append(len(atoms))
+        return curvature(self, atoms, known, n_rows)
+
+    monkeypatch.setattr(LinearLook, "curvature", counted)
+    found = cg.minimize(problem, "corrective", tol=1e-6, max_steps=100)
+    assert found.status is Status.CONVERGED and max(sizes) > sweeps._DENSE.some
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1e20, 1e50])
+def test_entries_that_single_precision_cannot_hold(scale):
+    X, y = make_dense()
+    problem = cg.Problem(scale * X, y, cg.losses.Logistic(), cg.constraints.L1Ball(10.0 / scale))
+    found = cg.minimize(problem, "corrective", tol=1e-6, max_steps=200)
+    assert found.status is Status.CONVERGED

@@ -212,12 +212,17 @@ class Rows(abc.ABC):
 
     @property
     def has_sparse_columns(self) -> bool:
-        """Whether :meth:`column_part` can be called."""
+        """Whether :meth:`column_part` can be called, and uses sparse columns."""
+        return False
+
+    @property
+    def has_dense_columns(self) -> bool:
+        """Whether :meth:`column_part` can be called, and uses dense columns."""
         return False
 
     def column_part(self, features: np.ndarray, l2: float, has_intercept: bool) -> ColumnPart:
         """Return F on these features alone, with a penalty and, if so, an intercept."""
-        raise NotImplementedError(f"{type(self).__name__} has no sparse columns.")
+        raise NotImplementedError(f"{type(self).__name__} has no columns in memory.")
 
     def guess_intercept(self, found: AnyPass, b: float, step: np.ndarray) -> float:
         """Return a guess of the best intercept after a step of w from the point of ``found``, whose intercept is b."""

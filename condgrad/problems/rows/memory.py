@@ -29,7 +29,7 @@ from condgrad.problems.totals import Totals
 
 Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # rows (None: all), and the predictions of these rows
 
-_LARGE = 2**24  # bytes of X above which a pass reads X once: the caches of a processor cannot hold so much
+_LARGE = 2**23  # bytes of X above which a pass reads X once: the caches of a processor cannot hold so much
 _CACHED = 2**18  # bytes of X in a piece: it stays in a core's cache between the products with w and the derivatives
 _FEWEST, _MOST = 8, 4096  # limits of the number of rows in a piece: loops over losses should be long enough for SIMD
 _MANY_STORED = 100_000  # number of entries of X from which on it takes noticeable time to measure the columns
@@ -118,9 +118,15 @@ class MemoryRows(Rows):
         """Whether X is sparse."""
         return self.matrix.has_sparse_columns
 
+    @property
+    def has_dense_columns(self) -> bool:
+        """Whether X is dense."""
+        return self.matrix.has_dense_columns
+
     def column_part(self, features: np.ndarray, l2: float, has_intercept: bool) -> ColumnPart:
         """Return F on these features alone, with a penalty and, if so, an intercept."""
-        return ColumnPart(*self.matrix.gathered(features), self.samples, l2, has_intercept)
+        columns, chosen = self.matrix.gathered(features)
+        return ColumnPart(columns, chosen, self.samples, l2, has_intercept, self.has_dense_columns)
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.
@@ -271,7 +277,7 @@ class RowBlock:
 
     def expand(self, w: np.ndarray, b: float, p: np.ndarray | None, sums: GradientSums | None) -> Pass:
         """Return the contribution of these samples, reading their rows once where X is large."""
-        X, samples, start = self.matrix.rows, self.samples, self.start
+        X, samples, start = self.matrix.rows_of_passes, self.samples, self.start
         size = self.stop - start
         totals, d = np.zeros(len(Totals._fields)), np.empty(size)
         r = (

@@ -70,12 +70,11 @@ class Corrective(FullPassSolver):
             return
         before, atoms, x = state.look, state.atoms, state.x
         slopes = before.slopes(atoms)  # <r, v_k>
-        sweeps, was_estimate = state.model.sweeps, False
-        if sweeps is not None and sweeps.suit(atoms):
-            z = sweeps.minimise(before, atoms, x, state.deadline)
+        descent, was_estimate = state.descent(), False
+        if descent is not None:
+            z = state.descend(descent)
             state.known = state.known if problem.is_quadratic else None  # that of the last model is too old
         else:
-            sweeps = None
             H, was_estimate = state.curvature(), state.is_estimate  # <v_k, H v_l>
             z = state.model.minimise(
                 atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=was_estimate, deadline=state.deadline
@@ -90,8 +89,8 @@ class Corrective(FullPassSolver):
         self._go(state, direction, slope)
         if was_estimate:
             state.stretch = 1.0  # an estimate says too little about what lies beyond the minimiser
-        if sweeps is not None:
-            sweeps.judge(before.gap, state.look.gap, state.is_still)
+        if descent is not None:
+            descent.judge(before.gap, state.look.gap, state.is_still)
             state.is_still = False
         elif state.uses_all and state.look.gap > _CONTRACTION * before.gap:
             state.sharpen(was_estimate)

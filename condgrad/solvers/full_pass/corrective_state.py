@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
 from condgrad.solvers.base import State
+from condgrad.solvers.full_pass.descent import Descent
 from condgrad.solvers.full_pass.feature_model import FeatureModel
 from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
 from condgrad.solvers.full_pass.taylor_model import ROWS_PER_ATOM, HullModel, model_for
@@ -192,6 +193,14 @@ class CorrectiveState(State):
             self.known = self.known[kept][:, kept]
         self._kept_known = None
 
+    def descent(self) -> Descent | None:
+        """Return what minimises F itself over the atoms, where that costs less than a model on them."""
+        return next((each for each in self.model.descents if each.suit(self.atoms)), None)
+
+    def descend(self, descent: Descent) -> np.ndarray:
+        """Return weights of the atoms, which suit the descent, close to the minimum of F over them."""
+        return descent.minimise(self.look, cast("AtomStack", self.atoms), self.x, self.goal, self.deadline)
+
     def curvature(self) -> np.ndarray:
         """Return the curvature of F at w on the atoms."""
         self._select_known()
@@ -265,8 +274,7 @@ class CorrectiveState(State):
             "is_rough": self.is_rough,
             "n_new": self.n_new,
             "stretch": self.stretch,
-            "sweeps_are_slow": self.model.sweeps is not None and self.model.sweeps.are_slow,
-        }, arrays | known
+        } | {f"{each.name}_are_slow": each.are_slow for each in self.model.descents}, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot; a pass recomputes the values that it does not contain."""
@@ -288,8 +296,8 @@ class CorrectiveState(State):
         elif self.problem.constraint.vertex is not Atom:  # which model the run had reached
             self.model = FeatureModel(self.problem) if "atoms.index" in arrays else HullModel(self.problem)
         self.model.restore(arrays)
-        if self.model.sweeps is not None:
-            self.model.sweeps.are_slow = bool(numbers.get("sweeps_are_slow", False))
+        for each in self.model.descents:
+            each.are_slow = bool(numbers.get(f"{each.name}_are_slow", False))
         is_known = "offset" in numbers  # files of older versions have none
         self.features, self.ahead = arrays.get("features"), arrays.get("ahead")
         self.look = (

@@ -18,7 +18,7 @@ from condgrad.linalg.vectors import inner, symmetric_product
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import gap_at
-from condgrad.solvers.full_pass.sweeps import Sweeps
+from condgrad.solvers.full_pass.descent import Descent
 from condgrad.solvers.full_pass.vertex_hull import VertexHull
 
 _EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
@@ -43,7 +43,7 @@ class FeatureModel:
     """
 
     is_exact = False  # the oracle is called until a tolerance is reached
-    sweeps: Sweeps | None = None
+    descents: tuple[Descent, ...] = ()
 
     def __init__(self, problem: BaseProblem, holds_origin: bool | None = None) -> None:
         self.problem, self.constraint = problem, problem.constraint

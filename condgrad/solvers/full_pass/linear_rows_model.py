@@ -13,7 +13,7 @@ from condgrad.linalg.quadratic_program import Face, QuadraticProgram
 from condgrad.linalg.vectors import inner, product
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem
-from condgrad.solvers.full_pass.sweeps import Sweeps
+from condgrad.solvers.full_pass.descent import Descent
 
 _TIGHT = 1e-11  # slack, relative to the size of the set, at which a bound or a row counts as tight
 _SMALL = 1500  # variables of a quadratic program for which more threads of BLAS do not pay
@@ -29,7 +29,7 @@ class LinearRowsModel:
     """
 
     is_exact = True  # whether the model is minimised up to rounding, so that one model of a quadratic F is enough
-    sweeps: Sweeps | None = None
+    descents: tuple[Descent, ...] = ()
 
     def __init__(self, problem: BaseProblem, rows: LinearRows) -> None:
         self.constraint, self.n_features = problem.constraint, problem.n_features

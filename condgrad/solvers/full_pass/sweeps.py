@@ -1,4 +1,4 @@
-"""F itself over an l1 ball of some atoms, minimised through sparse columns, where Gram matrices would cost more.
+"""F itself over an l1 ball of some atoms, minimised through their columns, where Gram matrices would cost more.
 
 Newton's method in rounds. A round makes the Taylor model of F at the present coefficients, which costs a product with
 the columns and one with their transpose, and minimises it roughly: by sweeps of coordinate descent, which find the
@@ -9,7 +9,7 @@ several models, not one, follow on a pass over all columns.
 from __future__ import annotations
 
 import time
-from typing import TypeGuard
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,13 +18,11 @@ from condgrad.problems.base import BaseProblem
 from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.look import Look
 
-_MANY_FEATURES = 1000  # number of features of sparse data from which on sweeps are considered,
-_MANY_ATOMS = 300  # and of atoms: a model on fewer of them costs less
-_SOME_ATOMS = 50  # atoms in use from which on many more are likely to follow
+_MANY_FEATURES = 1000  # number of features of sparse data from which on sweeps are considered
+_MOST_DENSE = 4_000_000  # entries of dense data up to which a cache holds the columns in use
 _ACCURACY = 0.1  # gap over the atoms, relative to that of the last pass, at which a pass comes next
-_FEWEST_ROUNDS, _MOST_ROUNDS = 30, 500  # between two passes
-_PAIR, _FACTOR, _ROUND = 4.0, 30.0, 6.0  # multiply-adds: for a pair of atoms; atoms for one more; for an entry, a round
-_SWEEPS = 2  # sweeps of a round
+_MOST_ROUNDS = 500  # between two passes
+_FACTOR, _SWEEP = 30.0, 3.0  # atoms for one more multiply-add for a pair of them in a model; for an entry, in a sweep
 _PRODUCTS = 8  # products with the second derivatives of a round of conjugate gradients
 _SETTLED = 0.01  # share of the coefficients in use that may have come or gone in a round before these
 _NEWTON = 0.5  # share of the least gap so far below which that after conjugate gradients must fall to go on with them
@@ -33,11 +31,53 @@ _PATIENCE = 5  # rounds in sequence whose gap is larger than the least one
 _INSIDE = 0.9  # norm below which coefficients are not scaled up to the boundary of the ball
 _FAR = 0.5  # norm up to which the ball does not bind, as far as is known
 _FIRST = 0.3  # multiplier of the ball at w = 0, as a share of the steepest slope
-_SLOW = 0.5  # share of the last gap below which that of a pass must fall, if a step has not reached its own goal
+
+
+class Terms(NamedTuple):
+    """When sweeps are made, and how many, on data of one kind.
+
+    Attributes
+    ----------
+    many : int
+        Number of atoms from which on sweeps cost less than a model.
+    some : int
+        Number of atoms in use from which on many are likely to follow.
+    at_once : bool
+        Whether many are likely to follow on w = 0.
+    new : int
+        Number of new atoms, at least, where many are likely to follow.
+    sweeps : int
+        Sweeps of a round.
+    fewest : int
+        Rounds between two passes that are always allowed.
+    pair : float
+        Multiply-adds of a model for a pair of atoms, besides its factors.
+    slow : float
+        Share of the last gap below which that of a pass must fall, if a step has not reached its own goal.
+    """
+
+    many: int
+    some: int
+    at_once: bool
+    new: int
+    sweeps: int
+    fewest: int
+    pair: float
+    slow: float
+
+
+_SPARSE = Terms(many=300, some=50, at_once=True, new=200, sweeps=2, fewest=30, pair=4.0, slow=0.5)
+# A sample adds a third of a multiply-add to a pair, as matrix products are fast: models on a few atoms cost little, and
+# show whether many will follow.
+_DENSE = Terms(many=150, some=35, at_once=False, new=400, sweeps=6, fewest=4, pair=1.0 / 3.0, slow=0.0)
 
 
 class Sweeps:
     """Rounds over the columns of some atoms of an l1 ball, as long as they lead far enough.
+
+    Parameters
+    ----------
+    terms : Terms
 
     Attributes
     ----------
@@ -45,27 +85,41 @@ class Sweeps:
         Whether a step did not lead far enough: then Taylor models on all pairs of atoms take over.
     """
 
-    def __init__(self) -> None:
-        self.are_slow = False
+    name = "sweeps"
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms, self.are_slow = terms, False
         self._has_reached = False
 
     @classmethod
     def suited_to(cls, problem: BaseProblem) -> Sweeps | None:
         """Return sweeps for a problem over an l1 ball; None if models are better."""
-        return cls() if problem.has_sparse_columns and problem.n_features >= _MANY_FEATURES else None
+        n, d = problem.n_samples, problem.n_features
+        if problem.has_sparse_columns and d >= _MANY_FEATURES:
+            return cls(_SPARSE)
+        # Seldom are there more atoms in use than samples. The curvature of a quadratic F is computed once.
+        may_have_many = min(n, d) >= _DENSE.many and n * d <= _MOST_DENSE
+        if problem.has_dense_columns and may_have_many and not problem.is_quadratic:
+            return cls(_DENSE._replace(pair=_DENSE.pair * n))
+        return None
 
     def expect_many(self, atoms: Stack) -> bool:
         """Return whether there may soon be many atoms, as far as those in use tell; at w = 0 there are none."""
-        return not self.are_slow and (len(atoms) == 0 or len(atoms) >= _SOME_ATOMS)
+        are_likely = self.terms.at_once if len(atoms) == 0 else len(atoms) >= self.terms.some
+        return are_likely and not self.are_slow
 
-    def suit(self, atoms: Stack) -> TypeGuard[AtomStack]:
+    def suit(self, atoms: Stack) -> bool:
         """Return whether sweeps over these atoms cost less than a model on them."""
-        return not self.are_slow and len(atoms) >= _MANY_ATOMS
+        return not self.are_slow and len(atoms) >= self.terms.many
 
-    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, deadline: float) -> np.ndarray:
-        """Return weights z of the atoms, with sum |z| <= 1, close to the minimum of F over them."""
+    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, goal: float, deadline: float) -> np.ndarray:
+        """Return weights z of the atoms, with sum |z| <= 1, close to the minimum of F over them.
+
+        Only the gap of the last pass decides how close: to the ``goal`` of the run others may be missing.
+        """
         part, price = look.column_part(atoms.index), 1.0 / np.abs(atoms.value)
-        descent = _Descent(part, price, x * atoms.value, look.evaluation.offset)
+        descent = _Descent(part, self.terms, price, x * atoms.value, look.evaluation.offset)
+        part.lean(look.slopes(atoms) / atoms.value)  # columns may be rounded
         self._has_reached = descent.to_gap(_ACCURACY * look.gap, deadline)
         z = descent.feasible() / atoms.value
         total = float(np.abs(z).sum())
@@ -76,14 +130,14 @@ class Sweeps:
 
         If the minimum over the atoms was reached, but the gap is still large, other atoms are the reason.
         """
-        self.are_slow = is_still or (not self._has_reached and gap > _SLOW * before)
+        self.are_slow = is_still or (not self._has_reached and gap > self.terms.slow * before)
 
 
 class _Descent:
     """Coefficients w with an intercept b on the way to the minimum of F over sum_j price_j |w_j| <= 1."""
 
-    def __init__(self, part: ColumnPart, price: np.ndarray, w: np.ndarray, b: float) -> None:
-        self.part, self.price = part, price
+    def __init__(self, part: ColumnPart, terms: Terms, price: np.ndarray, w: np.ndarray, b: float) -> None:
+        self.part, self.terms, self.price = part, terms, price
         self.multiplier = -1.0  # of the ball; unknown at first
         self.is_settled = self.was_newton = False
         self.pause = 0  # number of rounds that must be sweeps
@@ -113,13 +167,14 @@ class _Descent:
 
     def _go_to(self, w: np.ndarray, b: float) -> None:
         self.part.go_to(w, b)
+        self.part.measure()
         self.norm = float(self.price @ np.abs(w))
 
     def _most_rounds(self) -> int:
         """Return how many rounds take about as long as the curvature of all pairs of atoms, and its factors."""
-        k = self.price.size
-        model, one = k * k * (_PAIR + k / _FACTOR), _ROUND * max(1, self.part.n_stored)
-        return int(min(max(_FEWEST_ROUNDS, model / one), _MOST_ROUNDS))
+        k, terms = self.price.size, self.terms
+        model, one = k * k * (terms.pair + k / _FACTOR), _SWEEP * terms.sweeps * max(1, self.part.n_stored)
+        return int(min(max(terms.fewest, model / one), _MOST_ROUNDS))
 
     def feasible(self) -> np.ndarray:
         """Return the coefficients, scaled into the ball, or to its boundary if they are close to that."""
@@ -129,7 +184,6 @@ class _Descent:
     def _gap(self) -> float:
         """Return about what the gap would be after the coefficients have been scaled."""
         part = self.part
-        part.measure()
         steepest = float((np.abs(part.slopes) / self.price).max(initial=0.0))
         along = -float(part.slopes @ part.w)
         if self.multiplier < 0.0:
@@ -146,9 +200,10 @@ class _Descent:
             w, b = part.newton(normal, 1.0 - self.norm, _PRODUCTS)
             w[w * before < 0.0] = 0.0
         else:
-            w, b, self.multiplier = part.sweep(self.price, self.multiplier, self._stiffness(), _SWEEPS)
+            w, b, self.multiplier = part.sweep(self.price, self.multiplier, self._stiffness(), self.terms.sweeps)
         n_changed = np.count_nonzero((w != 0.0) != (before != 0.0))
         leads_on = part.approach(w, b)
+        part.measure()
         self.norm = float(self.price @ np.abs(part.w))
         self.is_settled = leads_on and bool(n_changed <= _SETTLED * np.count_nonzero(w))
         return leads_on or self.was_newton  # sweeps may lead on where conjugate gradients do not

@@ -15,6 +15,7 @@ from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.vectors import inner, symmetric_product
 from condgrad.problems.active_set import AtomStack, Stack, VertexStack, stack
 from condgrad.problems.base import BaseProblem
+from condgrad.solvers.full_pass.descent import Descent
 from condgrad.solvers.full_pass.face import minimise_on_face
 from condgrad.solvers.full_pass.feature_model import FeatureModel, has_few_features
 from condgrad.solvers.full_pass.hull_steps import minimise_in_ball, pairwise_steps
@@ -23,7 +24,7 @@ from condgrad.solvers.full_pass.sweeps import Sweeps
 
 _MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is this much worse than the mean of the atoms
 _FEWEST_NEW, _FEW_NEW = 20, 50  # number of new vertices: at least, and up to which they may double the number of atoms
-_FEWEST_SWEPT, _SWEPT_MARGIN = 200, 0.3  # the least number, and the margin, where sweeps minimise F over the atoms
+_SWEPT_MARGIN = 0.3  # the margin where sweeps minimise F over the atoms
 _GROWTH = 1.5  # number of new vertices, over those that were taken the last time
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
 _EXACT = 1e-10  # gap relative to the first gap at which the model counts as minimised exactly
@@ -55,8 +56,8 @@ class TaylorModel(Protocol):
     is_exact: bool  # whether the model is minimised up to rounding, so that one model of a quadratic F is enough
 
     @property
-    def sweeps(self) -> Sweeps | None:
-        """What minimises F over atoms of sparse data without the curvature of all pairs of them; None: nothing does."""
+    def descents(self) -> tuple[Descent, ...]:
+        """What minimises F itself over some atoms, where that suits them; the first one that does is used."""
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
         """Return the atoms v_k and weights x_k of w = sum_k x_k v_k at the start, by default or at ``w0``."""
@@ -171,6 +172,7 @@ class HullModel:
         self.has_origin = has_origin(self.constraint, problem.n_features)
         is_ball = self.is_symmetric and self.has_origin and self.constraint.vertex is Atom
         self.sweeps = Sweeps.suited_to(problem) if is_ball else None
+        self.descents: tuple[Descent, ...] = () if self.sweeps is None else (self.sweeps,)
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
         """Return atoms and weights of ``w0``; by default of the origin if the set has it, else of the set's start."""
@@ -196,7 +198,7 @@ class HullModel:
         wanted = len(atoms) if n_taken is None else max(min(len(atoms), _FEW_NEW), int(_GROWTH * n_taken))
         count, margin = max(_FEWEST_NEW, wanted), _MARGIN
         if self.sweeps is not None and self.sweeps.expect_many(atoms):  # they cost what the columns store
-            count, margin = max(_FEWEST_SWEPT, len(atoms)), _SWEPT_MARGIN
+            count, margin = max(self.sweeps.terms.new, len(atoms)), _SWEPT_MARGIN
         new = atoms.without(self._candidates(r, count + len(atoms)), self.is_symmetric)
         # The best vertex s has <r, s> <= <r, w>. A vertex is added if its slope is at most <r, w> plus a margin that
         # shrinks with the gap: the gradient will not change by more.

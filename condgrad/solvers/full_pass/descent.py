@@ -1,0 +1,29 @@
+"""Descent: what minimises F itself over some atoms between two passes, where that costs less than a model for each."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.look import Look
+
+
+class Descent(Protocol):
+    """Steps on the columns of some atoms alone, as long as they lead far enough."""
+
+    name: str  # in the snapshots of a run
+    are_slow: bool  # whether a step did not lead far enough: then Taylor models take over
+
+    def suit(self, atoms: Stack) -> bool:
+        """Return whether steps over these atoms cost less than a model on them."""
+
+    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, goal: float, deadline: float) -> np.ndarray:
+        """Return weights z of the atoms, with sum |z| <= 1, close to the minimum of F over them.
+
+        The run can end at the gap ``goal``; everything ends at ``deadline`` (in the time of ``time.perf_counter``).
+        """
+
+    def judge(self, before: float, gap: float, is_still: bool) -> None:
+        """Find out, after a step with these gaps, whether such steps should go on."""
