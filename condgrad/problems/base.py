@@ -69,6 +69,7 @@ class BaseProblem(abc.ABC):
     has_intercept = False  # whether a free intercept is minimised together with w
     has_sparse_columns = False  # whether looks return F on some features alone, through columns that store few entries
     has_dense_columns = False  # whether they do so through dense columns
+    has_dense_parts = False  # whether looks return a smooth F on some atoms alone, through a copy of their columns
     is_quadratic = False  # whether the curvature of F is the same everywhere
     first_part, part_growth = (
         4000,

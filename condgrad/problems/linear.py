@@ -136,6 +136,12 @@ class Problem(OverRows):
         return bool(self.loss.is_convex)
 
     @property
+    def has_dense_parts(self) -> bool:  # type: ignore[override]
+        """Whether X is dense and in memory, and the loss convex with a second derivative that is Lipschitz."""
+        is_smooth = self.loss.is_convex and math.isfinite(self.loss.curvature_smoothness())
+        return self.rows.has_dense_columns and is_smooth
+
+    @property
     def is_quadratic(self) -> bool:  # type: ignore[override]
         """Whether the curvature of F is the same everywhere, as for quadratic losses."""
         return bool(self.loss.is_quadratic)

@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints.vertices import Vertex
 from condgrad.problems.active_set import AtomStack, Stack, as_stack
 from condgrad.problems.column_part import ColumnPart
+from condgrad.problems.dense_part import DensePart
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.look import Bends, Look
@@ -71,6 +72,11 @@ class LinearLook(Look):
     def column_part(self, features: np.ndarray) -> ColumnPart:
         """Return F on these features alone, for data in memory."""
         return self.problem.rows.column_part(features, self.problem.l2, self.problem.has_intercept)
+
+    def dense_part(self, atoms: AtomStack) -> DensePart:
+        """Return F on these atoms alone, for dense data in memory."""
+        problem = self.problem
+        return problem.rows.dense_part(atoms, problem.l2, self.evaluation.offset if problem.has_intercept else None)
 
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf

@@ -352,7 +352,7 @@ def test_an_interrupted_fit_of_one_run_keeps_what_is_certified(monkeypatch):
     module = importlib.import_module("condgrad.paths.allowed_sets")
 
     def interrupted(problem, *args, **settings):
-        result = cg.minimize(problem, *args, **settings | {"max_epochs": 2})
+        result = cg.minimize(problem, *args, **settings | {"max_steps": 1})
         return result._replace(status=cg.Status.INTERRUPTED)
 
     monkeypatch.setattr(module, "minimize", interrupted)

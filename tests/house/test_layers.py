@@ -30,7 +30,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__in
 # What several solvers share: a solver imports these, and no other solver.
 SHARED_BY_SOLVERS = {
     "base", "corrective_state", "descent", "face", "feature_model", "hull_steps", "linear_rows_model",
-    "quadratic_hull", "sweeps", "taylor_model", "vertex_hull",
+    "newton_rounds", "quadratic_hull", "sweeps", "taylor_model", "vertex_hull",
     "step_sizes",
     "sampling", "renewal_rules", "atom_counts",
     "_boosted", "_coins", "_columns", "_schedule", "_state", "_table", "_workspace",

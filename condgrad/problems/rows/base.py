@@ -11,9 +11,10 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 
 from condgrad.linalg.by_rows import ByRows
-from condgrad.problems.active_set import Stack
+from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.column_part import ColumnPart
+from condgrad.problems.dense_part import DensePart
 from condgrad.problems.rows.findings import GradientSums, Joined, Measures, Pass
 from condgrad.problems.rows.parts import OutsidePass
 from condgrad.problems.samples import Samples
@@ -217,12 +218,16 @@ class Rows(abc.ABC):
 
     @property
     def has_dense_columns(self) -> bool:
-        """Whether :meth:`column_part` can be called, and uses dense columns."""
+        """Whether :meth:`dense_part` can be called, and :meth:`column_part`, which uses dense columns."""
         return False
 
     def column_part(self, features: np.ndarray, l2: float, has_intercept: bool) -> ColumnPart:
         """Return F on these features alone, with a penalty and, if so, an intercept."""
         raise NotImplementedError(f"{type(self).__name__} has no columns in memory.")
+
+    def dense_part(self, atoms: AtomStack, l2: float, offset: float | None) -> DensePart:
+        """Return F on these atoms alone, with a penalty and, where an ``offset`` is guessed, an intercept."""
+        raise NotImplementedError(f"{type(self).__name__} has no dense columns.")
 
     def guess_intercept(self, found: AnyPass, b: float, step: np.ndarray) -> float:
         """Return a guess of the best intercept after a step of w from the point of ``found``, whose intercept is b."""

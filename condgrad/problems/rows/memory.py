@@ -21,6 +21,7 @@ from condgrad.losses import Loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.column_part import ColumnPart
+from condgrad.problems.dense_part import DensePart
 from condgrad.problems.drawn_rows import sample_at_rate, sample_by_curvature
 from condgrad.problems.rows.base import AnyPass, Chunk, Found, Rows, Task
 from condgrad.problems.rows.findings import GradientSums, Joined, Kept, Measures, Pass
@@ -127,6 +128,11 @@ class MemoryRows(Rows):
         """Return F on these features alone, with a penalty and, if so, an intercept."""
         columns, chosen = self.matrix.gathered(features)
         return ColumnPart(columns, chosen, self.samples, l2, has_intercept, self.has_dense_columns)
+
+    def dense_part(self, atoms: AtomStack, l2: float, offset: float | None) -> DensePart:
+        """Return F on these atoms alone, with a penalty and, where an ``offset`` is guessed, an intercept."""
+        Z = self.matrix.column_rows(atoms.index) * atoms.value[:, None]
+        return DensePart(Z, self.samples, l2 * atoms.value**2, offset)
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.

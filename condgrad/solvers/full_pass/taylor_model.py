@@ -20,6 +20,7 @@ from condgrad.solvers.full_pass.face import minimise_on_face
 from condgrad.solvers.full_pass.feature_model import FeatureModel, has_few_features
 from condgrad.solvers.full_pass.hull_steps import minimise_in_ball, pairwise_steps
 from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
+from condgrad.solvers.full_pass.newton_rounds import NewtonRounds
 from condgrad.solvers.full_pass.sweeps import Sweeps
 
 _MARGIN = 0.1  # relative margin: a new vertex is added even if its slope is this much worse than the mean of the atoms
@@ -172,7 +173,8 @@ class HullModel:
         self.has_origin = has_origin(self.constraint, problem.n_features)
         is_ball = self.is_symmetric and self.has_origin and self.constraint.vertex is Atom
         self.sweeps = Sweeps.suited_to(problem) if is_ball else None
-        self.descents: tuple[Descent, ...] = () if self.sweeps is None else (self.sweeps,)
+        rounds = NewtonRounds.suited_to(problem) if is_ball else None
+        self.descents: tuple[Descent, ...] = tuple(each for each in (self.sweeps, rounds) if each is not None)
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
         """Return atoms and weights of ``w0``; by default of the origin if the set has it, else of the set's start."""
