@@ -73,7 +73,7 @@ from condgrad.constraints import (
 )
 from condgrad.constraints._capped import project_capped, systematic_sample
 from condgrad.constraints._protocol import has_origin
-from condgrad.constraints._selection import smallest, sorted_places
+from condgrad.linalg.selection import smallest, sorted_places
 from condgrad.linalg.vectors import DenseVector
 from condgrad.testing import check_constraint_set
 

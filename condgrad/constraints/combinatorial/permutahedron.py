@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from condgrad.constraints._isotonic import nearest_increasing
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import constraint_set
-from condgrad.constraints._selection import sorted_places
 from condgrad.constraints.vertices import DenseVertex
+from condgrad.linalg.selection import sorted_places
 
 
 @constraint_set

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from condgrad.compiled import kernel
 from condgrad.constraints._edges import as_edges
 from condgrad.constraints._protocol import constraint_set
-from condgrad.constraints._selection import sorted_places
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.selection import sorted_places
 
 
 @constraint_set

@@ -11,9 +11,9 @@ from condgrad.constraints._budget import decompose_within_budget, most_within_bu
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import shortfall
-from condgrad.constraints._selection import largest
 from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import SparseVertex, nonzeros
+from condgrad.linalg.selection import largest
 from condgrad.linalg.settings import check_positive
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from condgrad.constraints._capped import project_capped, systematic_sample
 from condgrad.constraints._parameters import as_positive_integer, check_at_most_features
 from condgrad.constraints._protocol import constraint_set
-from condgrad.constraints._selection import smallest
 from condgrad.constraints.linear_rows import split_rows
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.selection import smallest
 from condgrad.linalg.settings import check_positive
 
 

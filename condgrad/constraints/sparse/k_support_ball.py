@@ -10,9 +10,9 @@ from condgrad.constraints._capped import systematic_sample
 from condgrad.constraints._parameters import as_positive_integer, check_at_most_features
 from condgrad.constraints._protocol import constraint_set
 from condgrad.constraints._rounding import norm, shortfall
-from condgrad.constraints._selection import smallest
 from condgrad.constraints._sphere import stretch
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.selection import smallest
 from condgrad.linalg.settings import check_positive
 
 

@@ -11,9 +11,9 @@ from condgrad.constraints._budget import decompose_within_budget, most_within_bu
 from condgrad.constraints._parameters import as_integer, as_reals, shown
 from condgrad.constraints._protocol import best_vertex, constraint_set, known_features
 from condgrad.constraints._rounding import rounded_up, shortfall
-from condgrad.constraints._selection import largest, pop, push
 from condgrad.constraints.linear_rows import LinearRows, split_rows
 from condgrad.constraints.vertices import SparseVertex, nonzeros
+from condgrad.linalg.selection import largest, pop, push
 from condgrad.linalg.settings import check_positive
 
 _NAME = "LimitedL1Ball"

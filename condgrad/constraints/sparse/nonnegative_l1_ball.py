@@ -9,10 +9,10 @@ import numpy as np
 from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._capped import project_capped
 from condgrad.constraints._protocol import constraint_set
-from condgrad.constraints._selection import largest
 from condgrad.constraints.linear_rows import LinearRows
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import NegativeScore
+from condgrad.linalg.selection import largest
 from condgrad.linalg.settings import check_positive
 
 

@@ -11,9 +11,9 @@ from condgrad.compiled import kernel
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import shortfall
-from condgrad.constraints._selection import smallest, sorted_places
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.roots import Bracket
+from condgrad.linalg.selection import smallest, sorted_places
 from condgrad.linalg.settings import check_positive
 
 

@@ -12,9 +12,9 @@ from condgrad.constraints._groups import features_of, members_by_label
 from condgrad.constraints._parameters import as_labels, shown
 from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import WIDE_EPS, inner_with_error, norm, shortfall
-from condgrad.constraints._selection import largest
 from condgrad.constraints.vertices import SparseVertex
 from condgrad.linalg.group_norm import GroupNorm, dual_norms
+from condgrad.linalg.selection import largest
 from condgrad.linalg.settings import check_positive
 from condgrad.linalg.vectors import inner
 

@@ -11,9 +11,9 @@ from condgrad.constraints._groups import features_of, members_by_label
 from condgrad.constraints._parameters import as_labels, as_reals, shown
 from condgrad.constraints._protocol import best_vertex, constraint_set
 from condgrad.constraints._rounding import shortfall
-from condgrad.constraints._selection import largest
 from condgrad.constraints.sparse.weighted_l1_ball import WeightedL1Ball
 from condgrad.constraints.vertices import SparseVertex
+from condgrad.linalg.selection import largest
 from condgrad.linalg.settings import check_positive
 
 

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from condgrad.constraints._blocks import SingleFeatures
 from condgrad.constraints._parameters import as_reals, shown
 from condgrad.constraints._protocol import constraint_set
-from condgrad.constraints._selection import largest
 from condgrad.constraints.linear_rows import split_rows
 from condgrad.constraints.vertices import Atom
 from condgrad.linalg.max_tree import WeightedScore
 from condgrad.linalg.rounding import UNIT
+from condgrad.linalg.selection import largest
 from condgrad.linalg.settings import check_positive
 
 

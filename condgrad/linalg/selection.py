@@ -1,4 +1,4 @@
-"""Selection of the smallest entries, and sorting, inside kernels."""
+"""Selection of the smallest and the largest entries, and sorting: inside kernels, and of arrays."""
 
 from __future__ import annotations
 
