@@ -264,13 +264,8 @@ class Matrix:
 
     @property
     def has_dense_columns(self) -> bool:
-        """Whether :meth:`gathered` can return dense columns, and :meth:`column_rows` can be called."""
+        """Whether :meth:`gathered` can return dense columns."""
         return not self.is_sparse
-
-    def column_rows(self, features: np.ndarray) -> np.ndarray:
-        """Return some columns of dense data in float64, one in each row of the result."""
-        columns = self.X.T[features].astype(np.float64)
-        return columns if self.shift is None else columns - self.shift[features, None]
 
     def gathered(self, features: np.ndarray) -> tuple[Slices, np.ndarray]:
         """Return some columns, at least the chosen ones, and the places of the chosen ones among them.

@@ -28,7 +28,7 @@ _MOST_CHANGES = 20  # changes of a model's support for each atom, besides 1000
 class NewtonInBall(NamedTuple):
     """The atoms, the loss at the present predictions, and the model there."""
 
-    Z: np.ndarray  # a row of predictions for each atom
+    Z: np.ndarray  # a row of predictions for each atom; there may be room for more
     ridge: np.ndarray
     has_intercept: bool
     loss: Errand  # sets a, d and the numbers from p
@@ -60,9 +60,9 @@ class NewtonInBall(NamedTuple):
             largest = max(largest, abs(total))
         return self.numbers[VALUE] + penalty, along + largest
 
-    def renew_curvature(self):
-        """Make the model of the curvatures d of the present predictions."""
-        Z, G, n, n_atoms = self.Z, self.model.G, np.uint64(self.p.shape[0]), self.Z.shape[0]
+    def renew_curvature(self, n_atoms):
+        """Make the model of the curvatures d of the present predictions, for the first atoms."""
+        Z, G, n = self.Z, self.model.G, np.uint64(self.p.shape[0])
         bent, mixed, all_d = np.empty(n), np.empty(n_atoms), 0.0
         for i in range(n):
             all_d += self.d[i]
@@ -115,7 +115,7 @@ def newton_in_ball(search, x, goal, max_rounds):
         if gap <= goal:
             break
         if is_new or gap > _FAST * last:
-            search.renew_curvature()
+            search.renew_curvature(x.shape[0])
         last, is_new = gap, False
         slope = search.minimise_model(x, _MODEL * gap)
         before[:] = x

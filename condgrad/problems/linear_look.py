@@ -73,10 +73,10 @@ class LinearLook(Look):
         """Return F on these features alone, for data in memory."""
         return self.problem.rows.column_part(features, self.problem.l2, self.problem.has_intercept)
 
-    def dense_part(self, atoms: AtomStack) -> DensePart:
-        """Return F on these atoms alone, for dense data in memory."""
+    def dense_part(self) -> DensePart:
+        """Return F on some atoms alone, for dense data in memory."""
         problem = self.problem
-        return problem.rows.dense_part(atoms, problem.l2, self.evaluation.offset if problem.has_intercept else None)
+        return problem.rows.dense_part(problem.l2, self.evaluation.offset if problem.has_intercept else None)
 
     def curvature(
         self, atoms: Stack | list[Vertex], known: np.ndarray | None = None, n_rows: float = np.inf

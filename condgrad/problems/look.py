@@ -8,7 +8,7 @@ import numpy as np
 
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.factored import RankOne
-from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.active_set import Stack
 from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.dense_part import DensePart
 from condgrad.problems.evaluation import Evaluation
@@ -80,8 +80,8 @@ class Look:
         """Return F on these features alone, if the problem ``has_sparse_columns`` or ``has_dense_columns``."""
         raise NotImplementedError(f"{type(self).__name__} has no columns in memory.")
 
-    def dense_part(self, atoms: AtomStack) -> DensePart:
-        """Return F on these atoms alone, if the problem ``has_dense_parts``."""
+    def dense_part(self) -> DensePart:
+        """Return F on some atoms alone, if the problem ``has_dense_parts``."""
         raise NotImplementedError(f"{type(self).__name__} has no dense columns.")
 
     def curvature(

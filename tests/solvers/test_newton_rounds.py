@@ -6,7 +6,8 @@ import scipy.sparse
 
 import condgrad as cg
 from condgrad.run.result import Status
-from condgrad.solvers.full_pass import newton_rounds
+from condgrad.solvers.full_pass import newton_rounds, taylor_model
+from condgrad.solvers.full_pass.descent import Descended
 from condgrad.solvers.full_pass.newton_rounds import NewtonRounds
 
 
@@ -97,7 +98,7 @@ def test_models_take_over_where_rounds_lead_nowhere(monkeypatch):
 
     def stay(self, look, atoms, x, goal, deadline):
         calls.append(len(atoms))
-        return x
+        return Descended(atoms, x, 0)
 
     monkeypatch.setattr(NewtonRounds, "minimise", stay)
     found = cg.minimize(problem, "corrective", tol=1e-8, max_steps=200)
@@ -126,6 +127,29 @@ def test_a_run_that_is_continued_remembers_that_rounds_are_slow():
         other.restore(*state.snapshot())
         assert [each.are_slow for each in other.model.descents] == [each.are_slow for each in state.model.descents]
         assert any(each.are_slow for each in other.model.descents) == are_slow
+
+
+@pytest.mark.parametrize(
+    "ball", [cg.constraints.L1Ball(3.0), cg.constraints.WeightedL1Ball(3.0, np.linspace(0.5, 2.0, 400))]
+)
+def test_atoms_join_between_two_passes(ball, monkeypatch):
+    """One step leads to the end, though it begins with few of the atoms in use."""
+    monkeypatch.setattr(taylor_model, "_FEWEST_NEW", 5)
+    X, y = make()
+    problem = cg.Problem(X, y, cg.losses.Logistic(), ball)
+    found = cg.minimize(problem, "corrective", tol=1e-6, max_steps=1)
+    assert found.status is Status.CONVERGED and np.count_nonzero(found.w) > 5
+    looks = found.trace.gradient_evaluations[-1] / 80 - 2  # besides the passes at the start and at the end
+    assert 2 <= looks <= newton_rounds._MOST_LOOKS and found.trace.lmo_calls[-1] == looks + 2
+
+
+def test_no_atoms_join_where_a_pass_over_all_columns_takes_longer_than_a_call(monkeypatch):
+    monkeypatch.setattr(newton_rounds, "_MOST_ENTRIES", 80 * 400 - 1)
+    X, y = make()
+    problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(3.0))
+    found = cg.minimize(problem, "corrective", tol=1e-6, max_steps=50)
+    assert found.status is Status.CONVERGED
+    assert found.trace.gradient_evaluations[-1] == 80 * (found.trace.step[-1] + 1) and found.trace.step[-1] >= 2
 
 
 def test_where_rounds_are_suited(tmp_path):

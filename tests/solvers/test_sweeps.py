@@ -8,6 +8,7 @@ import condgrad as cg
 from condgrad.problems.linear_look import LinearLook
 from condgrad.run.result import Status
 from condgrad.solvers.full_pass import sweeps
+from condgrad.solvers.full_pass.descent import Descended
 from condgrad.solvers.full_pass.sweeps import Sweeps
 
 
@@ -107,7 +108,7 @@ def test_models_take_over_where_sweeps_lead_nowhere(monkeypatch):
 
     def stay(self, look, atoms, x, goal, deadline):
         calls.append(len(atoms))
-        return x
+        return Descended(atoms, x, 0)
 
     monkeypatch.setattr(Sweeps, "minimise", stay)
     found = cg.minimize(problem, "corrective", tol=1e-6, max_steps=200)
@@ -191,7 +192,8 @@ def test_the_answer_on_dense_data_is_certified_without_gram_matrices(order, sett
     assert np.count_nonzero(found.w) > sweeps._DENSE.many
 
 
-def test_dense_columns_far_from_zero_keep_their_digits(no_large_gram):
+def test_dense_columns_far_from_zero_keep_their_digits(no_large_gram, monkeypatch):
+    monkeypatch.setattr(sweeps, "_DENSE", sweeps._DENSE._replace(fewest=20))
     X, y = make_dense()
     problem = cg.Problem(X + 1e9, y, cg.losses.Logistic(), cg.constraints.L1Ball(20.0), intercept=True)
     found = cg.minimize(problem, "corrective", tol=1e-5, max_steps=60)
@@ -208,7 +210,7 @@ def test_it_is_the_answer_of_models_on_dense_data(loss, monkeypatch):
 
 
 def test_a_small_support_of_dense_data_is_left_to_models(monkeypatch):
-    def never(self, look, atoms, x, deadline):
+    def never(self, look, atoms, x, goal, deadline):
         raise AssertionError("sweeps over a few atoms")
 
     monkeypatch.setattr(Sweeps, "minimise", never)

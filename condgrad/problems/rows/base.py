@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 
 from condgrad.linalg.by_rows import ByRows
-from condgrad.problems.active_set import AtomStack, Stack
+from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.dense_part import DensePart
@@ -225,8 +225,8 @@ class Rows(abc.ABC):
         """Return F on these features alone, with a penalty and, if so, an intercept."""
         raise NotImplementedError(f"{type(self).__name__} has no columns in memory.")
 
-    def dense_part(self, atoms: AtomStack, l2: float, offset: float | None) -> DensePart:
-        """Return F on these atoms alone, with a penalty and, where an ``offset`` is guessed, an intercept."""
+    def dense_part(self, l2: float, offset: float | None) -> DensePart:
+        """Return F on some atoms alone, with a penalty and, where an ``offset`` is guessed, an intercept."""
         raise NotImplementedError(f"{type(self).__name__} has no dense columns.")
 
     def guess_intercept(self, found: AnyPass, b: float, step: np.ndarray) -> float:

@@ -129,10 +129,10 @@ class MemoryRows(Rows):
         columns, chosen = self.matrix.gathered(features)
         return ColumnPart(columns, chosen, self.samples, l2, has_intercept, self.has_dense_columns)
 
-    def dense_part(self, atoms: AtomStack, l2: float, offset: float | None) -> DensePart:
-        """Return F on these atoms alone, with a penalty and, where an ``offset`` is guessed, an intercept."""
-        Z = self.matrix.column_rows(atoms.index) * atoms.value[:, None]
-        return DensePart(Z, self.samples, l2 * atoms.value**2, offset)
+    def dense_part(self, l2: float, offset: float | None) -> DensePart:
+        """Return F on some atoms alone, with a penalty and, where an ``offset`` is guessed, an intercept."""
+        matrix = self.matrix
+        return DensePart(matrix.rows, matrix.columns, matrix.rows_are_native, self.samples, l2, offset)
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
         """Return sum_i d_i <x_i, v_k> <x_i, v_l> for all pairs of atoms; negative curvatures are replaced by zero.

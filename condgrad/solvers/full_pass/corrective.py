@@ -68,13 +68,13 @@ class Corrective(FullPassSolver):
         if state.uses_all and state.is_guided and state.guide is not None:
             self._step_on_part(state, state.guide)
             return
-        before, atoms, x = state.look, state.atoms, state.x
-        slopes = before.slopes(atoms)  # <r, v_k>
-        descent, was_estimate = state.descent(), False
+        before, descent, was_estimate = state.look, state.descent(), False
         if descent is not None:
             z = state.descend(descent)
             state.known = state.known if problem.is_quadratic else None  # that of the last model is too old
-        else:
+        atoms, x = state.atoms, state.x
+        slopes = before.slopes(atoms)  # <r, v_k>
+        if descent is None:
             H, was_estimate = state.curvature(), state.is_estimate  # <v_k, H v_l>
             z = state.model.minimise(
                 atoms, slopes, H, x, min(0.1, 2.0 * before.gap), is_estimate=was_estimate, deadline=state.deadline

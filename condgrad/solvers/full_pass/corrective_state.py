@@ -198,8 +198,14 @@ class CorrectiveState(State):
         return next((each for each in self.model.descents if each.suit(self.atoms)), None)
 
     def descend(self, descent: Descent) -> np.ndarray:
-        """Return weights of the atoms, which suit the descent, close to the minimum of F over them."""
-        return descent.minimise(self.look, cast("AtomStack", self.atoms), self.x, self.goal, self.deadline)
+        """Return weights of the atoms close to the minimum of F over them; other atoms may have joined them."""
+        found = descent.minimise(self.look, cast("AtomStack", self.atoms), self.x, self.goal, self.deadline)
+        for _ in range(found.n_looks):
+            self.count_pass()
+        kept, x = int(np.count_nonzero(self.x)), np.zeros(found.z.size)
+        x[:kept] = self.x[:kept]  # the others are new: they have no weight
+        self.atoms, self.x, self.n_new = found.atoms, x, x.size - kept
+        return found.z
 
     def curvature(self) -> np.ndarray:
         """Return the curvature of F at w on the atoms."""

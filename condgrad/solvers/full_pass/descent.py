@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.look import Look
+
+
+class Descended(NamedTuple):
+    """Where a descent has led.
+
+    Attributes
+    ----------
+    atoms : AtomStack
+        The first ones are those that had weight before.
+    z : array of shape (n_atoms,)
+        Their weights, with sum |z| <= 1, close to the minimum of F over them.
+    n_looks : int
+        Passes over all columns that it took.
+    """
+
+    atoms: AtomStack
+    z: np.ndarray
+    n_looks: int
 
 
 class Descent(Protocol):
@@ -19,8 +37,8 @@ class Descent(Protocol):
     def suit(self, atoms: Stack) -> bool:
         """Return whether steps over these atoms cost less than a model on them."""
 
-    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, goal: float, deadline: float) -> np.ndarray:
-        """Return weights z of the atoms, with sum |z| <= 1, close to the minimum of F over them.
+    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, goal: float, deadline: float) -> Descended:
+        """Go from the weights x of the atoms close to the minimum of F over them; others may join.
 
         The run can end at the gap ``goal``; everything ends at ``deadline`` (in the time of ``time.perf_counter``).
         """

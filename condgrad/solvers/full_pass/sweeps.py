@@ -17,6 +17,7 @@ from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem
 from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.look import Look
+from condgrad.solvers.full_pass.descent import Descended
 
 _MANY_FEATURES = 1000  # number of features of sparse data from which on sweeps are considered
 _MOST_DENSE = 4_000_000  # entries of dense data up to which a cache holds the columns in use
@@ -112,8 +113,8 @@ class Sweeps:
         """Return whether sweeps over these atoms cost less than a model on them."""
         return not self.are_slow and len(atoms) >= self.terms.many
 
-    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, goal: float, deadline: float) -> np.ndarray:
-        """Return weights z of the atoms, with sum |z| <= 1, close to the minimum of F over them.
+    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, goal: float, deadline: float) -> Descended:
+        """Go from the weights x of the atoms close to the minimum of F over them.
 
         Only the gap of the last pass decides how close: to the ``goal`` of the run others may be missing.
         """
@@ -123,7 +124,7 @@ class Sweeps:
         self._has_reached = descent.to_gap(_ACCURACY * look.gap, deadline)
         z = descent.feasible() / atoms.value
         total = float(np.abs(z).sum())
-        return z if total <= 1.0 else z / total
+        return Descended(atoms, z if total <= 1.0 else z / total, 0)
 
     def judge(self, before: float, gap: float, is_still: bool) -> None:
         """Find out, after a step with these gaps, whether sweeps should go on: not if it led nowhere.
