@@ -45,6 +45,12 @@ X = rng.standard_normal((60, 20))
 X[abs(X) < 0.8] = 0.0
 cg.lasso_path({kind}(X), X[:, 0] + 0.1 * rng.standard_normal(60))
 """
+SAMPLES = """
+rng = np.random.default_rng(0)
+X = np.asarray(rng.standard_normal(({n}, 40)), order="{order}")
+y = X[:, :9].sum(axis=1) + rng.standard_normal({n}) > 0.0
+cg.ConstrainedLogisticRegression().fit(X, y)
+"""
 FIT = """
 lines = [f"{2 * (k % 2) - 1} 1:{k % 7 / 7} 2:{k % 3 / 3} 4:{k % 5 / 5}" for k in range(50)]
 open("train.svm", "w").write(chr(10).join(lines))
@@ -63,6 +69,8 @@ def cases() -> dict[str, str]:
         found[names[0] if names else f"example {len(found)}"] = code
     for kind in ("np.asarray", "np.asfortranarray", "scipy.sparse.csr_array", "scipy.sparse.csc_array"):
         found[f"lasso_path {kind}"] = PATH.replace("{kind}", kind)
+    for n, order in ((300, "C"), (4_000, "C"), (4_000, "F"), (30_000, "C"), (30_000, "F")):
+        found[f"logistic regression, {n:,} samples, {order}"] = SAMPLES.replace("{n}", str(n)).replace("{order}", order)
     return found | {"condgrad fit": FIT}
 
 

@@ -39,7 +39,9 @@ def common_fits() -> dict[str, Callable[[], None]]:
         "deterministic-solvers": functools.partial(_solvers, _DETERMINISTIC),
         "many-sparse-features": _many_sparse_features,
         "many-dense-features": _many_dense_features,
+        "many-samples": _many_samples,
         "ones": _ones,
+        "fallback": _fallback,
         "stochastic-solvers": functools.partial(_solvers, _STOCHASTIC),
         "matrix-completion": _matrix_completion,
         "matrix-completion-cv": _matrix_completion_cv,
@@ -98,6 +100,14 @@ def _many_dense_features() -> None:
         _fit(ConstrainedLogisticRegression(radius=300.0), X, _classes(X))
 
 
+def _many_samples() -> None:
+    """Fit more samples than are few: first some of them are used, and their curvature comes from models."""
+    from condgrad.estimators import ConstrainedLogisticRegression
+
+    for X in _tables(20_000, 30):
+        _fit(ConstrainedLogisticRegression(radius=3.0), X, _classes(X))
+
+
 def _ones() -> None:
     """Fit sparse rows that store nothing but ones, which passes do not read."""
     from condgrad.estimators import ConstrainedLasso, ConstrainedLogisticRegression
@@ -108,6 +118,13 @@ def _ones() -> None:
         X = scipy.sparse.csr_array(stored, shape=(400, 30))
         _fit(ConstrainedLogisticRegression(radius=3.0), X, _classes(X))
         _fit(ConstrainedLasso(radius=1.0), X, _targets(X))
+
+
+def _fallback() -> None:
+    """Make a pairwise step over a hull: whether fits of small data fall back on them depends on their rounding."""
+    from condgrad.solvers.full_pass.hull_steps import pairwise_steps
+
+    pairwise_steps(np.array([1.0, -1.0]), np.eye(2), np.zeros(2), True, True, 0.0, 1)
 
 
 def _logistic_regression() -> None:
