@@ -124,7 +124,8 @@ def _fallback() -> None:
     """Make a pairwise step over a hull: whether fits of small data fall back on them depends on their rounding."""
     from condgrad.solvers.full_pass.hull_steps import pairwise_steps
 
-    pairwise_steps(np.array([1.0, -1.0]), np.eye(2), np.zeros(2), True, True, 0.0, 1)
+    for H in (np.eye(2), np.asfortranarray(np.eye(2))):  # curvatures are computed in either order
+        pairwise_steps(np.array([1.0, -1.0]), H, np.zeros(2), True, True, 0.0, 1)
 
 
 def _logistic_regression() -> None:
