@@ -230,8 +230,9 @@ def derive_block(samples, first, p, b, alpha, d):
     """Fill in the derivatives and the curvatures of the samples first, first + 1, ... with predictions p."""
     start = np.uint64(first)
     for k in range(np.uint64(p.shape[0])):
-        alpha[k] = samples.derivative_at(start + k, p[k] + b)
-        d[k] = samples.curvature_at(start + k, p[k] + b)
+        # Both before either is stored: the compiler takes no number for known after that, such as an exponential.
+        slope, curvature = samples.derivative_at(start + k, p[k] + b), samples.curvature_at(start + k, p[k] + b)
+        alpha[k], d[k] = slope, curvature
 
 
 @kernel
