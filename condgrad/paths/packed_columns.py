@@ -44,12 +44,8 @@ class PackedColumns:
             memory = np.empty((max(features.size, 2 * len(self._memory)), self._root.size))
             memory[:first] = self._memory[:first]
             self._memory = memory
-        vectors, new = self._memory[: features.size], self._memory[first : features.size]
-        _pack(self.columns, features[first:], self._root, new)
-        if are_few(len(new)):
-            fill_products(vectors, new, first, G)
-            return
-        np.matmul(new, vectors.T, out=G[first:])
+        _pack(self.columns, features[first:], self._root, self._memory[first : features.size])
+        np.matmul(self._memory[first : features.size], self._memory[: features.size].T, out=G[first:])
         G[:first, first:] = G[first:, :first].T
 
     def keep(self, places: np.ndarray) -> None:
