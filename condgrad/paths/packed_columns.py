@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgrad.compiled import kernel
+from condgrad.linalg.few_products import are_few, fill_products
 from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.columns import Columns
 from condgrad.paths.working_set import Atoms
@@ -59,11 +60,12 @@ class RoughColumns:
 
     Parameters
     ----------
-    n_samples : int
+    n_samples, n_features : int
+        The shape of the data.
     """
 
-    def __init__(self, n_samples: int) -> None:
-        self._n_samples = n_samples
+    def __init__(self, n_samples: int, n_features: int) -> None:
+        self._n_samples, self._n_features = n_samples, n_features
         self._features, self._memory = np.empty(0, np.int64), np.empty((0, n_samples), np.float32)
 
     def has_room(self, size: int) -> bool:
@@ -79,13 +81,16 @@ class RoughColumns:
         size = features.size
         with np.errstate(over="ignore", invalid="ignore"):  # the test of the squares finds them
             self._follow(atoms, features)
-            H = self._products(h.astype(np.float32), size, first)
-        squares = H.diagonal(-first)
+            if are_few(size - first):
+                fill_products(self._memory[:size], self._memory[first:size] * h.astype(np.float32), first, G)
+            else:
+                H = self._products(h.astype(np.float32), size, first)
+                G[:size, first:size] = H
+                G[first:size, :first] = H[:first].T
+        new = np.arange(first, size)
+        squares = G[new, new]
         if not bool(((squares > _LEAST) & (squares < _MOST)).all()):
             return False
-        G[:size, first:size] = H
-        G[first:size, :first] = H[:first].T
-        new = np.arange(first, size)
         G[new, new] *= 1.0 + _RIDGE
         return True
 
@@ -104,10 +109,9 @@ class RoughColumns:
         known, size = self._features.size, features.size
         if known > size or (features[:known] != self._features).any():
             known = 0
-        if size > len(self._memory):
-            memory = np.empty((max(size, 2 * known), self._n_samples), np.float32)
-            memory[:known] = self._memory[:known]
-            self._memory = memory
+        if len(self._memory) == 0:  # for all that there is room for: what no atom fills takes no memory
+            most = min(self._n_features, int(_MOST_ENTRIES) // self._n_samples)
+            self._memory = np.empty((most, self._n_samples), np.float32)
         _copy(atoms.columns, atoms.features[known:], self._memory[known:size])
         self._features = features.copy()
 

@@ -64,7 +64,7 @@ class Curvature:
         self.rows: np.ndarray | None = None  # the samples that are drawn (None: all)
         self.is_rough = True
         self.h = d.copy()
-        self._by_rows, self._packed = AtomRows(d.size), RoughColumns(d.size)
+        self._by_rows, self._packed = AtomRows(d.size), RoughColumns(problem.n_samples, problem.n_features)
 
     def relax(self, n_points: int) -> None:
         """Assume that the curvatures of points to come are less misleading than those of the last ones."""
@@ -74,7 +74,8 @@ class Curvature:
         """Take the curvatures d of another point; ``quality`` tells how the last step went, with its own if fresh."""
         if was_fresh:  # the estimate is too rough
             self.rows_per_atom *= _WIDENING
-            self.is_rough, self._packed = False, RoughColumns(d.size)  # the copies are not needed any more
+            self.is_rough = False
+            self._packed = RoughColumns(d.size, self.problem.n_features)  # the copies are not needed any more
         if quality == FAILED or (was_fresh and quality != GOOD):  # the curvature may be zero only close to x
             self.least_share = min(1.0, max(_FLOOR, 2.0 * self.least_share))
         elif was_fresh:
@@ -100,6 +101,9 @@ class Curvature:
         ``features`` are their numbers on the path; the atoms may have others, their places in memory.
         """
         size, n_new = features.size, features.size - first
+        if self.is_plain(atoms):  # as the search does it: a call of BLAS would take longer
+            self._fill_by_columns(G, atoms, first)
+            return
         if self._fill_roughly(G, atoms, features, first):
             return
         if 0 < first < size and self._work_by_columns(atoms, n_new) < self._work_by_rows(atoms, n_new):

@@ -22,6 +22,7 @@ from condgrad.problems.intercepts import bounds_of_intercepts
 from condgrad.problems.offset import EVERY, NoOffset, Offsets
 from condgrad.problems.totals import Totals, errors_of_predictions, scale_of_losses
 
+_PIECE = 1024  # samples whose values are kept while their sums are computed
 _WORK_PER_SAMPLE = 20  # cost in multiply-adds: that of a loss with an exponential, about
 
 
@@ -221,8 +222,21 @@ def _curvatures(samples, p, b, d, start, stop):
 @kernel
 def expand_block(samples, first, p, b, alpha, d, totals):
     """Fill ``alpha`` and ``d`` for the samples first, first + 1, ... with predictions p, and add to the totals."""
-    derive_block(samples, first, p, b, alpha, d)
-    total_block(samples, first, p, b, alpha, d, totals)
+    values, start = np.empty(min(p.shape[0], _PIECE)), np.uint64(first)
+    for begin in range(0, p.shape[0], _PIECE):
+        end, total, size = min(begin + _PIECE, p.shape[0]), 0.0, 0.0
+        place = np.uint64(begin)
+        for q in range(np.uint64(end - begin)):  # all three before one is stored, as in derive_block
+            k = place + q
+            slope, curvature = samples.derivative_at(start + k, p[k] + b), samples.curvature_at(start + k, p[k] + b)
+            value = samples.value_at(start + k, p[k] + b)
+            alpha[k], d[k], values[q] = slope, curvature, value
+        for q in range(np.uint64(end - begin)):
+            total += values[q]
+            size += abs(values[q])
+        totals[0] += total
+        totals[1] += size
+        _add_sums(samples, first, p, b, alpha, d, totals, begin, end)
 
 
 @kernel
@@ -230,21 +244,30 @@ def derive_block(samples, first, p, b, alpha, d):
     """Fill in the derivatives and the curvatures of the samples first, first + 1, ... with predictions p."""
     start = np.uint64(first)
     for k in range(np.uint64(p.shape[0])):
-        alpha[k] = samples.derivative_at(start + k, p[k] + b)
-        d[k] = samples.curvature_at(start + k, p[k] + b)
+        # Both before either is stored: the compiler takes no number for known after that, such as an exponential.
+        slope, curvature = samples.derivative_at(start + k, p[k] + b), samples.curvature_at(start + k, p[k] + b)
+        alpha[k], d[k] = slope, curvature
 
 
 @kernel
 def total_block(samples, first, p, b, alpha, d, totals):
     """Add the samples first, first + 1, ... to the totals, with predictions p and what belongs to them."""
-    start, size_of_block = np.uint64(first), np.uint64(p.shape[0])
-    total, size = 0.0, 0.0
-    for k in range(size_of_block):
+    start, total, size = np.uint64(first), 0.0, 0.0
+    for k in range(np.uint64(p.shape[0])):
         value = samples.value_at(start + k, p[k] + b)
         total += value
         size += abs(value)
+    totals[0] += total
+    totals[1] += size
+    _add_sums(samples, first, p, b, alpha, d, totals, 0, p.shape[0])
+
+
+@kernel
+def _add_sums(samples, first, p, b, alpha, d, totals, begin, end):
+    """Add the samples first + begin, ..., first + end - 1 to the totals but those of the values, the first two."""
+    start = np.uint64(first)
     slope, prediction, target, balance, inputs, curvature = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(size_of_block):
+    for k in range(np.uint64(begin), np.uint64(end)):
         v, y, at = samples.weight[start + k], samples.y[start + k], samples.offset.added_to(start + k, p[k] + b)
         square, span = d[k] * (d[k] / v if v > 0.0 else 0.0), abs(at) + abs(y)
         slope += alpha[k] * (alpha[k] / v if v > 0.0 else 0.0)
@@ -253,9 +276,9 @@ def total_block(samples, first, p, b, alpha, d, totals):
         balance += alpha[k]
         inputs += square * span * span
         curvature += square
-    sums = (total, size, slope, prediction, target, balance, inputs, curvature)
+    sums = (slope, prediction, target, balance, inputs, curvature)
     for k in range(len(sums)):
-        totals[k] += sums[k]
+        totals[2 + k] += sums[k]
 
 
 @kernel

@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import condgrad as cg
 from condgrad.linalg.gram_model import empty_model, factor
 from condgrad.linalg.matrix import Matrix
 from condgrad.paths import atom_rows, packed_columns
 from condgrad.paths.atom_rows import AtomRows
 from condgrad.paths.columns import columns_of
+from condgrad.paths.gauges import PLAIN
 from condgrad.paths.packed_columns import RoughColumns
+from condgrad.paths.smooth_curvature import Curvature
+from condgrad.paths.smooth_data import MemoryData
 from condgrad.paths.working_set import Atoms
+from condgrad.problems.linear import Problem
 
 N, D = 90, 40
 
@@ -73,7 +78,7 @@ def test_sparse_grams_are_sums_over_ranges_of_samples(monkeypatch):
 def test_dense_grams_in_single_precision_follow_the_working_set(monkeypatch, block):
     monkeypatch.setattr(packed_columns, "_BLOCK", block)
     rng = np.random.default_rng(2)
-    check_working_sets(RoughColumns(N), rng.standard_normal((N, D)), rng, 1e-3)
+    check_working_sets(RoughColumns(N, D), rng.standard_normal((N, D)), rng, 1e-3)
 
 
 @pytest.mark.parametrize("size", [1e-25, 1e25])
@@ -81,8 +86,23 @@ def test_single_precision_refuses_what_it_cannot_hold(size):
     rng = np.random.default_rng(3)
     Z = columns(size * rng.standard_normal((N, D)), rng)
     features, h = np.arange(4), np.ones(N)
-    assert not RoughColumns(N).fill(np.empty((4, 4)), Atoms(Z, features), features, h, 0)
-    assert not RoughColumns(N).fill(np.empty((4, 4)), Atoms(Z, features), features, h, 2)
+    assert not RoughColumns(N, D).fill(np.empty((4, 4)), Atoms(Z, features), features, h, 0)
+    assert not RoughColumns(N, D).fill(np.empty((4, 4)), Atoms(Z, features), features, h, 2)
+
+
+@pytest.mark.parametrize("has_intercept", [False, True])
+def test_grams_of_few_atoms_have_all_digits(has_intercept):
+    rng = np.random.default_rng(6)
+    X, d = rng.standard_normal((N, 8)) + 0.1, rng.random(N)
+    y = np.where(rng.random(N) < 0.5, 1.0, -1.0)
+    problem = Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(1.0), intercept=has_intercept)
+    data = MemoryData(problem, PLAIN)
+    curvature, features = Curvature(problem, data, d), np.array([3, 0, 7, 5])
+    Z = X[:, features] - (np.average(X[:, features], axis=0, weights=d) if has_intercept else 0.0)
+    expected, G = Z.T @ (d[:, None] * Z), np.full((6, 6), np.nan)
+    curvature.fill(G, Atoms(data.columns, features[:2]), features[:2], 0)
+    curvature.fill(G, Atoms(data.columns, features), features, 2)
+    np.testing.assert_allclose(G[:4, :4], expected, rtol=1e-12)  # single precision would have errors of 1e-7
 
 
 def model_of(G):
