@@ -30,8 +30,8 @@ def some_atoms():
     return stack([Atom(7, 3.0), Atom(2, -3.0), Atom(29, 3.0), Atom(11, 3.0)])
 
 
-def spread(atoms, x):
-    w = np.zeros(30)
+def spread(atoms, x, n_features=30):
+    w = np.zeros(n_features)
     np.add.at(w, atoms.index, x * atoms.value)
     return w
 
@@ -81,15 +81,40 @@ def test_other_atoms_join_until_the_gap_over_all_features_is_small(settings, dty
     assert np.abs(x).sum() <= 1.0 + 1e-12 and problem.gap(spread(found, x)) <= 1.01e-8
 
 
-def test_atoms_that_had_weight_stay_first_and_those_that_lost_it_leave():
-    problem, atoms, x = make(), some_atoms(), np.array([0.2, 0.3, 0.0, 0.0])
-    part = problem.look(spread(atoms, x)).dense_part()
+def test_atoms_that_had_weight_stay_first_and_others_without_weight_leave():
+    problem = make()
     w = cg.minimize(problem, tol=1e-12).w
-    useless = stack([Atom(j, 3.0) for j in np.flatnonzero(w == 0.0)[:4]])
-    found, z, _, _ = part.minimise(useless, x, 1e-9, 50, others(problem))
-    np.testing.assert_array_equal(found.index[:2], useless.index[:2])
-    assert not z[:2].any() and not np.isin(useless.index[2:], found.index[z != 0.0]).any()
+    used, useless = np.flatnonzero(w), np.flatnonzero(w == 0.0)
+    # The first two lose their weight at once, and the last one never gets any; two that are needed are missing.
+    atoms = stack([Atom(int(j), 3.0) for j in (*useless[:2], *used[:-2], useless[2])])
+    x = np.zeros(len(atoms))
+    x[:2] = 0.2, -0.3
+    part = problem.look(spread(atoms, x)).dense_part()
+    found, z, n_looks, is_close = part.minimise(atoms, x, 1e-9, 50, others(problem))
+    assert is_close and n_looks > 0 and useless[2] not in found.index
+    np.testing.assert_array_equal(found.index[:2], useless[:2])
+    assert not z[:2].any()
     np.testing.assert_allclose(spread(found, z), w, atol=1e-4)
+
+
+def many_features(ball, **settings):
+    """Return a look at zero, and the sizes of the features in the ball."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 400))
+    problem = cg.Problem(X, np.sign(X @ rng.standard_normal(400)), cg.losses.Logistic(), ball, **settings)
+    features, values = ball.best_atoms(np.ones(400), 400)
+    return problem.look(np.zeros(400)), np.abs(values)[np.argsort(features)]
+
+
+def test_looks_end_at_the_goal():
+    look, size = many_features(cg.constraints.L1Ball(10.0))
+    counts = []
+    for goal in (1e-1, 1e-8):
+        rest = Others(size, 128, look.gap, goal, 20)
+        found, x, n_looks, _ = look.dense_part().minimise(stack([Atom(3, 10.0)]), np.zeros(1), 1e-9, 50, rest)
+        assert look.problem.gap(spread(found, x, 400)) <= goal
+        counts.append(n_looks)
+    assert counts[0] < counts[1] < 20
 
 
 @pytest.mark.parametrize("limit", [{"room": 4}, {"most_looks": 0}])
@@ -102,18 +127,15 @@ def test_where_no_other_atom_may_join_it_is_exact_over_the_first_ones(limit):
     assert gap_over(problem, atoms, x) <= 1.01e-9
 
 
-def test_features_have_sizes_of_their_own():
-    """Over a weighted ball the best features are others than over a plain one."""
-    weights = np.linspace(0.5, 2.0, 30)
-    problem = make()
-    weighted = cg.Problem(
-        problem.matrix.X, problem.samples.y, problem.loss, cg.constraints.WeightedL1Ball(3.0, weights)
-    )
-    start = AtomStack([7], [3.0 / weights[7]])
-    part = weighted.look(np.zeros(30)).dense_part()
-    found, x, _, is_close = part.minimise(start, np.zeros(1), 1e-9, 50, others(problem, sizes=3.0 / weights))
-    assert is_close and weighted.gap(spread(found, x)) <= 1.01e-8
-    np.testing.assert_allclose(np.abs(found.value), 3.0 / weights[found.index])
+@pytest.mark.parametrize("l2", [0.0, 0.2])
+def test_features_have_sizes_and_penalties_of_their_own(l2):
+    """Over a weighted ball; most of the first atoms leave, and those that stay take their penalty along."""
+    look, size = many_features(cg.constraints.WeightedL1Ball(10.0, np.linspace(0.2, 5.0, 400)), l2=l2)
+    start = AtomStack(range(380, 400), size[380:])
+    rest = Others(size, 400, look.gap, 1e-8, 20)
+    found, x, n_looks, is_close = look.dense_part().minimise(start, np.zeros(20), 1e-9, 50, rest)
+    assert is_close and n_looks > 1 and look.problem.gap(spread(found, x, 400)) <= 1.01e-8
+    np.testing.assert_allclose(found.value, size[found.index])
 
 
 def test_it_leaves_the_given_weights_alone():
