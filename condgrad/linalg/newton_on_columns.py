@@ -43,6 +43,7 @@ class Columns(NamedTuple):
         along, steepest = 0.0, 0.0
         for k in range(x.shape[0]):
             self.slopes[self.features[k]] = 0.0
+        for k in range(x.shape[0]):
             along -= correlation[k] * x[k]
             steepest = max(steepest, abs(correlation[k]))
         for j in range(self.slopes.shape[0]):
