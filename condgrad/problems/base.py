@@ -18,7 +18,7 @@ from condgrad.linalg.factored import Iterate, IterateLike
 from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.rounding import Bounds, gamma
 from condgrad.linalg.vectors import Vector
-from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
+from condgrad.problems.evaluation import Evaluation, Support, certify, gap_at, vertex_rounding
 from condgrad.problems.look import Look
 from condgrad.problems.look_point import LookPoint
 from condgrad.problems.segment import PointLike
@@ -188,7 +188,7 @@ class BaseProblem(abc.ABC):
         value, of_gradient = (0.0, np.zeros(w.size)) if sizes is None else sizes
         s = self.lmo(gradient)
         unit = gamma(self.n_samples + FORMULA)
-        oracle = vertex_rounding(self.constraint, gradient, w, s)
+        oracle = vertex_rounding(self.constraint, gradient, Support.of(w), s)
         rounding = unit * self.constraint.reach(of_gradient + np.abs(gradient)) + oracle
         bounds = Bounds(rounding, unit * (value + abs(objective)))
         return certify(self.is_convex, objective, gradient, gap_at(gradient, w, s), s, 0.0, bounds)

@@ -70,10 +70,26 @@ def certify(
     return Evaluation(float(objective), r, gap, s, intercept, rounding, float(lower_bound), offset)
 
 
-def vertex_rounding(constraint: ConstraintSet, r: np.ndarray, w: np.ndarray, s: Vertex) -> float:
-    """Return a bound of the rounding error of the gap <r, w - s> for s = LMO(r), in its sums and in the oracle."""
-    used, (indices, values) = np.flatnonzero(w != 0.0), s.support()
-    of_w = inner(np.abs(r[used]), np.abs(w[used]))
+class Support(NamedTuple):
+    """The features that a point uses, and the sizes of its entries there."""
+
+    features: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, w: np.ndarray) -> Support:
+        """Return the support of w."""
+        features = (w != 0.0).nonzero()[0]
+        return cls(features, np.abs(w[features]))
+
+
+def vertex_rounding(constraint: ConstraintSet, r: np.ndarray, used: Support, s: Vertex) -> float:
+    """Return a bound of the rounding error of the gap <r, w - s> for s = LMO(r), in its sums and in the oracle.
+
+    Of w only the support counts.
+    """
+    indices, values = s.support()
+    of_w = inner(np.abs(r[used.features]), used.sizes)
     of_s = inner(np.abs(r if indices is None else r[indices]), np.abs(values))
-    sums = gamma(used.size + 4) * of_w + gamma(values.size + 4) * of_s
+    sums = gamma(used.sizes.size + 4) * of_w + gamma(values.size + 4) * of_s
     return float(sums) + float(constraint.oracle_rounding(r, s))

@@ -10,7 +10,7 @@ import numpy as np
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.vertices import Atom, Vertex
 from condgrad.linalg.rounding import Bounds, Sizes, bounds, gamma
-from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
+from condgrad.problems.evaluation import Evaluation, Support, certify, gap_at, vertex_rounding
 from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.penalty import Penalty
 from condgrad.problems.rows.base import AnyPass, Rows
@@ -36,13 +36,13 @@ class Columns(abc.ABC):
     def norm(self, features: np.ndarray | slice, weights: np.ndarray) -> float:
         """Return sum_j ||x_j|| weights_j over the features."""
 
-    def distance(self, w: np.ndarray, s: Vertex) -> float:
-        """Return sum_j ||x_j|| |w_j - s_j|."""
+    def distance(self, w: np.ndarray, s: Vertex, spread: float) -> float:
+        """Return sum_j ||x_j|| |w_j - s_j|; ``spread`` is sum_j ||x_j|| |w_j|."""
         indices, values = s.support()
         if indices is None:
             return self.norm(slice(None), np.abs(w - values))
-        used, other = np.flatnonzero(w != 0.0), np.abs(w[indices] - values) - np.abs(w[indices])
-        return self.norm(used, np.abs(w[used])) + self.norm(indices, other)
+        there = w[indices]
+        return spread + self.norm(indices, np.abs(there - values) - np.abs(there))
 
 
 class MeasuredColumns(Columns):
@@ -100,15 +100,18 @@ class Certificates:
     def _at(
         self, w: np.ndarray, b: float, found: AnyPass, r: np.ndarray, s: Vertex, is_guess: bool, columns: Columns
     ) -> Evaluation:
-        apart = columns.distance(w, s)
+        used = Support.of(w)
+        spread = columns.norm(*used)
+        apart = columns.distance(w, s, spread)
         reach = columns.reach + apart if apart > columns.reach else columns.reach  # the first: w outside the set
         away = self._intercept_error(b) if self.has_intercept else 0.0
         sizes, gap = found.totals.sizes, gap_at(r, w, s)
         if is_guess:  # the error of a guess is no rounding error
             gap = max(gap, 0.0) + self._cost_of_guess(found, reach + apart, away)
             sizes = sizes._replace(balance=0.0)
-        rounding = self._rounding_at(w, b, found, sizes, columns, reach, away)
-        rounding = rounding.with_oracle(vertex_rounding(self.constraint, r, w, s))
+        largest = float(used.sizes.sum()) * columns.largest_entry + abs(b)  # upper bound of a prediction
+        rounding = self._rounding_at(found, sizes, used.sizes.size, spread, largest, reach, away)
+        rounding = rounding.with_oracle(vertex_rounding(self.constraint, r, used, s))
         value = found.totals.value
         rounding = self.penalty.with_rounding(rounding, value, w, r, self.constraint)
         intercept = b - self.rows.along_shift(w)
@@ -141,18 +144,13 @@ class Certificates:
         return of_taylor + of_sums + abs(delta * balance)
 
     def _rounding_at(
-        self, w: np.ndarray, b: float, found: AnyPass, sizes: Sizes, columns: Columns, reach: float, away: float
+        self, found: AnyPass, sizes: Sizes, n_terms: int, spread: float, size: float, reach: float, away: float
     ) -> Bounds:
-        """Return bounds of the rounding errors of gradient and objective at w.
+        """Return bounds of the rounding errors of gradient and objective at w, which uses ``n_terms`` features.
 
-        The best intercept is at most ``away`` from b. The bounds cost a few sums over samples and features; the norms
-        of the columns are computed once.
+        A prediction has at most the given ``size``. The best intercept is at most ``away`` from that of the pass.
         """
-        used = np.flatnonzero(w != 0.0)
-        weights = np.abs(w[used])
-        size = float(weights.sum()) * columns.largest_entry + abs(b)  # upper bound of a prediction
-        spread = columns.norm(used, weights)
-        delta, largest = self.samples.prediction_errors(sizes, used.size, spread, size)
+        delta, largest = self.samples.prediction_errors(sizes, n_terms, spread, size)
         return bounds(
             sizes,
             n_samples=self.rows.n_samples,
@@ -200,5 +198,5 @@ class Certificates:
         w = s.to_dense(zero.size)
         level = self.samples.largest_value(float(np.abs(w).sum()) * self.rows.measures.largest_entry)
         return self.samples.intercept_range(
-            p, b, self.reach + self._measured.distance(zero, s), level + self.penalty.value(w)
+            p, b, self.reach + self._measured.distance(zero, s, 0.0), level + self.penalty.value(w)
         )

@@ -19,7 +19,7 @@ from condgrad.linalg.rounding import UNIT, Bounds, bounds, gamma, prediction_err
 from condgrad.losses._protocol import as_loss
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import Feature
-from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
+from condgrad.problems.evaluation import Evaluation, Support, certify, gap_at, vertex_rounding
 from condgrad.problems.output_losses import OutputLossesProblem
 from condgrad.problems.outputs_look import OutputsLook
 from condgrad.problems.samples import Expansion, Samples
@@ -154,7 +154,8 @@ class MultiOutputProblem(OutputLossesProblem):
         seen = self.samples.expand(p, 0.0)
         r = self.gradient_of(seen.alpha.reshape(S.shape))
         s = self.lmo(r)
-        rounding = self._rounding_at(w, s, S, b, seen).with_oracle(vertex_rounding(self.constraint, r, w, s))
+        oracle = vertex_rounding(self.constraint, r, Support.of(w), s)
+        rounding = self._rounding_at(w, s, S, b, seen).with_oracle(oracle)
         found = certify(
             self.is_convex, seen.totals.value, r, gap_at(r, w, s), s, self.intercept_at(w, b), rounding
         )  # fmt: skip

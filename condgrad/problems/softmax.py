@@ -17,7 +17,7 @@ from condgrad.linalg.fingerprint import fingerprint_of
 from condgrad.linalg.rounding import FORMULA, UNIT, Bounds, Sizes, bounds, gamma, prediction_error
 from condgrad.problems.active_set import AtomStack
 from condgrad.problems.chances import bend_of, best_chances, chances_of, solve, traces_of
-from condgrad.problems.evaluation import Evaluation, certify, gap_at, vertex_rounding
+from condgrad.problems.evaluation import Evaluation, Support, certify, gap_at, vertex_rounding
 from condgrad.problems.output_losses import OutputLossesProblem
 from condgrad.problems.outputs import scored
 from condgrad.problems.outputs_look import OutputsLook
@@ -118,7 +118,8 @@ class SoftmaxProblem(OutputLossesProblem):
         A = self._derivatives(P)
         r = self.gradient_of(A)
         s = self.lmo(r)
-        rounding = self._rounding_at(w, value, P, A, b).with_oracle(vertex_rounding(self.constraint, r, w, s))
+        oracle = vertex_rounding(self.constraint, r, Support.of(w), s)
+        rounding = self._rounding_at(w, value, P, A, b).with_oracle(oracle)
         found = certify(True, value, r, gap_at(r, w, s), s, self.intercept_at(w, b), rounding)
         return SoftmaxLook(self, found, P)
 

@@ -9,7 +9,7 @@ import condgrad as cg
 from condgrad.constraints import Atom, DenseVertex
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
-from condgrad.problems.evaluation import Evaluation, certify, vertex_rounding
+from condgrad.problems.evaluation import Evaluation, Support, certify, vertex_rounding
 from condgrad.problems.linear_certificates import BoundedColumns, MeasuredColumns
 from condgrad.problems.rows import memory
 from condgrad.problems.samples import Samples
@@ -259,11 +259,11 @@ def test_the_oracle_and_the_sums_of_the_gap_count():
         def oracle_rounding(self, r, s):
             return 0.125
 
-    assert vertex_rounding(Doubtful(), np.ones(3), np.zeros(3), Atom(0, 1.0)) >= 0.125
+    assert vertex_rounding(Doubtful(), np.ones(3), Support.of(np.zeros(3)), Atom(0, 1.0)) >= 0.125
     r, w = np.full(100, 1e8), np.full(100, 1e8)
-    doubt = vertex_rounding(Doubtful(), r, w, Atom(3, 1.0))
+    doubt = vertex_rounding(Doubtful(), r, Support.of(w), Atom(3, 1.0))
     assert doubt > 0.125 + 100 * UNIT * 1e18
-    alone = vertex_rounding(Doubtful(), r, np.zeros(100), Atom(3, 1e8))
+    alone = vertex_rounding(Doubtful(), r, Support.of(np.zeros(100)), Atom(3, 1e8))
     assert alone >= 0.125 + 1 * UNIT * 1e16
 
 
@@ -412,9 +412,11 @@ def test_columns_that_are_not_measured_bound_rounding_as_well(kind, size, monkey
     for _ in range(5):
         w = problem.constraint.project(rng.standard_normal(8) / size)
         s = problem.lmo(rng.standard_normal(8))
-        assert measured.distance(w, s) <= bounded.distance(w, s) <= bounded.reach
-        assert measured.distance(w, DenseVertex(-w)) <= bounded.distance(w, DenseVertex(-w))
-        assert measured.norm(slice(None), np.abs(w)) <= bounded.norm(slice(None), np.abs(w))
+        spread, farther = measured.norm(slice(None), np.abs(w)), bounded.norm(slice(None), np.abs(w))
+        assert spread <= farther
+        assert measured.distance(w, s, spread) <= bounded.distance(w, s, farther) <= bounded.reach
+        assert measured.distance(w, s, spread) == pytest.approx(measured.sizes @ np.abs(w - s.to_dense(8)))
+        assert measured.distance(w, DenseVertex(-w), spread) <= bounded.distance(w, DenseVertex(-w), farther)
     assert measured.reach <= bounded.reach
     result = cg.minimize(problem, "corrective", tol=1e-14)
     assert not check(drawn, result)

@@ -21,7 +21,7 @@ from condgrad.problems.cox import likelihood
 from condgrad.problems.cox.look import CoxLook, Seen
 from condgrad.problems.cox.risk_sets import RiskSets, risk_sets
 from condgrad.problems.cox.survival import Survival, as_strata, as_survival
-from condgrad.problems.evaluation import certify, gap_at, vertex_rounding
+from condgrad.problems.evaluation import Support, certify, gap_at, vertex_rounding
 from condgrad.problems.offset import as_offset
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.storage.outside_rows import refuse_outside
@@ -161,7 +161,8 @@ class CoxProblem(OutputsProblem):
         A = self._spread(seen.expected)
         r = self.gradient_of(A)
         s = self.lmo(r)
-        rounding = self._rounding_at(w, s, seen, size).with_oracle(vertex_rounding(self.constraint, r, w, s))
+        oracle = vertex_rounding(self.constraint, r, Support.of(w), s)
+        rounding = self._rounding_at(w, s, seen, size).with_oracle(oracle)
         found = certify(True, value, r, gap_at(r, w, s), s, 0.0, rounding)
         return CoxLook(self.matrix, self.sets, found, seen)
 
