@@ -163,3 +163,20 @@ def test_where_rounds_are_suited(tmp_path):
     assert NewtonRounds.suited_to(cg.Problem(folder, None, logistic, ball)) is None
     X, y = make(n=3001, d=10)
     assert NewtonRounds.suited_to(cg.Problem(X, y, logistic, ball)) is None
+
+
+def test_atoms_are_gathered_only_for_another_step(monkeypatch):
+    asked, plain = [], taylor_model.HullModel.add_candidates
+
+    def counted(self, *args):
+        asked.append(self)
+        plain(self, *args)
+
+    monkeypatch.setattr(taylor_model.HullModel, "add_candidates", counted)
+    X, y = make()
+    found = cg.minimize(cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(3.0)), "corrective", tol=1e-6)
+    n_steps = int(found.trace.step[-1])
+    assert found.status is Status.CONVERGED and 0 < n_steps == len(asked)
+    found.state.snapshot()
+    found.state.snapshot()  # what is saved has them, once
+    assert len(asked) == n_steps + 1

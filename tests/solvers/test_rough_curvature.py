@@ -46,6 +46,7 @@ def test_a_step_that_fails_in_single_precision_is_made_again_in_double():
     X, y = make()
     problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(6.0))
     state = Corrective().init(problem, None)
+    state.gather()
     state.curvature()
     state.is_still = True
     state.sharpen(was_estimate=False)

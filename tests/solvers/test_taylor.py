@@ -542,6 +542,7 @@ def test_the_curvature_is_estimated_in_the_time_that_is_left():
     asked = []
     for seconds in (np.inf, 1e9, 1e-9):
         state = solver.init(problem, np.zeros(problem.n_features))
+        state.gather()
         state.deadline = time.perf_counter() + seconds
         state._seconds_per_product = 1e-6
         curvature = state.look.curvature

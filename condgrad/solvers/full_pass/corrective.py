@@ -68,6 +68,7 @@ class Corrective(FullPassSolver):
         if state.uses_all and state.is_guided and state.guide is not None:
             self._step_on_part(state, state.guide)
             return
+        state.gather()
         before, descent, was_estimate = state.look, state.descent(), False
         if descent is not None:
             z = state.descend(descent)

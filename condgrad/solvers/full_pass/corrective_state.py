@@ -106,8 +106,7 @@ class CorrectiveState(State):
         self.n_rows = self.problem.n_samples if self.part is self.problem else n_rows
         self.n_passes, self.gaps = 0, list[float]()  # passes over these samples, and the gaps of the steps
         self.last_gap = np.inf  # gap of the last pass over these samples
-        self.known: np.ndarray | None = None  # the curvature on the first atoms, if known,
-        self._kept_known: np.ndarray | None = None  # and on others before; which of them these are
+        self.known: np.ndarray | None = None  # the curvature on the first atoms, if known
 
     @property
     def uses_all(self) -> bool:
@@ -164,34 +163,36 @@ class CorrectiveState(State):
         self.n_passes += 1
 
     def arrive(self, atoms: Stack, x: np.ndarray, look: Look) -> None:
-        """Go to w = sum_k x_k v_k, for a look made there, and add the vertices with the steepest slopes."""
+        """Go to w = sum_k x_k v_k, for a look made there."""
         self._w = atoms.combination(x, self.problem.n_features)
         self.gaps.append(look.gap)
-        n_taken = int(np.count_nonzero(x[-self.n_new :])) if self.n_new > 0 and atoms is self.atoms else None
-        self.is_growing = n_taken is not None and n_taken > 0.5 * self.n_new
+        self._n_taken = int(np.count_nonzero(x[-self.n_new :])) if self.n_new > 0 and atoms is self.atoms else None
+        self.is_growing = self._n_taken is not None and self._n_taken > 0.5 * self.n_new
+        self._is_fast = look.gap <= _FAST * self.last_gap
+        self.atoms, self.x, self.look, self.last_gap, self.is_gathered = atoms, x, look, look.gap, False
+
+    def gather(self) -> None:
+        """Keep the atoms that have weight, and add the vertices with the steepest slopes: where a step begins."""
+        if self.is_gathered:
+            return
+        atoms, x = self.atoms, self.x
         following = self.model.successor(self.n_passes, self.gaps)
         if following is not None:
             self.model, self.known = following, None
             atoms, x = following.start(self._w)
         kept = self.model.kept(atoms, x)
         self.atoms, n_kept = atoms.select(kept), int(np.count_nonzero(kept))
-        self.model.add_candidates(self.atoms, x[kept], look.leading, look.gap, n_taken)
+        self.model.add_candidates(self.atoms, x[kept], self.look.leading, self.look.gap, self._n_taken)
+        self.n_new = len(self.atoms) - n_kept
+        self.x = np.append(x[kept], np.zeros(self.n_new))
         # A quadratic F has one Hessian, computed a few columns at a time. Otherwise the curvature is reused as long as
         # the gap shrinks fast and no atom is new.
-        serves_on = len(self.atoms) == n_kept and look.gap <= _FAST * self.last_gap
-        self._select_known()
-        if self.known is not None:
-            self.known = self.known if self.problem.is_quadratic or serves_on else None
-            self._kept_known = None if kept.all() else kept
-        self.look, self.last_gap, self.n_new = look, look.gap, len(self.atoms) - n_kept
-        self.x = np.append(x[kept], np.zeros(self.n_new))
-
-    def _select_known(self) -> None:
-        """Take atoms that are gone out of the known curvature: a copy, which is made only if there is another step."""
-        if self.known is not None and self._kept_known is not None:
-            kept = self._kept_known[: self.known.shape[0]]  # sweeps over later atoms have computed none
-            self.known = self.known[kept][:, kept]
-        self._kept_known = None
+        if self.known is not None and (self.problem.is_quadratic or (self.n_new == 0 and self._is_fast)):
+            kept = kept[: self.known.shape[0]]  # sweeps over later atoms have computed none
+            self.known = self.known if kept.all() else self.known[kept][:, kept]
+        else:
+            self.known = None
+        self.is_gathered = True
 
     def descent(self) -> Descent | None:
         """Return what minimises F itself over the atoms, where that costs less than a model on them."""
@@ -209,7 +210,6 @@ class CorrectiveState(State):
 
     def curvature(self) -> np.ndarray:
         """Return the curvature of F at w on the atoms."""
-        self._select_known()
         if self.known is None or self.known.shape[0] < len(self.atoms):
             n_rows = min(self.rows_needed, self._rows_in_time())
             with Stopwatch() as watch:  # without compilation time
@@ -265,7 +265,7 @@ class CorrectiveState(State):
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all values that determine the rest of the run, as numbers and as arrays."""
-        self._select_known()
+        self.gather()
         arrays = {f"atoms.{name}": part for name, part in self.atoms.to_arrays().items()} | {"x": self.x}
         arrays |= self.model.snapshot() | {"gaps": np.array(self.gaps)}
         known = {} if self.known is None else {"curvature": self.known}
@@ -309,7 +309,7 @@ class CorrectiveState(State):
         self.look = (
             self.part.look_with(self._w, numbers["offset"], self.features) if is_known else self.part.look(self._w)
         )
-        self.last_gap = self.look.gap
+        self.last_gap, self.is_gathered = self.look.gap, True
 
     @property
     def known_gap(self) -> float:
