@@ -446,9 +446,9 @@ def _resolve(solver: object, problem: BaseProblem, limits: _Limits) -> tuple[Sol
         return chosen, f"{chosen!r} (auto: {why})"
     if isinstance(solver, str):
         solver = solvers.by_name(solver)()
-    if isinstance(solver, type):
+    elif isinstance(solver, type):
         raise TypeError(f"solver must be an object, not a class; use {solver.__name__}(...).")
-    if not isinstance(solver, Solver):
+    elif not isinstance(solver, Solver):
         raise TypeError(f"solver must be a registered name or a solver object; got {solver!r}.")
     if lacks := missing(solver, problem):
         raise TypeError(_refusal(solver, problem, lacks))

@@ -89,4 +89,5 @@ class Solver(Protocol):
 
 def missing(solver: Requiring, problem: BaseProblem) -> list[Feature]:
     """Return the features that a solver (or its class) requires and a problem does not offer, ordered as in Feature."""
-    return [feature for feature in Feature if feature in solver.requires - problem.offers]
+    lacking = solver.requires - problem.offers
+    return [feature for feature in Feature if feature in lacking] if lacking else []
