@@ -26,11 +26,11 @@ def fill_products(vectors: np.ndarray, few: np.ndarray, first: int, G: np.ndarra
     """
     size, length = vectors.shape
     work = size * len(few) * length / _SPEED
-    threads.run(functools.partial(_fill_range, vectors, few, first, G), threads.cut(size, work))
+    threads.run(functools.partial(fill_range, vectors, few, first, G), threads.cut(size, work))
 
 
 @kernel
-def _fill_range(vectors, few, first, G, start, stop):
+def fill_range(vectors, few, first, G, start, stop):
     """Compute the entries for a range of vectors, but those below the diagonal: their mirror images are copied."""
     n_few, length = few.shape[0], vectors.shape[1]
     for a in range(start, stop):

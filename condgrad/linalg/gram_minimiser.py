@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgrad.compiled import borrowed, kernel
-from condgrad.linalg.gram_model import enter, enter_four, leave
+from condgrad.linalg.gram_model import enter, enter_those, leave
 
 _ENTERS = 1e-11  # least share by which the correlation of an atom that enters exceeds alpha
 
@@ -123,16 +123,10 @@ def _enter_all(model, alpha):
     Most of the atoms that have just been admitted stay there. For one atom after the other, each would cost a way to
     the minimiser on the support. An atom that does not belong there leaves on the first such way.
     """
-    waiting, count = np.empty(4, np.int64), 0
+    is_above = np.empty(model.n_atoms(), np.bool_)
     for k in range(model.n_atoms()):
-        if not model.is_in[k] and model.size(k) > alpha * (1.0 + _ENTERS):
-            waiting[count] = k
-            count += 1
-            if count == 4:
-                enter_four(model, waiting)
-                count = 0
-    for i in range(count):
-        enter(model, waiting[i])
+        is_above[k] = model.size(k) > alpha * (1.0 + _ENTERS)
+    enter_those(model, is_above)
 
 
 @kernel

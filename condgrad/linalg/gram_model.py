@@ -295,6 +295,21 @@ def enter_four(model, atoms):
 
 
 @kernel
+def enter_those(model, is_wanted):
+    """Append all wanted atoms to the support, but those that depend linearly on it."""
+    waiting, count = np.empty(4, np.int64), 0
+    for k in range(model.n_atoms()):
+        if is_wanted[k] and not model.is_in[k]:
+            waiting[count] = k
+            count += 1
+            if count == 4:
+                enter_four(model, waiting)
+                count = 0
+    for i in range(count):
+        enter(model, waiting[i])
+
+
+@kernel
 def leave(model, q):
     """Take the atom at place q of the support out of it: rotations make U triangular again."""
     model.is_in[model.support[q]] = False
@@ -319,7 +334,6 @@ def leave(model, q):
 @kernel
 def recentre(model, x, correlation):
     """Make x the origin of the model, with these correlations. The support follows."""
-    is_at_x = True
     for k in range(model.n_atoms()):
         model.c[k] = model.correlation[k] = correlation[k]
         model.origin[k] = model.x[k] = x[k]
@@ -330,8 +344,10 @@ def recentre(model, x, correlation):
             leave(model, q)
         else:
             q += 1
+    enter_those(model, x != 0.0)
+    is_at_x = True
     for k in range(model.n_atoms()):
-        if x[k] != 0.0 and not model.is_in[k] and not enter(model, k):
+        if x[k] != 0.0 and not model.is_in[k]:
             model.x[k] = 0.0
             is_at_x = False
     if not is_at_x:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.compiled import Errand, borrowed, compiled, kernel
+from condgrad.linalg.few_products import fill_range
 from condgrad.linalg.gram_minimiser import solve_model
 from condgrad.linalg.gram_model import GramModel, recentre
 
@@ -21,6 +22,7 @@ _MODEL = 0.02  # gap to which a model is minimised, over that of F
 _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Armijo's rule
 _ROUNDING = 1e-13  # share of F that rounding may add to it
 _SHORTER, _SHORTEST = 0.3, 1e-3  # factor by which a step is shortened as long as F does not fall, and when that ends
+_AT_ONCE = 4  # rows of predictions that are multiplied with the others at a time
 _MOST_CHANGES = 20  # changes of a model's support for each atom, besides 1000
 
 
@@ -63,28 +65,33 @@ class NewtonInBall(NamedTuple):
     def renew_curvature(self, n_atoms):
         """Make the model of the curvatures d of the present predictions, for the first atoms."""
         Z, G, n = self.Z, self.model.G, np.uint64(self.p.shape[0])
-        bent, mixed, all_d = np.empty(n), np.empty(n_atoms), 0.0
-        for i in range(n):
-            all_d += self.d[i]
-        for q in range(n_atoms):
-            for i in range(n):
-                bent[i] = self.d[i] * Z[q, i]
-            for k in range(q + 1):
-                total = 0.0
+        bent = np.empty((_AT_ONCE, n))
+        for first in range(0, n_atoms, _AT_ONCE):
+            size = min(_AT_ONCE, n_atoms - first)
+            for q in range(np.uint64(size)):
+                k = q + np.uint64(first)
                 for i in range(n):
-                    total += Z[k, i] * bent[i]
-                G[q, k] = total
-            total = 0.0
-            for i in range(n):
-                total += bent[i]
-            mixed[q] = total
-        for q in range(n_atoms):
-            for k in range(q + 1):
-                if self.has_intercept and all_d > 0.0:  # which takes up its part
-                    G[q, k] -= mixed[q] * mixed[k] / all_d
-                G[k, q] = G[q, k]
-            G[q, q] += self.ridge[q]
+                    bent[q, i] = self.d[i] * Z[k, i]
+            fill_range(Z, bent[:size], first, G, 0, first + size)
+        if self.has_intercept:
+            self.take_out_intercept(n_atoms)
+        for k in range(n_atoms):
+            G[k, k] += self.ridge[k]
         self.model.forget_support(n_atoms)
+
+    def take_out_intercept(self, n_atoms):
+        """Subtract from G what a free intercept takes up."""
+        G, n, mixed, total = self.model.G, np.uint64(self.p.shape[0]), np.zeros(n_atoms), 0.0
+        for i in range(n):
+            total += self.d[i]
+        if not total > 0.0:
+            return
+        for k in range(np.uint64(n_atoms)):
+            for i in range(n):
+                mixed[k] += self.d[i] * self.Z[k, i]
+        for q in range(n_atoms):
+            for k in range(n_atoms):
+                G[q, k] -= mixed[q] * mixed[k] / total
 
     def minimise_model(self, x, tol):
         """Find the minimiser of the model at x; return the slope of F on the way there."""
