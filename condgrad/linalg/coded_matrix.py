@@ -12,7 +12,7 @@ from condgrad.linalg import centring, threads
 from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.coded_gram import coded_gram
 from condgrad.linalg.coded_slices import CodedColumns, CodedRows, columns_of, rows_of, sparse_columns
-from condgrad.linalg.convert import Data, as_spanned_data, check_codes
+from condgrad.linalg.convert import Data, as_measured_data, check_codes
 from condgrad.linalg.matrix import FEW_STORED, Matrix
 from condgrad.linalg.slices import Slices
 
@@ -20,8 +20,8 @@ from condgrad.linalg.slices import Slices
 def matrix_of(X: Data) -> Matrix:
     """Return the data of a user, checked, as a matrix."""
     if not isinstance(X, CodedData):
-        X, span = as_spanned_data(X)
-        return Matrix(X, span=span)
+        X, extent = as_measured_data(X)
+        return Matrix(X, extent=extent)
     check_codes(X)
     return CodedMatrix(X)
 
@@ -38,7 +38,7 @@ class CodedMatrix(Matrix):
     def __init__(self, X: CodedData, shift: np.ndarray | None = None) -> None:
         self.X, self.shift, self.shape = X, shift, X.shape
         self.is_sparse = self.rows_are_native = True
-        self._span = None
+        self._extent = None
         self.n_stored = X.shape[0] * (X.n_fields + len(X.numbers))
 
     @property

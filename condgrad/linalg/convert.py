@@ -6,13 +6,14 @@ import math
 import numbers
 import reprlib
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
 from condgrad.linalg.coded_data import CodedData
+from condgrad.linalg.extent import Extent
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.vectors import inner
 
@@ -40,35 +41,13 @@ Data: TypeAlias = ArrayLike | SparseLike  # X as users pass it
 Checked: TypeAlias = np.ndarray | SparseLike  # X after conversion and checks
 
 
-class Span(NamedTuple):
-    """The least and the largest of the entries that are stored; of none they are 0."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> Span:
-        """Return the span of the values; it is not finite if one of them is not."""
-        return cls(float(values.min()), float(values.max())) if values.size else cls(0.0, 0.0)
-
-    @property
-    def largest(self) -> float:
-        """The largest absolute value of an entry."""
-        return max(-self.low, self.high, 0.0)
-
-    @property
-    def is_one(self) -> bool:
-        """Whether every stored entry is 1."""
-        return self.low == self.high == 1.0
-
-
 def as_data(X: Data) -> Any:
     """Return ``X`` as a float C- or F-ordered array, CSR or CSC matrix; copied only if it has another form."""
-    return as_spanned_data(X)[0]
+    return as_measured_data(X)[0]
 
 
-def as_spanned_data(X: Data) -> tuple[Any, Span]:
-    """Return :func:`as_data` of X, and the span of its entries, which its checks find anyway."""
+def as_measured_data(X: Data) -> tuple[Any, Extent]:
+    """Return :func:`as_data` of X, and the extent of its stored entries, which its checks find anyway."""
     if isinstance(X, CodedData):
         X = X.tocsr()
     if scipy.sparse.issparse(X):
@@ -203,22 +182,22 @@ def _as_float_array(values: object, name: str) -> np.ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _as_sparse(X: Any) -> tuple[Any, Span]:
+def _as_sparse(X: Any) -> tuple[Any, Extent]:
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples, features); got shape {X.shape}.")
     _check_not_empty(X)
     X = X if X.format in ("csr", "csc") else X.tocsr()
     _check_structure(X)
     data = _as_float_array(X.data[: X.nnz], "X")
-    span = _check_entries(data, "X", lambda k: (X.tocoo().row[k], X.tocoo().col[k]))
+    extent = _check_entries(data, "X", lambda k: (X.tocoo().row[k], X.tocoo().col[k]))
     has_indices = all(array.dtype in (np.int32, np.int64) for array in (X.indices, X.indptr))  # in native byte order
     if data.dtype != X.data.dtype or data.size < X.data.size or not has_indices:
         X = type(X)((data, X.indices[: X.nnz].astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
     if not X.has_canonical_format:  # duplicates or unsorted indices: clean a copy, never the user's matrix
         X = X.copy()
         X.sum_duplicates()
-        span = Span.of(X.data)
-    return X, span
+        extent = Extent.of(X.data)
+    return X, extent
 
 
 def _check_structure(X: Any) -> None:
@@ -243,13 +222,13 @@ def _check_not_empty(X: Any) -> None:
         raise ValueError(f"X must have at least one sample and one feature; got shape {X.shape}.")
 
 
-def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tuple[int, ...]] | None = None) -> Span:
-    """Return the span of the values; raise ValueError if an entry is not finite, or too large.
+def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tuple[int, ...]] | None = None) -> Extent:
+    """Return the extent of the values; raise ValueError if an entry is not finite, or too large.
 
     ``position(k)`` is the place of value k in a matrix.
     """
-    span = Span.of(values)
-    if not (math.isfinite(span.low) and math.isfinite(span.high)):  # a nan or an inf anywhere appears in one of them
+    extent = Extent.of(values)
+    if not math.isfinite(extent.largest):
         bad = np.argwhere(~np.isfinite(values))
         first = tuple(bad[0]) if position is None else position(int(bad[0, 0]))
         count = "1 entry that is" if len(bad) == 1 else f"{len(bad)} entries that are"
@@ -257,5 +236,5 @@ def _check_entries(values: np.ndarray, name: str, position: Callable[[int], tupl
             f"{name} has {count} not finite, the first at position ({', '.join(map(str, first))}): "
             f"{values[tuple(bad[0])]}. Remove or impute them."
         )
-    _check_largest(span.largest, name)
-    return span
+    _check_largest(extent.largest, name)
+    return extent

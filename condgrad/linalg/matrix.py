@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg import centring, passes, products, threads
-from condgrad.linalg.convert import Span
 from condgrad.linalg.dense_gram import DenseColumns
+from condgrad.linalg.extent import Extent
 from condgrad.linalg.gathered_columns import CopiedColumns, GatheredColumns
 from condgrad.linalg.gram import add_outer_products, mirror, rows_of
 from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseOnes, SparseSlices, slices_of
@@ -31,9 +31,9 @@ class Matrix:
     whose mean is far from zero.
     """
 
-    def __init__(self, X: Any, shift: np.ndarray | None = None, span: Span | None = None) -> None:
+    def __init__(self, X: Any, shift: np.ndarray | None = None, extent: Extent | None = None) -> None:
         self.X = X
-        self._span = span  # of the stored entries, where it is known
+        self._extent = extent  # of the stored entries, where it is known
         self.shift = shift  # one number per column: sparse X has it subtracted already, dense X by formula
         self.shape: tuple[int, int] = X.shape
         self.is_sparse = scipy.sparse.issparse(X)
@@ -55,7 +55,7 @@ class Matrix:
     @property
     def _is_one(self) -> bool:
         """Whether every stored entry is known to be 1."""
-        return self._span is not None and self._span.is_one
+        return self._extent is not None and self._extent.is_one
 
     @functools.cached_property
     def rows(self) -> Slices:
@@ -227,7 +227,7 @@ class Matrix:
     def chosen(self, rows: slice | np.ndarray) -> Matrix:
         """Return the chosen rows as a new matrix."""
         if self.is_sparse:
-            return Matrix(self._by_rows()[rows], self.shift, self._span if self._is_one else None)
+            return Matrix(self._by_rows()[rows], self.shift, self._extent if self._is_one else None)
         return Matrix(np.array(self.X[rows], order="C" if self.rows_are_native else "F"), self.shift)
 
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -367,8 +367,8 @@ class Matrix:
     def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
         """Return the largest absolute value of an entry of all rows, or of a range if rows are native."""
         is_whole = start == 0 and stop in (None, self.shape[0])
-        if is_whole and self._span is not None:
-            return self._span.largest
+        if is_whole and self._extent is not None:
+            return self._extent.largest
         if self.is_sparse:
             whole = self.X.indptr if stop is not None else np.array([0, self.n_stored])
             stored = self.X.data[int(whole[start]) : int(whole[-1 if stop is None else stop])]
