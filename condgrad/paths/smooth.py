@@ -87,12 +87,16 @@ def solutions(
             yield Found(result.w, result.intercept, result.status)
         return
     path = SmoothPath(problem, make, tol=tol, interrupts=Interrupts(), **settings)
-    for radius in radii:
+    left = np.fromiter(radii, np.float64)
+    while left.size:
         try:
-            points = Stretch.of(Solved, path.advance(np.array([radius])))
+            points = Stretch.of(Solved, path.advance(left))
         except InterruptedPathError:
             raise KeyboardInterrupt from None
-        yield Found(points[0].to_dense(problem.n_features), points[0].intercept, status_of(points, path))
+        left, status = left[len(points) :], status_of(points, path)
+        for k, point in enumerate(points):
+            own = status if status is Status.CONVERGED else status_of(points[k : k + 1], path)
+            yield Found(point.to_dense(problem.n_features), point.intercept, own)
 
 
 class SmoothPath:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 from covering import product_by_pairs
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import scale
 from tables import FOUR_FORMS
 
 import condgrad as cg
@@ -16,8 +18,9 @@ from condgrad.paths.columns import columns_of
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.oracle import _largest_sums, lazy_bounds
 from condgrad.paths.points import InterruptedPathError
-from condgrad.paths.smooth import SmoothPath
+from condgrad.paths.smooth import SmoothPath, solutions
 from condgrad.paths.smooth_curvature import Curvature
+from condgrad.paths.smooth_engine import SmoothEngine
 from condgrad.paths.smooth_history import new_history
 from condgrad.paths.smooth_point import foresee
 from condgrad.paths.working_set import Atoms
@@ -411,3 +414,43 @@ def test_bounds_follow_the_residual_before_features_leave_a_whole_working_set(mo
     engine.solve(Goal(0.05, False), 1e-6)
     assert engine.n_atoms < 20  # all were in, and most have left
     np.testing.assert_array_equal(engine.bounds.R, engine.point.R)
+
+
+def test_the_radii_of_a_fold_are_one_search(monkeypatch):
+    """Cross-validation asks for solutions in order; on small data they come from the engine many at a time."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = scale(X), np.where(y > 0, 1.0, -1.0)
+    radii, tol = np.linspace(0.0, 20.0, 41), 1e-5
+    problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(1.0), intercept=True)
+    searches, plain = [], SmoothEngine.advance
+
+    def counted(self, targets, *args):
+        searches.append(targets.size)
+        return plain(self, targets, *args)
+
+    monkeypatch.setattr(SmoothEngine, "advance", counted)
+    found = list(solutions(problem, cg.constraints.L1Ball, "auto", radii.tolist(), tol=tol))
+    assert len(found) == radii.size and len(searches) <= 5
+    for radius, point in zip(radii[1:], found[1:], strict=True):
+        over = problem.over(cg.constraints.L1Ball(float(radius)))
+        look = over.look(point.w)
+        assert point.status is cg.Status.CONVERGED and np.abs(point.w).sum() <= radius * (1.0 + 1e-9)
+        assert look.gap <= 1.001 * tol * problem.loss_scale()
+        assert point.intercept == pytest.approx(over.best_intercept(point.w), rel=1e-5, abs=1e-7)
+    assert not found[0].w.any()
+
+
+def test_only_the_points_that_miss_the_tolerance_say_so(monkeypatch):
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = scale(X), np.where(y > 0, 1.0, -1.0)
+    problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(1.0))
+    plain = SmoothPath.advance
+
+    def spoiled(self, targets):
+        points = [*plain(self, targets)]
+        return [points[0], *(point._replace(gap=1.0) for point in points[1:3]), *points[3:]]
+
+    monkeypatch.setattr(SmoothPath, "advance", spoiled)
+    found = list(solutions(problem, cg.constraints.L1Ball, "auto", [1.0, 2.0, 3.0, 4.0], tol=1e-3))
+    good = [point.status is cg.Status.CONVERGED for point in found]
+    assert good == [True, False, False, True]
