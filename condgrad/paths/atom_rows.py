@@ -48,7 +48,7 @@ class AtomRows:
         parts = self._begin, self._used, new, self._places, self._values, h, first
         work = n_new / size * atoms.n_stored * atoms.n_stored / h.size - 4.0 * size * n_new  # another sum per thread
         borders = threads.cut(h.size, max(0.0, work))
-        sums = [G[first:size, :size], *(np.empty((n_new, size)) for _ in borders[2:])]
+        sums = [G[first:size, :size], *(np.zeros((n_new, size)) for _ in borders[2:])]
         of_range = dict(zip(borders[:-1].tolist(), sums, strict=True))
         threads.run(lambda start, stop: _add_outer(*parts, of_range[start], start, stop), borders)
         for other in sums[1:]:

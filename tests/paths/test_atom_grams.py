@@ -74,6 +74,26 @@ def test_sparse_grams_are_sums_over_ranges_of_samples(monkeypatch):
     check_working_sets(AtomRows(N), scipy.sparse.csc_matrix(sparse_data(rng)), rng, 1e-12)
 
 
+def test_sums_over_ranges_of_samples_add_no_numbers_that_nobody_has_written(monkeypatch):
+    ranges = {N: np.array([0, 20, 21, N])}
+    monkeypatch.setattr(atom_rows.threads, "cut", lambda n, *_: ranges.get(n, np.array([0, n])))
+    rng = np.random.default_rng(1)
+    Z, h, features = columns(scipy.sparse.csc_matrix(sparse_data(rng)), rng), rng.random(N), np.arange(12)
+    G, grams = np.full((12, 12), np.inf), AtomRows(N)
+    grams.fill(G, Atoms(Z, features), features, h, 0)
+    expected, empty = G.copy(), np.empty
+
+    def unwritten(shape, dtype=np.float64):
+        memory = empty(shape, dtype)
+        memory[:] = -np.inf if np.dtype(dtype).kind == "f" else 0
+        return memory
+
+    monkeypatch.setattr(atom_rows.np, "empty", unwritten)
+    G[:] = np.inf  # whose sum with -inf is a warning
+    grams.fill(G, Atoms(Z, features), features, h, 0)
+    np.testing.assert_array_equal(G, expected)
+
+
 @pytest.mark.parametrize("block", [1, 100, 10**6])
 def test_dense_grams_in_single_precision_follow_the_working_set(monkeypatch, block):
     monkeypatch.setattr(packed_columns, "_BLOCK", block)
