@@ -57,6 +57,11 @@ def test_rounded_columns_lean_on_exact_slopes(settings):
     part.go_to(w, look.evaluation.offset)
     assert part.approach(w - step * np.sign(step * look.gradient[FEATURES]), part.b)
     assert part.value < first
+    part.go_to(w, look.evaluation.offset)
+    part.measure()
+    part.lean(part.slopes + 10.0)  # F is this linear function, almost
+    assert part.approach(w + 0.1, part.b)
+    np.testing.assert_array_equal(part.w, w + 0.1)
 
 
 def test_sweeps_over_dense_columns_have_an_order_of_their_own():

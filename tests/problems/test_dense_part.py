@@ -151,6 +151,19 @@ def test_a_goal_below_rounding_ends_early():
     assert not is_close and gap_over(problem, atoms, x) <= 1e-12
 
 
+def test_steps_are_shortened_where_f_would_grow():
+    """Where a loss is almost straight, the whole way to the minimiser of its model leads from one side to the other."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 30))
+    y = 10.0 * X[:, 7] + rng.standard_normal(60)
+    problem = cg.Problem(X, y, cg.losses.PseudoHuber(0.1), cg.constraints.L1Ball(30.0))
+    atoms, x = AtomStack(some_atoms().index, 10.0 * some_atoms().value), np.array([-0.5, 0.2, 0.2, 0.1])
+    part = problem.look(spread(atoms, x)).dense_part()
+    found = [part.minimise(atoms, x, 1e-9, max_rounds) for max_rounds in (0, 1, 2, 3, 5, 50)]
+    values = [problem.objective(spread(atoms, z)) for _, z, _, _ in found]
+    assert (np.diff(values) <= 1e-13).all() and values[1] < values[0] and found[-1][3]
+
+
 def test_equal_columns():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, 30))

@@ -85,10 +85,11 @@ def test_every_iterate_is_feasible_and_the_gaps_are_exact():
 
 
 def test_a_ball_that_does_not_bind(rounds):
-    X, y = make()
+    X, y = make(d=40)  # fewer than there is room for
     problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(1e3), l2=0.5)
     found = cg.minimize(problem, "corrective", tol=1e-6, max_steps=60)
     assert found.status is Status.CONVERGED and np.abs(found.w).sum() < 900.0
+    assert len(rounds) == found.trace.step[-1] <= 3  # no model took over
 
 
 def test_models_take_over_where_rounds_lead_nowhere(monkeypatch):
@@ -103,6 +104,14 @@ def test_models_take_over_where_rounds_lead_nowhere(monkeypatch):
     monkeypatch.setattr(NewtonRounds, "minimise", stay)
     found = cg.minimize(problem, "corrective", tol=1e-8, max_steps=200)
     assert found.status is Status.CONVERGED and len(calls) == 1
+
+
+def test_rounds_go_on_as_long_as_they_lead_far_enough():
+    X, y = make()
+    rounds = NewtonRounds.suited_to(cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(3.0)))
+    for gap, is_still, are_slow in ((0.4, False, False), (0.6, False, True), (0.1, False, False), (0.1, True, True)):
+        rounds.judge(1.0, gap, is_still)
+        assert rounds.are_slow == are_slow
 
 
 def test_models_take_over_where_atoms_become_too_many(monkeypatch, rounds):
@@ -130,7 +139,7 @@ def test_a_run_that_is_continued_remembers_that_rounds_are_slow():
 
 
 @pytest.mark.parametrize(
-    "ball", [cg.constraints.L1Ball(3.0), cg.constraints.WeightedL1Ball(3.0, np.linspace(0.5, 2.0, 400))]
+    "ball", [cg.constraints.L1Ball(3.0), cg.constraints.WeightedL1Ball(3.0, 0.5 + np.arange(400) % 7 / 4.0)]
 )
 def test_atoms_join_between_two_passes(ball, monkeypatch):
     """One step leads to the end, though it begins with few of the atoms in use."""
