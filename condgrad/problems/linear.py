@@ -49,9 +49,10 @@ class Problem(OverRows):
     ----------
     X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows outside of memory
         Dense (C or F order), CSR or CSC in float32 or float64 is used without a copy, also if it is read-only or
-        memory-mapped; anything else is converted. Sums are accumulated in float64. Rows that
-        :func:`condgrad.rows.open` returns stay on disk: every pass reads them once. Those of
-        :func:`condgrad.rows.from_dask` stay with the workers of a cluster.
+        memory-mapped; anything else is converted. It must not change as long as the problem is used: what its checks
+        have found is not searched again, such as its largest entry, or that all entries of sparse rows are 1. Sums are
+        accumulated in float64. Rows that :func:`condgrad.rows.open` returns stay on disk: every pass reads them once.
+        Those of :func:`condgrad.rows.from_dask` stay with the workers of a cluster.
     y : array of shape (n_samples,)
         The targets, in the form that the loss requires; by default those that rows outside of memory bring.
     loss : a loss of :mod:`condgrad.losses`, or your own
