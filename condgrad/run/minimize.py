@@ -402,7 +402,9 @@ class _Run:
             self.before_step = numbers, {name: array.copy() for name, array in arrays.items()}
         self.was_still = self.state.is_still
         steps = self.limits.max_steps - self.t
-        epochs = min(self.next_record, self.first_epoch + self.limits.max_epochs) - self.epoch
+        last_epoch = self.first_epoch + self.limits.max_epochs
+        epochs = min(self.next_record, last_epoch) - self.epoch
+        self.state.most_evaluations = last_epoch * self.problem.n_samples
         self.is_stepping = True
         with Stopwatch() as watch:
             self.t += self.solver.advance(self.problem, self.state, self.t, steps, epochs)

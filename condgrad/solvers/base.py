@@ -17,6 +17,7 @@ class State:
 
     deadline = np.inf  # in the time of time.perf_counter: long computations within a step may stop then
     goal = 0.0  # the gap at which the run can end, once it is known: a smaller one need not be known exactly
+    most_evaluations = np.inf  # number of single-sample gradients at which the run ends: a long step ends there, too
     is_done = False  # whether the solver's own stopping rule has ended the run, which certifies nothing
     random_iterate: np.ndarray | None = (
         None  # an iterate drawn at random from all iterates, for solvers whose theorem is about it

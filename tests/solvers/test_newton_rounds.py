@@ -25,9 +25,9 @@ def rounds(monkeypatch):
     """Count the calls of rounds."""
     calls, minimise = [], NewtonRounds.minimise
 
-    def counted(self, look, atoms, x, goal, deadline):
+    def counted(self, look, atoms, x, limits):
         calls.append(len(atoms))
-        return minimise(self, look, atoms, x, goal, deadline)
+        return minimise(self, look, atoms, x, limits)
 
     monkeypatch.setattr(NewtonRounds, "minimise", counted)
     return calls
@@ -97,7 +97,7 @@ def test_models_take_over_where_rounds_lead_nowhere(monkeypatch):
     problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(3.0))
     calls = []
 
-    def stay(self, look, atoms, x, goal, deadline):
+    def stay(self, look, atoms, x, limits):
         calls.append(len(atoms))
         return Descended(atoms, x, 0)
 
@@ -189,3 +189,14 @@ def test_atoms_are_gathered_only_for_another_step(monkeypatch):
     found.state.snapshot()
     found.state.snapshot()  # what is saved has them, once
     assert len(asked) == n_steps + 1
+
+
+@pytest.mark.parametrize("max_epochs", [1, 2, 3])
+def test_looks_of_the_kernel_end_with_the_epochs(max_epochs):
+    X, y = make()
+    problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(3.0))
+    found = cg.minimize(problem, "corrective", tol=1e-12, max_epochs=max_epochs)
+    assert found.trace.epoch[-1] - found.trace.epoch[0] <= max_epochs and found.status is Status.MAX_EPOCHS
+    assert found.objective < problem.null_objective()
+    again = cg.minimize(problem, "corrective", tol=1e-12, max_epochs=max_epochs, w0=found)
+    assert again.trace.epoch[-1] - again.trace.epoch[0] <= max_epochs and again.objective <= found.objective

@@ -106,7 +106,7 @@ def test_models_take_over_where_sweeps_lead_nowhere(monkeypatch):
     problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(60.0))
     calls = []
 
-    def stay(self, look, atoms, x, goal, deadline):
+    def stay(self, look, atoms, x, limits):
         calls.append(len(atoms))
         return Descended(atoms, x, 0)
 
@@ -120,9 +120,9 @@ def test_models_and_sweeps_take_turns(loss, monkeypatch):
     """The curvature that a model has computed is that of fewer atoms than there are after sweeps."""
     sizes, minimise = [], Sweeps.minimise
 
-    def counted(self, look, atoms, x, goal, deadline):
+    def counted(self, look, atoms, x, limits):
         sizes.append(len(atoms))
-        return minimise(self, look, atoms, x, goal, deadline)
+        return minimise(self, look, atoms, x, limits)
 
     def judge(self, before, gap, is_still):
         self.are_slow = True  # so that a model follows
@@ -210,7 +210,7 @@ def test_it_is_the_answer_of_models_on_dense_data(loss, monkeypatch):
 
 
 def test_a_small_support_of_dense_data_is_left_to_models(monkeypatch):
-    def never(self, look, atoms, x, goal, deadline):
+    def never(self, look, atoms, x, limits):
         raise AssertionError("sweeps over a few atoms")
 
     monkeypatch.setattr(Sweeps, "minimise", never)

@@ -16,7 +16,7 @@ from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
 from condgrad.solvers.base import State
-from condgrad.solvers.full_pass.descent import Descent
+from condgrad.solvers.full_pass.descent import Descent, Limits
 from condgrad.solvers.full_pass.feature_model import FeatureModel
 from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
 from condgrad.solvers.full_pass.taylor_model import ROWS_PER_ATOM, HullModel, model_for
@@ -200,7 +200,11 @@ class CorrectiveState(State):
 
     def descend(self, descent: Descent) -> np.ndarray:
         """Return weights of the atoms close to the minimum of F over them; other atoms may have joined them."""
-        found = descent.minimise(self.look, cast("AtomStack", self.atoms), self.x, self.goal, self.deadline)
+        left = (
+            self.most_evaluations - self.gradient_evaluations
+        ) / self.part.n_samples - 1.0  # after the step's own pass
+        limits = Limits(self.goal, self.deadline, max(0.0, left))
+        found = descent.minimise(self.look, cast("AtomStack", self.atoms), self.x, limits)
         for _ in range(found.n_looks):
             self.count_pass()
         kept, x = int(np.count_nonzero(self.x)), np.zeros(found.z.size)

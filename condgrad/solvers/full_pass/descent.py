@@ -10,6 +10,24 @@ from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.look import Look
 
 
+class Limits(NamedTuple):
+    """When a descent ends.
+
+    Attributes
+    ----------
+    goal : float
+        The gap at which the run can end.
+    deadline : float
+        When everything ends, in the time of ``time.perf_counter``.
+    most_looks : float
+        How many passes over all columns it may make.
+    """
+
+    goal: float
+    deadline: float
+    most_looks: float
+
+
 class Descended(NamedTuple):
     """Where a descent has led.
 
@@ -37,11 +55,8 @@ class Descent(Protocol):
     def suit(self, atoms: Stack) -> bool:
         """Return whether steps over these atoms cost less than a model on them."""
 
-    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, goal: float, deadline: float) -> Descended:
-        """Go from the weights x of the atoms close to the minimum of F over them; others may join.
-
-        The run can end at the gap ``goal``; everything ends at ``deadline`` (in the time of ``time.perf_counter``).
-        """
+    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, limits: Limits) -> Descended:
+        """Go from the weights x of the atoms close to the minimum of F over them; others may join."""
 
     def judge(self, before: float, gap: float, is_still: bool) -> None:
         """Find out, after a step with these gaps, whether such steps should go on."""

@@ -16,7 +16,7 @@ from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem
 from condgrad.problems.dense_part import Others
 from condgrad.problems.look import Look
-from condgrad.solvers.full_pass.descent import Descended
+from condgrad.solvers.full_pass.descent import Descended, Limits
 
 _FEW_SAMPLES = 3000  # from more, the curvature is estimated from some of them
 _MOST_ATOMS = 128  # from more, BLAS and LAPACK are faster than the kernel
@@ -60,15 +60,16 @@ class NewtonRounds:
         """Return whether rounds over these atoms cost less than a pass with a model on them."""
         return not self.are_slow and 0 < len(atoms) <= self.room
 
-    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, goal: float, deadline: float) -> Descended:
+    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, limits: Limits) -> Descended:
         """Go from the weights x of the atoms close to the minimum of F over them, or over all atoms.
 
-        Rounds take no time that a ``deadline`` would notice.
+        Rounds take no time that a deadline would notice.
         """
-        accuracy = min(_ACCURACY * look.gap, max(_LAST * goal, _FINEST * look.gap))
+        accuracy = min(_ACCURACY * look.gap, max(_LAST * limits.goal, _FINEST * look.gap))
         others = None
         if self._sizes is not None and len(atoms) + FEWEST_NEW <= self.room:
-            others = Others(self._sizes, self.room, look.gap, max(_SURELY * goal, 2.0 * accuracy), _MOST_LOOKS)
+            most, goal = int(min(_MOST_LOOKS, limits.most_looks)), max(_SURELY * limits.goal, 2.0 * accuracy)
+            others = Others(self._sizes, self.room, look.gap, goal, most)
         found, z, n_looks, self._has_reached = look.dense_part().minimise(atoms, x, accuracy, _MOST_ROUNDS, others)
         total = float(np.abs(z).sum())
         return Descended(found, z if total <= 1.0 else z / total, n_looks)

@@ -17,7 +17,7 @@ from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem
 from condgrad.problems.column_part import ColumnPart
 from condgrad.problems.look import Look
-from condgrad.solvers.full_pass.descent import Descended
+from condgrad.solvers.full_pass.descent import Descended, Limits
 
 _MANY_FEATURES = 1000  # number of features of sparse data from which on sweeps are considered
 _MOST_DENSE = 4_000_000  # entries of dense data up to which a cache holds the columns in use
@@ -113,15 +113,16 @@ class Sweeps:
         """Return whether sweeps over these atoms cost less than a model on them."""
         return not self.are_slow and len(atoms) >= self.terms.many
 
-    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, goal: float, deadline: float) -> Descended:
+    def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, limits: Limits) -> Descended:
         """Go from the weights x of the atoms close to the minimum of F over them.
 
-        Only the gap of the last pass decides how close: to the ``goal`` of the run others may be missing.
+        Only the gap of the last pass decides how close, as others may be missing to the goal of the run. There are no
+        looks at all columns.
         """
         part, price = look.column_part(atoms.index), 1.0 / np.abs(atoms.value)
         descent = _Descent(part, self.terms, price, x * atoms.value, look.evaluation.offset)
         part.lean(look.slopes(atoms) / atoms.value)  # columns may be rounded
-        self._has_reached = descent.to_gap(_ACCURACY * look.gap, deadline)
+        self._has_reached = descent.to_gap(_ACCURACY * look.gap, limits.deadline)
         z = descent.feasible() / atoms.value
         total = float(np.abs(z).sum())
         return Descended(atoms, z if total <= 1.0 else z / total, 0)
