@@ -61,11 +61,9 @@ def check_on_construction(cls: Any) -> None:
         self = plain_new(cls_, *args, **kwargs)
         if prepare is not None:
             self = plain_new(cls_, *prepare(self))
-        if any(type(self[k]) is not float for _, k in positions):
-            fields = list(self)
-            for name, k in positions:
-                fields[k] = _as_float(cls.__name__, name, self[k])
-            self = plain_new(cls_, *fields)
+        for name, k in positions:
+            if type(self[k]) is not float:
+                self = plain_new(cls_, *self[:k], _as_float(cls.__name__, name, self[k]), *self[k + 1 :])
         if check is not None:
             check(self)
         return self
