@@ -72,6 +72,7 @@ SETTINGS = {
     "blas-prescott": Setting({"OPENBLAS_CORETYPE": "Prescott"}, "pni"),
     "blas-haswell": Setting({"OPENBLAS_CORETYPE": "Haswell"}, "avx2"),
     "blas-zen": Setting({"OPENBLAS_CORETYPE": "Zen"}, "avx2"),
+    "bounds": Setting({"NUMBA_BOUNDSCHECK": "1"}),  # an index out of bounds is an error, harmless or not
     "one-thread": Setting({"NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}),
     "two-threads": Setting({"NUMBA_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}),
     "oldest": Setting({}, packages=_OLDEST),
