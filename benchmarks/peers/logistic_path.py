@@ -10,7 +10,8 @@ How the comparison is kept fair:
 
 * One function judges every solution, outside the clock, by the Frank-Wolfe gap on the ball of its own l1 norm, relative
   to log 2. Each peer climbs a ladder of its own tolerances, and a target counts with the fastest run whose gaps and
-  excess reached it; condgrad is given half of it. A peer climbs no further after a run that took longer than the limit.
+  excess reached it; condgrad, whose gaps are certified, is given the target itself. A peer climbs no further after a
+  run that took longer than the limit.
 * All get CSC or Fortran-ordered data (snapml makes a copy by rows), one thread and warm kernels; each counts with the
   best of several repeats. snapml and skglm solve one penalty after the other, skglm from the last solution. A peer
   is not repeated where it takes longer than a second, nor is R, whose start takes longer than most runs. On a busy
@@ -116,7 +117,7 @@ def race(name: str, X: object, y: np.ndarray, peers: list[str], options: argpars
     climbed = {peer: climb(peer, X, y, alphas, best, options) for peer in peers}
     rows: list[list[str | float | None]] = []
     for target in TARGETS:
-        path = functools.partial(cg.radius_path, X, y, radii=radii, tol=0.5 * target)
+        path = functools.partial(cg.radius_path, X, y, radii=radii, tol=target)
         clock = time.process_time if options.cpu else time.perf_counter
         ours = fastest(path, options.repeats, clock)
         plain = fastest(functools.partial(path, solver="corrective"), 1, clock)
