@@ -6,15 +6,18 @@ import numpy as np
 
 from condgrad.compiled import kernel
 
+_HIGHEST = float(np.finfo(np.float64).max)  # rate: an infinite one times zero is not a number
+
 
 def sample_by_curvature(d: np.ndarray, count: float) -> tuple[np.ndarray, np.ndarray]:
     """Return about ``count`` rows i with weights c_i such that sum_i c_i x_i x_i' approximates sum_i d_i x_i x_i'.
 
     Row i is included with probability min(1, rate d_i), and its weight is d_i divided by this probability. The sampling
     is systematic (one row every 1 / rate of the running sum of d), not random: the rows are spread evenly, and equal
-    calls give equal rows.
+    calls give equal rows. There are fewer rows if all d are so close to zero that the rate would be infinite.
     """
-    return sample_at_rate(d, count / d.sum())
+    total = float(d.sum())
+    return sample_at_rate(d, min(count / total, _HIGHEST) if total > 0.0 else 0.0)
 
 
 def sample_at_rate(d: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:

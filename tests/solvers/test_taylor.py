@@ -456,6 +456,16 @@ def test_rows_drawn_by_curvature_stand_for_all():
     assert c @ z[rows] == pytest.approx(d @ z, rel=0.1)
 
 
+@pytest.mark.parametrize("least", [0.0, 5e-324, 1e-310])
+def test_curvatures_close_to_zero_draw_rows_with_finite_weights(least):
+    """Where classes can be separated, the second derivatives of almost all samples vanish."""
+    d = np.zeros(1000)
+    d[::2] = least
+    rows, c = sample_by_curvature(d, 100)
+    assert rows.size <= 101 and np.isfinite(c).all() and (c[d[rows] > 0.0] > 0.0).all()
+    assert (d[rows] > 0.0).all()  # rows without curvature are never drawn
+
+
 @pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_curvature_is_not_computed_twice_nor_from_more_rows_than_wanted(kind, intercept):
