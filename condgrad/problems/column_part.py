@@ -13,7 +13,7 @@ from condgrad.problems.samples import Samples
 
 _FLAT = 1e-6  # share of the curvature of single coefficients below which a direction has no minimum
 _LOST = 1e-11  # the same share, for what rounding may have put there
-_MOST_HALVINGS = 10  # of a step on which the Taylor model does not hold
+_MOST_HALVINGS = 20  # of a step on which the Taylor model does not hold
 _ROUNDING = 1e-13  # share of F that rounding may add to it
 _STRAIGHT = 0.02  # least curvature of a sample in a model, relative to their mean
 

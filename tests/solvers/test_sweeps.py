@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
+from condgrad import datasets
 from condgrad.problems.linear_look import LinearLook
 from condgrad.run.result import Status
 from condgrad.solvers.full_pass import sweeps
@@ -125,7 +126,7 @@ def test_models_and_sweeps_take_turns(loss, monkeypatch):
         return minimise(self, look, atoms, x, limits)
 
     def judge(self, before, gap, is_still):
-        self.are_slow = True  # so that a model follows
+        self.n_slow = 99  # so that a model follows
 
     monkeypatch.setattr(sweeps, "_SPARSE", sweeps._SPARSE._replace(many=250))  # the first model has 200 atoms
     monkeypatch.setattr(Sweeps, "minimise", counted)
@@ -137,17 +138,50 @@ def test_models_and_sweeps_take_turns(loss, monkeypatch):
     assert found.status is Status.CONVERGED and problem.gap(found.w) <= 1.01e-7
 
 
+def test_some_slow_steps_in_sequence_are_forgiven():
+    X, y = make()
+    steps = Sweeps.suited_to(cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(60.0)))
+    for gap, is_still, n_slow in ((0.9, False, 1), (0.9, False, 2), (0.1, False, 0), (0.9, False, 1)):
+        steps.judge(1.0, gap, is_still)
+        assert steps.n_slow == n_slow and not steps.are_slow
+    for _ in range(2):
+        steps.judge(1.0, 0.9, False)
+    assert steps.are_slow
+    steps.judge(1.0, 0.1, False)
+    assert not steps.are_slow
+    steps.judge(1.0, 0.9, True)  # nowhere at all
+    assert steps.are_slow
+
+
+@pytest.mark.parametrize("settings", [{}, {"intercept": True}])
+@pytest.mark.parametrize("radius", [3e3, 3e4])
+def test_classes_that_can_be_separated_need_no_models(radius, settings, monkeypatch):
+    """On the way to a distant boundary the gap grows while F falls, and some steps lead no closer."""
+    data = datasets.simulate_text(1000, 10_000, 80, random_state=1)
+    problem = cg.Problem(data.X, data.y, cg.losses.Logistic(), cg.constraints.L1Ball(radius), **settings)
+    sizes, curvature = [0], LinearLook.curvature
+
+    def counted(self, atoms, known=None, n_rows=np.inf):
+        sizes.append(len(atoms))
+        return curvature(self, atoms, known, n_rows)
+
+    monkeypatch.setattr(LinearLook, "curvature", counted)
+    found = cg.minimize(problem, "corrective", tol=1e-6, max_steps=60)
+    assert found.status is Status.CONVERGED and problem.gap(found.w) <= 1.01e-6
+    assert max(sizes) <= 300
+
+
 def test_a_run_that_is_continued_remembers_that_sweeps_are_slow(tmp_path):
     X, y = make()
     problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(60.0))
     solver = cg.solvers.Corrective()
     state = solver.init(problem, None)
     solver.step(problem, state, 0)
-    for are_slow in (False, True):
-        state.model.sweeps.are_slow = are_slow
+    for n_slow in (0, 1, 3):
+        state.model.sweeps.n_slow = n_slow
         other = solver.init(problem, None)
         other.restore(*state.snapshot())
-        assert other.model.sweeps.are_slow == are_slow
+        assert other.model.sweeps.n_slow == n_slow and other.model.sweeps.are_slow == (n_slow == 3)
 
 
 def test_few_features_are_left_to_models():

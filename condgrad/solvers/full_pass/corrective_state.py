@@ -284,7 +284,7 @@ class CorrectiveState(State):
             "is_rough": self.is_rough,
             "n_new": self.n_new,
             "stretch": self.stretch,
-        } | {f"{each.name}_are_slow": each.are_slow for each in self.model.descents}, arrays | known
+        } | {f"{each.name}_n_slow": each.n_slow for each in self.model.descents}, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot; a pass recomputes the values that it does not contain."""
@@ -307,7 +307,7 @@ class CorrectiveState(State):
             self.model = FeatureModel(self.problem) if "atoms.index" in arrays else HullModel(self.problem)
         self.model.restore(arrays)
         for each in self.model.descents:
-            each.are_slow = bool(numbers.get(f"{each.name}_are_slow", False))
+            each.n_slow = int(numbers.get(f"{each.name}_n_slow", 0))
         is_known = "offset" in numbers  # files of older versions have none
         self.features, self.ahead = arrays.get("features"), arrays.get("ahead")
         self.look = (

@@ -50,7 +50,7 @@ class Descent(Protocol):
     """Steps on the columns of some atoms alone, as long as they lead far enough."""
 
     name: str  # in the snapshots of a run
-    are_slow: bool  # whether a step did not lead far enough: then Taylor models take over
+    n_slow: int  # how many steps in sequence did not lead far enough; after some, Taylor models take over
 
     def suit(self, atoms: Stack) -> bool:
         """Return whether steps over these atoms cost less than a model on them."""

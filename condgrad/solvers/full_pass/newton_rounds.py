@@ -34,8 +34,8 @@ class NewtonRounds:
 
     Attributes
     ----------
-    are_slow : bool
-        Whether rounds did not lead far enough: then Taylor models take over.
+    n_slow : int
+        How many steps in sequence did not lead far enough: after one, Taylor models take over.
     """
 
     name = "newton_rounds"
@@ -43,7 +43,7 @@ class NewtonRounds:
     def __init__(self, problem: BaseProblem) -> None:
         n, d = problem.n_samples, problem.n_features
         self.room = min(_MOST_ATOMS, math.isqrt(int(2.0 * _MOST_PRODUCTS / n)))
-        self.are_slow = False
+        self.n_slow = 0
         self._has_reached, self._sizes = False, None
         if n * d <= _MOST_ENTRIES:
             features, values = problem.constraint.best_atoms(np.ones(d), d)
@@ -58,7 +58,7 @@ class NewtonRounds:
 
     def suit(self, atoms: Stack) -> bool:
         """Return whether rounds over these atoms cost less than a pass with a model on them."""
-        return not self.are_slow and 0 < len(atoms) <= self.room
+        return self.n_slow == 0 and 0 < len(atoms) <= self.room
 
     def minimise(self, look: Look, atoms: AtomStack, x: np.ndarray, limits: Limits) -> Descended:
         """Go from the weights x of the atoms close to the minimum of F over them, or over all atoms.
@@ -76,4 +76,4 @@ class NewtonRounds:
 
     def judge(self, before: float, gap: float, is_still: bool) -> None:
         """Find out, after a step with these gaps, whether rounds should go on: not if it led nowhere."""
-        self.are_slow = is_still or (not self._has_reached and gap > _SLOW * before)
+        self.n_slow = int(is_still or (not self._has_reached and gap > _SLOW * before))

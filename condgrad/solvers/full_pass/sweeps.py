@@ -28,7 +28,8 @@ _PRODUCTS = 8  # products with the second derivatives of a round of conjugate gr
 _SETTLED = 0.01  # share of the coefficients in use that may have come or gone in a round before these
 _NEWTON = 0.5  # share of the least gap so far below which that after conjugate gradients must fall to go on with them
 _HARM, _PAUSE = 8.0, 8  # gap, over the least one, with which they are taken back; rounds of sweeps that follow
-_PATIENCE = 5  # rounds in sequence whose gap is larger than the least one
+_PATIENCE, _PATIENT = 5, 0.1  # rounds in sequence without progress that are made at least, and as a share of the most
+_FALL = 0.001  # share of F by which it must fall to be progress while the gap does not fall
 _INSIDE = 0.9  # norm below which coefficients are not scaled up to the boundary of the ball
 _FAR = 0.5  # norm up to which the ball does not bind, as far as is known
 _FIRST = 0.3  # multiplier of the ball at w = 0, as a share of the steepest slope
@@ -55,6 +56,9 @@ class Terms(NamedTuple):
         Multiply-adds of a model for a pair of atoms, besides its factors.
     slow : float
         Share of the last gap below which that of a pass must fall, if a step has not reached its own goal.
+    forgiven : int
+        Slow steps in sequence after which sweeps go on: where classes can almost be separated, some steps find atoms
+        that later ones use.
     """
 
     many: int
@@ -65,12 +69,13 @@ class Terms(NamedTuple):
     fewest: int
     pair: float
     slow: float
+    forgiven: int
 
 
-_SPARSE = Terms(many=300, some=50, at_once=True, new=200, sweeps=2, fewest=30, pair=4.0, slow=0.5)
+_SPARSE = Terms(many=300, some=50, at_once=True, new=200, sweeps=2, fewest=30, pair=4.0, slow=0.5, forgiven=2)
 # A sample adds a third of a multiply-add to a pair, as matrix products are fast: models on a few atoms cost little, and
 # show whether many will follow.
-_DENSE = Terms(many=150, some=35, at_once=False, new=400, sweeps=6, fewest=4, pair=1.0 / 3.0, slow=0.0)
+_DENSE = Terms(many=150, some=35, at_once=False, new=400, sweeps=6, fewest=4, pair=1.0 / 3.0, slow=0.0, forgiven=0)
 
 
 class Sweeps:
@@ -82,14 +87,14 @@ class Sweeps:
 
     Attributes
     ----------
-    are_slow : bool
-        Whether a step did not lead far enough: then Taylor models on all pairs of atoms take over.
+    n_slow : int
+        How many steps in sequence did not lead far enough.
     """
 
     name = "sweeps"
 
     def __init__(self, terms: Terms) -> None:
-        self.terms, self.are_slow = terms, False
+        self.terms, self.n_slow = terms, 0
         self._has_reached = False
 
     @classmethod
@@ -103,6 +108,11 @@ class Sweeps:
         if problem.has_dense_columns and may_have_many and not problem.is_quadratic:
             return cls(_DENSE._replace(pair=_DENSE.pair * n))
         return None
+
+    @property
+    def are_slow(self) -> bool:
+        """Whether Taylor models on all pairs of atoms take over."""
+        return self.n_slow > self.terms.forgiven
 
     def expect_many(self, atoms: Stack) -> bool:
         """Return whether there may soon be many atoms, as far as those in use tell; at w = 0 there are none."""
@@ -130,9 +140,23 @@ class Sweeps:
     def judge(self, before: float, gap: float, is_still: bool) -> None:
         """Find out, after a step with these gaps, whether sweeps should go on: not if it led nowhere.
 
-        If the minimum over the atoms was reached, but the gap is still large, other atoms are the reason.
+        If the minimum over the atoms was reached, but the gap is still large, other atoms are the reason. A step that
+        has led nowhere would not do so the next time.
         """
-        self.are_slow = is_still or (not self._has_reached and gap > self.terms.slow * before)
+        if is_still:
+            self.n_slow = self.terms.forgiven + 1
+        else:
+            is_slow = not self._has_reached and gap > self.terms.slow * before
+            self.n_slow = self.n_slow + 1 if is_slow else 0
+
+
+class _Place(NamedTuple):
+    """Coefficients and their intercept, F there, and how far outside of the ball they are."""
+
+    w: np.ndarray
+    b: float
+    value: float
+    outside: float
 
 
 class _Descent:
@@ -146,26 +170,38 @@ class _Descent:
         self._go_to(w, b)
 
     def to_gap(self, goal: float, deadline: float) -> bool:
-        """Make rounds until the gap is about ``goal``; return whether it was reached. Else go back to the least gap."""
-        least, best, n_worse = np.inf, (self.part.w, self.part.b), 0
-        for _ in range(self._most_rounds()):
-            gap = self._gap()
+        """Make rounds until the gap is about ``goal``; return whether it was reached. Else go back to the best point.
+
+        Points get better if the gap falls or F does: on the way to the boundary of the ball the gap can grow.
+        """
+        least, best, n_worse, most = np.inf, self._place(), 0, self._most_rounds()
+        for _ in range(most):
+            gap, falls = self._gap(), self._falls_from(best)
             if self.was_newton and gap > _NEWTON * least:  # the support has not settled
                 self.pause = 1
-            if self.was_newton and gap > _HARM * least:
-                self._go_to(*best)
+            if self.was_newton and gap > _HARM * least and not falls:
+                self._go_to(best.w, best.b)
                 self.pause, gap = _PAUSE, self._gap()
             if gap <= goal:
                 return True
-            n_worse = 0 if gap < least else n_worse + 1
-            if n_worse > _PATIENCE or time.perf_counter() >= deadline:
+            n_worse = 0 if gap < least or falls else n_worse + 1
+            if n_worse > max(_PATIENCE, _PATIENT * most) or time.perf_counter() >= deadline:
                 break
-            if gap < least:
-                least, best = gap, (self.part.w, self.part.b)
+            if gap < least or falls:
+                least, best = gap, self._place()
             if not self._round():
                 break
-        self._go_to(*best)
+        self._go_to(best.w, best.b)
         return False
+
+    def _place(self) -> _Place:
+        return _Place(self.part.w, self.part.b, self.part.value, max(0.0, self.norm - 1.0))
+
+    def _falls_from(self, best: _Place) -> bool:
+        """Return whether F is lower than there, where the multiplier counts what lies outside of the ball."""
+        here = self._place()
+        outside = max(0.0, self.multiplier) * (here.outside - best.outside)
+        return here.value + outside < best.value - _FALL * abs(best.value)
 
     def _go_to(self, w: np.ndarray, b: float) -> None:
         self.part.go_to(w, b)
