@@ -137,19 +137,6 @@ def _cholesky(block, size):
         block[i * size + i] = np.sqrt(max(total, 0.1 * _RIDGE * pivot))
 
 
-@kernel
-def shorten(blocks, x, d):
-    """Shorten the steps d from x, block by block, to where the first coefficient of a block reaches zero."""
-    for b in range(blocks.starts.shape[0] - 1):
-        length = 1.0
-        for k in range(blocks.starts[b], blocks.starts[b + 1]):
-            if x[k] * d[k] < 0.0:
-                length = min(length, -x[k] / d[k])
-        if length < 1.0:
-            for k in range(blocks.starts[b], blocks.starts[b + 1]):
-                d[k] *= length
-
-
 @compiled
 class EntryList(NamedTuple):
     """A list that takes what is added to a vector: the samples, and what each would get."""

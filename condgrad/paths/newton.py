@@ -12,17 +12,25 @@ from condgrad.linalg.conjugate_gradients import Flatness, ThreadedGradients
 from condgrad.paths.clusters import Factors
 from condgrad.paths.working_set import Atoms, WorkingSet
 
-_MOST_PRODUCTS = 100  # most products with the Gram matrix for one Newton step
 _FLAT = 1e-6  # share of the curvature of single coefficients below which a direction has no minimum
 _LOST = 1e-11  # the same share, for what rounding may have put there
 
 
-def solve_kkt(working: WorkingSet, places: np.ndarray, blocks: Factors, b: np.ndarray, goal: float) -> np.ndarray:
-    """Return d with max |(G + l2 I) d - b| <= goal for the Gram matrix of some atoms, or what many products lead to."""
+def solve_kkt(
+    working: WorkingSet, places: np.ndarray, blocks: Factors, b: np.ndarray, goal: float, most: int
+) -> np.ndarray:
+    """Return d with max |(G + l2 I) d - b| <= goal for the Gram matrix of some atoms, or what ``most`` products do."""
     products, gradients = _GramProducts(working, places), ThreadedGradients(b)
     flatness = Flatness(products.atoms.squared_norms(), working.objective.l2, _FLAT, _LOST)
-    gradients.solve(products, blocks, flatness, goal, _MOST_PRODUCTS)
+    gradients.solve(products, blocks, flatness, goal, most)
     return gradients.x
+
+
+def gram_product(working: WorkingSet, places: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return (G + l2 I) v for the Gram matrix G of some atoms."""
+    out = np.empty(v.size)
+    _GramProducts(working, places).apply(v, out)
+    return out
 
 
 class _GramProducts:

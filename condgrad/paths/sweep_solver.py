@@ -2,7 +2,8 @@
 
 Sweeps of coordinate descent find the support fast and then converge slowly; once they are slow, Newton steps on the
 support take over. Where a step keeps the signs, it leads to the minimiser on the support; a coefficient that would
-change its sign becomes zero and stops its cluster there, and the step is halved until the objective falls.
+change its sign becomes zero instead, the others are corrected for that, and the step is halved until the objective
+falls.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import numpy as np
 
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.roots import Bracket
-from condgrad.paths.clusters import factor, find_clusters, shorten
+from condgrad.paths.clusters import factor, find_clusters
 from condgrad.paths.least_squares import Goal, Sums
-from condgrad.paths.newton import solve_kkt
+from condgrad.paths.newton import gram_product, solve_kkt
 from condgrad.paths.points import raise_if_interrupted
 from condgrad.paths.sweeps import sweep
 from condgrad.paths.working_set import WorkingSet
@@ -26,8 +27,11 @@ _PATIENCE = 2  # number of rounds of sweeps that may be left before Newton steps
 _PAUSE = 4  # number of rounds of sweeps after a Newton step that did not halve the gap: the support has not settled
 _SHORTEST = 1e-3  # shortest length of a Newton step that is tried
 _ZERO = 1e-12  # share of a step below which what it leaves of a coefficient is zero
+_FEW_PRODUCTS = 15  # most products with the Gram matrix for a first step, and after one that had to be halved
+_MOST_PRODUCTS = 100  # most for later ones: twice as many each time; where F is flat they go far, and signs must hold
 _CG_ACCURACY = 0.5  # share of what the tolerance allows by which correlations may exceed alpha after a Newton step
 _NEWTON_AIM = 0.4  # share of the gap that a Newton step would leave if all signs held
+_CORRECTED = 3.0  # how much less accurate the correction may be for coefficients that stop at zero
 _BLOCK_ACCURACY = 0.1  # share of what the tolerance allows by which correlations may exceed alpha within a cluster
 _SLOPE_ACCURACY = 1e-3  # accuracy of the rate at which the norm falls with the penalty
 _LOWER = 0.1  # share of a penalty that is tried next at least, while none is known to be too small
@@ -54,6 +58,7 @@ class SweepSolver:
         self.alpha, self.largest = min(alpha, largest), largest
         self.before, self.alpha_before = working.x.copy(), self.alpha  # the last solution but one
         self._arrange(np.empty(0, np.int64))
+        self.most_products = _FEW_PRODUCTS
         weight = self.quadratic.columns.weight
         self.common = float(weight[0]) if (weight == weight[0]).all() else 0.0
 
@@ -106,7 +111,7 @@ class SweepSolver:
                 break
             support = np.flatnonzero(x)
             sign = np.sign(x[support])
-            z = solve_kkt(working, support, factor(self.clusters, x != 0.0), sign, _SLOPE_ACCURACY)
+            z = solve_kkt(working, support, factor(self.clusters, x != 0.0), sign, _SLOPE_ACCURACY, _MOST_PRODUCTS)
             slope = float(sign @ z)
             bracket, alpha = bracket.after(self.alpha, radius - norm, slope, _LOWER * self.alpha, self.largest)
             ahead = x[support] - (alpha - self.alpha) * z
@@ -165,9 +170,7 @@ class SweepSolver:
         support = np.flatnonzero(x)
         sign = np.sign(x[support])
         goal = _CG_ACCURACY * _excess(max(tol, _NEWTON_AIM * gap), sums)
-        blocks = factor(self.clusters, x != 0.0)
-        d = solve_kkt(working, support, blocks, self.correlation[support] - alpha * sign, goal)
-        shorten(blocks, x[support], d)
+        d = self._step_with_signs(support, self.correlation[support] - alpha * sign, goal)
         length = 1.0
         while True:
             ahead = x[support] + length * d
@@ -175,8 +178,25 @@ class SweepSolver:
             working.x[support] = np.where(ahead * sign > _ZERO * np.abs(d), ahead, 0.0)
             sums = working.renew()
             if length < _SHORTEST or sums.value + alpha * sums.norm <= value:
+                is_whole = length == 1.0
+                self.most_products = min(2 * self.most_products, _MOST_PRODUCTS) if is_whole else _FEW_PRODUCTS
                 return sums
             length *= 0.5
+
+    def _step_with_signs(self, support: np.ndarray, b: np.ndarray, goal: float) -> np.ndarray:
+        """Return the step to the minimiser on the support, but to zero where a coefficient would change its sign.
+
+        The others are then corrected for what those at zero do not do.
+        """
+        working, x, is_used = self.working, self.working.x[support], self.working.x != 0.0
+        d = solve_kkt(working, support, factor(self.clusters, is_used), b, goal, self.most_products)
+        stops = (x + d) * x <= 0.0
+        if stops.any():
+            d[stops], others = -x[stops], ~stops
+            is_used[support[stops]] = False
+            blocks, rest = factor(self.clusters, is_used), (b - gram_product(working, support, d))[others]
+            d[others] += solve_kkt(working, support[others], blocks, rest, _CORRECTED * goal, self.most_products)
+        return d
 
     def successor(self, tol: float, largest: float, interrupts: Interrupts | None) -> SweepSolver:
         """Return this solver: there is no other way for larger working sets."""

@@ -771,8 +771,26 @@ def test_newton_steps_go_along_directions_that_the_ridge_alone_bends():
     order, clusters = find_clusters(columns, working.features, 0.1, np.empty(0, np.int64))
     working.arrange(order)
     b = np.random.default_rng(0).standard_normal(300)
-    d = solve_kkt(working, np.arange(300), factor(clusters, np.ones(300, bool)), b, 1e-6)
+    d = solve_kkt(working, np.arange(300), factor(clusters, np.ones(300, bool)), b, 1e-6, 100)
     assert np.abs(1e6 * d.sum() + 0.1 * d - b).max() <= 1e-4
+
+
+def test_newton_steps_stop_at_zero_where_signs_would_change_and_correct_the_others():
+    rng = np.random.default_rng(3)
+    Z = scipy.sparse.random(200, 40, density=0.1, random_state=rng, format="csc")
+    G, target = Z.T.toarray() @ Z.toarray() / 200, np.where(np.arange(40) % 4 == 0, -1.0, 1.0)
+    y = Z @ target  # the minimiser without a penalty; ten signs are others than those of the start
+    columns = make_columns(Matrix(Z), np.full(200, 1 / 200), False, False)
+    working = WorkingSet(LeastSquares(columns, Z.nnz, y))
+    working.admit(np.arange(40))
+    working.x[:] = 0.5
+    solver = SweepSolver(working, 0.01, 1.0)
+    wanted = target[working.features]  # the solver has changed the order
+    G = G[np.ix_(working.features, working.features)]
+    d = solver._step_with_signs(np.arange(40), G @ (wanted - 0.5), 1e-9)
+    assert (d[wanted < 0.0] == -0.5).all()
+    free = wanted > 0.0
+    np.testing.assert_allclose((G @ (wanted - 0.5 - d))[free], 0.0, atol=1e-8)
 
 
 @BOTH_WAYS
