@@ -265,6 +265,18 @@ def test_the_minimiser_on_a_face_from_points_and_from_products_agree(has_origin)
         assert by_points.min() >= 0.0 and by_points.sum() <= 1.0 + 1e-12
 
 
+def test_weights_that_reach_zero_together_do_not_become_negative():
+    """Rounding may leave one of them below zero, where the others would be divided by a slope of zero."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        x = np.repeat((0.1 * rng.random(), 0.2 * rng.random()), (4, 2))
+        g = np.repeat((1.0 + rng.random(), -0.1 * rng.random()), (4, 2))
+        bend = rng.uniform(0.5, 2.0)
+        best = np.where(g > 0.0, 0.0, x - g / bend)
+        minimise_on_face(g, bend * np.eye(6), x, True, np.inf)
+        np.testing.assert_allclose(x, best, rtol=1e-9, atol=1e-12)
+
+
 def test_points_very_close_together_are_told_apart():
     """The minimiser lies between two of three points at distances of 1e-7: their products are equal up to rounding."""
     base = np.array([1.0, 1.0])

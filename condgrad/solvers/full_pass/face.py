@@ -123,7 +123,8 @@ def _descend(s, H, weight, has_origin, max_work, M, b):
         if o < 0 and slack - gamma * total < 0.0:
             gamma, leaves = slack / total, n
         for p in range(n):
-            weight[p] = 0.0 if p == leaves else weight[p] + gamma * b[p]
+            # Others that reach 0 at the same time may be below it by rounding: from there no step would lead back.
+            weight[p] = 0.0 if p == leaves else max(0.0, weight[p] + gamma * b[p])
             change = 0.0
             for q in range(n):
                 change += H[p, q] * b[q]
