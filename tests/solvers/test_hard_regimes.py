@@ -97,6 +97,33 @@ def test_a_model_ends_at_its_deadline():
     assert np.abs(z).sum() <= 1.0 + 1e-14
 
 
+def test_a_model_falls_although_it_is_straight_along_an_atom():
+    """The exact solver gives up there, at a point with a smaller gap and a larger value than the start."""
+    H = np.zeros((5, 5))
+    order = [0, 1, 3, 4]  # the samples of the atom between them have no curvature
+    H[np.ix_(order, order)] = [
+        [9.06e4, -4.50e4, 1.20e3, -1.13e2],
+        [-4.50e4, 6.98e4, -8.09e2, 5.63e1],
+        [1.20e3, -8.09e2, 6.31e1, -2.59e0],
+        [-1.13e2, 5.63e1, -2.59e0, 2.07e-1],
+    ]
+    g, x = np.array([9.53, 0.0, -1.66, 0.0, -0.0198]), np.array([4e-4, 4e-4, 8.3e-3, 9.3e-3, 0.0])
+    step = taylor_model.HullModel(problem_of(wide, 20.0)).minimise(None, g, H, x, 0.1) - x
+    assert g @ step < 0.0 and g @ step + 0.5 * step @ H @ step < 0.0 and np.abs(x + step).sum() <= 1.0 + 1e-12
+
+
+def test_data_of_all_sizes_with_a_loss_that_is_straight_almost_everywhere():
+    """Where models ended at points that are worse, runs stalled far from the minimum."""
+    for seed in (0, 3, 7, 17, 22):
+        rng = np.random.default_rng(seed)
+        X = np.round(rng.standard_normal((27, 20)) > 0.5) * 10.0 ** rng.uniform(-4, 4, 20)
+        y = np.clip(rng.standard_normal(27), -1.0, 1.0) * 3.0
+        radius = 700.0 / X.max()
+        problem = cg.Problem(X, y, losses.Huber(0.2), constraints.L1Ball(radius))
+        found = cg.minimize(problem, "corrective", tol=1e-6 * problem.loss_scale())
+        assert found.status is cg.Status.CONVERGED, seed
+
+
 def test_a_run_with_long_steps_goes_on_from_a_checkpoint(tmp_path):
     problem = problem_of(wide, 1e3)
     whole = cg.minimize(problem, "corrective", tol=1e-9)

@@ -246,8 +246,9 @@ class HullModel:
         else:
             z = self._minimise_on_faces(x, g, H, exact, deadline)
         slopes = g + symmetric_product(H, z - x)
-        if self._gap(slopes, z) > goal:
-            if inner(g + slopes, z - x) > 0.0:  # it is worse than x, from where pairwise steps descend
+        growth = inner(g + slopes, z - x)  # twice that of the model: a smaller gap alone does not mean that it fell
+        if self._gap(slopes, z) > goal or growth > exact:
+            if growth > 0.0:  # it is worse than x, from where pairwise steps descend
                 z, slopes = x.copy(), g.copy()
             for _ in range(_MOST_STEPS // _STEPS):
                 is_done = pairwise_steps(slopes, H, z, self.is_symmetric, self.has_origin, goal, _STEPS)
