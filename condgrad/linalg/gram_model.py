@@ -344,6 +344,16 @@ def recentre(model, x, correlation):
             leave(model, q)
         else:
             q += 1
+    n_missing = 0
+    for k in range(model.n_atoms()):
+        n_missing += x[k] != 0.0 and not model.is_in[k]
+    if n_missing > 0:  # seldom: most points have the support of the last one
+        _take_in(model, x)
+
+
+@kernel
+def _take_in(model, x):
+    """Append the atoms with a coefficient in x to the support; those that depend on others get one of zero."""
     enter_those(model, x != 0.0)
     is_at_x = True
     for k in range(model.n_atoms()):
