@@ -342,11 +342,11 @@ def scan_range(columns, a, mu, bounds, threshold, level, start, stop):
     B, D, length_class, reach = bounds.numbers[_B], bounds.D, bounds.length_class, bounds.reach
     key, found, sizes = bounds.key, bounds.found, bounds.sizes
     n_found = above(reach, length_class, key, B, D, threshold, found, start, stop)
-    for k in range(start, start + n_found):
-        sizes[k] = columns.size(columns.correlation(found[k], a, mu))
+    columns.correlations(found, start, start + n_found, a, mu, sizes)
     largest, n_above = 0.0, 0
     for k in range(start, start + n_found):
         j = found[k]
+        sizes[k] = columns.size(sizes[k])
         largest = max(largest, sizes[k])
         key[j] = (sizes[k] - D[length_class[j]] * reach[j]) / B
         if sizes[k] > level:  # what has been read may be overwritten

@@ -82,7 +82,7 @@ class RoughColumns:
         with np.errstate(over="ignore", invalid="ignore"):  # the test of the squares finds them
             self._follow(atoms, features)
             if are_few(size - first):
-                fill_products(self._memory[:size], self._memory[first:size] * h.astype(np.float32), first, G)
+                fill_products(self._memory[:size], h, first, G)
             else:
                 H = self._products(h.astype(np.float32), size, first)
                 G[:size, first:size] = H

@@ -19,7 +19,6 @@ from condgrad.paths.oracle import found_by
 from condgrad.paths.point_rounding import PointRounding
 from condgrad.paths.points import InterruptedPathError, raise_if_interrupted
 from condgrad.paths.smooth_course import (
-    ALL,
     ATOMS,
     BEGUN,
     CURVATURE,
@@ -131,7 +130,7 @@ class SmoothEngine:
         self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, self.floor, _ROOM)
         self.history = new_history()
         self.course = np.zeros(N_COURSE)
-        self.course[FALLING], self.course[STAGE] = _FIRST, ALL
+        self.course[FALLING] = _FIRST
         self.passes = SmoothPasses(self.point, self.course)
         self.passes.begin()
         self.curvature = Curvature(self.problem, self.data, self.point.d)
@@ -139,10 +138,7 @@ class SmoothEngine:
         self.oracle = self.data.oracle(self.point.R, lambda: self.point)
         self.bounds = self.oracle.bounds
         self._arrange()
-        if self.search.is_alone:
-            turn(self.search, *self._task(np.ones(1), False, 0.0, 0.0))
-        else:
-            self.oracle.begin(self.point.a, self.point.numbers[MU])
+        self.oracle.begin(self.point.a, self.point.numbers[MU])
         self.largest = float(self.bounds.largest())
         self._at_zero = facts_of(self.point)
         self._last_rounding = 0.0
@@ -200,9 +196,10 @@ class SmoothEngine:
 
     def _search(self, targets: np.ndarray, is_penalised: bool, allowed: float, rounding: float) -> Stretch[PathPoint]:
         """Return the points at the targets, or at some of them; what a search needs in between comes from here."""
-        found, done = [_NO_POINTS], 0
+        found, done, needs = [_NO_POINTS], 0, -1
+        if self.n_atoms == 0 and self.course[STAGE] == NEXT:
+            self._admit_first(targets, is_penalised, allowed, rounding)
         task, solutions = self._task(targets, is_penalised, allowed, rounding)
-        needs = -1
         while needs != TARGETS:
             try:
                 raise_if_interrupted(self.interrupts)
@@ -243,6 +240,13 @@ class SmoothEngine:
         self.course[DONE] = 0.0
         x, found = np.zeros((targets.size, self.point.x.size)), np.empty((targets.size, N_FOUND + len(Totals._fields)))
         return Task(targets, is_penalised, allowed, rounding, _MOST_STEPS, _IDLE), Solutions(x, found)
+
+    def _admit_first(self, targets: np.ndarray, is_penalised: bool, allowed: float, rounding: float) -> None:
+        """Begin with the first target, unless zero serves for it: the first atoms are known without a search."""
+        self.course[DONE] = 0.0
+        course = self._course(Task(targets, is_penalised, allowed, rounding, _MOST_STEPS, _IDLE))
+        if course.choose_target(self.largest, course.gap(self.largest)) == ATOMS:
+            self._admit(self._best())
 
     def _course(self, task: Task) -> Course:
         """Return what decides in a search."""
