@@ -137,8 +137,10 @@ def lazy_bounds(columns: Features, R: np.ndarray) -> LazyBounds:
     """Return bounds that start at the residual R, when no correlation is known."""
     n_features = columns.norm.shape[0]
     length_class, most = _length_classes(columns)
-    is_long = length_class == most.size - 1
-    reach = np.where(is_long, columns.norm, np.hypot(columns.norm, columns.scale * columns.mean))
+    reach = columns.norm
+    if most.size > 1:
+        is_long = length_class == most.size - 1
+        reach = np.where(is_long, columns.norm, np.hypot(columns.norm, columns.scale * columns.mean))
     numbers = np.zeros(5)
     numbers[_B] = 1.0
     # The columns of a scan and their correlations: fresh memory for each would cost more than many a scan itself.

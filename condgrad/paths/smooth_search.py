@@ -292,6 +292,29 @@ def record(solutions, course, x, numbers, totals, alpha, gap, n_atoms):
 
 
 @kernel
+def gather(x, order, features, scale):
+    """Return how many coefficients each row of x has, their features and themselves in an order, row by row.
+
+    And the largest sum of their sizes in a row, each times the scale of its feature.
+    """
+    sizes, largest, n_found = np.zeros(x.shape[0], np.int64), 0.0, 0
+    for k in range(x.shape[0]):
+        total = 0.0
+        for j in order:
+            total += abs(x[k, j]) * scale[features[j]]
+            sizes[k] += x[k, j] != 0.0
+        largest = max(largest, total)
+        n_found += sizes[k]
+    places, found, n_found = np.empty(n_found, np.int64), np.empty(n_found), 0
+    for k in range(x.shape[0]):
+        for j in order:
+            if x[k, j] != 0.0:
+                places[n_found], found[n_found] = features[j], x[k, j]
+                n_found += 1
+    return sizes, places, found, largest
+
+
+@kernel
 def has_many_idle(model, x, n_idle):
     """Tell whether many atoms have no coefficient."""
     n, n_kept = model.n_atoms(), 0
