@@ -28,10 +28,10 @@ class AtomRows:
 
     def __init__(self, n_samples: int) -> None:
         self._n_samples = n_samples
-        self._forget()
+        self._features, self._is_used = np.empty(0, np.int64), False
 
     def _forget(self) -> None:
-        self._features = np.empty(0, np.int64)
+        self._features, self._is_used = np.empty(0, np.int64), True
         # Row i has used_i entries from begin_i on, and room for as many as room_i. One that needs more goes to the end.
         self._begin, self._used, self._room = (np.zeros(self._n_samples, np.uint64) for _ in range(3))
         self._places, self._values = np.empty(0, np.uint32), np.empty(0)
@@ -58,7 +58,7 @@ class AtomRows:
     def _follow(self, atoms: Atoms, features: np.ndarray) -> None:
         """Take in the atoms that are new."""
         known = self._features.size
-        if known > features.size or (features[:known] != self._features).any():
+        if not self._is_used or known > features.size or (features[:known] != self._features).any():
             self._forget()
             known = 0
         if known == features.size:

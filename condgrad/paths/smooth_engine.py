@@ -76,6 +76,7 @@ _MOST_WORK = 1e8  # multiply-adds after which a search returns to hear Ctrl-C: a
 _STRETCH = 256  # most targets of one search, where one thread is enough for its passes
 _OF_POINTS = (NORM_FOUND, ALPHA_FOUND, GAP_FOUND, GAP_FOUND, N_FOUND, B_FOUND)  # PathPoint's numbers, but rounding
 _NO_POINTS = Stretch(PathPoint, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty((6, 0)))
+_ROUGH, _LITTLE = 1e-7, 1e-3  # from which tolerance on rounding is expected to be at most this share of it
 _CLEAR = 100.0  # how many times rounding the tolerance must be for a search over several targets
 
 
@@ -155,7 +156,7 @@ class SmoothEngine:
     @property
     def _is_alone(self) -> bool:
         """Whether one thread is enough for the passes over samples and columns."""
-        return self.passes.has_one_range and self.passes.atoms.is_whole and self.oracle.works_alone
+        return self.passes.is_alone and self.oracle.works_alone
 
     @property
     def n_evaluated(self) -> int:
@@ -178,8 +179,9 @@ class SmoothEngine:
         self.history.take_up(is_penalised, self.largest)
         self.course[STAGE] = NEXT
         stretch = targets[: _STRETCH if self._is_alone else 1]
-        if self._last_rounding == 0.0:  # at zero no points are known yet
-            self._last_rounding = self._rounding_at_zero(stretch, is_penalised)
+        if self._last_rounding == 0.0:  # at zero no points are known yet; what is expected of them need not hold
+            is_rough = tol >= _ROUGH
+            self._last_rounding = _LITTLE * allowed if is_rough else self._rounding_at_zero(stretch, is_penalised)
         if _CLEAR * self._last_rounding > allowed:
             stretch = targets[:1]
         rounding = 2.0 * self._last_rounding  # it grows with the radius

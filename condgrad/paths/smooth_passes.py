@@ -71,7 +71,7 @@ class SmoothPasses:
         self.has_one_range = len(self.borders) == 2
         self._bound = Bound(self._service()) if self.has_one_range else None
         self.errand = _NONE if self._bound is None else self._bound.errand
-        self.take(point)
+        self.size = -1  # no atoms were taken yet
 
     def _service(self) -> LossService:
         point = self.point
@@ -82,6 +82,11 @@ class SmoothPasses:
         """Take the same point with another working set."""
         self.point, self.size = point, int(point.model.n_atoms())
         self.atoms = Atoms(*point.columns.chosen(point.features[: self.size]))
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether one thread is enough for all of them."""
+        return self.has_one_range and (self.size <= 0 or self.atoms.is_whole)
 
     @property
     def work(self) -> float:
