@@ -16,6 +16,7 @@ from condgrad.linalg import threads
 _MOST = 512  # vectors up to which this is faster than copies and a BLAS
 _SPEED = 5.0  # multiply-adds here that take as long as one of a pass over data
 _BLOCK = 1024  # entries of a vector that are read at a time: those of all vectors stay in the cache of a core
+_AT_ONCE = 32  # vectors that are weighted at a time
 _HEIGHT, _WIDTH = 3, 4  # how many vectors are multiplied by how many others at a time
 
 
@@ -38,16 +39,24 @@ def fill_products(vectors: np.ndarray, h: np.ndarray, first: int, G: np.ndarray)
 def _fill_weighted(vectors, h, first, G, start, stop):
     """Compute the entries for a range of vectors, but those below the diagonal: their mirror images are copied."""
     n_few, length = vectors.shape[0] - first, vectors.shape[1]
-    weighted = np.empty((n_few, min(length, _BLOCK)), vectors.dtype)
+    weighted = np.empty((min(n_few, _AT_ONCE), min(length, _BLOCK)), vectors.dtype)
     _clear(first, n_few, G, start, stop)
     for begin in range(0, length, _BLOCK):
-        size = np.uint64(min(_BLOCK, length - begin))
-        for q in range(n_few):
-            for i in range(size):
-                k = np.uint64(begin) + i
-                weighted[q, i] = vectors[first + q, k] * vectors.dtype.type(h[k])
-        _add_block(vectors, begin, weighted, 0, size, first, G, start, stop)
+        size = min(_BLOCK, length - begin)
+        for done in range(0, n_few, _AT_ONCE):
+            few = weighted[: min(_AT_ONCE, n_few - done)]
+            _weigh(vectors, h, first + done, begin, size, few)
+            _add_block(vectors, begin, few, 0, size, first + done, G, start, stop)
     _mirror(first, n_few, G, start, stop)
+
+
+@kernel
+def _weigh(vectors, h, first, begin, size, out):
+    """Fill in some entries of the vectors from ``first`` on, times those of h."""
+    for q in range(out.shape[0]):
+        for i in range(np.uint64(size)):
+            k = np.uint64(begin) + i
+            out[q, i] = vectors[first + q, k] * vectors.dtype.type(h[k])
 
 
 @kernel

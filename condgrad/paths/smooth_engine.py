@@ -76,7 +76,8 @@ _MOST_WORK = 1e8  # multiply-adds after which a search returns to hear Ctrl-C: a
 _STRETCH = 256  # most targets of one search, where one thread is enough for its passes
 _OF_POINTS = (NORM_FOUND, ALPHA_FOUND, GAP_FOUND, GAP_FOUND, N_FOUND, B_FOUND)  # PathPoint's numbers, but rounding
 _NO_POINTS = Stretch(PathPoint, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty((6, 0)))
-_ROUGH, _LITTLE = 1e-7, 1e-3  # from which tolerance on rounding is expected to be at most this share of it
+_ROUGH = 1e-7  # relative tolerance from which on rounding is expected to be small before there are points
+_LITTLE = 1e-3  # the share of the tolerance that it is expected to be at most
 _CLEAR = 100.0  # how many times rounding the tolerance must be for a search over several targets
 
 
