@@ -162,11 +162,11 @@ class GramModel(NamedTuple):
 
 
 def empty_model(room: int, is_symmetric: bool = True) -> GramModel:
-    """Return a model without atoms that has room for some."""
+    """Return a model without atoms that has room for some. Entries of its matrices are written before they are read."""
     zeros = np.zeros(room)
     return GramModel(
-        np.zeros((room, room)), zeros, zeros.copy(), zeros.copy(), zeros.copy(), np.zeros(room, np.int64),
-        np.zeros(room, np.bool_), np.zeros((room, room)), np.zeros(3, np.int64), is_symmetric,
+        np.empty((room, room)), zeros, zeros.copy(), zeros.copy(), zeros.copy(), np.zeros(room, np.int64),
+        np.zeros(room, np.bool_), np.empty((room, room)), np.zeros(3, np.int64), is_symmetric,
     )  # fmt: skip
 
 
