@@ -13,6 +13,7 @@ from condgrad.linalg import threads
 from condgrad.paths.working_set import Atoms
 
 _SPARE = 4  # entries for which a row gets room, beside twice those that it has
+_GROWTH = 4  # factor by which there is more memory than is needed: what nothing fills is not given by the system
 _BLOCK = 32  # rows and columns of a block of a matrix that is reflected
 
 
@@ -73,7 +74,7 @@ class AtomRows:
         rows = self._begin, self._used, self._room, more, self._tail
         end = self._tail + int(_move_rows(*rows, self._places, self._values, False))
         if end > self._places.size:
-            places, values = np.empty(2 * end, np.uint32), np.empty(2 * end)
+            places, values = np.empty(_GROWTH * end, np.uint32), np.empty(_GROWTH * end)
             places[: self._tail], values[: self._tail] = self._places[: self._tail], self._values[: self._tail]
             self._places, self._values = places, values
         _move_rows(*rows, self._places, self._values, True)
