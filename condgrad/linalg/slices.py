@@ -131,9 +131,7 @@ class DenseMethods(OneByOne):
             s = next_used(c, r + 1, stop)
             t = next_used(c, s + 1, stop)
             if t < stop:
-                j, k, m, o = (
-                    np.uint64(chosen[q]), np.uint64(chosen[r]), np.uint64(chosen[s]), np.uint64(chosen[t])
-                )  # fmt: skip
+                j, k, m, o = np.uint64(chosen[q]), np.uint64(chosen[r]), np.uint64(chosen[s]), np.uint64(chosen[t])
                 of_j, of_k, of_m, of_o = c[q] * scale[j], c[r] * scale[k], c[s] * scale[m], c[t] * scale[o]
                 for i in range(np.uint64(self.values.shape[1])):
                     change = of_j * self.entry(j, i) + of_k * self.entry(k, i)
