@@ -70,7 +70,8 @@ def _go_to_minimiser(model, is_penalised, target):
     size = model.n_support()
     if size == 0:
         return (target if is_penalised else 0.0), -1
-    sign, direction, slope, fall = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    vectors = np.empty((4, size))  # at once: for a small support, asking for memory takes as long as what follows
+    sign, direction, slope, fall = vectors[0], vectors[1], vectors[2], vectors[3]
     for q in range(size):
         k = model.support[q]
         ahead = model.x[k] if model.x[k] != 0.0 else model.correlation[k]

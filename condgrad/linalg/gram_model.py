@@ -162,11 +162,11 @@ class GramModel(NamedTuple):
 
 
 def empty_model(room: int, is_symmetric: bool = True) -> GramModel:
-    """Return a model without atoms that has room for some."""
+    """Return a model without atoms that has room for some. Entries of its matrices are written before they are read."""
     zeros = np.zeros(room)
     return GramModel(
-        np.zeros((room, room)), zeros, zeros.copy(), zeros.copy(), zeros.copy(), np.zeros(room, np.int64),
-        np.zeros(room, np.bool_), np.zeros((room, room)), np.zeros(3, np.int64), is_symmetric,
+        np.empty((room, room)), zeros, zeros.copy(), zeros.copy(), zeros.copy(), np.zeros(room, np.int64),
+        np.zeros(room, np.bool_), np.empty((room, room)), np.zeros(3, np.int64), is_symmetric,
     )  # fmt: skip
 
 
@@ -344,6 +344,16 @@ def recentre(model, x, correlation):
             leave(model, q)
         else:
             q += 1
+    n_missing = 0
+    for k in range(model.n_atoms()):
+        n_missing += x[k] != 0.0 and not model.is_in[k]
+    if n_missing > 0:  # seldom: most points have the support of the last one
+        _take_in(model, x)
+
+
+@kernel
+def _take_in(model, x):
+    """Append the atoms with a coefficient in x to the support; those that depend on others get one of zero."""
     enter_those(model, x != 0.0)
     is_at_x = True
     for k in range(model.n_atoms()):

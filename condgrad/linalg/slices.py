@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from condgrad.compiled import compiled, fill_in
+from condgrad.compiled import compiled, fill_in, kernel
 
 _SHORT = 20  # mean number of entries of a slice, below which slices are short
 
@@ -70,6 +70,17 @@ class OneByOne:
             if c[k] != 0.0:
                 self.add_slice(start + k, c[k], out)
 
+    def dot_some(self, chosen, start, stop, v, out):
+        """Set ``out[q]`` to the product of ``v`` with slice ``chosen[q]``, for q from ``start`` to ``stop`` - 1."""
+        for q in range(start, stop):
+            out[q] = self.dot_slice(chosen[q], v)
+
+    def add_some(self, chosen, start, stop, c, scale, out):
+        """Add slice ``k = chosen[q]``, times ``c[q]`` and ``scale[k]``, to the vector ``out``, for the same q."""
+        for q in range(start, stop):
+            if c[q] != 0.0:
+                self.add_slice(chosen[q], c[q] * scale[chosen[q]], out)
+
 
 class DenseMethods(OneByOne):
     """Methods that dense slices share, written with ``entry(k, j)``: the classes below only define ``entry``."""
@@ -91,6 +102,44 @@ class DenseMethods(OneByOne):
         """Add ``c`` times slice ``k`` to the vector ``out``."""
         for j in range(self.values.shape[1]):
             out.add_at(j, c * self.entry(k, j))
+
+    def dot_some(self, chosen, start, stop, v, out):
+        """Do the same with four slices at a time: ``v`` is read once for them, and memory brings them side by side."""
+        whole = stop - (stop - start) % 4
+        for q in range(start, whole, 4):
+            out[q], out[q + 1], out[q + 2], out[q + 3] = self.dot_four(
+                np.uint64(chosen[q]), np.uint64(chosen[q + 1]), np.uint64(chosen[q + 2]), np.uint64(chosen[q + 3]), v
+            )
+        for q in range(whole, stop):
+            out[q] = self.dot_slice(chosen[q], v)
+
+    def dot_four(self, j, k, m, o, v):
+        """Return the products of ``v`` with four slices."""
+        of_j, of_k, of_m, of_o = 0.0, 0.0, 0.0, 0.0
+        for i in range(np.uint64(self.values.shape[1])):
+            of_j += self.entry(j, i) * v[i]
+            of_k += self.entry(k, i) * v[i]
+            of_m += self.entry(m, i) * v[i]
+            of_o += self.entry(o, i) * v[i]
+        return of_j, of_k, of_m, of_o
+
+    def add_some(self, chosen, start, stop, c, scale, out):
+        """Do the same with four slices at a time: ``out`` is read and written once for them."""
+        q = next_used(c, start, stop)
+        while q < stop:
+            r = next_used(c, q + 1, stop)
+            s = next_used(c, r + 1, stop)
+            t = next_used(c, s + 1, stop)
+            if t < stop:
+                j, k, m, o = np.uint64(chosen[q]), np.uint64(chosen[r]), np.uint64(chosen[s]), np.uint64(chosen[t])
+                of_j, of_k, of_m, of_o = c[q] * scale[j], c[r] * scale[k], c[s] * scale[m], c[t] * scale[o]
+                for i in range(np.uint64(self.values.shape[1])):
+                    change = of_j * self.entry(j, i) + of_k * self.entry(k, i)
+                    out.add_at(i, change + of_m * self.entry(m, i) + of_o * self.entry(o, i))
+                q = next_used(c, t + 1, stop)
+            else:
+                self.add_slice(chosen[q], c[q] * scale[chosen[q]], out)
+                q = r
 
     def add_scaled(self, k, c, scale, out):
         """Add ``c`` times slice ``k``, each entry j times ``scale_j``, to the array ``out``, in its precision."""
@@ -139,6 +188,14 @@ class DenseMethods(OneByOne):
         """Add ``c * sum_i weights_i x_i y_i`` to ``out``: x is slice ``k``, y_i are the slices of ``other``."""
         for i in range(self.values.shape[1]):
             other.add_slice(i, c * weights[i] * self.entry(k, i), out)
+
+
+@kernel
+def next_used(c, q, stop):
+    """Return the first place from q on where ``c`` is not zero; ``stop`` or more where there is none before that."""
+    while q < stop and c[q] == 0.0:
+        q += 1
+    return q
 
 
 def dense_slices(cls: type) -> type:

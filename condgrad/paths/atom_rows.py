@@ -13,6 +13,7 @@ from condgrad.linalg import threads
 from condgrad.paths.working_set import Atoms
 
 _SPARE = 4  # entries for which a row gets room, beside twice those that it has
+_GROWTH = 4  # factor by which there is more memory than is needed: what nothing fills is not given by the system
 _BLOCK = 32  # rows and columns of a block of a matrix that is reflected
 
 
@@ -28,10 +29,10 @@ class AtomRows:
 
     def __init__(self, n_samples: int) -> None:
         self._n_samples = n_samples
-        self._forget()
+        self._features, self._is_used = np.empty(0, np.int64), False
 
     def _forget(self) -> None:
-        self._features = np.empty(0, np.int64)
+        self._features, self._is_used = np.empty(0, np.int64), True
         # Row i has used_i entries from begin_i on, and room for as many as room_i. One that needs more goes to the end.
         self._begin, self._used, self._room = (np.zeros(self._n_samples, np.uint64) for _ in range(3))
         self._places, self._values = np.empty(0, np.uint32), np.empty(0)
@@ -58,7 +59,7 @@ class AtomRows:
     def _follow(self, atoms: Atoms, features: np.ndarray) -> None:
         """Take in the atoms that are new."""
         known = self._features.size
-        if known > features.size or (features[:known] != self._features).any():
+        if not self._is_used or known > features.size or (features[:known] != self._features).any():
             self._forget()
             known = 0
         if known == features.size:
@@ -73,7 +74,7 @@ class AtomRows:
         rows = self._begin, self._used, self._room, more, self._tail
         end = self._tail + int(_move_rows(*rows, self._places, self._values, False))
         if end > self._places.size:
-            places, values = np.empty(2 * end, np.uint32), np.empty(2 * end)
+            places, values = np.empty(_GROWTH * end, np.uint32), np.empty(_GROWTH * end)
             places[: self._tail], values[: self._tail] = self._places[: self._tail], self._values[: self._tail]
             self._places, self._values = places, values
         _move_rows(*rows, self._places, self._values, True)

@@ -49,10 +49,11 @@ _MOST_ROUNDS = 60  # of passes for one wave; what is left then is solved one by 
 def serves(problem: Problem, make: Callable[..., Any], solver: object) -> bool:
     """Tell whether many radii are solved at once: dense rows on a device, a convex loss, plain l1 balls."""
     rows, is_auto = problem.rows, isinstance(solver, str) and solver == "auto"
-    can_serve = isinstance(rows, DeviceRows) and isinstance(rows.matrix, DenseOnDevice) and problem.is_convex
+    is_there = isinstance(rows, DeviceRows) and isinstance(rows.matrix, DenseOnDevice)
+    if not (is_there and is_auto and problem.is_convex and problem.l2 == 0.0):
+        return False
     gauge = gauge_of(typical(make))
-    is_plain = gauge is not None and gauge.weights is None and gauge.is_symmetric
-    return can_serve and is_auto and is_plain and problem.l2 == 0.0
+    return gauge is not None and gauge.weights is None and gauge.is_symmetric
 
 
 @dataclasses.dataclass

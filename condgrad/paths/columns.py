@@ -73,6 +73,13 @@ class Columns(NamedTuple):
         """Return <z_j, R> for weighted residuals a_i = v_i R_i with sum mu."""
         return self.scale[j] * (self.slices.dot_slice(j, a) - self.mean[j] * mu)
 
+    def correlations(self, chosen, start, stop, a, mu, out):
+        """Set ``out[q]`` to the correlation of feature ``chosen[q]``, for q from ``start`` to ``stop`` - 1."""
+        self.slices.dot_some(chosen, start, stop, a, out)
+        for q in range(start, stop):
+            j = chosen[q]
+            out[q] = self.scale[j] * (out[q] - self.mean[j] * mu)
+
     def size(self, correlation):
         """Return the rate at which F falls along a feature: a negative correlation is of use to both signs only."""
         return where(self.is_symmetric, abs(correlation), correlation)
@@ -80,6 +87,10 @@ class Columns(NamedTuple):
     def add(self, j, c, out):
         """Add c scale_j x_j to the vector ``out``."""
         self.slices.add_slice(j, c * self.scale[j], out)
+
+    def add_some(self, chosen, start, stop, c, out):
+        """Add c[q] scale_j x_j for the features j = chosen[q] to the vector ``out``, for the same q."""
+        self.slices.add_some(chosen, start, stop, c, self.scale, out)
 
     def n_stored(self, j):
         """Return how many entries feature j stores."""
@@ -181,10 +192,9 @@ def extend_gram(columns, features, first, l2, c, target, G, buffer):
         for i in range(buffer.shape[0]):
             total += buffer[i] * target[i]
         c[q] = total
-        for k in range(q + 1):
-            value = columns.correlation(features[k], buffer, mu)
-            G[q, k] = value
-            G[k, q] = value
+        columns.correlations(features, 0, q + 1, buffer, mu, G[q])
+        for k in range(q):
+            G[k, q] = G[q, k]
         G[q, q] += l2
         for i in range(buffer.shape[0]):
             buffer[i] = 0.0

@@ -137,8 +137,10 @@ def lazy_bounds(columns: Features, R: np.ndarray) -> LazyBounds:
     """Return bounds that start at the residual R, when no correlation is known."""
     n_features = columns.norm.shape[0]
     length_class, most = _length_classes(columns)
-    is_long = length_class == most.size - 1
-    reach = np.where(is_long, columns.norm, np.hypot(columns.norm, columns.scale * columns.mean))
+    reach = columns.norm
+    if most.size > 1:
+        is_long = length_class == most.size - 1
+        reach = np.where(is_long, columns.norm, np.hypot(columns.norm, columns.scale * columns.mean))
     numbers = np.zeros(5)
     numbers[_B] = 1.0
     # The columns of a scan and their correlations: fresh memory for each would cost more than many a scan itself.
@@ -342,11 +344,11 @@ def scan_range(columns, a, mu, bounds, threshold, level, start, stop):
     B, D, length_class, reach = bounds.numbers[_B], bounds.D, bounds.length_class, bounds.reach
     key, found, sizes = bounds.key, bounds.found, bounds.sizes
     n_found = above(reach, length_class, key, B, D, threshold, found, start, stop)
-    for k in range(start, start + n_found):
-        sizes[k] = columns.size(columns.correlation(found[k], a, mu))
+    columns.correlations(found, start, start + n_found, a, mu, sizes)
     largest, n_above = 0.0, 0
     for k in range(start, start + n_found):
         j = found[k]
+        sizes[k] = columns.size(sizes[k])
         largest = max(largest, sizes[k])
         key[j] = (sizes[k] - D[length_class[j]] * reach[j]) / B
         if sizes[k] > level:  # what has been read may be overwritten

@@ -79,19 +79,18 @@ class RoughColumns:
         where sums of squares are too large or too small for single precision.
         """
         size = features.size
-        with np.errstate(over="ignore", invalid="ignore"):  # the test of the squares finds them
-            self._follow(atoms, features)
-            if are_few(size - first):
-                fill_products(self._memory[:size], self._memory[first:size] * h.astype(np.float32), first, G)
-            else:
+        self._follow(atoms, features)
+        if are_few(size - first):
+            fill_products(self._memory[:size], h, first, G)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):  # the test of the squares finds them
                 H = self._products(h.astype(np.float32), size, first)
-                G[:size, first:size] = H
-                G[first:size, :first] = H[:first].T
-        new = np.arange(first, size)
-        squares = G[new, new]
-        if not bool(((squares > _LEAST) & (squares < _MOST)).all()):
+            G[:size, first:size] = H
+            G[first:size, :first] = H[:first].T
+        squares = np.einsum("ii->i", G)[first:size]  # as they lie in G
+        if not (squares.min() > _LEAST and squares.max() < _MOST):  # nan is neither
             return False
-        G[new, new] *= 1.0 + _RIDGE
+        squares *= 1.0 + _RIDGE
         return True
 
     def _products(self, h: np.ndarray, size: int, first: int) -> np.ndarray:

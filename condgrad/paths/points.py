@@ -112,6 +112,7 @@ class Solved(NamedTuple):
 # Points as they are solved: their places, how many are left after them, and the points.
 Arrivals: TypeAlias = Iterator[tuple[np.ndarray, float, Sequence[Solved]]]
 
+_MOST_INT32 = np.iinfo(np.int32).max
 _NOTHING = Stretch(Solved, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros((7, 0)))
 
 
@@ -254,9 +255,9 @@ def _info(points: Stretch[Solved], status: Status, path: Path) -> PathInfo:
 def _matrix(points: Stretch[Solved], n_features: int) -> scipy.sparse.csc_matrix:
     if points.features.size == 0:
         return scipy.sparse.csc_matrix((n_features, len(points)))
-    indptr = np.zeros(len(points) + 1, np.int64)
-    np.cumsum(points.sizes, out=indptr[1:])
     # The type that scipy would choose, after longer thought.
-    kind = np.int32 if max(n_features, int(indptr[-1])) <= np.iinfo(np.int32).max else np.int64
-    parts = points.coefficients, points.features.astype(kind), indptr.astype(kind)
+    kind = np.int32 if max(n_features, points.features.size) <= _MOST_INT32 else np.int64
+    indptr = np.zeros(len(points) + 1, kind)
+    np.cumsum(points.sizes, out=indptr[1:])
+    parts = points.coefficients, points.features.astype(kind), indptr
     return scipy.sparse.csc_matrix(parts, shape=(n_features, len(points)))

@@ -156,7 +156,7 @@ class SmoothPath:
         self.is_outgrown = False
         self.n_features = problem.n_features
         self.scale, self.unit = self.engine.scale, self._radius_of(1.0) or 1.0
-        self.last = self.engine.zero()
+        self._last: Sequence[PathPoint] = ()  # the last one of them is where a path goes on
         scale = self.engine.columns.scale
         self._is_plain = bool(((scale == 1.0) | (scale == 0.0)).all())  # 0: constant columns, which no point uses
         self.columns_seen = self.n_scans = 0
@@ -201,7 +201,7 @@ class SmoothPath:
                 return self._solve(goals, targets)
             except OutgrownError:
                 self.is_outgrown = True
-                self._by_minimize.walk.w = self._dense(self.last)
+                self._by_minimize.walk.w = self._dense(self._last[-1]) if self._last else np.zeros(self.n_features)
         return self._by_minimize.advance(targets)
 
     def _goals(self, targets: np.ndarray) -> np.ndarray | None:
@@ -225,7 +225,7 @@ class SmoothPath:
                 found = [self.engine.zero(Goal(float(goals[0]), self.is_penalised))]
             else:
                 found = self.engine.advance(goals, self.is_penalised, self.tol)
-                self.last = found[-1]
+                self._last = found
         points = Stretch.of(PathPoint, found)
         solved = self._solved(points, targets[: len(points)], watch.seconds / len(points))
         is_short = self._is_short(points.column("gap"), points.column("rounding"), self.tol)

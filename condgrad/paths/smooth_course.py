@@ -30,14 +30,15 @@ _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the l
 # What a search asks for: the loss at p, the totals there, the columns that matter, new atoms, a fresh curvature;
 # atoms that are not needed any more to be dropped, the next targets, and a moment to hear Ctrl-C.
 EVALUATION, TOTALS, SCAN, ATOMS, CURVATURE, PRUNING, TARGETS, PAUSE = range(8)
+EXPANSION = 8  # the loss at p and the totals there, together: one errand where both will be needed
 
 # Where a search stands, the first place of Search.course: before a target (NEXT, BEGIN), at a model (POSE, MODEL), at
 # the guess for a target (GUESS, GUESSED), at a step (WEIGH, STEP, STEPPED, SHORTEN, BACK), looking for features (ASK,
-# SCANNED, ENLARGED), at the end (SOLVED, SERVES); ALL and LOOKED are the first look at all features.
+# SCANNED, ENLARGED), at the end (SOLVED, SERVES).
 (
     NEXT, BEGIN, POSE, MODEL, GUESS, GUESSED, WEIGH, STEP, STEPPED, SHORTEN, BACK, ASK, SCANNED, ENLARGED, SOLVED,
-    SERVES, ALL, LOOKED,
-) = map(float, range(18))  # fmt: skip
+    SERVES,
+) = map(float, range(16))  # fmt: skip
 STAGE, DONE = 0, 1  # places in Search.course: where it stands, how many targets are solved; for the present one,
 GAP, TOL, NEEDED = 2, 3, 4  # the gap at the last model, to which the working set is minimised, and at which it is left
 IDLE, STEPS, BEGUN = 5, 6, 7  # rounds without a new atom, steps, and the columns that were scanned before;
@@ -51,7 +52,8 @@ MODEL_TOL, AFTER_MODEL, AFTER_BACK = 22, 23, 24  # the gap of the next model, th
 THRESHOLD, ABOVE = 25, 26  # from which size on the next scan computes correlations, and lists features
 EVALUATED = 27  # how often the loss was evaluated, in all
 FACTOR, CURVED = 28, 29  # how much more curvature than the model's there is, about; the samples' sum in the model
-N_COURSE = 30  # the number of these places
+IS_STEADY = 30  # whether the guess for the last target was its solution
+N_COURSE = 31  # the number of these places
 
 
 @compiled
@@ -108,6 +110,16 @@ class Course(NamedTuple):
         course[STAGE] = SERVES if whole + self.task.rounding <= self.task.allowed else BEGIN
         is_near = beyond > course[FALLING] * self.numbers[LEVEL]  # a feature that would enter now
         return ATOMS if course[STAGE] == BEGIN and is_near else -1
+
+    def begin(self, n_scanned):
+        """Begin with a target."""
+        course = self.course
+        course[IS_STEADY] = 1.0 if course[STEPS] == 0.0 else 0.0
+        course[STEPS], course[BEGUN] = 0.0, n_scanned
+
+    def wants_totals(self):
+        """Tell whether the point that is to be evaluated is likely to be a solution, whose totals are needed."""
+        return self.task.is_penalised or (self.course[STAGE] == GUESSED and self.course[IS_STEADY] > 0.0)
 
     def leave_to_model(self, tol, after):
         """Let the model be minimised to a gap."""
@@ -206,12 +218,7 @@ class Course(NamedTuple):
     def look(self, beyond, largest, whole):
         """Look for features that the working set lacks."""
         course, needs = self.course, -1
-        if course[STAGE] == ALL:  # every correlation, but none is to be admitted
-            course[THRESHOLD], course[ABOVE], course[STAGE] = -1.0, np.inf, LOOKED
-            needs = SCAN
-        elif course[STAGE] == LOOKED:
-            needs = TARGETS
-        elif course[STAGE] == ASK:
+        if course[STAGE] == ASK:
             course[THRESHOLD] = course[ABOVE] = self.threshold()
             course[STAGE], needs = SCANNED, SCAN
         elif course[STAGE] == SCANNED:

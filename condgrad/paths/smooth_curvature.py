@@ -180,8 +180,8 @@ def multiply_atoms(columns, features, h, G, start, stop):
         columns.add(features[q], 1.0, DenseVector(column))
         for i in range(h.shape[0]):
             column[i] *= h[i]
-        for k in range(q + 1):
-            G[q, k] = columns.correlation(features[k], column, 0.0)
+        columns.correlations(features, 0, q + 1, column, 0.0, G[q])
+        for k in range(q):
             G[k, q] = G[q, k]
         for i in range(h.shape[0]):
             column[i] = 0.0
@@ -195,8 +195,7 @@ def take_out_intercept(columns, features, first, h, G):
         total += h[i]
     if not total > 0.0:
         return
-    for k in range(size):
-        mixed[k] = columns.correlation(features[k], h, 0.0)
+    columns.correlations(features, 0, size, h, 0.0, mixed)
     for q in range(first, size):
         for k in range(q + 1):
             G[q, k] -= mixed[q] * mixed[k] / total

@@ -19,7 +19,6 @@ from condgrad.paths.oracle import found_by
 from condgrad.paths.point_rounding import PointRounding
 from condgrad.paths.points import InterruptedPathError, raise_if_interrupted
 from condgrad.paths.smooth_course import (
-    ALL,
     ATOMS,
     BEGUN,
     CURVATURE,
@@ -59,6 +58,7 @@ from condgrad.paths.smooth_search import (
     NORM_FOUND,
     Search,
     Solutions,
+    gather,
     record,
     turn,
 )
@@ -76,6 +76,8 @@ _MOST_WORK = 1e8  # multiply-adds after which a search returns to hear Ctrl-C: a
 _STRETCH = 256  # most targets of one search, where one thread is enough for its passes
 _OF_POINTS = (NORM_FOUND, ALPHA_FOUND, GAP_FOUND, GAP_FOUND, N_FOUND, B_FOUND)  # PathPoint's numbers, but rounding
 _NO_POINTS = Stretch(PathPoint, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty((6, 0)))
+_ROUGH = 1e-7  # relative tolerance from which on rounding is expected to be small before there are points
+_LITTLE = 1e-3  # the share of the tolerance that it is expected to be at most
 _CLEAR = 100.0  # how many times rounding the tolerance must be for a search over several targets
 
 
@@ -113,11 +115,13 @@ class SmoothEngine:
         self.columns = self.data.columns
         self._null_intercept = samples.best_intercept(np.zeros(samples.y.size), 0.0) if has_intercept else 0.0
         self.floor = samples.least_value()
-        norms = np.hypot(self.columns.norm, self.columns.scale * self.columns.mean)
+        farthest = self.columns.norm
+        if has_intercept:  # the norms of columns that are not centred
+            farthest = np.hypot(farthest, self.columns.scale * self.columns.mean)
         self._rounds = PointRounding(
             problem,
             null_intercept=self._null_intercept,
-            farthest=float(norms.max(initial=0.0)),
+            farthest=float(farthest.max(initial=0.0)),
             largest_entry=self.data.largest_entry,
         )
         self.most_scanned = np.inf  # most columns that may be scanned for one point
@@ -128,21 +132,18 @@ class SmoothEngine:
     def restart(self) -> None:
         """Go back to zero."""
         samples, has_intercept = self.problem.samples, self.problem.has_intercept
-        self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, self.floor, _ROOM)
+        room = min(_ROOM, self.problem.n_features)  # for a start
+        self.point = point_at_zero(samples, self.columns, has_intercept, self._null_intercept, self.floor, room)
         self.history = new_history()
         self.course = np.zeros(N_COURSE)
-        self.course[FALLING], self.course[STAGE] = _FIRST, ALL
+        self.course[FALLING] = _FIRST
         self.passes = SmoothPasses(self.point, self.course)
         self.passes.begin()
         self.curvature = Curvature(self.problem, self.data, self.point.d)
         self.course[CURVED] = self.point.d.sum()
         self.oracle = self.data.oracle(self.point.R, lambda: self.point)
         self.bounds = self.oracle.bounds
-        self._arrange()
-        if self.search.is_alone:
-            turn(self.search, *self._task(np.ones(1), False, 0.0, 0.0))
-        else:
-            self.oracle.begin(self.point.a, self.point.numbers[MU])
+        self.oracle.begin(self.point.a, self.point.numbers[MU])
         self.largest = float(self.bounds.largest())
         self._at_zero = facts_of(self.point)
         self._last_rounding = 0.0
@@ -152,6 +153,11 @@ class SmoothEngine:
     def n_atoms(self) -> int:
         """The number of features in the working set."""
         return int(self.point.model.n_atoms())
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether one thread is enough for the passes over samples and columns."""
+        return self.passes.is_alone and self.oracle.works_alone
 
     @property
     def n_evaluated(self) -> int:
@@ -173,9 +179,10 @@ class SmoothEngine:
         allowed, self.is_spent = tol * self.scale, False
         self.history.take_up(is_penalised, self.largest)
         self.course[STAGE] = NEXT
-        stretch = targets[: _STRETCH if self.search.is_alone else 1]
-        if self._last_rounding == 0.0:  # at zero no points are known yet
-            self._last_rounding = self._rounding_at_zero(stretch, is_penalised)
+        stretch = targets[: _STRETCH if self._is_alone else 1]
+        if self._last_rounding == 0.0:  # at zero no points are known yet; what is expected of them need not hold
+            is_rough = tol >= _ROUGH
+            self._last_rounding = _LITTLE * allowed if is_rough else self._rounding_at_zero(stretch, is_penalised)
         if _CLEAR * self._last_rounding > allowed:
             stretch = targets[:1]
         rounding = 2.0 * self._last_rounding  # it grows with the radius
@@ -200,9 +207,10 @@ class SmoothEngine:
 
     def _search(self, targets: np.ndarray, is_penalised: bool, allowed: float, rounding: float) -> Stretch[PathPoint]:
         """Return the points at the targets, or at some of them; what a search needs in between comes from here."""
-        found, done = [_NO_POINTS], 0
+        found, done, needs = [_NO_POINTS], 0, -1
+        if self.n_atoms == 0 and self.course[STAGE] == NEXT:
+            self._begin(targets, is_penalised, allowed, rounding)
         task, solutions = self._task(targets, is_penalised, allowed, rounding)
-        needs = -1
         while needs != TARGETS:
             try:
                 raise_if_interrupted(self.interrupts)
@@ -244,6 +252,15 @@ class SmoothEngine:
         x, found = np.zeros((targets.size, self.point.x.size)), np.empty((targets.size, N_FOUND + len(Totals._fields)))
         return Task(targets, is_penalised, allowed, rounding, _MOST_STEPS, _IDLE), Solutions(x, found)
 
+    def _begin(self, targets: np.ndarray, is_penalised: bool, allowed: float, rounding: float) -> None:
+        """Begin at zero: the first atoms are known without a search, unless zero serves for the first target."""
+        self.course[DONE] = 0.0
+        course = self._course(Task(targets, is_penalised, allowed, rounding, _MOST_STEPS, _IDLE))
+        if course.choose_target(self.largest, course.gap(self.largest)) == ATOMS:
+            self._admit(self._best())
+        else:
+            self._arrange()
+
     def _course(self, task: Task) -> Course:
         """Return what decides in a search."""
         return Course(self.course, self.point.numbers, self.point.totals, task)
@@ -254,31 +271,21 @@ class SmoothEngine:
         self.curvature.relax(count)
         if count == 0:
             return _NO_POINTS
-        order = np.argsort(self.point.features[: self.n_atoms])
-        x, features, known = solutions.x[:count, order], self.point.features[order], solutions.found[:count]
-        is_used = x != 0.0
-        sizes = is_used.sum(axis=1)
-        rounding = self._rounding(task.is_penalised, task.targets[:count], known, x, features, int(sizes.max()))
+        order, known = np.argsort(self.point.features[: self.n_atoms]), solutions.found[:count]
+        sizes, features, x, size_of_w = gather(solutions.x[:count], order, self.point.features, self.columns.scale)
+        rounding = self._rounding(task.is_penalised, task.targets[:count], known, size_of_w, int(sizes.max()))
         numbers = known[:, _OF_POINTS].T
         _, _, gap, roundings, value, _ = numbers
         roundings[:] = rounding
         if task.is_penalised:
             gap[value < self.floor - rounding] = math.inf  # the floor is not what it says
-        return Stretch(PathPoint, sizes, features[is_used.nonzero()[1]], x[is_used], numbers)
+        return Stretch(PathPoint, sizes, features, x, numbers)
 
     def zero(self, goal: Goal | None = None) -> PathPoint:
         """Return the point w = 0 where it is the solution; without a goal, where rounding cannot change that."""
         rounding = 0.0 if goal is None else self._present(*goal)[0].rounding
-        return PathPoint(
-            np.empty(0, np.int64),
-            np.empty(0),
-            0.0,
-            self.largest,
-            0.0,
-            rounding,
-            self._at_zero.totals.value,
-            self._at_zero.b,
-        )
+        value, b = self._at_zero.totals.value, self._at_zero.b
+        return PathPoint(np.empty(0, np.int64), np.empty(0), 0.0, self.largest, 0.0, rounding, value, b)
 
     def _present(self, target: float, is_penalised: bool) -> Stretch[PathPoint]:
         """Return the present point with its certificate, be it solved or not."""
@@ -297,8 +304,7 @@ class SmoothEngine:
         point = self.point
         if self.passes.point is not point or self.passes.size != self.n_atoms:
             self.passes.take(point)
-        atoms = self.passes.atoms
-        is_alone = self.passes.has_one_range and atoms.is_whole and self.oracle.works_alone
+        atoms, is_alone = self.passes.atoms, self._is_alone
         self.search = Search(
             atoms.columns, atoms.features, self.bounds, self.history, point.model, point.x, point.before,
             point.correlation_before, point.saved, point.correlation, point.p, point.a, point.R, point.d,
@@ -365,25 +371,18 @@ class SmoothEngine:
     # What rounding does.
 
     def _rounding(
-        self,
-        is_penalised: bool,
-        targets: np.ndarray,
-        known: np.ndarray,
-        x: np.ndarray,
-        features: np.ndarray,
-        n_terms: int,
+        self, is_penalised: bool, targets: np.ndarray, known: np.ndarray, size_of_w: float, n_terms: int
     ) -> float:
-        """Return a bound of what rounding does to the gaps of some points, one bound for all of them."""
+        """Return a bound of what rounding does to the gaps of some points, one bound for all of them.
+
+        ``size_of_w`` and ``n_terms`` are the largest sum of the sizes of the coefficients of X, and their most.
+        """
         most = np.abs(known).max(axis=0)
         totals = Totals(*most[N_FOUND:].tolist())
         norm, b, largest = float(most[NORM_FOUND]), float(most[B_FOUND]), float(most[ALPHA_FOUND])
         radius = float(targets.max())
         if is_penalised:  # an optimum has a norm of at most (F(x) - floor) / alpha + ||x||
             radius = float((np.abs(known[:, N_FOUND] - self.floor) / targets + known[:, NORM_FOUND]).max())
-        if self.gauge.weights is None:
-            size_of_w = norm
-        else:
-            size_of_w = float((np.abs(x) @ self.columns.scale[features]).max())
         return self._rounds.of_gap(
             totals, n_terms=n_terms, norm=norm, size_of_w=size_of_w, b=b, radius=radius, largest=largest,
             is_penalised=is_penalised,
@@ -392,9 +391,6 @@ class SmoothEngine:
     def _rounding_at_zero(self, targets: np.ndarray, is_penalised: bool) -> float:
         """Return a bound of what rounding does to the gap of zero as the solution for any of the targets."""
         known = np.zeros((1, N_FOUND + len(Totals._fields)))
-        known[0, ALPHA_FOUND], known[0, B_FOUND], known[0, N_FOUND:] = (
-            self.largest,
-            self._at_zero.b,
-            self._at_zero.totals,
-        )
-        return self._rounding(is_penalised, targets, known, np.empty((1, 0)), np.empty(0, np.int64), 0)
+        known[0, ALPHA_FOUND], known[0, B_FOUND] = self.largest, self._at_zero.b
+        known[0, N_FOUND:] = self._at_zero.totals
+        return self._rounding(is_penalised, targets, known, 0.0, 0)

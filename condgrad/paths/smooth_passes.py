@@ -11,10 +11,10 @@ import numpy as np
 from condgrad.compiled import Bound, Errand, compiled, kernel
 from condgrad.linalg import threads
 from condgrad.paths.oracle import Oracle, Scan
-from condgrad.paths.smooth_course import B_BEFORE, BEFORE, EVALUATION, STAGE, STEPPED, TOTALS
+from condgrad.paths.smooth_course import B_BEFORE, BEFORE, EVALUATION, EXPANSION, STAGE, STEPPED, TOTALS
 from condgrad.paths.smooth_point import IS_TOTAL, LEVEL, MU, B, SmoothPoint, settle, take_residual
 from condgrad.paths.working_set import Atoms, correlate_atoms
-from condgrad.problems.samples import Samples, derive_block, total_block, value_of_range
+from condgrad.problems.samples import Samples, derive_block, expand_block, total_block, value_of_range
 
 _CALLS = 100_000.0  # work of the calls of one step, in multiply-adds
 _WORK_PER_SAMPLE = 20  # cost of a sample in multiply-adds: that of a loss with an exponential, about
@@ -37,12 +37,15 @@ class LossService(NamedTuple):
     course: np.ndarray
 
     def serve(self, what):
-        """Compute the derivatives and the curvatures at p, or the totals there."""
+        """Compute the derivatives and the curvatures at p, or the totals there, or both."""
         samples, p, numbers, n = self.samples, self.p, self.numbers, self.p.shape[0]
+        if what != TOTALS and self.has_intercept:
+            numbers[B] = samples.best_intercept(p, numbers[B])
         if what == EVALUATION:
-            if self.has_intercept:
-                numbers[B] = samples.best_intercept(p, numbers[B])
             derive_block(samples, 0, p, numbers[B], self.a, self.d)
+        elif what == EXPANSION:
+            self.totals[:] = 0.0
+            expand_block(samples, 0, p, numbers[B], self.a, self.d, self.totals)
         elif numbers[IS_TOTAL] == 0.0:
             self.totals[:] = 0.0
             total_block(samples, 0, p, numbers[B], self.a, self.d, self.totals)
@@ -68,7 +71,7 @@ class SmoothPasses:
         self.has_one_range = len(self.borders) == 2
         self._bound = Bound(self._service()) if self.has_one_range else None
         self.errand = _NONE if self._bound is None else self._bound.errand
-        self.take(point)
+        self.size = -1  # no atoms were taken yet
 
     def _service(self) -> LossService:
         point = self.point
@@ -79,6 +82,11 @@ class SmoothPasses:
         """Take the same point with another working set."""
         self.point, self.size = point, int(point.model.n_atoms())
         self.atoms = Atoms(*point.columns.chosen(point.features[: self.size]))
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether one thread is enough for all of them."""
+        return self.has_one_range and (self.size <= 0 or self.atoms.is_whole)
 
     @property
     def work(self) -> float:

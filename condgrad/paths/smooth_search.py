@@ -29,13 +29,13 @@ from condgrad.paths.smooth_course import (
     AFTER_MODEL,
     BACK,
     BEGIN,
-    BEGUN,
     CURVATURE,
     CURVED,
     DONE,
     ENLARGED,
     EVALUATED,
     EVALUATION,
+    EXPANSION,
     FACTOR,
     GAP,
     GUESS,
@@ -54,7 +54,6 @@ from condgrad.paths.smooth_course import (
     STAGE,
     STEP,
     STEPPED,
-    STEPS,
     TARGETS,
     THRESHOLD,
     TOL,
@@ -65,6 +64,7 @@ from condgrad.paths.smooth_course import (
 from condgrad.paths.smooth_curvature import multiply_atoms, take_out_intercept
 from condgrad.paths.smooth_history import History
 from condgrad.paths.smooth_point import (
+    IS_TOTAL,
     LEVEL,
     MU,
     NORM,
@@ -129,7 +129,8 @@ class Search(NamedTuple):
         if stage == NEXT:
             needs = decide.choose_target(beyond, whole)
         elif stage == BEGIN:  # the gradient of the last model foresees how the curvature changes on the way
-            course[STEPS], course[BEGUN], place = 0.0, self.bounds.n_scanned(), task.place(target)
+            decide.begin(self.bounds.n_scanned())
+            place = task.place(target)
             weight, growth = self.history.weight(place), self.history.growth(place)
             self.history.append(place)
             course[FACTOR] = foresee(
@@ -195,24 +196,27 @@ def turn(search, task, solutions):
     """Search on until something is needed that is not here; return what."""
     search, task, solutions = borrowed(search), borrowed(task), borrowed(solutions)
     columns, features, numbers, n = search.columns, search.features, search.numbers, search.features.shape[0]
+    decide = Course(search.course, numbers, search.totals, task)
     needs, work = -1, 0.0
     while needs < 0:
         needs = search.go_on(task, solutions)
         if search.curves_alone and needs == CURVATURE:
             renew_curvature(columns, features, search.d, search.h, search.has_intercept, search.model, search.course)
-            search.history.renew(task.place(Course(search.course, numbers, search.totals, task).target()))
+            search.history.renew(task.place(decide.target()))
             needs = -1
         elif search.is_alone and needs in (EVALUATION, SCAN, TOTALS):
             if needs == EVALUATION:
+                wants_totals = decide.wants_totals()
                 predict_atoms(columns, features, search.x, search.p, 0, n)
-                search.errand.run(EVALUATION)
+                search.errand.run(EXPANSION if wants_totals else EVALUATION)
                 settle(
                     columns, features, columns.weight, search.p, search.x, search.a, search.R, search.correlation,
                     numbers, n,
                 )  # fmt: skip
-            if needs == SCAN:
+                numbers[IS_TOTAL] = 1.0 if wants_totals else 0.0
+            elif needs == SCAN:
                 look(search.bounds, columns, search.R, search.a, numbers[MU], search.course, n)
-            elif needs == TOTALS or task.is_penalised:
+            else:
                 search.errand.run(TOTALS)
             work += search.work
             needs = PAUSE if work > search.most_work else -1
@@ -285,6 +289,29 @@ def record(solutions, course, x, numbers, totals, alpha, gap, n_atoms):
         found[k, N_FOUND + j] = totals[j]
     course[DONE] += 1.0
     course[STAGE] = NEXT
+
+
+@kernel
+def gather(x, order, features, scale):
+    """Return how many coefficients each row of x has, their features and themselves in an order, row by row.
+
+    And the largest sum of their sizes in a row, each times the scale of its feature.
+    """
+    sizes, largest, n_found = np.zeros(x.shape[0], np.int64), 0.0, 0
+    for k in range(x.shape[0]):
+        total = 0.0
+        for j in order:
+            total += abs(x[k, j]) * scale[features[j]]
+            sizes[k] += x[k, j] != 0.0
+        largest = max(largest, total)
+        n_found += sizes[k]
+    places, found, n_found = np.empty(n_found, np.int64), np.empty(n_found), 0
+    for k in range(x.shape[0]):
+        for j in order:
+            if x[k, j] != 0.0:
+                places[n_found], found[n_found] = features[j], x[k, j]
+                n_found += 1
+    return sizes, places, found, largest
 
 
 @kernel

@@ -144,20 +144,17 @@ def _count(columns, features):
 @kernel
 def predict_atoms(columns, features, x, out, start, stop):
     """Fill in the predictions of a range of atoms."""
-    vector = DenseVector(out)
     for i in range(out.shape[0]):
         out[i] = 0.0
-    for k in range(start, stop):
-        if x[k] != 0.0:
-            columns.add(features[k], x[k], vector)
+    columns.add_some(features, start, stop, x, DenseVector(out))
 
 
 @kernel
 def correlate_atoms(columns, features, a, mu, x, l2, out, start, stop):
     """Fill in the correlations of a range of atoms, less l2 x; return the largest size."""
-    for k in range(start, stop):
-        out[k] = columns.correlation(features[k], a, mu) - l2 * x[k]
+    columns.correlations(features, start, stop, a, mu, out)
     largest = 0.0
     for k in range(start, stop):
+        out[k] -= l2 * x[k]
         largest = max(largest, columns.size(out[k]))
     return largest

@@ -121,7 +121,10 @@ class Samples(NamedTuple):
 
     def least_value(self) -> float:
         """Return a lower bound of f over all predictions, rounding included."""
-        least = np.where(self.weight > 0.0, self.loss.least_value(self.y), 0.0)
+        least = self.loss.least_value(self.y)
+        if not least.any():
+            return 0.0
+        least = np.where(self.weight > 0.0, least, 0.0)
         return float(self.weight @ least) - 2.0 * gamma(least.size + 8) * float(self.weight @ np.abs(least))
 
     def derivative_size(self) -> float:

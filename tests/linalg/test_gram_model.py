@@ -78,7 +78,7 @@ def test_four_atoms_enter_as_one_after_the_other_and_dependent_ones_stay_out():
         check_factor(model)
         models.append(model)
     assert models[0].support[: models[0].n_support()].tolist() == [2, 5, 0, 7, 1, 11]
-    np.testing.assert_allclose(models[0].U[:6, :6], models[1].U[:6, :6], atol=1e-11)
+    np.testing.assert_allclose(np.triu(models[0].U[:6, :6]), np.triu(models[1].U[:6, :6]), atol=1e-11)
 
 
 def test_many_moves_do_not_pile_up_rounding():

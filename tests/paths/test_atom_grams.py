@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 
 import condgrad as cg
+from condgrad.linalg import few_products
 from condgrad.linalg.gram_model import empty_model, factor
 from condgrad.linalg.matrix import Matrix
 from condgrad.paths import atom_rows, packed_columns
@@ -94,9 +95,10 @@ def test_sums_over_ranges_of_samples_add_no_numbers_that_nobody_has_written(monk
     np.testing.assert_array_equal(G, expected)
 
 
-@pytest.mark.parametrize("block", [1, 100, 10**6])
-def test_dense_grams_in_single_precision_follow_the_working_set(monkeypatch, block):
+@pytest.mark.parametrize(("block", "most"), [(1, 0), (100, 0), (10**6, 3), (10**6, 512)])
+def test_dense_grams_in_single_precision_follow_the_working_set(monkeypatch, block, most):
     monkeypatch.setattr(packed_columns, "_BLOCK", block)
+    monkeypatch.setattr(few_products, "_MOST", most)  # vectors up to which there is no call of a BLAS
     rng = np.random.default_rng(2)
     check_working_sets(RoughColumns(N, D), rng.standard_normal((N, D)), rng, 1e-3)
 

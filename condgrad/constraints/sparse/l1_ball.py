@@ -49,6 +49,10 @@ class L1Ball(NamedTuple):
         j = r.argmax_abs()
         return Atom(j, -self.radius if r.at(j) > 0.0 else self.radius)
 
+    def far_vertices(self, n_features):
+        """Return two opposite vertices: all are equally large."""
+        return Atom(0, self.radius), Atom(0, -self.radius)
+
     def best_atoms(self, r, count):
         """Return the vertices on the ``count`` features with the best scores."""
         features = largest(np.abs(r), count)
