@@ -266,6 +266,13 @@ def total_width(constraint: ConstraintSet, c: np.ndarray) -> float:
     return rounded_up(2.0 * np.sqrt(c.size) * widest, c.size)
 
 
+def has_fast_reach(constraint: ConstraintSet) -> bool:
+    """Return whether ``reach`` has a formula, or takes a call of the oracle, and not many."""
+    cls = type(constraint)
+    is_own = cls.reach is not ConstraintSet.reach or cls.diameter is not ConstraintSet.diameter
+    return is_own or bool(constraint.has_absolute_values)
+
+
 def known_features(constraint: ConstraintSet, n_features: int | None) -> int:
     """Return the dimension: ``n_features``, or else that of the set."""
     known = constraint.n_features if n_features is None else n_features
