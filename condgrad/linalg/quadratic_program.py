@@ -31,6 +31,8 @@ _LONGEST = 1e6  # where H is almost zero, a ridge ends steps along an entry at t
 _OUTSIDE = 1e-12  # violation, relative to the size of the polyhedron, that counts as rounding
 _WRONG_SIGN = 1e-11  # multiplier of the wrong sign, relative to the largest slope, that counts as rounding
 _DEPENDENT = 1e-11  # pivot, relative, below which a row of the face depends on the others
+_CLEAR = 1e-4  # root of a pivot, relative, from which on rows are surely independent
+_SOME, _MOST = 30, 2000  # rows of A of which all products are kept: with fewer they cost nothing, with more memory
 _MOST_FACES = 40  # faces that are tried after one guess
 _MOST_SINGLE = 100  # further faces, after interior points, that differ by one bound or row each
 _PATIENCE = 6  # faces in sequence that may have as many wrong signs as an earlier one
@@ -246,14 +248,25 @@ class _Factor:
         self.A = A
         self._images = np.empty((H.shape[0], A.shape[0]), order="F")
         self._is_known = np.zeros(A.shape[0], dtype=bool)
+        self._products = np.empty((A.shape[0], A.shape[0])) if _SOME <= A.shape[0] <= _MOST else None
 
-    def images(self, rows: np.ndarray) -> np.ndarray:
-        """Return the matrix Y with L Y = A' for the chosen rows."""
+    def images(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the matrix Y with L Y = A' for the chosen rows, and Y'Y."""
         new = rows[~self._is_known[rows]]
         if new.size and self.L.size:
-            self._images[:, new] = lapack.dtrtrs(self.L, _dense(self.A[new]).T, lower=1)[0]
-            self._is_known[new] = True
-        return self._images[:, rows]
+            self._add(new)
+        Y = self._images[:, rows]
+        return Y, Y.T @ Y if self._products is None or not self.L.size else self._products[rows][:, rows]
+
+    def _add(self, new: np.ndarray) -> None:
+        Y = lapack.dtrtrs(self.L, _dense(self.A[new]).T, lower=1)[0]
+        self._images[:, new] = Y
+        if self._products is not None:
+            known = np.flatnonzero(self._is_known)
+            mixed = Y.T @ self._images[:, known]
+            self._products[np.ix_(new, new)] = Y.T @ Y
+            self._products[np.ix_(new, known)], self._products[np.ix_(known, new)] = mixed, mixed.T
+        self._is_known[new] = True
 
     def solve(self, p: np.ndarray, is_transposed: bool = False) -> np.ndarray:
         """Return L^-1 p, or L'^-1 p."""
@@ -265,13 +278,12 @@ class _System:
     """The equations H x + A'y = p, A x = q for some rows of A; a row that depends on the others gets y = 0."""
 
     def __init__(self, factor: _Factor, rows: np.ndarray) -> None:
-        self.factor, self.Y = factor, factor.images(rows)
-        S = self.Y.T @ self.Y
+        self.factor = factor
+        self.Y, S = factor.images(rows)
         self.scale = 1.0 / np.sqrt(np.maximum(np.diag(S), 1e-300))
         S *= self.scale
         S *= self.scale[:, None]
-        S, order, rank, _ = lapack.dpstrf(S, tol=_DEPENDENT, lower=1) if S.size else (S, rows, 0, 0)
-        self.S, self.chosen = S[:rank, :rank], order[:rank] - 1
+        self.S, self.chosen = _independent(S)
 
     def solve(self, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return x and y."""
@@ -281,6 +293,16 @@ class _System:
             y[self.chosen] = lapack.dpotrs(self.S, rest, lower=1)[0] * self.scale[self.chosen]
             t = t - self.Y @ y
         return self.factor.solve(t, is_transposed=True), y
+
+
+def _independent(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Cholesky factor of S on independent rows, and their places."""
+    if S.shape[0] >= _SOME:  # without a search for pivots it takes half of the time
+        factor, failure = lapack.dpotrf(S, lower=1)
+        if failure == 0 and np.diag(factor).min() >= _CLEAR:
+            return factor, np.arange(S.shape[0])
+    S, order, rank, _ = lapack.dpstrf(S, tol=_DEPENDENT, lower=1) if S.size else (S, np.zeros(0, np.intp), 0, 0)
+    return S[:rank, :rank], order[:rank] - 1
 
 
 class _CentralPath:
