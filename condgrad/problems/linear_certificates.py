@@ -15,7 +15,7 @@ from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.penalty import Penalty
 from condgrad.problems.rows.base import AnyPass, Rows
 
-_SMALL = 1e-3  # share of the gap up to which a rough bound of its rounding is good enough
+_SMALL = 5e-3  # share of the gap up to which a rough bound of its rounding is good enough
 
 
 class Columns(abc.ABC):
