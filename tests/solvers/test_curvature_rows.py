@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import condgrad as cg
-from condgrad.constraints import Box, L1Ball, LinearlyConstrained, Polytope
+from condgrad.constraints import Box, L1Ball, LatentGroupBall, LinearlyConstrained, Polytope
+from condgrad.problems.active_set import AtomStack
+from condgrad.solvers import Corrective
 from condgrad.solvers.full_pass.curvature_rows import cheapest_count
+from condgrad.solvers.full_pass.feature_model import FeatureModel
 from condgrad.solvers.full_pass.taylor_model import ROWS_PER_ATOM
 
 D = 40
@@ -64,6 +68,29 @@ def test_features_that_hardly_differ_need_more_rows_and_double_precision():
     problem = make(20_000, D, cg.losses.Squared(), SETS["sum to zero"], spread=1e-4)
     result = cg.minimize(problem, tol=1e-6)
     assert result.status is cg.Status.CONVERGED and result.n_epochs <= 10.0
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_many_features_of_a_quadratic_loss_begin_in_single_precision(is_sparse):
+    groups = [range(k, min(k + 6, 240)) for k in range(0, 240, 5)]
+    problem = make(700, 240, cg.losses.Squared(), LatentGroupBall(groups, 3.0))
+    if is_sparse:
+        problem = cg.Problem(
+            scipy.sparse.csr_array(problem.matrix.X), problem.samples.y, problem.loss, problem.constraint
+        )
+    state = Corrective().init(problem, None)
+    state.model, state.atoms, state.x = FeatureModel(problem), AtomStack(np.arange(240), np.ones(240)), np.zeros(240)
+    assert state.rows_needed == 700
+    state.curvature()
+    assert not state.is_estimate
+    exact = problem.look(np.zeros(240)).curvature(state.atoms)
+    np.testing.assert_allclose(state.known, exact, atol=1e-5 * exact.max())
+    assert is_sparse or not np.array_equal(state.known, exact)
+    assert state.rows_needed == np.inf  # what is added to a known curvature is in double precision
+    state.sharpen(was_estimate=False)
+    assert state.known is None and state.rows_needed == np.inf
+    result = cg.minimize(problem, "corrective", tol=1e-9)
+    assert result.status is cg.Status.CONVERGED
 
 
 def test_a_run_goes_on_from_a_checkpoint_bit_for_bit(monkeypatch, tmp_path):

@@ -28,6 +28,7 @@ _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share
 _PARTS = 4  # how many times the first part all samples must be, so that an exact model begins with it
 _FEW_SAMPLES = 3000  # from so many the curvature takes less time than to draw some of them
 _CURVED = 0.1  # share of the gap on a subsample at which it has served
+_MANY_ATOMS = 200  # of a quadratic F from which on single precision saves more than the pass that it may cost
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 ACCURACY = 0.01  # gap on a part in memory relative to that of all samples
 _MOST_BENDS = 1000  # largest number of features for such second derivatives
@@ -255,7 +256,7 @@ class CorrectiveState(State):
             needed = cheapest_count(n, k, fewest, reduction, self.problem.is_quadratic)
             needed = min(n, needed * (self.rows_per_atom / ROWS_PER_ATOM)) if needed < n else needed
         elif self.problem.is_quadratic:
-            return np.inf
+            return n if self.is_rough and self.known is None and k >= _MANY_ATOMS else np.inf
         else:
             as_cheap = _PASS * n / k if self.model.is_exact else 0.0  # about as expensive as a pass
             needed = max(self.rows_per_atom * k, as_cheap, n if n <= _FEW_SAMPLES else 0.0)
