@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 
-from condgrad.constraints._protocol import ConstraintSet, has_fast_reach
+from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.rounding import Bounds, Sizes, bounds, gamma
 from condgrad.problems.evaluation import Evaluation, Support, certify, gap_at, vertex_rounding
@@ -189,7 +189,7 @@ class Certificates:
     def _bounded(self) -> BoundedColumns | None:
         """Bounds without a pass, for sets of fast reach; with an intercept, its range needs the measured ones."""
         size = self.rows.size_of_columns
-        if self.has_intercept or size == np.inf or not has_fast_reach(self.constraint):
+        if self.has_intercept or size == np.inf or not self.constraint.has_fast_reach:
             return None
         return BoundedColumns(size, self.rows.n_features, self.constraint)
 
