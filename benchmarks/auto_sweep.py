@@ -11,11 +11,12 @@ two losses, in about a minute.
 
 Nearly all of the marked ones are on dense data of 2,000 x 500. Over the l1 ball tens of features are in play there, and
 the whole run takes 1 to 3 ms. Where all features are in play, their curvature alone, a matrix of 500 x 500, takes 2 to
-5 times as long (the title of each table tells), and more than one is needed if the loss is not quadratic. Vertices as
-atoms would need no such matrix, and where few are enough, they are used; but most of these sets need a hundred or more.
-For a quadratic loss on 100,000 x 100 data, "auto" takes the curvature of all features (2 to 3 passes in all) also where
-few vertices would do, as for hypersimplices and permutahedra: on other data hypersimplices need dozens of vertices,
-spanning trees and hulls hundreds, and nothing tells in advance.
+5 times as long (the title of each table tells; half of it in single precision, in which models begin), and more than
+one is needed if the loss is not quadratic. Vertices as atoms would need no such matrix, and where few are enough, they
+are used; but most of these sets need a hundred or more. For a quadratic loss on 100,000 x 100 data, "auto" takes the
+curvature of all features (2 to 3 passes in all) also where few vertices would do, as for hypersimplices and
+permutahedra: on other data hypersimplices need dozens of vertices, spanning trees and hulls hundreds, and nothing tells
+in advance.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ REASONS = {
     "matroid-base": "a model needs hundreds of calls of an oracle in ordinary Python",
     "convex-hull": "a model needs hundreds of vertices, and each call of the oracle reads all points",
     "minkowski-sum": "a model needs about a hundred vertices with many entries",
+    "sparse-group": "hundreds of features are in play, and slow early steps take their curvature in double precision",
+    "l2": "with fewer samples than features models are made of vertices, and Poisson's loss needs hundreds of them",
 }
 ALL_FEATURES = "all features are in play, and their curvature costs many passes"
 

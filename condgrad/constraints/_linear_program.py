@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.constraints._rounding import normalised
+from condgrad.constraints._single_row import SingleRow
 from condgrad.constraints.linear_rows import LinearRows, Multipliers
 
 # The tightest tolerances that HiGHS accepts. They are absolute: sets should have a size of about 1, and rows norm 1.
@@ -59,11 +60,14 @@ class LinearProgram:
     Presolving the model pays for some sets and takes most of the time for others. It is used if it saves half of the
     iterations for the costs ``trial``, by default generic ones: a count, because measured times would make runs differ.
 
+    A program with a single row is solved by sorting where that is possible, without a model.
+
     Several threads may call it; they take turns. It can be pickled, without the model.
     """
 
     def __init__(self, rows: LinearRows, trial: np.ndarray | None = None) -> None:
         self.rows, self.trial = rows, generic(rows.low.size) if trial is None else trial
+        self._single = SingleRow(rows) if rows.n_rows == 1 else None
         self._lock = threading.Lock()
         self._model: Any = None  # None: not made yet; False: there is no interface that can change costs
 
@@ -72,6 +76,11 @@ class LinearProgram:
 
     def minimise(self, cost: np.ndarray) -> Optimum:
         """Return the best vertex."""
+        if self._single is not None and (single := self._single.minimise(cost)) is not None:
+            x, y = single
+            is_equation = self.rows.b_eq is not None
+            ub, eq = np.full(int(not is_equation), min(y, 0.0)), np.full(int(is_equation), y)
+            return Optimum(Outcome.OPTIMAL, "", x, ub, eq)
         with self._lock:
             if self._model is None:
                 self._model = _make_model(self.rows, self.trial)

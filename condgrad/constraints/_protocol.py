@@ -87,6 +87,13 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         sizes = {1: c.max(), 2: largest * np.linalg.norm(c / largest), np.inf: c.sum()}
         return rounded_up(min(size * self.diameter(order, c.size) for order, size in sizes.items()), c.size)
 
+    @property
+    def has_fast_reach(self) -> bool:
+        """Whether ``reach`` is a formula, or takes a call of the oracle; by default, unless it needs many calls."""
+        cls = type(self)
+        is_formula = cls.reach is not ConstraintSet.reach or cls.diameter is not ConstraintSet.diameter
+        return is_formula or bool(self.has_absolute_values)
+
     def project(self, w: np.ndarray) -> np.ndarray:
         """Return the point of the set nearest to ``w``; sets without a cheap projection do not offer it."""
         raise NotImplementedError(f"{type(self).__name__} has no projection.")

@@ -89,11 +89,14 @@ def tightened(bounds: np.ndarray, systems: list[tuple[Any, np.ndarray]]) -> np.n
     added where there was none; other ones stay as they are.
     """
     box = bounds.copy()
+    n_known = np.isfinite(box).sum()
     for _ in range(_MOST_SWEEPS):
-        is_known = np.isfinite(box)
+        before = n_known
         for A, b in systems:
-            _add_limits(box, A, b)
-        if is_known.sum() in (np.isfinite(box).sum(), box.size):
+            if n_known < box.size:
+                _add_limits(box, A, b)
+                n_known = np.isfinite(box).sum()
+        if n_known in (before, box.size):
             break
     return box
 

@@ -8,7 +8,8 @@ from condgrad.linalg.gram import weighted_gram
 
 _ENTRIES = 1_000_000  # entries of dense data that are processed together
 _ENTRIES_OF_ROWS = 200_000  # the same for columns that are gathered from rows, so that the copies stay in the cache
-_MANY = 100  # number of columns from which on single precision saves more than the conversion takes
+_FEWEST_ROWS = 2000  # rows of a block in single precision: with fewer the sum of the products takes noticeable time
+_MANY = 32  # number of columns from which on single precision saves more than the conversion takes
 _LEAST, _MOST = 1e-30, 1e30  # sums of squares that single precision can hold with all its digits
 _RIDGE = 1e-6  # error of products in single precision, relative to the diagonal
 
@@ -47,25 +48,28 @@ class DenseColumns:
     def rough_gram(self, d: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
         """Return :meth:`gram` for d >= 0 with errors of single precision, and a ridge that makes up for them.
 
-        It takes less than half of the time. Few columns, and sums of squares that are too large or too small for
-        single precision, are multiplied in double precision.
+        It takes about half of the time. Few columns, and sums of squares that are too large or too small for single
+        precision, are multiplied in double precision.
         """
         k, values = self.features.size, self.values
-        if k < _MANY:
+        if k < _MANY or d.size == 0:
             return self.gram(d, rows, 0)
-        H, root = np.zeros((k, k), np.float32), np.sqrt(d)
-        height = max(1, _ENTRIES // k)
+        H, height = np.zeros((k, k)), max(_FEWEST_ROWS, _ENTRIES_OF_ROWS // k)
+        are_equal = bool((d == d[0]).all())
+        root = np.sqrt(d).astype(np.float32)[:, None]
         with np.errstate(over="ignore", invalid="ignore"):  # the test of the squares finds them
             for start in range(0, d.size, height):
                 part = slice(start, min(start + height, d.size))
-                scaled = (self._block(part, rows) * root[part, None]).astype(np.float32)
+                X = self._block(part, rows).astype(np.float32, copy=False)
+                scaled = X if are_equal else X * root[part]
                 H += scaled.T @ scaled
-        squares = H.diagonal()
+            squares = H.diagonal() * d[0] if are_equal else H.diagonal()
         if not bool(((squares > _LEAST) & (squares < _MOST)).all()):
             return self.gram(d, rows, 0)
-        rough = H.astype(np.float64) if (values == 1.0).all() else H * np.outer(values, values)
-        rough.flat[:: k + 1] *= 1.0 + _RIDGE
-        return rough
+        H *= d[0] if are_equal else 1.0
+        H *= 1.0 if (values == 1.0).all() else np.outer(values, values)
+        H.flat[:: k + 1] *= 1.0 + _RIDGE
+        return H
 
     def _block(self, part: slice, rows: np.ndarray | None) -> np.ndarray:
         """Return some rows of the columns, copied in the order in which they lie in memory if not all."""

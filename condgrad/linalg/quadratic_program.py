@@ -21,16 +21,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from scipy.linalg import lapack
 
+from condgrad.linalg.face_system import Factor, System, dense
 from condgrad.linalg.polyhedron import Polyhedron
+from condgrad.linalg.ties import TiedSystem, Ties
 
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
 _LEAST_RIDGE = 1e-16  # least ridge, relative to the largest diagonal entry: smaller ones are lost in rounding
 _LONGEST = 1e6  # where H is almost zero, a ridge ends steps along an entry at this many sizes of the polyhedron
 _OUTSIDE = 1e-12  # violation, relative to the size of the polyhedron, that counts as rounding
 _WRONG_SIGN = 1e-11  # multiplier of the wrong sign, relative to the largest slope, that counts as rounding
-_DEPENDENT = 1e-11  # pivot, relative, below which a row of the face depends on the others
 _MOST_FACES = 40  # faces that are tried after one guess
 _MOST_SINGLE = 100  # further faces, after interior points, that differ by one bound or row each
 _PATIENCE = 6  # faces in sequence that may have as many wrong signs as an earlier one
@@ -68,6 +68,8 @@ class QuadraticProgram:
         A bounded set that is not empty.
     is_split : bool
         Whether g, x and the polyhedron have 2 d entries, for u and v with the curvature H of u - v.
+    ties : Ties or None
+        Rows of the polyhedron that tie two entries each, where there are many.
 
     Examples
     --------
@@ -77,9 +79,16 @@ class QuadraticProgram:
     """
 
     def __init__(
-        self, g: np.ndarray, H: np.ndarray, x: np.ndarray, polyhedron: Polyhedron, *, is_split: bool = False
+        self,
+        g: np.ndarray,
+        H: np.ndarray,
+        x: np.ndarray,
+        polyhedron: Polyhedron,
+        *,
+        is_split: bool = False,
+        ties: Ties | None = None,
     ) -> None:
-        self.polyhedron = polyhedron
+        self.polyhedron, self.ties = polyhedron, ties
         self.length = max(polyhedron.size, float(np.abs(x).max(initial=0.0))) or 1.0
         self.slope = float(np.abs(g).max(initial=0.0)) or 1.0
         # The ridge of an entry is relative to its own curvature, because columns of data may have any units.
@@ -89,7 +98,7 @@ class QuadraticProgram:
         self.H, self.is_split = H, is_split
         self.c = g - self._curvature_times(x)
         self.centre = x
-        self._latest: tuple[np.ndarray, _Factor] | None = None
+        self._latest: tuple[np.ndarray, Factor] | None = None
 
     def minimise(self, guess: Face | None = None, deadline: float = np.inf) -> Minimiser | None:
         """Return the minimiser, or None where no point of the polyhedron was found before the deadline.
@@ -149,7 +158,7 @@ class QuadraticProgram:
         x = np.where(face.bounds < 0, low, high)
         x[free] = 0.0
         y, slope = np.zeros(rows.size), self.c + self._curvature_times(x)
-        system = _System(self._factor_of(free), rows)
+        system = self._system(free, rows)
         for _ in range(2):  # the second time refines
             step, change = system.solve(-slope[free], side - tight @ x)
             x[free] += step
@@ -182,11 +191,19 @@ class QuadraticProgram:
         np.einsum("ii->i", H)[...] += self.ridge[free]
         return H
 
-    def _factor_of(self, free: np.ndarray) -> _Factor:
+    def _system(self, free: np.ndarray, rows: np.ndarray) -> System | TiedSystem:
+        """Return the equations of a face, in groups of tied entries where these are much fewer."""
+        if self.ties is not None and (chosen := self.ties.on(free, rows)) is not None:
+            return TiedSystem(self._curvature_on(free), self._rows_on(free), rows, chosen)
+        return System(self._factor_of(free), rows)
+
+    def _rows_on(self, free: np.ndarray) -> Any:
+        return self.polyhedron.A if free.size == self.c.size else self.polyhedron.A[:, free]
+
+    def _factor_of(self, free: np.ndarray) -> Factor:
         """Return the curvature on the free entries as a factor, and the rows there; the last one is kept."""
         if self._latest is None or not np.array_equal(self._latest[0], free):
-            A = self.polyhedron.A if free.size == self.c.size else self.polyhedron.A[:, free]
-            self._latest = free, _Factor(self._curvature_on(free), A)
+            self._latest = free, Factor(self._curvature_on(free), self._rows_on(free))
         return self._latest[1]
 
     def _central(self, deadline: float) -> tuple[np.ndarray, Face]:
@@ -230,59 +247,6 @@ def _plus_diagonal(H: np.ndarray, entries: np.ndarray) -> np.ndarray:
     return total
 
 
-def _dense(A: Any) -> np.ndarray:
-    return A.toarray() if scipy.sparse.issparse(A) else A
-
-
-class _Factor:
-    """The Cholesky factor L of a positive definite H, and L^-1 a for the rows a of A that were asked for so far.
-
-    H is overwritten. The entries of L above the diagonal have no meaning.
-    """
-
-    def __init__(self, H: np.ndarray, A: Any) -> None:
-        # H is symmetric, and LAPACK takes columns.
-        self.L = lapack.dpotrf(H.T, lower=1, clean=0, overwrite_a=1)[0] if H.size else H
-        self.A = A
-        self._images = np.empty((H.shape[0], A.shape[0]), order="F")
-        self._is_known = np.zeros(A.shape[0], dtype=bool)
-
-    def images(self, rows: np.ndarray) -> np.ndarray:
-        """Return the matrix Y with L Y = A' for the chosen rows."""
-        new = rows[~self._is_known[rows]]
-        if new.size and self.L.size:
-            self._images[:, new] = lapack.dtrtrs(self.L, _dense(self.A[new]).T, lower=1)[0]
-            self._is_known[new] = True
-        return self._images[:, rows]
-
-    def solve(self, p: np.ndarray, is_transposed: bool = False) -> np.ndarray:
-        """Return L^-1 p, or L'^-1 p."""
-        result: np.ndarray = lapack.dtrtrs(self.L, p, lower=1, trans=int(is_transposed))[0] if p.size else p
-        return result
-
-
-class _System:
-    """The equations H x + A'y = p, A x = q for some rows of A; a row that depends on the others gets y = 0."""
-
-    def __init__(self, factor: _Factor, rows: np.ndarray) -> None:
-        self.factor, self.Y = factor, factor.images(rows)
-        S = self.Y.T @ self.Y
-        self.scale = 1.0 / np.sqrt(np.maximum(np.diag(S), 1e-300))
-        S *= self.scale
-        S *= self.scale[:, None]
-        S, order, rank, _ = lapack.dpstrf(S, tol=_DEPENDENT, lower=1) if S.size else (S, rows, 0, 0)
-        self.S, self.chosen = S[:rank, :rank], order[:rank] - 1
-
-    def solve(self, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y."""
-        y, t = np.zeros(q.size), self.factor.solve(p)
-        if self.chosen.size:
-            rest = (self.scale * (self.Y.T @ t - q))[self.chosen]
-            y[self.chosen] = lapack.dpotrs(self.S, rest, lower=1)[0] * self.scale[self.chosen]
-            t = t - self.Y @ y
-        return self.factor.solve(t, is_transposed=True), y
-
-
 class _CentralPath:
     """Mehrotra's predictor-corrector method for min <c, x> + x'Hx/2 over a polyhedron of size one.
 
@@ -298,7 +262,7 @@ class _CentralPath:
         self.places = [np.flatnonzero(np.isfinite(side) & ~is_equal) for side, is_equal in sides]
         signs = (-1.0, 1.0, -1.0, 1.0)
         self.h = np.concatenate([s * side[place] for s, (side, _), place in zip(signs, sides, self.places)])
-        self.E = np.vstack([_dense(A[is_equation]), np.eye(low.size)[is_fixed]])
+        self.E = np.vstack([dense(A[is_equation]), np.eye(low.size)[is_fixed]])
         self.f = np.concatenate([row_low[is_equation], low[is_fixed]])
         self.x = np.clip(np.zeros(low.size), low, high)
         self.s, self.y = np.maximum(self.h - self._G(self.x), 1.0), np.ones(self.h.size)
@@ -330,7 +294,7 @@ class _CentralPath:
         """Return H + G' diag(t) G."""
         lower, upper, row_lower, row_upper = self._parts(t)
         weighted = scipy.sparse.diags_array(row_lower + row_upper) @ self.A
-        return _plus_diagonal(self.H + _dense(self.A.T @ weighted), lower + upper)
+        return _plus_diagonal(self.H + dense(self.A.T @ weighted), lower + upper)
 
     def advance(self) -> bool:
         """Make a step towards the minimiser; return False at its end, or where no step is possible."""
@@ -340,7 +304,7 @@ class _CentralPath:
         mu = float(s @ y) / max(1, s.size)
         if max(mu, *(float(np.abs(each).max(initial=0.0)) for each in (dual, primal, equations))) <= _CENTRAL:
             return False
-        system = _System(_Factor(self._curvature(y / s), self.E), np.arange(self.f.size))
+        system = System(Factor(self._curvature(y / s), self.E), np.arange(self.f.size))
 
         def direction(target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
             """Return the changes of x, v, s, y for which s y decreases by ``target``, to first order."""

@@ -8,14 +8,14 @@ import functools
 import numpy as np
 
 from condgrad.constraints._protocol import ConstraintSet
-from condgrad.constraints.vertices import Atom, Vertex
+from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.rounding import Bounds, Sizes, bounds, gamma
 from condgrad.problems.evaluation import Evaluation, Support, certify, gap_at, vertex_rounding
 from condgrad.problems.gradient import OutsideGradient
 from condgrad.problems.penalty import Penalty
 from condgrad.problems.rows.base import AnyPass, Rows
 
-_SMALL = 1e-3  # share of the gap up to which a rough bound of its rounding is good enough
+_SMALL = 5e-3  # share of the gap up to which a rough bound of its rounding is good enough
 
 
 class Columns(abc.ABC):
@@ -91,16 +91,27 @@ class Certificates:
         Where rounding is much smaller than the gap even if all columns had the size of the largest entry, they need not
         be measured, which costs half a pass.
         """
+        used = Support.of(w)
+        of_vertex = vertex_rounding(self.constraint, r, used, s)
+        certified = functools.partial(self._at, w, b, found, r, s, is_guess, used, of_vertex)
         if self._bounded is not None:
-            evaluation = self._at(w, b, found, r, s, is_guess, self._bounded)
+            evaluation = certified(self._bounded)
             if evaluation.rounding <= _SMALL * evaluation.gap:
                 return evaluation
-        return self._at(w, b, found, r, s, is_guess, self._measured)
+        return certified(self._measured)
 
     def _at(
-        self, w: np.ndarray, b: float, found: AnyPass, r: np.ndarray, s: Vertex, is_guess: bool, columns: Columns
+        self,
+        w: np.ndarray,
+        b: float,
+        found: AnyPass,
+        r: np.ndarray,
+        s: Vertex,
+        is_guess: bool,
+        used: Support,
+        of_vertex: float,
+        columns: Columns,
     ) -> Evaluation:
-        used = Support.of(w)
         spread = columns.norm(*used)
         apart = columns.distance(w, s, spread)
         reach = columns.reach + apart if apart > columns.reach else columns.reach  # the first: w outside the set
@@ -111,7 +122,7 @@ class Certificates:
             sizes = sizes._replace(balance=0.0)
         largest = float(used.sizes.sum()) * columns.largest_entry + abs(b)  # upper bound of a prediction
         rounding = self._rounding_at(found, sizes, used.sizes.size, spread, largest, reach, away)
-        rounding = rounding.with_oracle(vertex_rounding(self.constraint, r, used, s))
+        rounding = rounding.with_oracle(of_vertex)
         value = found.totals.value
         rounding = self.penalty.with_rounding(rounding, value, w, r, self.constraint)
         intercept = b - self.rows.along_shift(w)
@@ -176,9 +187,9 @@ class Certificates:
 
     @functools.cached_property
     def _bounded(self) -> BoundedColumns | None:
-        """Bounds without a pass, for sets of cheap oracles; with an intercept, its range needs the measured ones."""
+        """Bounds without a pass, for sets of fast reach; with an intercept, its range needs the measured ones."""
         size = self.rows.size_of_columns
-        if self.has_intercept or self.constraint.vertex is not Atom or size == np.inf:
+        if self.has_intercept or size == np.inf or not self.constraint.has_fast_reach:
             return None
         return BoundedColumns(size, self.rows.n_features, self.constraint)
 

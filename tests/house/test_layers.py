@@ -29,7 +29,7 @@ SERVES = {"run/progress": {"rich"}}  # module -> what it may import at once
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # What several solvers share: a solver imports these, and no other solver.
 SHARED_BY_SOLVERS = {
-    "base", "corrective_state", "descent", "face", "feature_model", "hull_steps", "linear_rows_model",
+    "base", "corrective_state", "curvature_rows", "descent", "face", "feature_model", "hull_steps", "linear_rows_model",
     "newton_rounds", "quadratic_hull", "sweeps", "taylor_model", "vertex_hull",
     "step_sizes",
     "sampling", "renewal_rules", "atom_counts",

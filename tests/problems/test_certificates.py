@@ -398,12 +398,13 @@ def test_certificates_on_codes_are_true(seed):
 @needs_long
 @pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_columns_that_are_not_measured_bound_rounding_as_well(kind, size, monkeypatch):
+@pytest.mark.parametrize("ball", [cg.constraints.L1Ball, cg.constraints.LinfBall])
+def test_columns_that_are_not_measured_bound_rounding_as_well(kind, size, ball, monkeypatch):
     monkeypatch.setattr(memory, "_MANY_STORED", 0)
     rng = np.random.default_rng(4)
     X = size * rng.standard_normal((50, 8)) * np.geomspace(0.01, 1.0, 8)
     y = np.where(X[:, 0] + X[:, 7] > 0.0, 1.0, -1.0)
-    drawn = drawn_from(kind(X), y, cg.losses.Logistic(), cg.constraints.L1Ball(3.0 / size), intercept=False)
+    drawn = drawn_from(kind(X), y, cg.losses.Logistic(), ball(3.0 / size), intercept=False)
     problem = drawn.problem
     at_start = problem.look(np.zeros(8)).evaluation
     assert at_start.rounding <= 1e-3 * at_start.gap and "measures" not in vars(problem.rows)

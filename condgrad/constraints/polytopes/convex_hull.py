@@ -38,6 +38,7 @@ class ConvexHull(NamedTuple):
 
     vertex = DenseVertex
     is_polytope = True
+    has_fast_reach = False  # it compares all atoms
 
     def __repr__(self):
         return f"ConvexHull(<{self.atoms.shape[0]} atoms, {self.atoms.shape[1]} features>)"

@@ -36,8 +36,7 @@ class Corrective(FullPassSolver):
     the minimiser of the model; the step is accepted if F decreased enough, otherwise shortened. It is made longer where
     F falls like an exponential, as for classes that can be separated. The first passes use few samples, until w is as
     good as these samples allow. H is estimated from samples drawn by their curvature, from more of them if the gap
-    shrinks too slowly. For a quadratic loss H is exact, and each entry is computed once. Gaps of 1e-9 take 4 to 15 full
-    passes.
+    shrinks too slowly. For a quadratic loss each entry of H is computed once. Gaps of 1e-9 take 4 to 15 full passes.
 
     It works for any loss with second derivatives (negative curvature of a non-convex loss is replaced by zero) and any
     set with vertices. It reads the data only through ``problem.look(w)``, of the problem or of a subsample.

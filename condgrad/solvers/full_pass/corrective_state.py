@@ -16,6 +16,7 @@ from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
 from condgrad.solvers.base import State
+from condgrad.solvers.full_pass.curvature_rows import cheapest_count
 from condgrad.solvers.full_pass.descent import Descent, Limits
 from condgrad.solvers.full_pass.feature_model import FeatureModel
 from condgrad.solvers.full_pass.linear_rows_model import LinearRowsModel
@@ -26,6 +27,8 @@ _SMALL, _WIDENING = 4000, 8  # samples of the first subsample and factor of the 
 _PASS = 30.0  # a pass costs as much as the curvature on k atoms from this share of the samples, times 1 / k
 _PARTS = 4  # how many times the first part all samples must be, so that an exact model begins with it
 _FEW_SAMPLES = 3000  # from so many the curvature takes less time than to draw some of them
+_CURVED = 0.1  # share of the gap on a subsample at which it has served
+_MANY_ATOMS = 200  # of a quadratic F from which on single precision saves more than the pass that it may cost
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 ACCURACY = 0.01  # gap on a part in memory relative to that of all samples
 _MOST_BENDS = 1000  # largest number of features for such second derivatives
@@ -53,6 +56,7 @@ class CorrectiveState(State):
         self.is_still = False
         self.rows_per_atom = ROWS_PER_ATOM
         self.stretch = 1.0  # length of the next step, in units of the way to the minimiser of its model
+        self.n_drawn = np.inf  # number of samples from which the known curvature comes; inf: all, in double precision
         self._seconds_per_product = 0.0  # measured at the last curvature; 0: not known yet
         self.features: np.ndarray | None = None  # features for whose second derivatives the last pass was asked
         self.ahead: np.ndarray | None = None  # the minimiser on the largest part in memory, if the next step goes there
@@ -218,7 +222,7 @@ class CorrectiveState(State):
             n_rows = min(self.rows_needed, self._rows_in_time())
             with Stopwatch() as watch:  # without compilation time
                 self.known = self.look.curvature(self.atoms, self.known, n_rows)
-            seen = min(n_rows, self.part.n_samples)
+            self.n_drawn, seen = n_rows, min(n_rows, self.part.n_samples)
             self._seconds_per_product = watch.seconds / (seen * max(1, len(self.atoms)) ** 2)
         return self.known
 
@@ -228,7 +232,7 @@ class CorrectiveState(State):
         New atoms that were taken are a reason, too, for which a gap shrinks slowly.
         """
         if was_estimate:
-            self.rows_per_atom *= 4
+            self.rows_per_atom, self.known = 4 * self.rows_per_atom, None
         elif self.is_rough and (self.is_still or not self.is_growing):
             self.is_rough, self.known = False, None
 
@@ -244,19 +248,24 @@ class CorrectiveState(State):
 
     @property
     def rows_needed(self) -> float:
-        """The number of samples from which to estimate the curvature."""
-        if self.problem.is_quadratic:
-            return np.inf
-        k = max(20, len(self.atoms))
-        as_cheap = _PASS * self.part.n_samples / k if self.model.is_exact else 0.0  # about as expensive as a pass
-        few = self.part.n_samples if self.part.n_samples <= _FEW_SAMPLES else 0.0
-        needed = max(self.rows_per_atom * k, as_cheap, few)
-        return needed if self.is_rough or needed < self.part.n_samples else np.inf
+        """The number of samples from which to estimate the curvature; inf: all, in double precision."""
+        n, k = self.part.n_samples, max(20, len(self.atoms))
+        if self.model.is_exact and self.problem.has_dense_columns:
+            reduction = self.goal / self.look.gap if self.uses_all and self.look.gap > 0.0 else _CURVED
+            fewest = ROWS_PER_ATOM * k
+            needed = cheapest_count(n, k, fewest, reduction, self.problem.is_quadratic)
+            needed = min(n, needed * (self.rows_per_atom / ROWS_PER_ATOM)) if needed < n else needed
+        elif self.problem.is_quadratic:
+            return n if self.is_rough and self.known is None and k >= _MANY_ATOMS else np.inf
+        else:
+            as_cheap = _PASS * n / k if self.model.is_exact else 0.0  # about as expensive as a pass
+            needed = max(self.rows_per_atom * k, as_cheap, n if n <= _FEW_SAMPLES else 0.0)
+        return needed if self.is_rough or needed < n else np.inf
 
     @property
     def is_estimate(self) -> bool:
-        """Whether the curvature is estimated from only a part of the samples of a pass."""
-        return self.rows_needed < self.part.n_samples
+        """Whether the known curvature is estimated from only a part of the samples of a pass."""
+        return self.n_drawn < self.part.n_samples
 
     @property
     def noise(self) -> float:
@@ -283,6 +292,7 @@ class CorrectiveState(State):
             "is_guided": self.is_guided,
             "is_rough": self.is_rough,
             "n_new": self.n_new,
+            "n_drawn": self.n_drawn,
             "stretch": self.stretch,
         } | {f"{each.name}_n_slow": each.n_slow for each in self.model.descents}, arrays | known
 
@@ -294,7 +304,7 @@ class CorrectiveState(State):
         for name in _SAVED:
             setattr(self, name, numbers[name])
         self.n_passes, self.gaps = int(numbers.get("n_passes", 0)), list(arrays.get("gaps", ()))
-        self.n_new = int(numbers.get("n_new", 0))
+        self.n_new, self.n_drawn = int(numbers.get("n_new", 0)), float(numbers.get("n_drawn", np.inf))
         self.stretch = float(numbers.get("stretch", 1.0))
         stack = AtomStack if "atoms.index" in arrays else VertexStack
         self.atoms, self.x, self.known = stack.from_arrays(arrays), arrays["x"], arrays.get("curvature")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 
 import numpy as np
+import scipy.sparse
 
 from condgrad.constraints import best_vertex
 from condgrad.constraints.linear_rows import LinearRows
 from condgrad.linalg import threads
 from condgrad.linalg.quadratic_program import Face, QuadraticProgram
+from condgrad.linalg.ties import Ties
 from condgrad.linalg.vectors import inner, product
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem
@@ -34,6 +36,9 @@ class LinearRowsModel:
     def __init__(self, problem: BaseProblem, rows: LinearRows) -> None:
         self.constraint, self.n_features = problem.constraint, problem.n_features
         self.rows, self.polyhedron = rows, rows.polyhedron()
+        self.ties = Ties.among(self.polyhedron.A)
+        if self.ties is not None:
+            self.polyhedron = self.polyhedron._replace(A=scipy.sparse.csr_array(self.polyhedron.A))
         self.size, self.is_quadratic = self.polyhedron.size, problem.is_quadratic
 
     def start(self, w0: np.ndarray | None) -> tuple[Stack, np.ndarray]:
@@ -97,7 +102,9 @@ class LinearRowsModel:
         rows = self.rows
         lifted_x = rows.lifted(x)
         with threads.one_blas_thread() if lifted_x.size <= _SMALL else contextlib.nullcontext():
-            program = QuadraticProgram(rows.cost(g), H, lifted_x, self.polyhedron, is_split=rows.is_split)
+            program = QuadraticProgram(
+                rows.cost(g), H, lifted_x, self.polyhedron, is_split=rows.is_split, ties=self.ties
+            )
             found = program.minimise(self._face_of(lifted_x), deadline)
             if found is not None and self.is_quadratic:  # one model is enough, if it is free of the ridge
                 found = program.refine(found, deadline)
