@@ -121,6 +121,10 @@ class Course(NamedTuple):
         """Tell whether the point that is to be evaluated is likely to be a solution, whose totals are needed."""
         return self.task.is_penalised or (self.course[STAGE] == GUESSED and self.course[IS_STEADY] > 0.0)
 
+    def note(self, has_totals):
+        """Note whether the totals belong to the point that has just been evaluated."""
+        self.numbers[IS_TOTAL] = 1.0 if has_totals else 0.0
+
     def leave_to_model(self, tol, after):
         """Let the model be minimised to a gap."""
         self.course[MODEL_TOL], self.course[AFTER_MODEL], self.course[STAGE] = tol, after, MODEL

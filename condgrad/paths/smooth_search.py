@@ -64,7 +64,6 @@ from condgrad.paths.smooth_course import (
 from condgrad.paths.smooth_curvature import multiply_atoms, take_out_intercept
 from condgrad.paths.smooth_history import History
 from condgrad.paths.smooth_point import (
-    IS_TOTAL,
     LEVEL,
     MU,
     NORM,
@@ -213,7 +212,7 @@ def turn(search, task, solutions):
                     columns, features, columns.weight, search.p, search.x, search.a, search.R, search.correlation,
                     numbers, n,
                 )  # fmt: skip
-                numbers[IS_TOTAL] = 1.0 if wants_totals else 0.0
+                decide.note(wants_totals)
             elif needs == SCAN:
                 look(search.bounds, columns, search.R, search.a, numbers[MU], search.course, n)
             else:
@@ -299,10 +298,11 @@ def gather(x, order, features, scale):
     """
     sizes, largest, n_found = np.zeros(x.shape[0], np.int64), 0.0, 0
     for k in range(x.shape[0]):
-        total = 0.0
+        total, count = 0.0, 0
         for j in order:
             total += abs(x[k, j]) * scale[features[j]]
-            sizes[k] += x[k, j] != 0.0
+            count += x[k, j] != 0.0
+        sizes[k] = count
         largest = max(largest, total)
         n_found += sizes[k]
     places, found, n_found = np.empty(n_found, np.int64), np.empty(n_found), 0
