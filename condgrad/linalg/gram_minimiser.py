@@ -20,6 +20,8 @@ from condgrad.compiled import borrowed, kernel
 from condgrad.linalg.gram_model import enter, enter_those, leave
 
 _ENTERS = 1e-11  # least share by which the correlation of an atom that enters exceeds alpha
+_MANY = 0.2  # of the atoms in the support: if more exceed alpha, the steepest enter first
+_STEEP = 0.7  # share of the most by which an atom exceeds alpha, from which on it is one of them
 
 SOLVED, GAVE_UP = 0, 1
 
@@ -41,7 +43,7 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
     """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap."""
     model = borrowed(model)
     banned = np.zeros(model.n_atoms(), np.bool_)
-    is_first, alpha, gap = True, target, np.inf
+    have_entered, alpha, gap = False, target, np.inf
     for change in range(max_changes):
         alpha, blocker = _go_to_minimiser(model, is_penalised, target)
         if blocker >= 0:
@@ -55,9 +57,8 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
                 return SOLVED, change, alpha, gap
             model.correlate()  # rounding has piled up in the correlations: ask once more with fresh ones
             continue
-        if is_first:
-            is_first = False
-            _enter_all(model, alpha)
+        if not have_entered:
+            have_entered = _enter_together(model, alpha)
         elif not enter(model, entering):
             banned[entering] = True
             _exchange(model, entering)
@@ -117,16 +118,27 @@ def _ask_atoms(model, squared_y, is_penalised, target, alpha, banned):
 
 
 @kernel
-def _enter_all(model, alpha):
-    """Append all atoms with a correlation above alpha to the support, but those that depend linearly on it.
+def _enter_together(model, alpha):
+    """Append atoms with a correlation above alpha to the support, but those that depend linearly on it.
 
     Most of the atoms that have just been admitted stay there. For one atom after the other, each would cost a way to
-    the minimiser on the support. An atom that does not belong there leaves on the first such way.
+    the minimiser on the support. An atom that does not belong there leaves on such a way, which costs as much: so if
+    many are above alpha, only the steepest enter now. Return False if this should be done again.
     """
-    is_above = np.empty(model.n_atoms(), np.bool_)
+    is_above, n_above, largest = np.empty(model.n_atoms(), np.bool_), 0, 0.0
     for k in range(model.n_atoms()):
-        is_above[k] = model.size(k) > alpha * (1.0 + _ENTERS)
+        is_above[k] = not model.is_in[k] and model.size(k) > alpha * (1.0 + _ENTERS)
+        if is_above[k]:
+            n_above += 1
+            largest = max(largest, model.size(k))
+    before = model.n_support()
+    have_all = n_above <= _MANY * before
+    if not have_all:
+        least = alpha + _STEEP * (largest - alpha)
+        for k in range(model.n_atoms()):
+            is_above[k] = is_above[k] and model.size(k) >= least
     enter_those(model, is_above)
+    return have_all or model.n_support() == before
 
 
 @kernel
