@@ -113,13 +113,11 @@ def pop(heap, keys, size):
 
 def largest(scores: np.ndarray, count: int) -> np.ndarray:
     """Return the places of the ``count`` largest scores, the best first."""
+    keys = -scores
     if count >= scores.size:
-        chosen = np.arange(scores.size)
-    elif scores.size < _MANY * count:
-        chosen = np.argpartition(-scores, count)[:count]
-    else:
-        chosen = _largest_by_runs(scores, count)
-    return chosen[np.argsort(-scores[chosen], kind="stable")]
+        return keys.argsort(kind="stable")
+    chosen = smallest(keys, count) if scores.size < _MANY * count else _largest_by_runs(scores, count)
+    return chosen[keys[chosen].argsort(kind="stable")]
 
 
 def _largest_by_runs(scores: np.ndarray, count: int) -> np.ndarray:
