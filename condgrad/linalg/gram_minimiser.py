@@ -20,8 +20,6 @@ from condgrad.compiled import borrowed, kernel
 from condgrad.linalg.gram_model import enter, enter_those, leave
 
 _ENTERS = 1e-11  # least share by which the correlation of an atom that enters exceeds alpha
-_MANY = 0.2  # of the atoms in the support: if more exceed alpha, the steepest enter first
-_STEEP = 0.7  # share of the most by which an atom exceeds alpha, from which on it is one of them
 
 SOLVED, GAVE_UP = 0, 1
 
@@ -39,11 +37,15 @@ def first_zero(model, sign, direction, limit):
 
 
 @kernel
-def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
-    """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap."""
+def solve_model(model, squared_y, is_penalised, target, tol, max_changes, caution=0.0):
+    """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap.
+
+    Of several atoms with a correlation above alpha, only those enter together that exceed it by this share of the
+    most (``caution``): all at first, then one by one, if it is 0.
+    """
     model = borrowed(model)
     banned = np.zeros(model.n_atoms(), np.bool_)
-    have_entered, alpha, gap = False, target, np.inf
+    has_more, alpha, gap = True, target, np.inf
     for change in range(max_changes):
         alpha, blocker = _go_to_minimiser(model, is_penalised, target)
         if blocker >= 0:
@@ -57,8 +59,8 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
                 return SOLVED, change, alpha, gap
             model.correlate()  # rounding has piled up in the correlations: ask once more with fresh ones
             continue
-        if not have_entered:
-            have_entered = _enter_together(model, alpha)
+        if has_more:
+            has_more = _enter_together(model, alpha, caution)
         elif not enter(model, entering):
             banned[entering] = True
             _exchange(model, entering)
@@ -118,27 +120,22 @@ def _ask_atoms(model, squared_y, is_penalised, target, alpha, banned):
 
 
 @kernel
-def _enter_together(model, alpha):
+def _enter_together(model, alpha, caution):
     """Append atoms with a correlation above alpha to the support, but those that depend linearly on it.
 
-    Most of the atoms that have just been admitted stay there. For one atom after the other, each would cost a way to
-    the minimiser on the support. An atom that does not belong there leaves on such a way, which costs as much: so if
-    many are above alpha, only the steepest enter now. Return False if this should be done again.
+    Where most of the atoms that have just been admitted stay there, it is best to append all: for one atom after the
+    other, each would cost a way to the minimiser on the support. But an atom that does not belong there leaves on such
+    a way, which costs as much. Return whether this should be done again.
     """
-    is_above, n_above, largest = np.empty(model.n_atoms(), np.bool_), 0, 0.0
+    before, is_above, largest = model.n_support(), np.empty(model.n_atoms(), np.bool_), alpha
     for k in range(model.n_atoms()):
-        is_above[k] = not model.is_in[k] and model.size(k) > alpha * (1.0 + _ENTERS)
-        if is_above[k]:
-            n_above += 1
+        if not model.is_in[k]:
             largest = max(largest, model.size(k))
-    before = model.n_support()
-    have_all = n_above <= _MANY * before
-    if not have_all:
-        least = alpha + _STEEP * (largest - alpha)
-        for k in range(model.n_atoms()):
-            is_above[k] = is_above[k] and model.size(k) >= least
+    least = max(alpha * (1.0 + _ENTERS), alpha + caution * (largest - alpha))
+    for k in range(model.n_atoms()):
+        is_above[k] = model.size(k) > least
     enter_those(model, is_above)
-    return have_all or model.n_support() == before
+    return caution > 0.0 and model.n_support() > before
 
 
 @kernel
