@@ -8,6 +8,8 @@ from condgrad.compiled import bits_of, kernel
 
 _RUN = 128  # scores in a run
 _MANY = 1024  # scores for each one that is wanted, from which on only the best runs are compared score by score
+_SAMPLED, _SAMPLE = 10_000, 1000  # scores from which on a sample pays; and its size, about
+_SURELY, _SURELY_MORE = 2, 16  # rank of the limit in the sample: so many times that of the last score wanted, and more
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # all bits of an integer but its sign
 
 
@@ -116,8 +118,20 @@ def largest(scores: np.ndarray, count: int) -> np.ndarray:
     keys = -scores
     if count >= scores.size:
         return keys.argsort(kind="stable")
-    chosen = smallest(keys, count) if scores.size < _MANY * count else _largest_by_runs(scores, count)
+    chosen = _smallest_by_sample(keys, count) if scores.size < _MANY * count else _largest_by_runs(scores, count)
     return chosen[keys[chosen].argsort(kind="stable")]
+
+
+def _smallest_by_sample(keys: np.ndarray, count: int) -> np.ndarray:
+    """Return what :func:`smallest` does, for many keys among those below a limit that a sample of them suggests."""
+    sample = keys[:: keys.size // _SAMPLE + 1]
+    rank = _SURELY * count * sample.size // keys.size + _SURELY_MORE
+    if keys.size > _SAMPLED and rank < sample.size:
+        places = (keys <= np.partition(sample, rank)[rank]).nonzero()[0]
+        if places.size >= count:
+            found: np.ndarray = places[smallest(keys[places], count)]
+            return found
+    return smallest(keys, count)
 
 
 def _largest_by_runs(scores: np.ndarray, count: int) -> np.ndarray:
