@@ -6,8 +6,6 @@ import numpy as np
 
 from condgrad.compiled import bits_of, kernel
 
-_RUN = 128  # scores in a run
-_MANY = 1024  # scores for each one that is wanted, from which on only the best runs are compared score by score
 _SAMPLED, _SAMPLE = 10_000, 1000  # scores from which on a sample pays; and its size, about
 _SURELY, _SURELY_MORE = 2, 16  # rank of the limit in the sample: so many times that of the last score wanted, and more
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # all bits of an integer but its sign
@@ -118,7 +116,7 @@ def largest(scores: np.ndarray, count: int) -> np.ndarray:
     keys = -scores
     if count >= scores.size:
         return keys.argsort(kind="stable")
-    chosen = _smallest_by_sample(keys, count) if scores.size < _MANY * count else _largest_by_runs(scores, count)
+    chosen = _smallest_by_sample(keys, count)
     return chosen[keys[chosen].argsort(kind="stable")]
 
 
@@ -132,12 +130,3 @@ def _smallest_by_sample(keys: np.ndarray, count: int) -> np.ndarray:
             found: np.ndarray = places[smallest(keys[places], count)]
             return found
     return smallest(keys, count)
-
-
-def _largest_by_runs(scores: np.ndarray, count: int) -> np.ndarray:
-    """Return the places of the ``count`` largest scores: they lie in the ``count`` runs with the largest maxima."""
-    tops = np.maximum.reduceat(scores, np.arange(0, scores.size, _RUN))
-    runs = np.argpartition(-tops, count)[:count]
-    places = (_RUN * runs[:, None] + np.arange(_RUN)).ravel()
-    places = places[places < scores.size]
-    return places[np.argpartition(-scores[places], count)[:count]]

@@ -11,6 +11,7 @@ import numpy as np
 from condgrad.compiled import compiled, fill_in
 
 _SHORT = 20  # mean number of entries of a slice, below which slices are short
+_LONG = 4096  # entries of dense slices, from which on a sum of them does not stay in the first cache
 
 
 class Sink(Protocol):
@@ -91,6 +92,29 @@ class DenseMethods(OneByOne):
         """Add ``c`` times slice ``k`` to the vector ``out``."""
         for j in range(self.values.shape[1]):
             out.add_at(j, c * self.entry(k, j))
+
+    def add_slices(self, first, c, out):
+        """Add the slices from ``first`` on, each times its entry of ``c``, to ``out``: long ones four at a time."""
+        start, is_long, four, count = np.uint64(first), self.values.shape[1] >= _LONG, np.empty(4, np.uint64), 0
+        for k in range(np.uint64(c.shape[0])):
+            if c[k] != 0.0 and is_long:
+                four[count] = k
+                count += 1
+                if count == 4:
+                    self.add_four(start, four, c, out)
+                    count = 0
+            elif c[k] != 0.0:
+                self.add_slice(start + k, c[k], out)
+        for q in range(count):
+            self.add_slice(start + four[q], c[four[q]], out)
+
+    def add_four(self, start, four, c, out):
+        """Add the slices at these four places after ``start``, each times its entry of ``c``, to ``out``."""
+        u, v, s, t = c[four[0]], c[four[1]], c[four[2]], c[four[3]]
+        of_u, of_v, of_s, of_t = start + four[0], start + four[1], start + four[2], start + four[3]
+        for j in range(self.values.shape[1]):
+            two = u * self.entry(of_u, j) + v * self.entry(of_v, j)
+            out.add_at(j, two + (s * self.entry(of_s, j) + t * self.entry(of_t, j)))
 
     def add_scaled(self, k, c, scale, out):
         """Add ``c`` times slice ``k``, each entry j times ``scale_j``, to the array ``out``, in its precision."""
