@@ -80,7 +80,7 @@ class Trace:
         """Add a record; it replaces an older record of the same step."""
         if self._records and self._records[-1][0] == progress.step:
             self._records.pop()
-        self._records.append(Record(*progress[: len(self.columns)]))  # a Progress begins with them
+        self._records.append(Record._make(progress[: len(self.columns)]))  # a Progress begins with them
 
     @property
     def last(self) -> Record:
