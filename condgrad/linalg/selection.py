@@ -6,6 +6,7 @@ import numpy as np
 
 from condgrad.compiled import bits_of, kernel
 
+_FEW = 300  # scores up to which sorting all of them takes no longer
 _SAMPLED, _SAMPLE = 10_000, 1000  # scores from which on a sample pays; and its size, about
 _SURELY, _SURELY_MORE = 2, 16  # rank of the limit in the sample: so many times that of the last score wanted, and more
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # all bits of an integer but its sign
@@ -114,8 +115,8 @@ def pop(heap, keys, size):
 def largest(scores: np.ndarray, count: int) -> np.ndarray:
     """Return the places of the ``count`` largest scores, the best first."""
     keys = -scores
-    if count >= scores.size:
-        return keys.argsort(kind="stable")
+    if count >= scores.size or scores.size <= _FEW:
+        return keys.argsort(kind="stable")[:count]
     chosen = _smallest_by_sample(keys, count)
     return chosen[keys[chosen].argsort(kind="stable")]
 

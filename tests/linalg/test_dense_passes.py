@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from condgrad.linalg import matrix as matrix_module
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.slices import _LONG
 
@@ -32,7 +33,8 @@ def test_sums_of_long_slices_are_those_of_all_with_a_coefficient(n_zero):
 
 
 @pytest.mark.parametrize("used", [[], [3], [1, 38], list(range(40))])
-def test_predictions_of_few_features_are_those_of_all(used):
+def test_predictions_of_few_features_are_those_of_all(used, monkeypatch):
+    monkeypatch.setattr(matrix_module, "_WIDE", 1)
     w = np.zeros(40)
     w[used] = np.random.default_rng(0).standard_normal(len(used))
     for matrix, X in matrices(9, 40, 0):
