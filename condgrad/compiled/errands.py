@@ -54,7 +54,7 @@ class Bound:
 
     def __init__(self, service: Service) -> None:
         self.service, self._memory = service, np.zeros(_SPACE)
-        self.errand = Errand(int(_bind(service, self._memory)), self._memory.ctypes.data)
+        self.errand = Errand(*_bind(service, self._memory))
         _bound[self.errand.arguments] = self
 
 
@@ -72,8 +72,8 @@ def _run_in_kernels(code, arguments, what):
 
 @kernel
 def _bind(service, memory):
-    """Copy the service to the memory; return the address of its code."""
-    return _copy_and_locate(service, memory)
+    """Copy the service to the memory; return the address of its code, and that of the copy."""
+    return _copy_and_locate(service, memory), memory.ctypes.data
 
 
 def _serve(service, what):

@@ -119,6 +119,13 @@ class ConstraintSet(abc.ABC):  # noqa: B024 (the decorator copies the defaults: 
         s = cast("Atom", best_vertex(self, r))
         return np.array([s.index]), np.array([s.value])
 
+    def atom_sizes(self, n_features: int) -> np.ndarray:
+        """Return the largest absolute value of each entry of w, for symmetric sets of atoms."""
+        sizes = np.zeros(n_features)
+        features, values = self.best_atoms(np.ones(n_features), n_features)
+        sizes[features] = np.abs(values)
+        return sizes
+
     def score(self) -> Score | None:
         """Return the score under which a tree over r finds the best vertex, or None where no tree can.
 
@@ -207,9 +214,11 @@ def constraint_set(cls: type) -> type:
 
 def best_vertex(constraint: ConstraintSet, r: np.ndarray) -> Vertex:
     """Return ``constraint.lmo`` at the array ``r``, compiled where the set can be."""
-    if is_compiled(constraint):
-        return _lmo(constraint, DenseVector(r))
-    return constraint.lmo(DenseVector(r))
+    if not is_compiled(constraint):
+        return constraint.lmo(DenseVector(r))
+    if constraint.vertex is Atom:
+        return Atom(*_best_atom(constraint, r))
+    return _lmo(constraint, DenseVector(r))
 
 
 def has_origin(constraint: ConstraintSet, n_features: int) -> bool:
@@ -217,12 +226,12 @@ def has_origin(constraint: ConstraintSet, n_features: int) -> bool:
 
     Where ``violation`` is a search, a short one must find it: a solver that does not use the origin loses little.
     """
+    if constraint.is_symmetric:
+        return True
     origin = np.zeros(n_features)
     if not constraint.is_violation_searched:
         return bool(constraint.violation(origin) <= 0.0)
-    return constraint.is_symmetric or is_combination(
-        lambda r: best_vertex(constraint, r).to_dense(n_features), origin, _N_STEPS
-    )
+    return is_combination(lambda r: best_vertex(constraint, r).to_dense(n_features), origin, _N_STEPS)
 
 
 def box_widths(constraint: ConstraintSet, n_features: int) -> np.ndarray:
@@ -289,3 +298,10 @@ def as_array(r: Vector) -> np.ndarray:
 @kernel
 def _lmo(constraint, r):
     return constraint.lmo(r)
+
+
+@kernel
+def _best_atom(constraint, r):
+    """Return the oracle's atom as two numbers: a class takes microseconds to come out of a kernel, and to go in."""
+    s = constraint.lmo(DenseVector(r))
+    return s.index, s.value

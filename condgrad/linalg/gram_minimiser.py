@@ -37,11 +37,15 @@ def first_zero(model, sign, direction, limit):
 
 
 @kernel
-def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
-    """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap."""
+def solve_model(model, squared_y, is_penalised, target, tol, max_changes, caution=0.0):
+    """Minimise the model to a gap of at most ``tol``; return status, number of changes, alpha and the gap.
+
+    Of several atoms with a correlation above alpha, only those enter together that exceed it by this share of the
+    most (``caution``): all at first, then one by one, if it is 0.
+    """
     model = borrowed(model)
     banned = np.zeros(model.n_atoms(), np.bool_)
-    is_first, alpha, gap = True, target, np.inf
+    has_more, alpha, gap = True, target, np.inf
     for change in range(max_changes):
         alpha, blocker = _go_to_minimiser(model, is_penalised, target)
         if blocker >= 0:
@@ -55,9 +59,8 @@ def solve_model(model, squared_y, is_penalised, target, tol, max_changes):
                 return SOLVED, change, alpha, gap
             model.correlate()  # rounding has piled up in the correlations: ask once more with fresh ones
             continue
-        if is_first:
-            is_first = False
-            _enter_all(model, alpha)
+        if has_more:
+            has_more = _enter_together(model, alpha, caution)
         elif not enter(model, entering):
             banned[entering] = True
             _exchange(model, entering)
@@ -118,16 +121,22 @@ def _ask_atoms(model, squared_y, is_penalised, target, alpha, banned):
 
 
 @kernel
-def _enter_all(model, alpha):
-    """Append all atoms with a correlation above alpha to the support, but those that depend linearly on it.
+def _enter_together(model, alpha, caution):
+    """Append atoms with a correlation above alpha to the support, but those that depend linearly on it.
 
-    Most of the atoms that have just been admitted stay there. For one atom after the other, each would cost a way to
-    the minimiser on the support. An atom that does not belong there leaves on the first such way.
+    Where most of the atoms that have just been admitted stay there, it is best to append all: for one atom after the
+    other, each would cost a way to the minimiser on the support. But an atom that does not belong there leaves on such
+    a way, which costs as much. Return whether this should be done again.
     """
-    is_above = np.empty(model.n_atoms(), np.bool_)
+    before, is_above, largest = model.n_support(), np.empty(model.n_atoms(), np.bool_), alpha
     for k in range(model.n_atoms()):
-        is_above[k] = model.size(k) > alpha * (1.0 + _ENTERS)
+        if not model.is_in[k]:
+            largest = max(largest, model.size(k))
+    least = max(alpha * (1.0 + _ENTERS), alpha + caution * (largest - alpha))
+    for k in range(model.n_atoms()):
+        is_above[k] = model.size(k) > least
     enter_those(model, is_above)
+    return caution > 0.0 and model.n_support() > before
 
 
 @kernel

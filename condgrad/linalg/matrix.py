@@ -19,6 +19,8 @@ from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
 FEW_STORED = 0.25  # share of the stored entries below which chosen columns are taken out before they are multiplied
+_FEW_FEATURES = 0.1  # share of the features below which dense rows are read at these alone: one in every cache line
+_WIDE = 500  # features from which on this is worth a kernel of its own
 _SMALL_PASS = 2_000_000  # multiply-adds (a few milliseconds), below which compiling for half a second does not pay
 _CONVERTED = 250_000  # entries of dense data that are converted at a time, so that they stay in the cache
 
@@ -138,7 +140,10 @@ class Matrix:
 
     def dot_range(self, start: int, w: np.ndarray, out: np.ndarray) -> None:
         """Set ``out`` to x_i'w for the rows ``start``, ``start`` + 1, ..., in this thread."""
-        if self._row_order is None:
+        if not self.is_sparse and w.size >= _WIDE and np.count_nonzero(w) < _FEW_FEATURES * w.size:
+            features = w.nonzero()[0]
+            passes.dot_entries(self.rows, start, features, w[features], out)
+        elif self._row_order is None:
             passes.dot_slices(self.rows_of_passes, start, w, out)
         else:
             passes.dot_in_order(self.rows_of_passes, self._row_order, start, w, out)

@@ -23,6 +23,7 @@ _SUFFICIENT = 1e-4  # fraction of the linear decrease that a step must reach: Ar
 _ROUNDING = 1e-13  # share of F that rounding may add to it
 _SHORTER, _SHORTEST = 0.3, 1e-3  # factor by which a step is shortened as long as F does not fall, and when that ends
 _AT_ONCE = 4  # rows of predictions that are multiplied with the others at a time
+_CAUTION = 0.5  # atoms enter together that exceed the limit by this share of the most: many that join do not stay
 _MOST_CHANGES = 20  # changes of a model's support for each atom, besides 1000
 
 
@@ -97,7 +98,7 @@ class NewtonInBall(NamedTuple):
         """Find the minimiser of the model at x; return the slope of F on the way there."""
         model, n_atoms = self.model, x.shape[0]
         recentre(model, x, self.correlation)
-        solve_model(model, 0.0, False, 1.0, tol, 1000 + _MOST_CHANGES * n_atoms)
+        solve_model(model, 0.0, False, 1.0, tol, 1000 + _MOST_CHANGES * n_atoms, _CAUTION)
         norm, slope = 0.0, 0.0
         for k in range(n_atoms):
             norm += abs(model.x[k])

@@ -54,6 +54,16 @@ def dot_slices(slices, first, v, out):
 
 
 @kernel
+def dot_entries(slices, first, features, v, out):
+    """Do what :func:`dot_slices` does for a vector that is zero but for the entries ``v`` at some ``features``."""
+    for k in range(out.shape[0]):
+        total = 0.0
+        for q in range(np.uint64(features.shape[0])):
+            total += slices.entry(first + k, features[q]) * v[q]
+        out[k] = total
+
+
+@kernel
 def add_slices(slices, first, c, out):
     """Add the slices from ``first`` on, each times its entry of ``c``, to the vector ``out``."""
     slices.add_slices(first, c, out)

@@ -6,8 +6,9 @@ import numpy as np
 
 from condgrad.compiled import bits_of, kernel
 
-_RUN = 128  # scores in a run
-_MANY = 1024  # scores for each one that is wanted, from which on only the best runs are compared score by score
+_FEW = 300  # scores up to which sorting all of them takes no longer
+_SAMPLED, _SAMPLE = 10_000, 1000  # scores from which on a sample pays; and its size, about
+_SURELY, _SURELY_MORE = 2, 16  # rank of the limit in the sample: so many times that of the last score wanted, and more
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # all bits of an integer but its sign
 
 
@@ -113,19 +114,20 @@ def pop(heap, keys, size):
 
 def largest(scores: np.ndarray, count: int) -> np.ndarray:
     """Return the places of the ``count`` largest scores, the best first."""
-    if count >= scores.size:
-        chosen = np.arange(scores.size)
-    elif scores.size < _MANY * count:
-        chosen = np.argpartition(-scores, count)[:count]
-    else:
-        chosen = _largest_by_runs(scores, count)
-    return chosen[np.argsort(-scores[chosen], kind="stable")]
+    keys = -scores
+    if count >= scores.size or scores.size <= _FEW:
+        return keys.argsort(kind="stable")[:count]
+    chosen = _smallest_by_sample(keys, count)
+    return chosen[keys[chosen].argsort(kind="stable")]
 
 
-def _largest_by_runs(scores: np.ndarray, count: int) -> np.ndarray:
-    """Return the places of the ``count`` largest scores: they lie in the ``count`` runs with the largest maxima."""
-    tops = np.maximum.reduceat(scores, np.arange(0, scores.size, _RUN))
-    runs = np.argpartition(-tops, count)[:count]
-    places = (_RUN * runs[:, None] + np.arange(_RUN)).ravel()
-    places = places[places < scores.size]
-    return places[np.argpartition(-scores[places], count)[:count]]
+def _smallest_by_sample(keys: np.ndarray, count: int) -> np.ndarray:
+    """Return what :func:`smallest` does, for many keys among those below a limit that a sample of them suggests."""
+    sample = keys[:: keys.size // _SAMPLE + 1]
+    rank = _SURELY * count * sample.size // keys.size + _SURELY_MORE
+    if keys.size > _SAMPLED and rank < sample.size:
+        places = (keys <= np.partition(sample, rank)[rank]).nonzero()[0]
+        if places.size >= count:
+            found: np.ndarray = places[smallest(keys[places], count)]
+            return found
+    return smallest(keys, count)

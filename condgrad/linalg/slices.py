@@ -11,6 +11,7 @@ import numpy as np
 from condgrad.compiled import compiled, fill_in, kernel
 
 _SHORT = 20  # mean number of entries of a slice, below which slices are short
+_LONG = 4096  # entries of dense slices, from which on a sum of them does not stay in the first cache
 
 
 class Sink(Protocol):
@@ -133,13 +134,33 @@ class DenseMethods(OneByOne):
             if t < stop:
                 j, k, m, o = np.uint64(chosen[q]), np.uint64(chosen[r]), np.uint64(chosen[s]), np.uint64(chosen[t])
                 of_j, of_k, of_m, of_o = c[q] * scale[j], c[r] * scale[k], c[s] * scale[m], c[t] * scale[o]
-                for i in range(np.uint64(self.values.shape[1])):
-                    change = of_j * self.entry(j, i) + of_k * self.entry(k, i)
-                    out.add_at(i, change + of_m * self.entry(m, i) + of_o * self.entry(o, i))
+                self.add_four(j, k, m, o, of_j, of_k, of_m, of_o, out)
                 q = next_used(c, t + 1, stop)
             else:
                 self.add_slice(chosen[q], c[q] * scale[chosen[q]], out)
                 q = r
+
+    def add_slices(self, first, c, out):
+        """Add the slices from ``first`` on, each times its entry of ``c``, to ``out``: long ones four at a time."""
+        start, is_long, four, count = np.uint64(first), self.values.shape[1] >= _LONG, np.empty(4, np.uint64), 0
+        for k in range(np.uint64(c.shape[0])):
+            if c[k] != 0.0 and is_long:
+                four[count] = k
+                count += 1
+                if count == 4:
+                    j, k, m, o = four[0], four[1], four[2], four[3]
+                    self.add_four(start + j, start + k, start + m, start + o, c[j], c[k], c[m], c[o], out)
+                    count = 0
+            elif c[k] != 0.0:
+                self.add_slice(start + k, c[k], out)
+        for q in range(count):
+            self.add_slice(start + four[q], c[four[q]], out)
+
+    def add_four(self, j, k, m, o, of_j, of_k, of_m, of_o, out):
+        """Add four slices, each times its number, to ``out``."""
+        for i in range(np.uint64(self.values.shape[1])):
+            two = of_j * self.entry(j, i) + of_k * self.entry(k, i)
+            out.add_at(i, two + (of_m * self.entry(m, i) + of_o * self.entry(o, i)))
 
     def add_scaled(self, k, c, scale, out):
         """Add ``c`` times slice ``k``, each entry j times ``scale_j``, to the array ``out``, in its precision."""

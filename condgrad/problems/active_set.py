@@ -205,9 +205,7 @@ class AtomStack:
         return is_shared * np.outer(self.value, self.value)
 
     def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
-        w = np.zeros(n_features)
-        np.add.at(w, self.index, weights * self.value)
-        return w
+        return np.bincount(self.index, weights * self.value, n_features)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         return {"index": self.index, "value": self.value}

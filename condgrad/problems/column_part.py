@@ -73,14 +73,15 @@ class ColumnPart:
         self.value += float(lacking @ self.w)
         self._tilt, self.slopes = self._tilt + lacking, slopes.copy()
 
-    def approach(self, w: np.ndarray, b: float) -> bool:
+    def approach(self, w: np.ndarray, b: float, way: np.ndarray | None = None) -> bool:
         """Go towards these coefficients and this intercept, as far as the Taylor model holds; return False if nowhere.
 
-        It holds where F grows beyond its tangent no more than twice as much as the model does: then a step to the
-        minimum of the model descends.
+        The Taylor model holds where F grows beyond its tangent no more than twice as much as the model does: then a
+        step to the minimum of the model descends. ``way`` is by how much the predictions change, where that is known.
         """
         before, slopes, bends, value = self._p, self._alpha, self._d, self.value
-        way_p, way_w, way_b = self._predictions(np.flatnonzero(w), w[w != 0.0]) - before, w - self.w, b - self.b
+        way_w, way_b = w - self.w, b - self.b
+        way_p = self._predictions(np.flatnonzero(w), w[w != 0.0]) - before if way is None else way - way_b
         along = way_p + way_b
         slope = float(slopes @ along) + float((self.l2 * self.w + self._tilt) @ way_w)
         bend = float(bends @ (along * along)) + self.l2 * float(way_w @ way_w)
@@ -108,9 +109,10 @@ class ColumnPart:
 
     def sweep(
         self, price: np.ndarray, multiplier: float, stiffness: float, n_sweeps: int
-    ) -> tuple[np.ndarray, float, float]:
+    ) -> tuple[np.ndarray, float, float, np.ndarray]:
         """Return coefficients, their intercept and the multiplier after some sweeps over the Taylor model.
 
+        The last array is by how much predictions, with the intercept, change: the sweeps find it, times the curvatures.
         See :func:`condgrad.linalg.column_sweeps.sweep`. Dense columns may have much in common, and then no sweeps are
         slower than those in one order [1]_: each has a random order of its own. Sparse columns are read as they lie.
 
@@ -123,12 +125,13 @@ class ColumnPart:
         if self.is_dense:
             self._random.permuted(orders, axis=1, out=orders)
         balance = float(self._alpha.sum()) if self.has_intercept else 0.0
+        d, a = self._d.astype(precision, copy=False), np.zeros(self._d.size, precision)
         multiplier, shift = sweep(
-            self.columns, self.chosen, self._d.astype(precision, copy=False), np.zeros(self._d.size, precision),
-            balance, self.slopes - self.l2 * w, self.bends, self.l2, price, w, multiplier, stiffness,
-            orders, self.has_intercept,
+            self.columns, self.chosen, d, a, balance, self.slopes - self.l2 * w, self.bends, self.l2, price, w,
+            multiplier, stiffness, orders, self.has_intercept,
         )  # fmt: skip
-        return w, self.b + shift, multiplier
+        way = np.divide(a, d, out=np.zeros(a.size), where=d > 0.0)
+        return w, self.b + shift, multiplier, way
 
     def newton(self, normal: np.ndarray, missing: float, n_products: int) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept close to the minimum of the Taylor model over the coefficients in use.

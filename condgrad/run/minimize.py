@@ -232,7 +232,7 @@ class _Run:
         while True:
             # The solver has its gap up to rounding, or an estimate. A certificate is worth a pass if it would end the
             # run: if the gap is below the target minus the last rounding bound, or below the rounding bound itself.
-            if self.state.gap_estimate <= max(target - self.rounding, self.rounding):
+            if not self._is_certified() and self.state.gap_estimate <= max(target - self.rounding, self.rounding):
                 self._refresh()
                 wants_to_stop = self.record(report) or wants_to_stop
             if (status := self._certified_end(target)) is not None:
@@ -253,7 +253,7 @@ class _Run:
     def _certified_end(self, target: float) -> Status | None:
         """Return the status if a certified evaluation of this iterate ends the run, else None."""
         evaluation = self.last_evaluation
-        if evaluation is None or not evaluation.is_certified or not self._is_recorded():
+        if evaluation is None or not self._is_certified():
             return None
         is_converged = evaluation.gap + evaluation.rounding <= target
         if not is_converged and evaluation.gap > evaluation.rounding:
@@ -271,6 +271,10 @@ class _Run:
 
     def _is_recorded(self) -> bool:
         return len(self.trace) > 0 and self.trace.last.step == self.t
+
+    def _is_certified(self) -> bool:
+        """Return whether the last evaluation is that of this iterate, from a fresh pass."""
+        return self.last_evaluation is not None and self.last_evaluation.is_certified and self._is_recorded()
 
     def _full_evaluation(self) -> Evaluation:
         """Return the solver's evaluation of the iterate, or the result of a separate pass."""

@@ -16,7 +16,7 @@ def count_nonzero(w: Iterate) -> int:
     For a matrix in factors it is the number of nonzero singular values: its rank.
     """
     found = sizes(w)
-    return int(np.count_nonzero(found > 1e-13 * found.max(initial=0.0)))
+    return int(np.count_nonzero(found > 1e-13 * found.max())) if found.size else 0
 
 
 class Progress(NamedTuple):
@@ -80,7 +80,7 @@ class Trace:
         """Add a record; it replaces an older record of the same step."""
         if self._records and self._records[-1][0] == progress.step:
             self._records.pop()
-        self._records.append(Record(*(getattr(progress, name) for name in self.columns)))
+        self._records.append(Record._make(progress[: len(self.columns)]))  # a Progress begins with them
 
     @property
     def last(self) -> Record:

@@ -35,13 +35,14 @@ def check_factor(model):
 
 @pytest.mark.parametrize("is_symmetric", [True, False])
 @pytest.mark.parametrize("is_penalised", [True, False])
+@pytest.mark.parametrize("caution", [0.0, 0.5])
 @pytest.mark.parametrize(("n", "d"), [(60, 30), (25, 40), (90, 70)])
-def test_minimisers_fulfil_the_conditions_of_optimality(n, d, is_penalised, is_symmetric):
+def test_minimisers_fulfil_the_conditions_of_optimality(n, d, caution, is_penalised, is_symmetric):
     for seed in range(8):
         model = model_of(n, d, seed, is_symmetric)
         for target in (0.9, 0.5, 0.1) if is_penalised else (0.3, 1.0, 3.0):
             tol = -np.inf if is_penalised else 1e-12
-            status, _, alpha, _ = solve_model(model, 0.0, is_penalised, target, tol, 5000)
+            status, _, alpha, _ = solve_model(model, 0.0, is_penalised, target, tol, 5000, caution)
             x, correlation = model.x[:d], exact_correlations(model)
             assert status == SOLVED
             np.testing.assert_allclose(model.correlation[:d], correlation, atol=1e-8)

@@ -11,7 +11,6 @@ from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.rounding import UNIT, Bounds, Sizes, bounds, gamma, prediction_error
 from condgrad.problems.evaluation import Evaluation, Support, certify, vertex_rounding
 from condgrad.problems.linear_certificates import BoundedColumns, MeasuredColumns
-from condgrad.problems.rows import memory
 from condgrad.problems.samples import Samples
 
 needs_long = pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
@@ -399,8 +398,7 @@ def test_certificates_on_codes_are_true(seed):
 @pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("ball", [cg.constraints.L1Ball, cg.constraints.LinfBall])
-def test_columns_that_are_not_measured_bound_rounding_as_well(kind, size, ball, monkeypatch):
-    monkeypatch.setattr(memory, "_MANY_STORED", 0)
+def test_columns_that_are_not_measured_bound_rounding_as_well(kind, size, ball):
     rng = np.random.default_rng(4)
     X = size * rng.standard_normal((50, 8)) * np.geomspace(0.01, 1.0, 8)
     y = np.where(X[:, 0] + X[:, 7] > 0.0, 1.0, -1.0)

@@ -75,7 +75,7 @@ def test_sweeps_over_dense_columns_have_an_order_of_their_own():
         part = problem.look(np.zeros(100)).column_part(np.arange(100))
         part.go_to(np.zeros(100), 0.0)
         part.measure()
-        w, _, _ = part.sweep(np.full(100, 1e-3), 1.0, 0.0, 30)
+        w, *_ = part.sweep(np.full(100, 1e-3), 1.0, 0.0, 30)
         model = part.slopes + X.T @ (part._d * (X @ w))
         slopes.append(np.abs(model[w != 0.0]).max())
     assert slopes[0] == slopes[1]

@@ -58,6 +58,10 @@ class L1Ball(NamedTuple):
         features = largest(np.abs(r), count)
         return features, np.where(r[features] > 0.0, -self.radius, self.radius)
 
+    def atom_sizes(self, n_features):
+        """Return the radius for every feature."""
+        return np.full(n_features, self.radius)
+
     def score(self):
         """Return the score |r_j|."""
         return AbsScore()

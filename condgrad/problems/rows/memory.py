@@ -33,7 +33,6 @@ Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # rows (None: all
 _LARGE = 2**23  # bytes of X above which a pass reads X once: the caches of a processor cannot hold so much
 _CACHED = 2**18  # bytes of X in a piece: it stays in a core's cache between the products with w and the derivatives
 _FEWEST, _MOST = 8, 4096  # limits of the number of rows in a piece: loops over losses should be long enough for SIMD
-_MANY_STORED = 100_000  # number of entries of X from which on it takes noticeable time to measure the columns
 _FEW_COLUMNS = 16  # entries of a vertex up to which columns are multiplied one by one, not in a pass over X
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # its multiples are spread evenly between the integers, and never periodic
 _WORK_PER_SAMPLE = 20  # cost in multiply-adds: that of a loss with an exponential, about
@@ -102,8 +101,8 @@ class MemoryRows(Rows):
 
     @functools.cached_property
     def size_of_columns(self) -> float:
-        """The largest absolute value of an entry, as weights sum to one; inf where columns are measured in no time."""
-        return self.largest_entry if self.matrix.n_stored >= _MANY_STORED else np.inf
+        """The largest absolute value of an entry, as weights sum to one."""
+        return self.largest_entry
 
     @property
     def cost_of_pass(self) -> float:
@@ -144,7 +143,7 @@ class MemoryRows(Rows):
         d, rows = found.d.array, None
         if not self.samples.loss.is_convex:
             d = np.maximum(d, 0.0)
-        if n_rows <= d.size / 2 and d.any():
+        if n_rows <= d.size / 2:
             rows, d = sample_by_curvature(d, n_rows)
         return self.curvature_on(atoms, d, rows, n_known, has_intercept, is_rough=n_rows < np.inf)
 

@@ -46,9 +46,7 @@ class NewtonRounds:
         self.n_slow = 0
         self._has_reached, self._sizes = False, None
         if n * d <= _MOST_ENTRIES:
-            features, values = problem.constraint.best_atoms(np.ones(d), d)
-            self._sizes = np.zeros(d)
-            self._sizes[features] = np.abs(values)
+            self._sizes = problem.constraint.atom_sizes(d)
 
     @classmethod
     def suited_to(cls, problem: BaseProblem) -> NewtonRounds | None:

@@ -230,7 +230,7 @@ class _Descent:
 
     def _round(self) -> bool:
         """Make a round; return whether it leads anywhere."""
-        part, before = self.part, self.part.w
+        part, before, way = self.part, self.part.w, None
         self.was_newton = self.is_settled and self.pause <= 0
         self.pause -= 1
         if self.was_newton:
@@ -238,9 +238,9 @@ class _Descent:
             w, b = part.newton(normal, 1.0 - self.norm, _PRODUCTS)
             w[w * before < 0.0] = 0.0
         else:
-            w, b, self.multiplier = part.sweep(self.price, self.multiplier, self._stiffness(), self.terms.sweeps)
+            w, b, self.multiplier, way = part.sweep(self.price, self.multiplier, self._stiffness(), self.terms.sweeps)
         n_changed = np.count_nonzero((w != 0.0) != (before != 0.0))
-        leads_on = part.approach(w, b)
+        leads_on = part.approach(w, b, way)
         part.measure()
         self.norm = float(self.price @ np.abs(part.w))
         self.is_settled = leads_on and bool(n_changed <= _SETTLED * np.count_nonzero(w))

@@ -184,7 +184,8 @@ class HullModel:
         else:
             parts = [] if self.has_origin else [(1.0, self.constraint.start(self.problem.n_features))]
         atoms: Stack = AtomStack() if self.constraint.vertex is Atom else VertexStack()
-        atoms.extend([v for _, v in parts])
+        if parts:
+            atoms.extend([v for _, v in parts])
         return atoms, np.array([x for x, _ in parts])
 
     def kept(self, atoms: Stack, x: np.ndarray) -> np.ndarray:
