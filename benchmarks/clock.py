@@ -25,4 +25,4 @@ class ProcessorStopwatch(Stopwatch):
 def use_processor_time() -> None:
     """Let ``minimize`` measure its steps in processor time."""
     # The loop has one clock, which users need not choose; only a race on a shared machine wants another.
-    importlib.import_module("condgrad.run.minimize").Stopwatch = ProcessorStopwatch  # type: ignore[attr-defined]
+    importlib.import_module("condgrad.run.loop").Stopwatch = ProcessorStopwatch  # type: ignore[attr-defined]

@@ -19,7 +19,8 @@ from condgrad import Status
 from condgrad.compiled import stopwatch
 from condgrad.solvers import auto
 
-loop = importlib.import_module("condgrad.run.minimize")
+loop = importlib.import_module("condgrad.run.loop")
+entrance = importlib.import_module("condgrad.run.minimize")
 EVERY_STEP = 1e-9
 DETERMINISTIC = ["fw", "away", "pairwise", "bpcg"]
 
@@ -82,7 +83,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 100.0
-        for module in (loop, stopwatch):
+        for module in (entrance, loop, stopwatch):
             monkeypatch.setattr(module, "time", types.SimpleNamespace(perf_counter=lambda: self.now))
 
 
