@@ -13,10 +13,9 @@ import numpy as np
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
 
-_MOST = 512  # vectors up to which this is faster than copies and a BLAS
+_MOST = 16  # vectors up to which this is faster than copies and a BLAS, also one that uses all of the width of vectors
 _SPEED = 5.0  # multiply-adds here that take as long as one of a pass over data
 _BLOCK = 1024  # entries of a vector that are read at a time: those of all vectors stay in the cache of a core
-_AT_ONCE = 32  # vectors that are weighted at a time
 _HEIGHT, _WIDTH = 3, 4  # how many vectors are multiplied by how many others at a time
 
 
@@ -39,14 +38,12 @@ def fill_products(vectors: np.ndarray, h: np.ndarray, first: int, G: np.ndarray)
 def _fill_weighted(vectors, h, first, G, start, stop):
     """Compute the entries for a range of vectors, but those below the diagonal: their mirror images are copied."""
     n_few, length = vectors.shape[0] - first, vectors.shape[1]
-    weighted = np.empty((min(n_few, _AT_ONCE), min(length, _BLOCK)), vectors.dtype)
+    weighted = np.empty((n_few, min(length, _BLOCK)), vectors.dtype)
     _clear(first, n_few, G, start, stop)
     for begin in range(0, length, _BLOCK):
         size = min(_BLOCK, length - begin)
-        for done in range(0, n_few, _AT_ONCE):
-            few = weighted[: min(_AT_ONCE, n_few - done)]
-            _weigh(vectors, h, first + done, begin, size, few)
-            _add_block(vectors, begin, few, 0, size, first + done, G, start, stop)
+        _weigh(vectors, h, first, begin, size, weighted)
+        _add_block(vectors, begin, weighted, 0, size, first, G, start, stop)
     _mirror(first, n_few, G, start, stop)
 
 
