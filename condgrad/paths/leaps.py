@@ -152,8 +152,11 @@ class Leaps(Generic[Mark]):
         return self._between(left, right, np.empty(0))[0].gap
 
     def _growth(self, left: End[Mark], right: End[Mark], middle_gap: float) -> float:
-        """Return how many times longer than the last leap the next one should be, by the gap in the middle."""
+        """Return how many times longer than the last leap the next one should be, by the gap in the middle.
+
+        Where that gap is nothing but rounding, shorter leaps would not make it smaller.
+        """
         bend = middle_gap - 0.5 * (left.point.gap + right.point.gap)
         limit = (1.0 - _ENDS) * self.tol * self.engine.scale
-        factor = (limit / bend) ** (1.0 / _ORDER) if bend > 0.0 else _LONGER
+        factor = (limit / bend) ** (1.0 / _ORDER) if bend > right.point.rounding else _LONGER
         return float(min(max(factor, _SHORTER), _LONGER))

@@ -500,7 +500,7 @@ def test_a_path_that_is_to_be_certified_everywhere_ends_where_rounding_has_won()
     assert info.radius.size < 1000
     radii, _, info = cg.lasso_path(X, y, n_radii=None, tol=0.0)
     assert info.status is cg.Status.ROUNDING
-    assert radii.size < 5000
+    assert radii.size < 100
     whole = cg.lasso_path(X, y, n_radii=None, tol=1e-3)[2].radius.size
     _, _, info = cg.lasso_path(X, y, n_radii=None, tol=1e-3, callback=lambda progress: progress.step == whole)
     assert info.status is cg.Status.CONVERGED  # there was nothing left to stop
