@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse
+from certificates import measured
 from covering import product_by_pairs
 from test_smooth_path import LOSSES, data
 
@@ -51,7 +52,7 @@ def check(problem, make, coefs, info, tol):
     for k in np.flatnonzero(info.radius > 0.0):
         w, ball = column(coefs, k), make(info.radius[k])
         assert ball.violation(w) <= 1e-12 * max(1.0, info.radius[k])
-        found = problem.over(ball).evaluate(w)
+        found = measured(problem.over(ball)).evaluate(w)
         assert found.gap <= info.gap[k] + info.rounding[k] + found.rounding
         assert info.rounding[k] >= 0.3 * found.rounding
         assert info.gap[k] + info.rounding[k] <= tol * problem.loss_scale()

@@ -5,6 +5,7 @@ import signal
 import numpy as np
 import pytest
 import scipy.sparse
+from certificates import measured
 from covering import product_by_pairs
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
@@ -54,7 +55,7 @@ def check(problem, radii, coefs, info, tol):
     for k, radius in enumerate(radii):
         w = coefs[:, [k]].toarray().ravel()
         assert np.abs(w).sum() <= radius * (1.0 + 1e-12)
-        found = problem.over(cg.constraints.L1Ball(radius)).evaluate(w)
+        found = measured(problem.over(cg.constraints.L1Ball(radius))).evaluate(w)
         assert found.gap <= info.gap[k] + info.rounding[k] + found.rounding
         assert info.rounding[k] >= 0.3 * found.rounding
         assert info.gap[k] + info.rounding[k] <= tol * problem.loss_scale()
