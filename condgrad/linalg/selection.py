@@ -115,7 +115,7 @@ def pop(heap, keys, size):
 def largest(scores: np.ndarray, count: int) -> np.ndarray:
     """Return the places of the ``count`` largest scores, the best first."""
     keys = -scores
-    if count >= scores.size or scores.size <= _FEW:
+    if count >= scores.size or scores.size <= _FEW or count == 0:  # kernels have no heap of no places
         return keys.argsort(kind="stable")[:count]
     chosen = _smallest_by_sample(keys, count)
     return chosen[keys[chosen].argsort(kind="stable")]

@@ -17,6 +17,11 @@ def test_the_largest_scores_come_first_and_ties_in_the_order_of_their_places(siz
         np.testing.assert_array_equal(found, found[np.lexsort((found, -scores[found]))])
 
 
+@pytest.mark.parametrize("size", [0, 7, 400, 200_000])
+def test_no_places_are_wanted(size):
+    assert largest(np.random.default_rng(1).standard_normal(size), 0).size == 0
+
+
 def test_a_sample_that_suggests_a_wrong_limit_leaves_nothing_out(monkeypatch):
     """Where every score in the sample is large, too few are above the limit: then all are looked at."""
     scores = np.arange(20_000.0)
