@@ -128,6 +128,14 @@ def test_a_zero_on_the_boundary_has_the_rounding_of_the_set():
     assert is_outside(ball, np.array([np.nan, 0.0]), np.nan)
 
 
+def test_a_small_point_of_a_cone_has_the_rounding_of_its_own_size():
+    steps = np.eye(3)[:-1] - np.eye(3)[1:]
+    monotone = constraints.LinearlyConstrained(constraints.NonnegativeL1Ball(1.0), A_ub=steps, b_ub=np.zeros(2))
+    w = np.array([1e-16, 2e-16, 3e-16])  # all of its multiples are monotone, those by -1 are not
+    assert not is_outside(monotone, w, 3e-30)
+    assert is_outside(monotone, w, 1e-16)
+
+
 def test_a_set_with_an_oracle_alone_is_tested_by_few_calls():
     calls = []
 
