@@ -88,7 +88,7 @@ class RoughColumns:
             G[:size, first:size] = H
             G[first:size, :first] = H[:first].T
         squares = np.einsum("ii->i", G)[first:size]  # as they lie in G
-        if not (squares.min() > _LEAST and squares.max() < _MOST):  # nan is neither
+        if not (squares.min(initial=np.inf) > _LEAST and squares.max(initial=0.0) < _MOST):  # nan is neither
             return False
         squares *= 1.0 + _RIDGE
         return True

@@ -112,6 +112,16 @@ def test_single_precision_refuses_what_it_cannot_hold(size):
     assert not RoughColumns(N, D).fill(np.empty((4, 4)), Atoms(Z, features), features, h, 2)
 
 
+def test_a_working_set_without_new_atoms_is_known():
+    rng = np.random.default_rng(3)
+    Z, features, h, G = columns(rng.standard_normal((N, D)), rng), np.arange(4), np.ones(N), np.empty((4, 4))
+    grams = RoughColumns(N, D)
+    assert grams.fill(G, Atoms(Z, features), features, h, 0)
+    before = G.copy()
+    assert grams.fill(G, Atoms(Z, features), features, h, 4)
+    np.testing.assert_array_equal(G, before)
+
+
 @pytest.mark.parametrize("has_intercept", [False, True])
 def test_grams_of_few_atoms_have_all_digits(has_intercept):
     rng = np.random.default_rng(6)
