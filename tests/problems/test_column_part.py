@@ -136,6 +136,13 @@ def test_columns_are_sparse_or_dense():
         assert make(form).has_sparse_columns and not make(form).has_dense_columns
 
 
+@pytest.mark.parametrize("size", [1e-37, 1e37])
+def test_columns_that_single_precision_can_hardly_hold_are_left_to_models(size):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    assert not cg.Problem(size * X, y, cg.losses.SquaredHinge(), cg.constraints.L1Ball(1.0 / size)).has_dense_columns
+
+
 def test_one_newton_step_minimises_a_quadratic_with_its_intercept():
     problem, w = make(loss=cg.losses.Squared(), intercept=True), np.array([0.5, 0.2, -1.0, 2.0, 0.3])
     part = problem.look(spread(w)).column_part(FEATURES)

@@ -33,6 +33,7 @@ Predictions: TypeAlias = tuple[np.ndarray | None, np.ndarray]  # rows (None: all
 _LARGE = 2**23  # bytes of X above which a pass reads X once: the caches of a processor cannot hold so much
 _CACHED = 2**18  # bytes of X in a piece: it stays in a core's cache between the products with w and the derivatives
 _FEWEST, _MOST = 8, 4096  # limits of the number of rows in a piece: loops over losses should be long enough for SIMD
+_SMALLEST, _LARGEST = 1e-30, 1e30  # sizes of the largest entry for which products in single precision keep their digits
 _FEW_COLUMNS = 16  # entries of a vertex up to which columns are multiplied one by one, not in a pass over X
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # its multiples are spread evenly between the integers, and never periodic
 _WORK_PER_SAMPLE = 20  # cost in multiply-adds: that of a loss with an exponential, about
@@ -120,8 +121,8 @@ class MemoryRows(Rows):
 
     @property
     def has_dense_columns(self) -> bool:
-        """Whether X is dense."""
-        return self.matrix.has_dense_columns
+        """Whether X is dense, with entries far from the largest and the smallest that single precision can hold."""
+        return self.matrix.has_dense_columns and _SMALLEST < self.largest_entry < _LARGEST
 
     def column_part(self, features: np.ndarray, l2: float, has_intercept: bool) -> ColumnPart:
         """Return F on these features alone, with a penalty and, if so, an intercept."""
