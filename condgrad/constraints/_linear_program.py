@@ -12,11 +12,12 @@ import enum
 import functools
 import importlib
 import threading
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse
 
+from condgrad.constraints._budget_and_row import BudgetAndRow
 from condgrad.constraints._rounding import normalised
 from condgrad.constraints._single_row import SingleRow
 from condgrad.constraints.linear_rows import LinearRows, Multipliers
@@ -50,6 +51,18 @@ class Optimum(NamedTuple):
     eq: np.ndarray
 
 
+class Direct(Protocol):
+    """What minimises over few rows without the simplex method."""
+
+    def minimise(self, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the best vertex and the multipliers of the rows, inequalities first; None where it finds none."""
+
+
+def direct(rows: LinearRows) -> Direct | None:
+    """Return what minimises over these rows without the simplex method, if anything does."""
+    return SingleRow(rows) if rows.n_rows == 1 else BudgetAndRow.of(rows)
+
+
 class LinearProgram:
     """Minimise <cost, x> over a set of linear rows, for many costs.
 
@@ -60,14 +73,14 @@ class LinearProgram:
     Presolving the model pays for some sets and takes most of the time for others. It is used if it saves half of the
     iterations for the costs ``trial``, by default generic ones: a count, because measured times would make runs differ.
 
-    A program with a single row is solved by sorting where that is possible, without a model.
+    A program with a single row, or with a budget and one more row, is solved without a model where that is possible.
 
     Several threads may call it; they take turns. It can be pickled, without the model.
     """
 
     def __init__(self, rows: LinearRows, trial: np.ndarray | None = None) -> None:
         self.rows, self.trial = rows, generic(rows.low.size) if trial is None else trial
-        self._single = SingleRow(rows) if rows.n_rows == 1 else None
+        self._direct = direct(rows)
         self._lock = threading.Lock()
         self._model: Any = None  # None: not made yet; False: there is no interface that can change costs
 
@@ -76,16 +89,19 @@ class LinearProgram:
 
     def minimise(self, cost: np.ndarray) -> Optimum:
         """Return the best vertex."""
-        if self._single is not None and (single := self._single.minimise(cost)) is not None:
-            x, y = single
-            is_equation = self.rows.b_eq is not None
-            ub, eq = np.full(int(not is_equation), min(y, 0.0)), np.full(int(is_equation), y)
-            return Optimum(Outcome.OPTIMAL, "", x, ub, eq)
+        if self._direct is not None and (found := self._direct.minimise(cost)) is not None:
+            return _optimum(self.rows, *found)
         with self._lock:
             if self._model is None:
                 self._model = _make_model(self.rows, self.trial)
-            found = self._model.minimise(cost) if self._model else None
-        return _by_linprog(self.rows, cost) if found is None else found
+            optimum = self._model.minimise(cost) if self._model else None
+        return _by_linprog(self.rows, cost) if optimum is None else optimum
+
+
+def _optimum(rows: LinearRows, x: np.ndarray, y: np.ndarray) -> Optimum:
+    """Return the vertex x with the multipliers y of the rows, inequalities first."""
+    n_ub = 0 if rows.b_ub is None else rows.b_ub.size
+    return Optimum(Outcome.OPTIMAL, "", x, np.minimum(y[:n_ub], 0.0), y[n_ub:])
 
 
 class _Model:
@@ -95,7 +111,7 @@ class _Model:
         self.interface = importlib.import_module(module)
         self.highs = getattr(self.interface, name)()
         self.indices = np.arange(rows.low.size, dtype=np.int32)
-        self.n_ub = 0 if rows.b_ub is None else rows.b_ub.size
+        self.rows = rows
         for option, value in _OPTIONS.items():
             self.highs.setOptionValue(option, value)
         self.highs.passModel(self._program(rows))
@@ -136,9 +152,7 @@ class _Model:
         if self.highs.getModelStatus() != self.interface.HighsModelStatus.kOptimal:
             return None
         solution = self.highs.getSolution()
-        y = np.array(solution.row_dual)
-        x, y_ub = np.array(solution.col_value), np.minimum(y[: self.n_ub], 0.0)
-        return Optimum(Outcome.OPTIMAL, "", x, y_ub, y[self.n_ub :])
+        return _optimum(self.rows, np.array(solution.col_value), np.array(solution.row_dual))
 
 
 def _make_model(rows: LinearRows, trial: np.ndarray) -> _Model | bool:

@@ -23,7 +23,7 @@ class SingleRow:
     >>> shares = LinearRows(np.zeros(3), np.full(3, np.inf), A_eq=np.ones((1, 3)), b_eq=np.ones(1))
     >>> x, y = SingleRow(shares).minimise(np.array([2.0, 1.0, 3.0]))
     >>> print(x, y)
-    [0. 1. 0.] 1.0
+    [0. 1. 0.] [1.]
     """
 
     def __init__(self, rows: LinearRows) -> None:
@@ -34,16 +34,16 @@ class SingleRow:
         ends = self.a * self.low[self.places], self.a * self.high[self.places]
         self.least, self.most = np.minimum(*ends), np.maximum(*ends)  # of the terms of the row
 
-    def minimise(self, cost: np.ndarray) -> tuple[np.ndarray, float] | None:
-        """Return the best vertex and the multiplier of the row; None where sorting does not find them."""
+    def minimise(self, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the best vertex and the multiplier of the row, in an array; None where sorting does not find them."""
         x = np.where((cost > 0.0) | ((cost == 0.0) & np.isfinite(self.low)), self.low, self.high)
         with np.errstate(invalid="ignore"):  # the sum of two infinite terms
             row = float((self.a * x[self.places]).sum())
         if self.low_side <= row <= self.high_side:
-            return (x, 0.0) if np.isfinite(x).all() else None
+            return (x, np.zeros(1)) if np.isfinite(x).all() else None
         return None if np.isnan(row) else self._at(self.low_side if row < self.low_side else self.high_side, cost, x)
 
-    def _at(self, side: float, cost: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, float] | None:
+    def _at(self, side: float, cost: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the best vertex with <a, x> = side, for the best x without the row, which is changed."""
         prices = cost[self.places] / self.a
         order = np.argsort(prices, kind="stable")
@@ -62,4 +62,4 @@ class SingleRow:
         at, a = self.places[order], self.a[order]
         x[at] = np.where((np.arange(order.size) < k) == (a > 0.0), self.high[at], self.low[at])
         x[at[k]] = min(max(term / a[k], self.low[at[k]]), self.high[at[k]])
-        return (x, float(prices[order[k]])) if np.isfinite(x).all() else None
+        return (x, prices[order[k : k + 1]]) if np.isfinite(x).all() else None

@@ -36,7 +36,7 @@ def test_what_it_finds_is_optimal(seed):
         found = SingleRow(rows).minimise(cost)
         if found is None:
             continue
-        x, y = found
+        x, (y,) = found
         count += 1
         assert expected.status == 0 and cost @ x == pytest.approx(expected.fun, abs=1e-9)
         assert (x >= rows.low).all() and (x <= rows.high).all()

@@ -20,9 +20,10 @@ from condgrad.linalg.vectors import DenseVector, Vector
 class LinearlyConstrained(ConstraintSet):
     """The set {w in constraint : A_ub w <= b_ub, A_eq w = b_eq, low <= w <= high}: a Lasso with linear constraints.
 
-    The oracle is one linear program, solved by the dual simplex method of HiGHS; absolute values become
-    differences of two non-negative vectors. Over the balls and simplices below its vertices are sparse: with m rows,
-    at most about m + 1 entries are not zero. It is not compiled. The constructor checks that the set is not empty.
+    The oracle is one linear program, solved by the dual simplex method of HiGHS, or directly for an l1 ball with one
+    row; absolute values become differences of two non-negative vectors. Over the balls and simplices below its
+    vertices are sparse: with m rows, at most about m + 1 entries are not zero. It is not compiled. The constructor
+    checks that the set is not empty.
 
     Parameters
     ----------

@@ -27,12 +27,12 @@ _MANY_ENTRIES = 1_000_000  # entries of all rows, from which on bounds are not s
 class Polytope(ConstraintSet):
     """The polytope {w : A_ub w <= b_ub, A_eq w = b_eq, low <= w <= high}.
 
-    The oracle is a linear program, solved by sorting if there is a single row, else by the dual simplex method of
-    HiGHS, which is part of scipy. It is not compiled. The tolerances of HiGHS are absolute, so it gets rows of norm 1
-    and the set scaled to a size of about 1: a vertex is outside of a half-space by at most 1e-10 times the size of the
-    set. The constructor checks by a few linear programs that the set is neither empty nor unbounded. With few features
-    and rows, solver="auto" and "corrective" minimise models of F over the set by quadratic programs, and need about ten
-    passes over the data.
+    The oracle is a linear program, solved directly if there is a single row, or a budget and one more row, else by the
+    dual simplex method of HiGHS, which is part of scipy. It is not compiled. The tolerances of HiGHS are absolute, so
+    it gets rows of norm 1 and the set scaled to a size of about 1: a vertex is outside of a half-space by at most 1e-10
+    times the size of the set. The constructor checks by a few linear programs that the set is neither empty nor
+    unbounded. With few features and rows, solver="auto" and "corrective" minimise models of F over the set by quadratic
+    programs, and need about ten passes over the data.
 
     Parameters
     ----------
