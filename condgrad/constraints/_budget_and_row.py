@@ -51,8 +51,12 @@ class BudgetAndRow(NamedTuple):
         for place, (prices, low_side, budget) in enumerate(zip(A, low_sides, high_sides, strict=True)):
             is_budget = prices.min(initial=np.inf) > 0.0 and 0.0 < budget < np.inf and low_side in (-np.inf, budget)
             if is_budget and (prices * high >= _NEARLY * budget).all():
-                other, sizes = 1 - place, budget / prices
-                terms = sizes * A[other]
+                other = 1 - place
+                with np.errstate(over="ignore", invalid="ignore"):  # prices next to 0 are left to the simplex method
+                    sizes = budget / prices
+                    terms = sizes * A[other]
+                if not (np.isfinite(sizes) & np.isfinite(terms)).all():
+                    continue
                 if low_side != budget:
                     sizes, terms = np.append(sizes, 0.0), np.append(terms, 0.0)
                 return cls(sizes, terms, budget, low_sides[other], high_sides[other], high, place)

@@ -69,6 +69,8 @@ def test_other_programs_are_left_to_highs():
     assert BudgetAndRow.of(LinearRows(zero - 1.0, inf, **budget)) is None
     assert BudgetAndRow.of(LinearRows(zero, inf, slope - 2.0, np.ones(1), slope - 3.0, np.ones(1))) is None
     assert BudgetAndRow.of(LinearRows(zero, inf, A_eq=ones, b_eq=np.ones(1))) is None
+    cheap = np.array([[1.0, 1.0, 1e-320], [1.0, -1.0, 0.0]])
+    assert BudgetAndRow.of(LinearRows(zero, inf, cheap, np.ones(2))) is None
     never = LinearRows(zero, inf, slope, np.array([0.5]), ones, np.ones(1))
     assert BudgetAndRow.of(never).minimise(np.ones(3)) is None
     assert LinearProgram(never).minimise(np.ones(3)).outcome is Outcome.INFEASIBLE
