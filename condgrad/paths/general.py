@@ -213,5 +213,7 @@ def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object,
         raise ValueError("alphas need a function that makes the ball of radius 1 for 1.0; give radii instead.")
     if not problem.is_convex or problem.samples.least_value() == -math.inf:
         raise ValueError(f"alphas need a convex loss that is bounded from below; {loss} is not. Give radii instead.")
+    if problem.l2 > 0.0:
+        raise ValueError(f"alphas of radius_path need l2=0; got l2={problem.l2:g}. Give radii instead.")
     if not is_served:
         raise ValueError(f"alphas need data in memory and solver='auto'; got solver={solver!r}. Give radii instead.")

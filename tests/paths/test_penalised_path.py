@@ -277,6 +277,7 @@ def test_a_wrong_lower_bound_certifies_nothing():
             {"solver": "corrective"},
             "alphas need data in memory and solver='auto'; got solver='corrective'. Give radii ",
         ),
+        ({"l2": 0.1}, "alphas of radius_path need l2=0; got l2=0.1. Give radii instead."),
         ({"loss": "welsch"}, "alphas need a convex loss that is bounded from below; Welsch is not. Give radii instead"),
         ({"constraint": lambda r: constraints.L1Ball(2.0 * r)}, "alphas need a function that makes the ball of radius"),
     ],
