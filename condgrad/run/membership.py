@@ -54,7 +54,6 @@ def is_outside(constraint: ConstraintSet, w: Any, violation: float) -> bool:
 
 def _size(constraint: ConstraintSet, w: Any) -> float:
     """Return the size of w in the units of the set's violation: for the ball of a norm, nearly its norm."""
-    if isinstance(w, Factored):
-        return float(constraint.violation(w.scaled(None, None, _FAR))) / _FAR
     # In both directions: a cone, as of monotone coefficients, contains all multiples of its own points.
-    return max(float(constraint.violation(_FAR * w)), float(constraint.violation(-_FAR * w))) / _FAR
+    ends: list[Any] = [w.scaled(None, None, _FAR)] if isinstance(w, Factored) else [_FAR * w, -_FAR * w]
+    return max(float(constraint.violation(end)) for end in ends) / _FAR
