@@ -10,7 +10,7 @@ import scipy.sparse
 from condgrad.compiled import compiled, kernel
 from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.one_hot_slices import ROWS, OneHotSlices
-from condgrad.linalg.slices import sparse_slices
+from condgrad.linalg.slices import slices_one_by_one
 
 
 @compiled
@@ -122,7 +122,7 @@ def _inner(numbers, start, c):
     return (a + b) + (e + f)
 
 
-@sparse_slices
+@slices_one_by_one
 class CodedColumns(NamedTuple):
     """Columns of numbers, and columns of ones in the rows of a category: a counting sort has put these together.
 

@@ -7,7 +7,9 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from condgrad.compiled import kernel
-from condgrad.linalg.slices import DenseSlices, Slices, SparseSlices
+from condgrad.linalg.dense_slices import DenseSlices
+from condgrad.linalg.slices import Slices
+from condgrad.linalg.sparse_slices import SparseSlices
 
 _HEIGHT = 16  # rows of a block that is transposed: 16 numbers of single precision fill a line of the cache
 _MOST_KEPT = 3  # columns that are kept, over those that are asked for

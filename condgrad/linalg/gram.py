@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from condgrad.compiled import kernel
-from condgrad.linalg.slices import SparseSlices
+from condgrad.linalg.sparse_slices import SparseSlices
 
 _BLOCK = 32  # rows and columns of a block of a transposition
 

@@ -11,10 +11,12 @@ import scipy.sparse
 
 from condgrad.linalg import centring, passes, products, threads
 from condgrad.linalg.dense_gram import DenseColumns
+from condgrad.linalg.dense_slices import CentredColumns, CentredRows, DenseSlices
 from condgrad.linalg.extent import Extent
 from condgrad.linalg.gathered_columns import CopiedColumns, GatheredColumns
 from condgrad.linalg.gram import add_outer_products, mirror, rows_of
-from condgrad.linalg.slices import CentredColumns, CentredRows, DenseSlices, Slices, SparseOnes, SparseSlices, slices_of
+from condgrad.linalg.slices import Slices
+from condgrad.linalg.sparse_slices import SparseOnes, SparseSlices, slices_of
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 

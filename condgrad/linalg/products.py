@@ -8,7 +8,7 @@ import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
-from condgrad.linalg.slices import SparseSlices
+from condgrad.linalg.sparse_slices import SparseSlices
 
 
 def dot_slices(slices: SparseSlices, n_stored: int, V: np.ndarray) -> np.ndarray:

@@ -16,7 +16,8 @@ import numpy as np
 from condgrad.compiled import compiled, kernel, where
 from condgrad.linalg import threads
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.slices import Slices, SparseSlices
+from condgrad.linalg.slices import Slices
+from condgrad.linalg.sparse_slices import SparseSlices
 from condgrad.linalg.vectors import DenseVector
 
 _CONSTANT = 1e-12  # share of its size below which the deviation of a feature from its mean is rounding

@@ -9,7 +9,8 @@ import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
-from condgrad.linalg.slices import CentredColumns, DenseSlices, SparseSlices
+from condgrad.linalg.dense_slices import CentredColumns, DenseSlices
+from condgrad.linalg.sparse_slices import SparseSlices
 from condgrad.linalg.vectors import DenseVector
 from condgrad.paths.atom_rows import AtomRows
 from condgrad.paths.packed_columns import RoughColumns

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse
 
 from condgrad.linalg.column_sweeps import measure, sweep
+from condgrad.linalg.dense_slices import DenseSlices
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.slices import DenseSlices
 
 
 def make(n, d):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from condgrad.linalg import matrix as matrix_module
+from condgrad.linalg.dense_slices import _LONG
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.slices import _LONG
 
 
 def matrices(n, d, seed):

@@ -9,7 +9,7 @@ from condgrad.constraints import L1Ball
 from condgrad.linalg import passes
 from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.slices import SparseOnes, SparseSlices
+from condgrad.linalg.sparse_slices import SparseOnes, SparseSlices
 from condgrad.losses import Logistic
 from condgrad.problems.rows import memory
 
