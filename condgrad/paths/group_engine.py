@@ -161,6 +161,7 @@ class GroupEngine:
         finest, gap = _INNER * limit, self._gap(goal, self.level)
         tol = max(finest, _AHEAD * gap) if gap < math.inf else finest
         needed, last, is_fresh, has_gained, n_idle, n_steps = max(limit, tol), math.inf, False, True, 0, 0
+        least = math.inf  # gap at which a step has begun
         while True:
             raise_if_interrupted(self.interrupts)
             gap = self._gap(goal, self.level)
@@ -168,7 +169,8 @@ class GroupEngine:
             if gap > needed and not is_stuck and n_steps < _MOST_STEPS:
                 is_fresh = not (has_gained and gap <= _FAST * last)
                 self._arrange_curvature(goal, is_fresh, last)
-                n_steps, last, has_gained = n_steps + 1, gap, self._step(goal, gap, max(_MODEL * tol, _STEP * gap))
+                n_steps, last, least = n_steps + 1, gap, min(least, gap)
+                has_gained = self._step(goal, least, max(_MODEL * tol, _STEP * gap))
                 continue
             self._scan(self._ahead())
             gap = self._gap(goal, max(self.level, self.outside))
@@ -182,7 +184,7 @@ class GroupEngine:
             else:
                 n_idle += 0 if tol > finest else 1
                 tol = finest if tol > finest else 0.1 * tol
-            needed, last, is_fresh, has_gained = tol, math.inf, False, True
+            needed, last, least, is_fresh, has_gained = tol, math.inf, math.inf, False, True
 
     def _guess(self, goal: Goal, limit: float) -> None:
         """Go to the minimiser of the last model for the next target, unless that makes the gap larger."""
@@ -200,8 +202,8 @@ class GroupEngine:
         elif self._gap(goal, self.level) == math.inf:  # outside of a smaller ball
             self._go(self.set.x * (goal.target / self.norm))
 
-    def _step(self, goal: Goal, gap: float, tol: float) -> bool:
-        """Go to the minimiser of the model if that halves the gap, or as far towards it as F falls; tell if it did."""
+    def _step(self, goal: Goal, least: float, tol: float) -> bool:
+        """Go to the minimiser of the model if that halves the least gap, or as far as F falls; tell whether it did."""
         penalty, x = goal.target if goal.is_penalised else 0.0, self.set.x
         z, value = self._minimiser(goal, self.set.correlation, tol), self.at.totals.value + penalty * self.norm
         slope = penalty * (self.set.norm(z) - self.norm) - float(self.set.correlation @ (z - x))
@@ -209,7 +211,7 @@ class GroupEngine:
         self.quality, length = FAILED, 1.0
         while math.isfinite(slope) and length > _SHORTEST:
             self._go(x + length * (z - x) if length < 1.0 else z)
-            if length == 1.0 and self._gap(goal, self.level) <= 0.5 * gap:
+            if length == 1.0 and self._gap(goal, self.level) <= 0.5 * least:
                 self.quality = GOOD
                 return True
             gain = value - (self.at.totals.value + penalty * self.norm)

@@ -53,7 +53,8 @@ THRESHOLD, ABOVE = 25, 26  # from which size on the next scan computes correlati
 EVALUATED = 27  # how often the loss was evaluated, in all
 FACTOR, CURVED = 28, 29  # how much more curvature than the model's there is, about; the samples' sum in the model
 IS_STEADY = 30  # whether the guess for the last target was its solution
-N_COURSE = 31  # the number of these places
+LEAST = 31  # the smallest gap over this working set at which a step has begun
+N_COURSE = 32  # the number of these places
 
 
 @compiled
@@ -132,7 +133,7 @@ class Course(NamedTuple):
     def begin_guess(self, own):
         """Go to the minimiser of the last model; a gap of inf means that x is outside of a smaller ball."""
         course = self.course
-        course[GAP], course[IS_FRESH], course[QUALITY] = np.inf, 0.0, GOOD
+        course[GAP], course[LEAST], course[IS_FRESH], course[QUALITY] = np.inf, np.inf, 0.0, GOOD
         course[BEFORE], course[STAGE] = own, GUESSED
         return EVALUATION
 
@@ -150,7 +151,8 @@ class Course(NamedTuple):
     def start_again(self):
         """Minimise over a larger working set, or to a smaller gap."""
         course = self.course
-        course[GAP], course[IS_FRESH], course[HAS_MOVED], course[NEEDED] = np.inf, 0.0, 1.0, course[TOL]
+        course[GAP], course[LEAST] = np.inf, np.inf
+        course[IS_FRESH], course[HAS_MOVED], course[NEEDED] = 0.0, 1.0, course[TOL]
         course[STAGE] = WEIGH
         return -1
 
@@ -164,6 +166,7 @@ class Course(NamedTuple):
             course[STAGE] = ASK
             return -1
         course[GAP], course[STEPS], course[STAGE] = own, course[STEPS] + 1.0, POSE
+        course[LEAST] = min(course[LEAST], own)
         is_fast = has_moved and (own <= _FAST * last or self.is_worth_steps(own, last, work))
         course[NEXT_FRESH] = 0.0 if is_fast else 1.0
         return CURVATURE if course[NEXT_FRESH] > 0.0 or course[SPENT] >= _PATIENCE * course[RENEWAL] else -1
@@ -190,13 +193,16 @@ class Course(NamedTuple):
         return EVALUATION
 
     def judge_step(self, own):
-        """Stay where the gap is halved, or go as far towards the minimiser of the model as F falls."""
+        """Stay where the least gap so far is halved, or go as far towards the minimiser of the model as F falls.
+
+        Half of the last gap would not do: F could rise there, and the next step raise the gap and lower F, and so on.
+        """
         course, numbers = self.course, self.numbers
         course[HAS_MOVED] = 1.0 if course[LENGTH] > 0.0 else 0.0
         if course[LENGTH] == 0.0:  # x is where it was
             course[STAGE] = WEIGH
             return -1
-        if course[LENGTH] == 1.0 and own <= 0.5 * course[GAP]:
+        if course[LENGTH] == 1.0 and own <= 0.5 * course[LEAST]:
             course[FELL], course[QUALITY], course[STAGE] = 1.0, GOOD, WEIGH
             return -1
         if numbers[IS_TOTAL] == 0.0:

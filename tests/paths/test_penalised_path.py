@@ -15,8 +15,10 @@ from condgrad.linalg.interrupts import Interrupts
 from condgrad.losses import loss as make_loss
 from condgrad.paths import penalised, smooth, smooth_engine
 from condgrad.paths.gauges import gauge_of
+from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import Walk
 from condgrad.paths.smooth import SmoothPath
+from condgrad.paths.smooth_engine import SmoothEngine
 from condgrad.testing import check_loss
 
 WEIGHTS = np.random.default_rng(5).uniform(0.3, 3.0, 40)
@@ -93,6 +95,19 @@ def test_penalties_have_the_solutions_of_their_radii(loss, name, form, intercept
     excess = info.objective + info.alpha * info.radius - (exact.objective + exact.alpha * radii)
     assert (excess <= info.gap + info.rounding + 1e-14).all()
     assert (excess >= -2e-9 * problem.loss_scale()).all()
+
+
+def test_steps_do_not_lead_in_circles(no_minimize):
+    """A step to a smaller gap made F larger here, and the next one F smaller and the gap larger, 300 times."""
+    X, y, weight = data("huber")
+    settings = {"loss": LOSSES["huber"], "constraint": SETS["nonnegative"], "sample_weight": weight}
+    problem = cg.Problem(X, y, LOSSES["huber"], SETS["nonnegative"](1.0), sample_weight=weight)
+    for alpha in (0.1350, 0.13561525, 0.1362):
+        _, _, info = cg.radius_path(X, y, alphas=[alpha], fit_intercept=False, tol=1e-6, **settings)
+        assert info.status is cg.Status.CONVERGED
+        engine = SmoothEngine(problem)
+        engine.solve(Goal(alpha, is_penalised=True), 1e-6)
+        assert engine.n_evaluated < 40
 
 
 def test_a_penalty_that_is_too_large_gives_zero():
