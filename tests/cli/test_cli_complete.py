@@ -244,7 +244,7 @@ def test_a_killed_run_resumes_to_the_same_bits(capsys, ratings, tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_writes_what_is_certified(entries, ratings, tmp_path):
     out = tmp_path / "model.npz"
-    child = start_and_wait_for_checkpoint(ratings, out, "--max-steps", "1000000")
+    child = start_and_wait_for_checkpoint(ratings, out, "--no-weighted", "--max-steps", "1000000")
     child.send_signal(signal.SIGINT)
     printed, err = child.communicate(timeout=60)
     assert child.returncode == 130, err
