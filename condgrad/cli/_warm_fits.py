@@ -121,11 +121,13 @@ def _ones() -> None:
 
 
 def _fallback() -> None:
-    """Make a pairwise step over a hull: whether fits of small data fall back on them depends on their rounding."""
-    from condgrad.solvers.full_pass.hull_steps import pairwise_steps
+    """Minimise a model over a hull: whether fits of small data fall back on that depends on their rounding."""
+    from condgrad.solvers.full_pass.hull_steps import minimise_in_ball, pairwise_steps
 
-    for H in (np.eye(2), np.asfortranarray(np.eye(2))):  # curvatures are computed in either order
-        pairwise_steps(np.array([1.0, -1.0]), H, np.zeros(2), True, True, 0.0, 1)
+    x, g = np.zeros(2), np.array([1.0, -1.0])
+    for H in (np.eye(2), np.array([[1.0, 0.5], [0.5, 1.0]], order="F")):  # curvatures are computed in either order
+        minimise_in_ball(x, g, H, 0.0, np.inf)
+        pairwise_steps(g.copy(), H, x.copy(), True, True, 0.0, 1)
 
 
 def _logistic_regression() -> None:
