@@ -126,6 +126,8 @@ def _is_identified_by_name(t: Any) -> bool:
     """Return whether the name of a type identifies it: the name of a function type is an address."""
     if isinstance(t, types.BaseTuple):
         return all(map(_is_identified_by_name, t.types))
+    if isinstance(t, types.Omitted):  # an argument with a default, which is a part of the name
+        return isinstance(t.value, (bool, int, float, str, type(None)))
     return not isinstance(t, (types.Callable, types.Opaque))
 
 

@@ -166,6 +166,23 @@ def test_classes_of_a_script_stay_out_of_the_cache(tmp_path, run):
     assert n_cached(tmp_path, "_value") == 0
 
 
+def test_kernels_with_defaults_are_kept(tmp_path, run):
+    """numba takes an argument that is left out for a type without a name of its own."""
+    kernel = """
+        from condgrad.compiled import kernel
+
+        @kernel
+        def shifted(x, by=2.0, is_down=False):
+            return x - by if is_down else x + by
+    """
+    use = "from own import shifted\nprint(shifted(1.0), sum(shifted.stats.cache_hits.values()))"
+    write(tmp_path / "own.py", kernel)
+    assert run(use) == ["3.0", "0"]
+    assert run(use) == ["3.0", "1"]
+    write(tmp_path / "own.py", kernel.replace("2.0", "5.0"))
+    assert run(use) == ["6.0", "0"]
+
+
 def test_an_edit_of_the_package_changes_the_key(tmp_path, run):
     """Also of a file whose classes this kernel is not given: what it calls may live there."""
     use = f"""
