@@ -183,6 +183,31 @@ def test_kernels_with_defaults_are_kept(tmp_path, run):
     assert run(use) == ["6.0", "0"]
 
 
+def test_a_second_process_compiles_nothing_for_the_same_fits(run):
+    """A kernel that is not kept, for whatever reason, costs every process seconds."""
+    fits = """
+        import numpy as np
+        from numba.core import event
+        import condgrad as cg
+
+        class Listener(event.Listener):
+            names = []
+            def on_start(self, event):
+                self.names.append(event.data["dispatcher"].py_func.__qualname__)
+            def on_end(self, event):
+                pass
+
+        event.register("numba:compile", Listener())
+        X = np.random.default_rng(0).standard_normal((60, 5))
+        y = np.where(X[:, 0] + X[:, 1] + X[:, 2] ** 2 > 1.0, 1.0, -1.0)
+        for loss in (cg.losses.Logistic(), cg.losses.Squared()):
+            cg.minimize(cg.Problem(X, y, loss, cg.constraints.L1Ball(2.0)), "corrective")
+        print(len(Listener.names), *Listener.names[:5])
+    """
+    assert int(run(fits)[0]) > 100
+    assert run(fits) == ["0"]
+
+
 def test_an_edit_of_the_package_changes_the_key(tmp_path, run):
     """Also of a file whose classes this kernel is not given: what it calls may live there."""
     use = f"""
