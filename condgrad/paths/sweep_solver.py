@@ -104,6 +104,8 @@ class SweepSolver:
             x, norm = working.x, float(np.abs(working.x).sum())
             trials = [x] if norm <= radius else []
             trials += [x * (radius / norm)] if norm > 0.0 else []
+            if self.alpha <= floor and norm <= radius and self.quadratic.columns.is_symmetric:
+                trials.append(self._without_ball(goal, _CG_ACCURACY * floor))
             for trial in trials:
                 gap = self._gap_at(trial, goal)
                 best_gap, best = (gap, trial) if gap < best_gap else (best_gap, best)
@@ -119,6 +121,17 @@ class SweepSolver:
             working.x[support] = np.where(ahead * sign > 0.0, ahead, 0.0)
             self.alpha = alpha
         self._gap_at(best, goal)
+
+    def _without_ball(self, goal: Goal, accuracy: float) -> np.ndarray:
+        """Return the minimiser over all signs, to correlations of at most ``accuracy``, or x if it is outside the ball.
+
+        Where thousands of coefficients are small, signs that hold would be found by many steps, and mean nothing here.
+        """
+        working, x = self.working, self.working.x
+        self._gap_at(x, goal)
+        every, blocks = np.arange(x.size), factor(self.clusters, np.ones(x.size, np.bool_))
+        ahead = x + solve_kkt(working, every, blocks, self.correlation, accuracy, _MOST_PRODUCTS)
+        return ahead if np.abs(ahead).sum() <= goal.target else x
 
     def _gap_at(self, x: np.ndarray, goal: Goal) -> float:
         """Go to x, with its residual and correlations; return the gap over the working set."""

@@ -802,3 +802,21 @@ def test_tiny_penalties_of_small_data_are_certified():
     assert (info.gap + info.rounding <= 1e-8 * 0.5 * np.mean(y * y)).all()
     for k, alpha in enumerate(alphas):
         assert gap_from_scratch(X, y, coefs[:, k].toarray().ravel(), alpha=alpha) <= 1.1e-8
+
+
+def test_a_ball_that_does_not_bind_leaves_ridge_regression(monkeypatch):
+    """With thousands of small coefficients their signs took fifty searches of hundreds of steps, at each radius."""
+    X, y = regression(100, 1200, seed=5)
+    y, searches, descend = y - y.mean(), [], SweepSolver._descend
+
+    def counted(self, alpha, tol):
+        searches.append(alpha)
+        descend(self, alpha, tol)
+
+    monkeypatch.setattr(SweepSolver, "_descend", counted)
+    _, coefs, info = cg.lasso_path(X, y, radii=[1e4], l2=0.01, tol=1e-4, fit_intercept=False)
+    assert info.status is cg.Status.CONVERGED and 0 < len(searches) < 40
+    ridge = X.T @ np.linalg.solve(X @ X.T + 0.01 * y.size * np.eye(y.size), y)
+    least = 0.5 * np.mean((y - X @ ridge) ** 2) + 0.005 * ridge @ ridge
+    assert least <= info.objective[0] <= least + info.gap[0] + info.rounding[0]
+    np.testing.assert_allclose(coefs.toarray().ravel(), ridge, atol=0.02)
