@@ -76,6 +76,14 @@ def test_other_programs_are_left_to_highs():
     assert LinearProgram(never).minimise(np.ones(3)).outcome is Outcome.INFEASIBLE
 
 
+@pytest.mark.parametrize(("side", "end"), [(1.0, 0), (3.0, 2)])
+def test_an_end_on_the_side_itself_is_the_solution_where_none_lies_beyond(side, end):
+    A = np.array([np.ones(3), [1.0, 2.0, 3.0]])
+    rows = LinearRows(np.zeros(3), np.full(3, np.inf), A_eq=A, b_eq=np.array([1.0, side]))
+    x, _ = BudgetAndRow.of(rows).minimise(np.array([5.0, 0.0, 5.0]))
+    np.testing.assert_array_equal(x, np.eye(3)[end])
+
+
 def test_steps_of_the_line_lead_to_the_hull_where_many_ends_lie_on_it():
     angle = np.linspace(0.0, np.pi, 2_001)  # all ends are on the hull
     rows = LinearRows(
