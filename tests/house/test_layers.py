@@ -14,6 +14,7 @@ FLOORS = [
     {"storage"},
     {"losses", "constraints"},
     {"problems"},
+    {"engine"},
     {"solvers"},
     {"run"},
     {"paths"},
@@ -22,7 +23,7 @@ FLOORS = [
     {"cli"},
 ]
 HEIGHT = {name: k for k, names in enumerate(FLOORS) for name in names}
-MOST_ENTRIES = 15
+MOST_ENTRIES = 16
 OPTIONAL = {"cupy", "torch", "dask", "matplotlib", "rich", "pandas", "polars", "pyarrow", "pooch", "zarr"}
 SERVES = {"run/progress": {"rich"}}  # module -> what it may import at once
 

@@ -1,0 +1,1 @@
+"""The engine: balls of a norm on what is known about the data, each point with its certificate."""

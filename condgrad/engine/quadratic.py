@@ -1,0 +1,245 @@
+r"""Quadratic: least squares over l1 balls, or with an l1 penalty, on the moments of the data alone.
+
+With z_j = scale_j (x_j - mean_j) and weights that sum to one,
+
+    F(x) = ||y - sum_j x_j z_j||^2 / 2 + (l2/2) ||x||_2^2 = x'Gx/2 - c'x + ||y||^2/2,
+
+so the correlations are rho = c - Gx, and every point of a path costs products with a d x d matrix, whatever n is.
+
+**Certificates.** Over the ball of radius r the gap is r max_j size(rho_j) - x'rho, where the size is |rho_j|, or rho_j
+alone where coefficients are at least 0. With a penalty alpha, no minimiser x* has a larger norm than
+B = F(x) / alpha + ||x||_1, for F is not negative; and F(x*) >= F(x) - rho'(x* - x), since F is convex. So
+
+    F(x) + alpha ||x||_1 - F(x*) - alpha ||x*||_1 <= B max(0, max_j size(rho_j) - alpha) + alpha ||x||_1 - x'rho.
+
+**Rounding.** Let nu_j be the norm of column j of the table from which the moments were taken, in units of z_j. An entry
+G_jk is off by at most gamma nu_j nu_k, c_j by gamma nu_j nu_y, where gamma has the terms of a sum of the moments three
+times: once for it, twice for the product of means that is taken off. So rho_j, and its own sum of d products, is off by
+at most gamma nu_j S with S = nu_y + sum_k |x_k| nu_k; x'rho by gamma (S - nu_y) S; and F by gamma S^2. The error of
+max_j is taken from max_j (size(rho_j) + gamma nu_j S): columns far from the largest do not matter, however long.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from condgrad.compiled import kernel
+from condgrad.engine.moments import Moments, Table
+from condgrad.linalg.gram_minimiser import SOLVED, solve_model
+from condgrad.linalg.gram_model import correlate, empty_model
+from condgrad.linalg.rounding import UNIT, gamma
+
+_CONSTANT = 1e-12  # share of its size below which the deviation of a feature from its mean is rounding
+_INNER = 1e-3  # share of the tolerance that a gap may use up: solutions are exact, and the rest is for rounding
+_BATCH = 30  # features that join the working set at most at a time
+_FIRST = 0.9  # share of the largest correlation that the first features of a working set have at least
+_MOST_ROUNDS = 100  # rounds in which features join, for one target
+
+
+class Points(NamedTuple):
+    """Certified points, one entry or row for each target; ``W`` and ``intercept`` are those of the features as given.
+
+    ``norm`` is the norm that the ball bounds, ``alpha`` the largest correlation, a penalty of which it is the solution.
+    """
+
+    W: np.ndarray
+    intercept: np.ndarray
+    norm: np.ndarray
+    alpha: np.ndarray
+    gap: np.ndarray
+    rounding: np.ndarray
+    objective: np.ndarray
+
+
+class Quadratic:
+    """The problem of some samples.
+
+    Parameters
+    ----------
+    table : Table
+    moments : Moments
+        Those of the samples.
+    has_intercept, standardize : bool
+    l2 : float
+        With ``standardize`` it counts the coefficients of the standardised features, else those of the features.
+    feature_weight : array, optional
+        Positive: what a unit of each coefficient costs.
+    is_symmetric : bool
+        Whether coefficients may have both signs; otherwise they are at least 0.
+
+    Attributes
+    ----------
+    scale : float
+        The objective at zero.
+    largest : float
+        The largest correlation at zero, which is the smallest penalty whose solution is zero.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        moments: Moments,
+        *,
+        has_intercept: bool,
+        standardize: bool = False,
+        l2: float = 0.0,
+        feature_weight: np.ndarray | None = None,
+        is_symmetric: bool = True,
+    ) -> None:
+        d = table.shape[1]
+        M = moments.M / moments.weight
+        means = M[-1, : d + 1] if has_intercept else np.zeros(d + 1)
+        centred = M[: d + 1, : d + 1] - np.outer(means, means)
+        squares = np.maximum(centred.diagonal(), 0.0)
+        self.mean, self.y_mean = table.shift + means[:d], table.y_shift + float(means[d])
+        spread, size = np.sqrt(squares[:d]), np.hypot(np.sqrt(squares[:d]), self.mean)
+        is_varying = spread > _CONSTANT * size
+        self.features = np.flatnonzero(is_varying)
+        self.scale_of = np.divide(1.0, spread, out=np.zeros(d), where=is_varying) if standardize else 1.0 * is_varying
+        if feature_weight is not None:
+            self.scale_of = self.scale_of / feature_weight
+        kept, factors = self.features, self.scale_of[self.features]
+        self.G = centred[np.ix_(kept, kept)] * np.outer(factors, factors)
+        bends = l2 if feature_weight is None else l2 / feature_weight[kept] ** 2
+        self.G.flat[:: kept.size + 1] += bends
+        self.norms = np.sqrt(np.maximum(M.diagonal()[kept], 0.0) * factors**2 + bends)
+        self.c = centred[kept, d] * factors
+        self.squared_y, self.norm_y = float(squares[d]), float(np.sqrt(max(M[d, d], 0.0)))
+        self.gamma = gamma(3 * moments.length + kept.size + 16)
+        self.has_intercept, self.is_symmetric, self.n_features = has_intercept, is_symmetric, d
+        self.scale = 0.5 * self.squared_y
+        self.largest = float(self.sizes(self.c).max(initial=0.0))
+
+    def sizes(self, correlations: np.ndarray) -> np.ndarray:
+        """Return how fast F falls along each feature, in the direction that its sign allows."""
+        return np.asarray(np.abs(correlations) if self.is_symmetric else np.maximum(correlations, 0.0))
+
+    def solve(self, targets: np.ndarray, *, is_penalised: bool, tol: float) -> Points:
+        """Return the solutions over balls of ascending radii, or with falling penalties, to a relative gap of ``tol``.
+
+        Each point has its own certificate; where rounding, or features that depend on each other, do not let a gap
+        fall to the tolerance, it says so.
+        """
+        model = empty_model(max(1, self.c.size), self.is_symmetric)
+        X = np.zeros((targets.size, self.c.size))
+        limit = (
+            0.0 if is_penalised else _INNER * tol * self.scale
+        )  # penalties: their gap is another one than the model's
+        if self.largest > 0.0:
+            _follow(self.G, self.c, self.squared_y, model, is_penalised, np.asarray(targets, np.float64), limit, X)
+        norm = np.abs(X).sum(axis=1)
+        if not is_penalised:  # rounding may have left the ball
+            X *= np.divide(targets, norm, out=np.ones(norm.size), where=norm > targets)[:, None]
+            norm = np.minimum(norm, targets)
+        return self._certified(X, norm, targets, is_penalised)
+
+    def _certified(self, X: np.ndarray, norm: np.ndarray, targets: np.ndarray, is_penalised: bool) -> Points:
+        """Return the points with their certificates; see the formulas above."""
+        correlations = self.c - X @ self.G
+        along = (X * correlations).sum(axis=1)
+        objective = np.maximum(0.5 * (self.squared_y - X @ self.c - along), 0.0)
+        sizes = self.sizes(correlations)
+        largest = sizes.max(axis=1, initial=0.0)
+        spread = np.abs(X) @ self.norms
+        S = self.norm_y + spread
+        at_most = (sizes + self.gamma * S[:, None] * self.norms).max(axis=1, initial=0.0)
+        if is_penalised:
+            reach = (objective + self.gamma * S * S) / targets + norm
+            beyond, at_most = np.maximum(largest - targets, 0.0), np.maximum(at_most - targets, 0.0)
+            gap = reach * beyond + targets * norm - along
+            rounding = reach * (at_most - beyond) + 8.0 * UNIT * (reach * largest + targets * norm)
+        else:
+            gap = targets * largest - along
+            rounding = targets * (at_most - largest) + 8.0 * UNIT * targets * largest
+        rounding += self.gamma * S * (2.0 * spread + S)
+        W = np.zeros((targets.size, self.n_features))
+        W[:, self.features] = X * self.scale_of[self.features]
+        intercept = self.y_mean - W @ self.mean if self.has_intercept else np.zeros(targets.size)
+        return Points(W, intercept, norm, largest, np.maximum(gap, 0.0), rounding, objective)
+
+
+def mean_squared_errors(table: Table, moments: Moments, W: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+    """Return the mean squared error of each model, a row of W and its intercept, on the samples of the moments."""
+    Q = np.empty((W.shape[0], W.shape[1] + 2))
+    Q[:, :-2], Q[:, -2] = -W, 1.0
+    Q[:, -1] = table.y_shift - intercept - W @ table.shift
+    return np.maximum(np.einsum("kj,kj->k", Q @ moments.M, Q), 0.0) / moments.weight
+
+
+@kernel
+def _follow(G, c, squared_y, model, is_penalised, targets, limit, X):
+    """Minimise F for one target after the other, on a working set that grows; rows of X are the solutions."""
+    d = c.shape[0]
+    atoms, place, correlation = np.empty(d, np.int64), np.full(d, -1), c.copy()
+    for t in range(targets.shape[0]):
+        target = targets[t]
+        if not target > 0.0:
+            continue
+        for _ in range(_MOST_ROUNDS):
+            if model.n_atoms() > 0:
+                status, _, _, _ = solve_model(
+                    model, squared_y, is_penalised, target, limit, 1000 + 20 * model.n_atoms()
+                )
+                if status != SOLVED:
+                    break
+                _correlate_all(G, c, model, atoms, correlation)
+            if _admit(G, c, model, correlation, atoms, place, is_penalised, target, limit) == 0:
+                break
+        for q in range(model.n_atoms()):
+            X[t, atoms[q]] = model.x[q]
+
+
+@kernel
+def _correlate_all(G, c, model, atoms, correlation):
+    """Fill in the correlations of all features."""
+    for j in range(c.shape[0]):
+        correlation[j] = c[j]
+    for q in range(model.n_atoms()):
+        x = model.x[q]
+        if x != 0.0:
+            row = G[atoms[q]]
+            for j in range(c.shape[0]):
+                correlation[j] -= x * row[j]
+
+
+@kernel
+def _admit(G, c, model, correlation, atoms, place, is_penalised, target, limit):
+    """Let the features with the largest correlations above all atoms join, if the gap asks for it; return how many."""
+    d, n_atoms = c.shape[0], model.n_atoms()
+    level, along, norm, largest = 0.0, 0.0, 0.0, 0.0
+    for q in range(n_atoms):
+        value = correlation[atoms[q]]
+        level = max(level, abs(value) if model.is_symmetric else value)
+        along += model.x[q] * value
+        norm += abs(model.x[q])
+    for j in range(d):
+        value = correlation[j]
+        largest = max(largest, abs(value) if model.is_symmetric else value)
+    if is_penalised:
+        level = max(level, target)
+        if largest <= level:
+            return 0
+    elif target * largest - along <= limit:
+        return 0
+    threshold = max(level, _FIRST * largest) if n_atoms == 0 else level
+    n_new = 0
+    while n_new < _BATCH and n_atoms + n_new < d:
+        best, chosen = threshold, -1
+        for j in range(d):
+            value = abs(correlation[j]) if model.is_symmetric else correlation[j]
+            if place[j] < 0 and value >= best and value > level:
+                best, chosen = value, j
+        if chosen < 0:
+            break
+        q = n_atoms + n_new
+        atoms[q], place[chosen] = chosen, q
+        for k in range(q + 1):
+            model.G[q, k] = model.G[k, q] = G[chosen, atoms[k]]
+        model.c[q] = c[chosen]
+        n_new += 1
+    if n_new > 0:
+        model.append(n_new)
+        correlate(model)
+    return n_new
