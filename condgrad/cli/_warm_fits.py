@@ -164,7 +164,10 @@ def _lasso_cv() -> None:
 def _lasso_path() -> None:
     from condgrad.paths import lasso_path
 
-    for X in (*_tables(), *_tables(20, 60)):
+    for X in _tables():  # on their moments, and by the engine of wide data, which certifies lines
+        lasso_path(X, _targets(X))
+        lasso_path(X, _targets(X), n_radii=None, eps=0.1, tol=1e-3)
+    for X in _tables(20, 60):
         lasso_path(X, _targets(X))
         lasso_path(X, _targets(X), l2=0.1)
         for fit_intercept in (False, True):  # by the engine of large data, which these are not

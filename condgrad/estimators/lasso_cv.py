@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -10,13 +10,17 @@ from numpy.typing import ArrayLike
 
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
+from condgrad.engine.moments import Moments, Table
+from condgrad.engine.quadratic import Points
 from condgrad.estimators._cross_validation import Fold
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor_cv import ValidatedRegressor
+from condgrad.linalg import convert
 from condgrad.paths import lasso_path
-from condgrad.paths.grids import as_radii
+from condgrad.paths.grids import as_radii, shares
 from condgrad.paths.points import PathInfo
 from condgrad.paths.radius_search import go_on_unless_interrupted
+from condgrad.paths.tall import TallFolds, TallPath, gauge_of_sets, is_tall, largest_radius
 
 _ERRORS = "neg_mean_squared_error"
 
@@ -31,27 +35,70 @@ class ValidatedPath(ValidatedRegressor):
     coef_path_: scipy.sparse.csc_matrix
 
     _chosen_with_the_radius: tuple[str, ...] = ("mse_path_", "coef_path_")
+    _folds: TallFolds | None = None  # during a fit: the moments of a tall table, which say all about every fold
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
         return tags
 
-    def _grid(self, data: Observations, targets: list[np.ndarray]) -> np.ndarray:
-        grid: dict[str, Any] = {"n_radii": self.n_radii, "eps": self.eps}
-        radii, self.coef_path_, _ = self._path(
-            data, **(grid if self.radii is None else {"radii": as_radii(self.radii)})
+    def _fit_validated(self, data: Observations, groups: ArrayLike | None) -> Self:
+        try:
+            return super()._fit_validated(data, groups)
+        finally:
+            self._folds = None
+
+    def _choose_from_grid(
+        self, data: Observations, parts: list[Fold], used: Observations, targets: list[np.ndarray]
+    ) -> float:
+        if self._folds is None:  # once for all l2
+            self._folds = self._tall_folds(data, parts)
+        return super()._choose_from_grid(data, parts, used, targets)
+
+    def _tall_folds(self, data: Observations, parts: list[Fold]) -> TallFolds | None:
+        """Return the folds of a table that is tall enough to be solved on its moments, None for other data."""
+        n_targets = (len(parts) + 1) * (self.n_radii if self.radii is None else as_radii(self.radii).size)
+        gauge = gauge_of_sets(self._allowed_sets())
+        if gauge is None or not is_tall(data.X, n_targets):
+            return None
+        y = data.y if data.offset is None else data.y - data.offset
+        weight = convert.as_weights(data.weight, y.size)
+        folds = TallFolds(
+            Table(data.X, y.astype(np.float64), weight, is_centred=bool(self.fit_intercept)), parts, gauge
         )
+        return folds if folds.are_exact_enough else None
+
+    def _points(self, moments: Moments, radii: np.ndarray) -> Points | None:
+        """Return the solutions for some samples of a tall table, None where rounding leaves one uncertified."""
+        assert self._folds is not None
+        quadratic = self._folds.quadratic(moments, self._penalty())
+        path = TallPath(quadratic, radii, tol=self.tol, is_penalised=False)
+        return path.points if path.is_certified else None
+
+    def _grid(self, data: Observations, targets: list[np.ndarray]) -> np.ndarray:
+        given = None if self.radii is None else as_radii(self.radii)
+        if (folds := self._folds) is not None:
+            whole = folds.quadratic(folds.whole, self._penalty())
+            radii = largest_radius(whole, self.eps, self.tol) * shares(self.n_radii) if given is None else given
+            self.coef_path_ = self._path_of_all(data, radii)
+        else:
+            grid: dict[str, Any] = {"n_radii": self.n_radii, "eps": self.eps}
+            radii, self.coef_path_, _ = self._path(data, **(grid if given is None else {"radii": given}))
         if radii[-1] > 0.0:
             return radii
         self.coef_path_ = self.coef_path_[:, :1]  # y is constant: zero is the solution for every radius
         return np.ones(1)
 
+    def _path_of_all(self, data: Observations, radii: np.ndarray) -> scipy.sparse.csc_matrix:
+        """Return the coefficients for some radii on all data."""
+        points = None if self._folds is None else self._points(self._folds.whole, radii)
+        return self._path(data, radii=radii)[1] if points is None else scipy.sparse.csc_matrix(points.W.T)
+
     def _choose(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> float:
         radius = super()._choose(data, parts, radii)
         self.mse_path_ = -self.score_paths_[_ERRORS if self.scoring is not None else self._chosen_metric()]
         if self.radii_.size > radii.size:
-            _, more, _ = self._path(data.weighted_only(), radii=self.radii_[radii.size :])
+            more = self._path_of_all(data.weighted_only(), self.radii_[radii.size :])
             self.coef_path_ = scipy.sparse.hstack([self.coef_path_, more], format="csc")
         return radius
 
@@ -59,16 +106,32 @@ class ValidatedPath(ValidatedRegressor):
         k = int(np.searchsorted(self.radii_, radius))
         return [self.coef_path_[:, [k]].toarray()[:, 0]]
 
+    def _validation_scores(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> dict[str, np.ndarray]:
+        if (folds := self._folds) is None:
+            return super()._validation_scores(data, parts, radii)
+        columns = []
+        for k, (train, test) in enumerate(parts):
+            if (points := self._points(folds.train(k), radii)) is None:
+                columns.append(self._fold_scores(data, train, test, radii))
+            else:
+                columns.append(self._scores_of_points(points.W, points.intercept, -folds.errors(k, points), data, test))
+        return {name: np.column_stack([scores[name] for scores in columns]) for name in columns[0]}
+
     def _fold_scores(
         self, data: Observations, train: np.ndarray, test: np.ndarray, radii: np.ndarray
     ) -> dict[str, np.ndarray]:
         _, coefs, info = self._path(data.at(train), radii=radii)
-        held_out, scorers = data.at(test), self._scorers()
-        errors = -_squared_errors(coefs, info.intercept, held_out)
-        if not scorers:
+        errors = _squared_errors(coefs, info.intercept, data.at(test))
+        return self._scores_of_points(coefs.toarray().T, info.intercept, -errors, data, test)
+
+    def _scores_of_points(
+        self, coefs: np.ndarray, intercept: np.ndarray, errors: np.ndarray, data: Observations, test: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Return the scores of the models of all radii, one a row, whose negative squared errors are known."""
+        if not (scorers := self._scorers()):
             return {self._chosen_metric(): errors}
-        dense = coefs.toarray().T
-        each = [self._scores_of(dense[[k]], info.intercept[[k]], held_out, scorers) for k in range(radii.size)]
+        held_out = data.at(test)
+        each = [self._scores_of(coefs[[k]], intercept[[k]], held_out, scorers) for k in range(errors.size)]
         return {name: np.array([scores[name] for scores in each]) for name in scorers} | {_ERRORS: errors}
 
     def _path(self, data: Observations, **grid: Any) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:

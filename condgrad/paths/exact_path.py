@@ -51,6 +51,16 @@ class LassoSettings(NamedTuple):
         return self.alphas is not None
 
     @property
+    def targets(self) -> np.ndarray | None:
+        """The penalties or radii that were given, None where there is a default grid."""
+        return self.alphas if self.is_penalised else self.radii
+
+    @property
+    def n_targets(self) -> int:
+        """How many targets there are, 0 where as many are to be found as it takes."""
+        return (self.n_radii or 0) if self.targets is None else self.targets.size
+
+    @property
     def is_everywhere(self) -> bool:
         """Whether every radius is to be certified, on lines between as many points as that takes."""
         return self.n_radii is None and self.radii is None and self.alphas is None

@@ -28,6 +28,7 @@ from condgrad.paths.points import PathInfo, collect
 from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.paths.smooth_disk import DiskData
+from condgrad.paths.tall import tall_answer, tall_quadratic
 from condgrad.paths.wanted import check_targets, points_of, wanted_sets, wanted_targets
 from condgrad.problems.linear import Problem
 from condgrad.run.progress import check_callback, show
@@ -68,7 +69,8 @@ def radius_path(
     Point k minimises the mean loss over the set of radius_k, from the last solution on, to a Frank-Wolfe gap of at most
     ``tol`` times the loss at w = 0. With it comes the multiplier alpha = max over s in the unit set of <-grad F(w), s>,
     the rate at which F would fall if the radius grew: for the l1 ball it is the penalty that has the same solution.
-    (For the squared loss over the l1 ball use :func:`lasso_path`, which is much faster.)
+    (For the squared loss over the l1 ball there is :func:`lasso_path`, which can standardise and takes as few radii as
+    it needs.)
 
     Where ``alphas`` are given, point k minimises F(w) + alpha_k ||w|| instead, with the norm whose balls the sets are.
     Its gap bounds how far F(w) + alpha_k ||w|| is from the minimum, and it bounds the Frank-Wolfe gap over the ball of
@@ -175,6 +177,13 @@ def radius_path(
     is_served = rows is not None or serves(problem, make, solver)
     if is_penalised:
         _check_penalised(problem, make, solver, is_served)
+    n_targets = int(n_radii) if given is None else given.size
+    answer = tall_answer(
+        lambda: tall_quadratic(problem, make, solver, n_targets), given, n_targets, float(eps),
+        tol=tol, is_penalised=is_penalised, callback=callback, verbose=verbose,
+    )  # fmt: skip
+    if answer is not None:
+        return answer
     if rows is not None:
         rows.read_first()  # not within the path: here Ctrl-C ends the call
     generator = None if random_state is None else as_generator(random_state)  # one for all points

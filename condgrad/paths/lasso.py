@@ -15,7 +15,10 @@ from condgrad import solvers
 from condgrad.constraints import L1Ball
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
+from condgrad.engine.moments import Table
+from condgrad.engine.quadratic import Quadratic
 from condgrad.linalg import convert
+from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device
 from condgrad.linalg.interrupts import Interrupts
@@ -29,6 +32,7 @@ from condgrad.paths.general import radius_path
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import Arrivals, PathInfo, collect, follow
+from condgrad.paths.tall import gauge_of_sets, is_tall, tall_answer
 from condgrad.problems.linear import Problem
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
@@ -100,8 +104,10 @@ def lasso_path(
         Adds (l2/2) ||w||_2^2 to F: the elastic net (alpha (1 - l1_ratio) of scikit-learn's). With ``standardize`` it
         counts the coefficients of the standardised features.
     engine : {"exact", "randomized"} or a :class:`~condgrad.solvers.Randomized`
-        "exact": a working set solved to the end, and an oracle that proves the best column while reading few. (Small
-        data, with at most 500 samples or features, are solved as :func:`radius_path` solves them, which is faster.)
+        "exact": for tables with at least as many samples as features one pass that sums up all products of two columns,
+        on which all points are solved and certified; else a working set solved to the end, and an oracle that proves
+        the best column while reading few. (Small data with fewer samples than features are solved as
+        :func:`radius_path` solves other losses, which is faster.)
         "randomized": the solver of Frandi et al. for every radius, from the last solution scaled to the border. It
         stops when a step changes no coefficient by more than a thousandth of the radius (or by ``step_tol`` of the
         solver given), so gaps are reported and not promised. Radii only, without ``standardize`` and ``l2``.
@@ -160,6 +166,8 @@ def lasso_path(
         return _on_device(X, y, sample_weight, offset, engine, settings, callback, verbose)
     X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
     refuse_outside(X, "lasso_path")
+    if engine == "exact" and (answer := _tall_path(X, y, sets, settings, sample_weight, offset, callback, verbose)):
+        return answer
     if engine == "exact" and _is_small(X, settings):
         answer = _by_radius_path(X, y, sets or L1Ball, settings, sample_weight, offset, callback, verbose)
         if answer[2].status is not Status.ROUNDING:
@@ -221,9 +229,43 @@ def _over_sets(
     return _by_radius_path(X, y, sets, settings, sample_weight, offset, callback, verbose)
 
 
+def _tall_path(
+    X: Any,
+    y: ArrayLike,
+    sets: AllowedSets | None,
+    settings: LassoSettings,
+    sample_weight: ArrayLike | None,
+    offset: ArrayLike | None,
+    callback: Callable[[Progress], object] | None,
+    verbose: bool,
+) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo] | None:
+    """Solve the Lasso on the moments of a tall table; None where another way is faster, or rounding asks for it."""
+    if settings.is_everywhere or not is_tall(X, settings.n_targets) or (gauge := gauge_of_sets(sets)) is None:
+        return None
+    X = matrix_of(X).X
+    observed, weight = convert.as_targets(y, X.shape[0]), convert.as_weights(sample_weight, X.shape[0])
+    if offset is not None:
+        observed = observed - convert.as_vector(offset, "offset", X.shape[0])
+
+    def quadratic() -> Quadratic | None:
+        table = Table(X, observed, weight, is_centred=settings.fit_intercept)
+        moments = table.moments()
+        if not table.is_exact_enough(moments):
+            return None
+        return Quadratic(
+            table, moments, has_intercept=settings.fit_intercept, standardize=settings.standardize, l2=settings.l2,
+            feature_weight=gauge.weights, is_symmetric=gauge.is_symmetric,
+        )  # fmt: skip
+
+    return tall_answer(
+        quadratic, settings.targets, settings.n_targets, settings.eps,
+        tol=settings.tol, is_penalised=settings.is_penalised, callback=callback, verbose=verbose,
+    )  # fmt: skip
+
+
 def _is_small(X: Any, settings: LassoSettings) -> bool:
     """Tell whether the engine of smooth losses is faster: no Python runs between its points, nor are there lines."""
-    if settings.standardize or settings.l2 > 0.0 or settings.is_everywhere:
+    if settings.standardize or settings.l2 > 0.0 or settings.is_everywhere or is_tall(X, settings.n_targets):
         return False
     if not (isinstance(X, np.ndarray) or scipy.sparse.issparse(X)) or len(X.shape) != 2:
         return False
@@ -309,7 +351,7 @@ def _points(path: Any, data: Regression, settings: LassoSettings, interrupts: In
         for k, (is_last, point) in enumerate(path.cover()):
             yield np.array([k]), 0.0 if is_last else math.inf, [point]
         return
-    targets = settings.alphas if settings.is_penalised else settings.radii
+    targets = settings.targets
     if targets is None:
         exact = path if isinstance(path, ExactPath) else ExactPath(data, settings, interrupts)
         targets = exact.largest_radius() * shares(settings.n_radii or 1)

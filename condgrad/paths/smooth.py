@@ -24,6 +24,8 @@ from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth_data import SmoothData
 from condgrad.paths.smooth_engine import OutgrownError, SmoothEngine
 from condgrad.paths.stretch import Stretch
+from condgrad.paths.tall import TallPath, tall_quadratic
+from condgrad.paths.tall import largest_radius as largest_of_moments
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
@@ -49,6 +51,8 @@ def serves(problem: BaseProblem, make: Callable[..., Any], solver: object) -> Ty
 
 def largest_radius(problem: Problem | OutputsProblem, make: Callable[..., Any], eps: float) -> float:
     """Return the radius whose multiplier is ``eps`` times that of zero; KeyboardInterrupt tells of Ctrl-C."""
+    if (quadratic := tall_quadratic(problem, make, "auto", _WALK)) is not None:
+        return largest_of_moments(quadratic, eps, _LAST_TOL)
     if not serves(problem, make, "auto"):
         return walk_over(problem, make).largest_radius(eps)
     try:
@@ -80,14 +84,21 @@ def solutions(
     of them only have a meaning for runs of a solver (``max_steps``, ``max_time``, ``relative_tol``): with one of these,
     ``minimize`` solves all radii.
     """
+    radii = np.fromiter(radii, np.float64)
+    if _OF_PATHS.issuperset(settings) and (quadratic := tall_quadratic(problem, make, solver, radii.size)):
+        path = TallPath(quadratic, radii, tol=tol, is_penalised=False)
+        if path.is_certified:
+            for w, intercept in zip(path.points.W, path.points.intercept.tolist(), strict=True):
+                yield Found(w, intercept, Status.CONVERGED)
+            return
     if not serves(problem, make, solver) or not _OF_PATHS.issuperset(settings):
         walk = walk_over(problem, make, solver, tol=tol * problem.loss_scale(), **settings)
-        for radius in radii:
+        for radius in radii.tolist():
             result = walk.to(radius)
             yield Found(result.w, result.intercept, result.status)
         return
     path = SmoothPath(problem, make, tol=tol, interrupts=Interrupts(), **settings)
-    left = np.fromiter(radii, np.float64)
+    left = radii
     while left.size:
         try:
             points = Stretch.of(Solved, path.advance(left))

@@ -52,12 +52,14 @@ def gap_from_scratch(X, y, w, radius=None, alpha=None, weight=None, scale=1.0, i
 
 @pytest.fixture(autouse=True)
 def way(request, monkeypatch):
-    """These data are small: solve their paths as those of large data all the same, unless a test asks for both ways."""
-    if getattr(request, "param", "large") == "large":
+    """These data are small: solve their paths as those of large data all the same, unless a test asks for every way."""
+    way = getattr(request, "param", "large")
+    if way == "large":
         monkeypatch.setattr(lasso, "_SMALL", 0)
+    monkeypatch.setattr(lasso, "is_tall", lambda X, n_targets: way == "tall")
 
 
-BOTH_WAYS = pytest.mark.parametrize("way", ["large", "small"], indirect=True)
+EVERY_WAY = pytest.mark.parametrize("way", ["large", "small", "tall"], indirect=True)
 
 KINDS = {
     "C": np.ascontiguousarray,
@@ -68,7 +70,7 @@ KINDS = {
 }
 
 
-@BOTH_WAYS
+@EVERY_WAY
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(30, 90), (120, 15), (40, 40)])
 def test_equals_scikit_learn(kind, shape):
@@ -88,7 +90,7 @@ def test_equals_scikit_learn(kind, shape):
     assert info.status is cg.Status.CONVERGED
 
 
-@BOTH_WAYS
+@EVERY_WAY
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("tol", [1e-3, 1e-9])
 def test_gaps_are_exact(kind, tol):
@@ -106,7 +108,7 @@ def test_gaps_are_exact(kind, tol):
     np.testing.assert_array_equal(info.n_nonzero, np.diff(coefs.indptr))
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_radius_and_alpha_are_two_names_of_one_solution():
     X, y = regression(60, 80, seed=3)
     radii, coefs, info = cg.lasso_path(X, y, n_radii=10, tol=1e-12)
@@ -116,7 +118,7 @@ def test_radius_and_alpha_are_two_names_of_one_solution():
     assert info.alpha[-1] == pytest.approx(1e-2 * np.abs(X.T @ y).max() / y.size, rel=1e-2)  # eps * lambda_max
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_agrees_with_minimize():
     X, y = regression(40, 60, seed=4)
     radii, coefs, info = cg.lasso_path(X, y, radii=[0.5, 2.0], tol=1e-10)
@@ -127,7 +129,7 @@ def test_agrees_with_minimize():
         assert problem.objective(coefs[:, k].toarray().ravel()) == pytest.approx(info.objective[k], rel=1e-12)
 
 
-@BOTH_WAYS
+@EVERY_WAY
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_intercept(sparse, weighted):
@@ -160,7 +162,7 @@ def test_standardize(kind, fit_intercept):
     np.testing.assert_allclose(np.abs(coefs.toarray() * spread[:, None]).sum(axis=0), [0.3, 3.0], rtol=1e-9)
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_weights_count_samples():
     X, y = regression(30, 20, seed=7)
     weight = np.array([0, 1, 2] * 10)
@@ -173,7 +175,7 @@ def test_weights_count_samples():
         np.testing.assert_allclose(info.objective, other.objective, rtol=1e-8)
 
 
-@BOTH_WAYS
+@EVERY_WAY
 @pytest.mark.parametrize("kind", ["F", "csc"])
 def test_duplicated_collinear_constant_and_zero_columns(kind):
     X, y = regression(25, 30, seed=8)
@@ -194,7 +196,7 @@ def test_duplicated_collinear_constant_and_zero_columns(kind):
             assert not coefs.toarray()[23].any()
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_more_columns_than_samples_until_the_fit_is_perfect():
     X, y = regression(12, 60, seed=9)
     radii, coefs, info = cg.lasso_path(X, y, eps=1e-7, tol=1e-10)
@@ -204,7 +206,7 @@ def test_more_columns_than_samples_until_the_fit_is_perfect():
         assert gap_from_scratch(X, y, coefs[:, k].toarray().ravel(), radius=radii[k]) <= 1.1e-10
 
 
-@BOTH_WAYS
+@EVERY_WAY
 @pytest.mark.parametrize("kind", ["F", "csc"])
 def test_radius_beyond_least_squares(kind):
     X, y = regression(60, 8, seed=10)
@@ -217,7 +219,7 @@ def test_radius_beyond_least_squares(kind):
     assert info.status is cg.Status.CONVERGED
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_radius_zero_and_penalties_with_zero_solutions():
     X, y = regression(20, 10, seed=11)
     largest = np.abs(X.T @ y).max() / 20
@@ -231,7 +233,7 @@ def test_radius_zero_and_penalties_with_zero_solutions():
     assert info.relative_gap.max() <= 1e-14
 
 
-@BOTH_WAYS
+@EVERY_WAY
 @pytest.mark.parametrize("intercept", [False, True])
 def test_nothing_to_explain(intercept):
     X, _ = regression(20, 10, seed=12)
@@ -245,7 +247,7 @@ def test_nothing_to_explain(intercept):
     assert coefs.nnz == 0
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_order_of_the_grid_is_the_users():
     X, y = regression(30, 40, seed=13)
     asked = np.array([2.0, 0.5, 1.0])
@@ -344,7 +346,7 @@ def test_points_on_a_line_between_two_solutions_are_certified(what, intercept):
         assert info.radius[k] == pytest.approx(np.abs(w).sum() if what == "alphas" else target)
 
 
-@BOTH_WAYS
+@EVERY_WAY
 @pytest.mark.parametrize("what", ["alphas", "radii"])
 def test_the_same_target_may_be_given_many_times(what):
     X, y = regression(30, 40, seed=29)
@@ -465,7 +467,7 @@ def test_every_radius_is_certified():
     assert info.radius.size == 3
 
 
-@BOTH_WAYS
+@EVERY_WAY
 @pytest.mark.parametrize("what", ["alphas", "radii"])
 @pytest.mark.parametrize("offset", [1e4, 1e6])
 def test_rounding_in_the_model_is_not_certified_away(what, offset):
@@ -506,7 +508,7 @@ def test_a_path_that_is_to_be_certified_everywhere_ends_where_rounding_has_won()
     assert info.status is cg.Status.CONVERGED  # there was nothing left to stop
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_points_come_from_the_sparse_end_on():
     X, y = regression(30, 40, seed=31)
     for what in ("alphas", "radii"):
@@ -574,7 +576,7 @@ def test_residuals_that_sweeps_keep_are_those_of_the_predictions(has_intercept, 
     np.testing.assert_allclose(a, fresh.a, atol=1e-14)
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_ctrl_c_keeps_the_points_that_are_done():
     X, y = regression(30, 50, seed=15)
 
@@ -632,7 +634,7 @@ def test_ctrl_c_is_heard_inside_a_point_and_inside_the_search_for_the_radius(ins
     assert 6 <= len(calls) <= 8  # it stopped right there
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_callback_sees_points_and_may_stop():
     X, y = regression(30, 50, seed=16)
     seen = []
@@ -642,28 +644,28 @@ def test_callback_sees_points_and_may_stop():
     np.testing.assert_array_equal(coefs[:, 4].toarray().ravel(), seen[-1].w)
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_verbose_shows_points(capsys):
     X, y = regression(20, 10, seed=17)
     cg.lasso_path(X, y, n_radii=3, verbose=True)
     assert capsys.readouterr().err.count("gap") == 3
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_same_path_to_the_bit():
     X, y = regression(40, 80, seed=18)
     first, second = (cg.lasso_path(X, y, n_radii=10)[1] for _ in range(2))
     assert (first != second).nnz == 0
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_a_tolerance_below_rounding_ends():
     X, y = regression(20, 30, seed=19)
     _, _, info = cg.lasso_path(X, y, n_radii=5, tol=0.0)
     assert info.relative_gap.max() < 1e-12
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_info_is_shown_in_a_line():
     X, y = regression(20, 30, seed=20)
     info = cg.lasso_path(X, y, n_radii=5)[2]
@@ -696,7 +698,7 @@ def test_the_randomized_engine_walks_the_same_radii(fit_intercept):
     assert zero[0].intercept[0] == pytest.approx(zero[1].intercept[0])
 
 
-@BOTH_WAYS
+@EVERY_WAY
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
@@ -793,7 +795,7 @@ def test_newton_steps_stop_at_zero_where_signs_would_change_and_correct_the_othe
     np.testing.assert_allclose((G @ (wanted - 0.5 - d))[free], 0.0, atol=1e-8)
 
 
-@BOTH_WAYS
+@EVERY_WAY
 def test_tiny_penalties_of_small_data_are_certified():
     X, y = regression(6, 12, seed=30)
     alphas = np.abs(X.T @ y).max() / 6 * np.array([1e-2, 1e-6, 1e-9])

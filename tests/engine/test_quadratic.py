@@ -1,0 +1,162 @@
+"""Tall tables on their moments: sums to the last digit, certificates that hold in extended precision, and folds."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from certificates import HAS_LONG, LONG
+from path_judge import judge_tall
+from sklearn.linear_model import ElasticNet
+from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
+
+import condgrad as cg
+from condgrad.engine.moments import Table
+from condgrad.engine.quadratic import Quadratic
+from condgrad.linalg.rounding import gamma
+from condgrad.paths import tall
+
+KINDS = {
+    "C": np.ascontiguousarray, "F": np.asfortranarray, "csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array,
+}  # fmt: skip
+
+
+def table_of(n=500, d=7, seed=0, density=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + rng.uniform(-3.0, 3.0, d)
+    X[rng.random((n, d)) > density] = 0.0
+    return X, X @ rng.standard_normal(d) + rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("density", [0.1, 1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
+def test_moments_are_those_of_extended_precision_up_to_their_rounding(kind, density, weighted, dtype):
+    X, y = table_of(density=density)
+    X = X.astype(dtype)
+    weight = np.random.default_rng(1).uniform(0.0, 2.0, y.size) if weighted else np.full(y.size, 1.0 / y.size)
+    table = Table(KINDS[kind](X), y, weight, is_centred=True)
+    samples = np.random.default_rng(2).permutation(y.size)[:333]
+    for places in (None, np.arange(50, 450), samples):
+        found = table.moments(places)
+        at = slice(None) if places is None else places
+        U = np.column_stack([X.astype(LONG) - table.shift, y.astype(LONG) - table.y_shift, np.ones(y.size)])[at]
+        v = (weight.astype(LONG) if weighted else np.ones(y.size, LONG))[at]
+        wanted = U.T @ (v[:, None] * U)
+        norms = np.sqrt(wanted.diagonal())
+        assert (np.abs(found.M - wanted) <= gamma(found.length) * np.outer(norms, norms)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("positive", [False, True])
+def test_equals_scikit_learn(kind, l2, intercept, positive):
+    X, y = table_of(seed=3, density=0.7)
+    alphas = np.array([1.0, 0.1, 0.01])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn's own
+        for alpha in alphas:
+            table = Table(KINDS[kind](X), y, np.ones(y.size), is_centred=intercept)
+            problem = Quadratic(table, table.moments(), has_intercept=intercept, l2=l2, is_symmetric=not positive)
+            points = problem.solve(np.array([alpha]), is_penalised=True, tol=1e-10)
+            peer = ElasticNet(
+                alpha=alpha + l2, l1_ratio=alpha / (alpha + l2), fit_intercept=intercept, positive=positive,
+                tol=1e-14, max_iter=100_000,
+            ).fit(X, y)  # fmt: skip
+            np.testing.assert_allclose(points.W[0], peer.coef_, atol=1e-7)
+            np.testing.assert_allclose(points.intercept[0], peer.intercept_, atol=1e-7)
+            assert points.gap[0] + points.rounding[0] <= 1e-10 * problem.scale
+
+
+@pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
+@pytest.mark.parametrize("first", [0, pytest.param(200, marks=pytest.mark.campaign)])
+def test_certificates_of_badly_scaled_tables_hold_in_extended_precision(first):
+    statuses = []
+    for seed in range(first, 10 * first or 100):
+        status, wrong = judge_tall(seed)
+        assert not wrong, f"seed {seed}: {wrong[0]}"
+        statuses.append(status)
+    assert statuses.count(cg.Status.CONVERGED) > 0.9 * len(statuses)
+
+
+def test_rounding_above_the_tolerance_leaves_the_path_to_the_columns(monkeypatch):
+    X, y = table_of()
+    certified = []
+    is_certified = tall.TallPath.is_certified.fget
+
+    def seen(path):
+        certified.append(is_certified(path))
+        return certified[-1]
+
+    monkeypatch.setattr(tall.TallPath, "is_certified", property(seen))
+    cg.lasso_path(X, y, n_radii=5, tol=1e-9)
+    assert certified == [True]
+    _, _, info = cg.lasso_path(X, y, n_radii=5, tol=1e-16)
+    assert certified == [True, False] and info.status is cg.Status.ROUNDING
+
+
+def test_tiny_squares_are_left_to_the_columns():
+    X, y = table_of()
+    X[:, 2] *= 1e-160  # whose squares have lost their digits
+    table = Table(X, y, np.ones(y.size), is_centred=False)
+    assert not table.is_exact_enough(table.moments())
+    X[:, 2] = 0.0
+    table = Table(X, y, np.ones(y.size), is_centred=False)
+    assert table.is_exact_enough(table.moments())
+
+
+SPLITTERS = {
+    "dealt": KFold(4, shuffle=True, random_state=0), "in a row": KFold(5), "twice": ShuffleSplit(4, random_state=0),
+    "growing": TimeSeriesSplit(3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["C", "csc"])
+def test_cross_validation_on_moments_is_that_of_paths_of_the_folds(splitter, weighted, kind, monkeypatch):
+    X, y = table_of(n=240, seed=5)
+    weight = np.random.default_rng(1).integers(0, 3, y.size).astype(float) if weighted else None
+    offset = 0.1 * np.arange(y.size) if weighted else None
+    given = {"sample_weight": weight, "offset": offset}
+
+    def fitted():
+        model = cg.ConstrainedElasticNetCV(l2=[0.0, 0.1], n_radii=8, cv=SPLITTERS[splitter], tol=1e-9)
+        return model.fit(KINDS[kind](X), y, **given)
+
+    model = fitted()
+    with monkeypatch.context() as patch:
+        patch.setattr("condgrad.estimators.lasso_cv.is_tall", lambda X, n_targets: False)
+        patch.setattr("condgrad.paths.lasso.is_tall", lambda X, n_targets: False)
+        other = fitted()
+    np.testing.assert_allclose(model.mse_path_, other.mse_path_, rtol=1e-6)
+    np.testing.assert_allclose(model.radii_, other.radii_, rtol=1e-6)
+    np.testing.assert_allclose(model.coef_path_.toarray(), other.coef_path_.toarray(), atol=1e-6)
+    assert model.radius_ == pytest.approx(other.radius_, rel=1e-6) and model.l2_ == other.l2_
+    assert model._folds is None  # the data are not kept
+
+
+def test_scorers_see_the_models_of_the_folds():
+    X, y = table_of(n=200, seed=6)
+    settings = {"n_radii": 6, "cv": 4}
+    own = cg.ConstrainedLassoCV(**settings).fit(X, y)
+    scored = cg.ConstrainedLassoCV(scoring="neg_mean_squared_error", **settings).fit(X, y)
+    np.testing.assert_allclose(own.mse_path_, -scored.score_path_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("constraint", ["l1", "nonnegative-l1"])
+def test_other_doors_lead_to_the_same_points(constraint, monkeypatch):
+    X, y = table_of(seed=7)
+    answers = []
+    for is_used in (True, False):
+        if not is_used:
+            monkeypatch.setattr(tall, "is_tall", lambda X, n_targets: False)
+        settings = {"loss": "squared", "constraint": constraint}
+        path = cg.radius_path(X, y, n_radii=7, fit_intercept=True, tol=1e-9, **settings)
+        model = cg.ConstrainedRegressorCV(n_radii=7, tol=1e-9, **settings).fit(X, y)
+        answers.append((path[1].toarray(), path[2].alpha, model.score_path_, model.coef_))
+    for one, other in zip(*answers, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
