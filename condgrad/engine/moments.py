@@ -14,7 +14,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -22,14 +23,13 @@ import scipy.sparse
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
 from condgrad.linalg.interrupts import Interrupts
-from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.sparse_slices import SparseSlices
+from condgrad.linalg.sparse_slices import slices_of
 
 _SAMPLED = 1000  # rows that estimate the means: what is subtracted need not be the exact mean
 _STORED = 0.2  # share of stored entries from which on BLAS multiplies rows with their zeros faster than we without
 _ADDED = 8.0  # how many times less work adding up a block of sparse rows may be than its products
 _OPERATIONS = 8  # on an entry: what is subtracted, the root of the weight, and their products
-_LEAST = 1e-280  # least sum of squares that has all its digits, whatever its terms
+LEAST = 1e-280  # least sum of squares that has all its digits, whatever its terms
 
 
 class Moments(NamedTuple):
@@ -48,6 +48,21 @@ class Moments(NamedTuple):
         return float(self.M[-1, -1])
 
 
+class HasMoments(Protocol):
+    """Samples of which moments can be taken, wherever they lie."""
+
+    shape: tuple[int, int]
+    shift: np.ndarray
+    y_shift: float
+    is_centred: bool
+
+    def moments_of(self, sets: Sequence[np.ndarray | None]) -> list[Moments]:
+        """Return the moments of several sets of samples (None: of all)."""
+
+    def is_exact_enough(self, moments: Moments) -> bool:
+        """Tell whether no sum of squares of some samples may have lost digits because its terms are tiny."""
+
+
 class Table:
     """X, y and the weights of the samples, of which moments are taken.
 
@@ -60,7 +75,9 @@ class Table:
     weight : array of shape (n_samples,)
         Not negative.
     is_centred : bool
-        Whether numbers may be subtracted from the columns and from y: an intercept takes them up.
+        Whether numbers may be subtracted from y, and from columns that are not sparse: an intercept takes them up.
+    like : Table, optional
+        A table of which this one is a part: the same numbers are subtracted, and entries are multiplied alike.
 
     Examples
     --------
@@ -71,26 +88,24 @@ class Table:
            [3., 1., 2.]])
     """
 
-    def __init__(self, X: Any, y: np.ndarray, weight: np.ndarray, *, is_centred: bool) -> None:
+    def __init__(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, *, is_centred: bool, like: Table | None = None
+    ) -> None:
         n, d = X.shape
         self.X, self.y, self.shape, self.is_centred = X, y, (n, d), is_centred
         self.shift, self.y_shift = np.zeros(d), 0.0
-        self.weight: np.ndarray | None = None if (weight == weight[0]).all() else weight
+        self.weight = None if weight is None or (like is None and (weight == weight[0]).all()) else weight
         is_sparse = scipy.sparse.issparse(X)
-        self.as_blocks = not is_sparse or X.nnz >= _STORED * n * d
-        if self.as_blocks and X.dtype == np.float64 and is_sparse:
+        self.as_blocks: bool = (not is_sparse or X.nnz >= _STORED * n * d) if like is None else like.as_blocks
+        if is_sparse:
             self.X = X.tocsr()
-        if is_centred:
+        if like is not None:
+            self.shift, self.y_shift = like.shift, like.y_shift
+        elif is_centred:
             self.y_shift = float(np.average(y, weights=self.weight))
-            sampled = self.X[:: max(1, n // _SAMPLED)]
             if self.as_blocks:
+                sampled = self.X[:: max(1, n // _SAMPLED)]
                 self.shift = np.asarray((sampled.toarray() if is_sparse else sampled).mean(axis=0, dtype=np.float64))
-        if not self.as_blocks:  # columns that store all entries are centred, too
-            matrix = Matrix(X).centred(weight) if is_centred else Matrix(X)
-            self.shift = self.shift if matrix.shift is None else matrix.shift
-            rows = matrix.rows
-            assert isinstance(rows, SparseSlices)
-            self._rows: SparseSlices = rows
 
     def moments(self, samples: np.ndarray | None = None) -> Moments:
         """Return the moments of the samples at these places (None: of all), in one pass on all cores.
@@ -109,25 +124,30 @@ class Table:
         length = min(count, height) + -(-count // height) + len(borders) + _OPERATIONS
         return Moments(M, length)
 
-    def is_exact_enough(self, moments: Moments) -> bool:
-        """Tell whether no sum of squares may have lost digits because its terms are tiny."""
-        squares = moments.M.diagonal()[:-2]
-        if not np.isfinite(moments.M).all():
-            return False
-        tiny = np.flatnonzero(squares < _LEAST)
-        return not any(self._has_entries(j) for j in tiny.tolist())
+    def moments_of(self, sets: Sequence[np.ndarray | None]) -> list[Moments]:
+        """Return the moments of several sets of samples."""
+        return [self.moments(samples) for samples in sets]
 
-    def _has_entries(self, j: int) -> bool:
-        """Tell whether a column has another entry than the number that is subtracted from it."""
-        column = self.X[:, [j]].toarray()[:, 0] if scipy.sparse.issparse(self.X) else self.X[:, j]
-        return bool((column != self.shift[j]).any())
+    def is_exact_enough(self, moments: Moments) -> bool:
+        """Tell whether no sum of squares of some samples may have lost digits because its terms are tiny."""
+        tiny = np.flatnonzero(~(moments.M.diagonal()[:-2] >= LEAST))
+        if tiny.size == 0:
+            return bool(np.isfinite(moments.M).all())
+        if scipy.sparse.issparse(self.X):
+            columns = self.X[:, tiny]
+            entries = columns.toarray() - self.shift[tiny] if self.as_blocks else columns.data
+        else:
+            entries = self.X[:, tiny] - self.shift[tiny]
+        weight = 1.0 if self.weight is None else float(self.weight[self.weight > 0.0].min())
+        least = float(np.abs(entries[entries != 0.0]).min(initial=1.0))
+        return least * math.sqrt(weight) >= math.sqrt(LEAST)
 
     def _height(self, count: int) -> int:
         """Return the number of rows in a block."""
         n, d = self.shape
         height = math.isqrt(max(0, count - 1)) + 1
         if not self.as_blocks:
-            per_row = max(1.0, self._rows.data.size / n)
+            per_row = max(1.0, self.X.nnz / n)
             height = max(height, int(2.0 * _ADDED * d * d / (per_row * per_row)))
         return height
 
@@ -153,7 +173,7 @@ class Table:
 
     def _add_rows(self, places: slice | np.ndarray, height: int, start: int, stop: int) -> np.ndarray:
         """Return the moments of a range of the samples by the products of their stored entries."""
-        d = self.shape[1]
+        d, rows = self.shape[1], slices_of(self.X)
         M = np.zeros((d + 2, d + 2))
         for first in range(start, stop, height):
             Interrupts.end_pass()
@@ -161,7 +181,7 @@ class Table:
             samples = np.arange(at.start, at.stop) if isinstance(at, slice) else at
             weight = np.ones(samples.size) if self.weight is None else self.weight[samples]
             block = np.zeros((d + 2, d + 2))
-            _add_products(self._rows, samples, weight, self.y[samples] - self.y_shift, block)
+            _add_products(rows, samples, weight, self.y[samples] - self.y_shift, block)
             M += block
         lower = np.tril(M, -1)
         return np.asarray(np.diag(M.diagonal()) + lower + lower.T)

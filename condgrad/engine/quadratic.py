@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condgrad.compiled import kernel
-from condgrad.engine.moments import Moments, Table
+from condgrad.engine.moments import HasMoments, Moments
 from condgrad.linalg.gram_minimiser import SOLVED, solve_model
 from condgrad.linalg.gram_model import correlate, empty_model
 from condgrad.linalg.rounding import UNIT, gamma
@@ -58,7 +58,7 @@ class Quadratic:
 
     Parameters
     ----------
-    table : Table
+    table : HasMoments
     moments : Moments
         Those of the samples.
     has_intercept, standardize : bool
@@ -79,7 +79,7 @@ class Quadratic:
 
     def __init__(
         self,
-        table: Table,
+        table: HasMoments,
         moments: Moments,
         *,
         has_intercept: bool,
@@ -160,7 +160,7 @@ class Quadratic:
         return Points(W, intercept, norm, largest, np.maximum(gap, 0.0), rounding, objective)
 
 
-def mean_squared_errors(table: Table, moments: Moments, W: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+def mean_squared_errors(table: HasMoments, moments: Moments, W: np.ndarray, intercept: np.ndarray) -> np.ndarray:
     """Return the mean squared error of each model, a row of W and its intercept, on the samples of the moments."""
     Q = np.empty((W.shape[0], W.shape[1] + 2))
     Q[:, :-2], Q[:, -2] = -W, 1.0

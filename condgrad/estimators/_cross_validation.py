@@ -88,7 +88,7 @@ class CrossValidated(ConstrainedLinearModel):
         """Choose the radius and fit the model to all data."""
         if isinstance(data.X, OutsideRows):
             used, targets = self._framed(data)
-            radius = self._choose_on_sample(data, groups)
+            radius = self._choose_outside(data, groups, used, targets)
         else:
             labels = self._fold_labels(data.y)
             parts = folds(self.cv, data.X, labels, data.weight, groups, is_classifier=self.validates_classes)
@@ -129,6 +129,12 @@ class CrossValidated(ConstrainedLinearModel):
             self.score_paths_ = {key: np.vstack([self.score_paths_[key], scores[key]]) for key in scores}
         self.score_path_ = self.score_paths_[name]
         return float(self.radii_[select(self.score_path_, self.selection)])
+
+    def _choose_outside(
+        self, data: Observations, groups: ArrayLike | None, used: Observations, targets: list[np.ndarray]
+    ) -> float:
+        """Return the best radius for samples that are not in memory: that of a sample which is."""
+        return self._choose_on_sample(data, groups)
 
     def _choose_on_sample(self, data: Observations, groups: ArrayLike | None) -> float:
         """Fit a copy of this estimator to a sample in memory, take over what it has chosen, and return its radius."""

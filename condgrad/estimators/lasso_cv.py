@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,8 @@ from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
 from condgrad.engine.moments import Moments, Table
 from condgrad.engine.quadratic import Points
-from condgrad.estimators._cross_validation import Fold
+from condgrad.engine.stored_table import StoredTable
+from condgrad.estimators._cross_validation import Fold, folds
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor_cv import ValidatedRegressor
 from condgrad.linalg import convert
@@ -20,9 +22,13 @@ from condgrad.paths import lasso_path
 from condgrad.paths.grids import as_radii, shares
 from condgrad.paths.points import PathInfo
 from condgrad.paths.radius_search import go_on_unless_interrupted
-from condgrad.paths.tall import TallFolds, TallPath, gauge_of_sets, is_tall, largest_radius
+from condgrad.paths.tall import TallFolds, TallPath, gauge_of_sets, has_moments, is_tall, largest_radius
 
 _ERRORS = "neg_mean_squared_error"
+
+
+class _RoundingError(Exception):
+    """The moments of samples on disk leave a point uncertified, and no other way is at hand."""
 
 
 class ValidatedPath(ValidatedRegressor):
@@ -55,25 +61,37 @@ class ValidatedPath(ValidatedRegressor):
             self._folds = self._tall_folds(data, parts)
         return super()._choose_from_grid(data, parts, used, targets)
 
+    def _choose_outside(
+        self, data: Observations, groups: ArrayLike | None, used: Observations, targets: list[np.ndarray]
+    ) -> float:
+        if has_moments(data.X) and self.scoring is None:  # scorers of scikit-learn need X in memory
+            outline = np.broadcast_to(0.0, (data.y.size, 1))
+            parts = folds(self.cv, outline, data.y, data.weight, groups, is_classifier=False)
+            self._folds = self._tall_folds(data, parts)
+            if self._folds is not None:
+                with contextlib.suppress(_RoundingError):
+                    return self._choose_from_grid(data, parts, used, targets)
+                self._folds = None
+        return super()._choose_outside(data, groups, used, targets)
+
     def _tall_folds(self, data: Observations, parts: list[Fold]) -> TallFolds | None:
         """Return the folds of a table that is tall enough to be solved on its moments, None for other data."""
         n_targets = (len(parts) + 1) * (self.n_radii if self.radii is None else as_radii(self.radii).size)
         gauge = gauge_of_sets(self._allowed_sets())
         if gauge is None or not is_tall(data.X, n_targets):
             return None
-        y = data.y if data.offset is None else data.y - data.offset
+        y = convert.as_targets(data.y if data.offset is None else data.y - data.offset, data.y.size)
         weight = convert.as_weights(data.weight, y.size)
-        folds = TallFolds(
-            Table(data.X, y.astype(np.float64), weight, is_centred=bool(self.fit_intercept)), parts, gauge
-        )
-        return folds if folds.are_exact_enough else None
+        make = StoredTable if has_moments(data.X) else Table
+        found = TallFolds(make(data.X, y, weight, is_centred=bool(self.fit_intercept)), parts, gauge)
+        return found if found.are_exact_enough else None
 
-    def _points(self, moments: Moments, radii: np.ndarray) -> Points | None:
-        """Return the solutions for some samples of a tall table, None where rounding leaves one uncertified."""
-        assert self._folds is not None
-        quadratic = self._folds.quadratic(moments, self._penalty())
-        path = TallPath(quadratic, radii, tol=self.tol, is_penalised=False)
-        return path.points if path.is_certified else None
+    def _points(self, folds: TallFolds, moments: Moments, radii: np.ndarray) -> Points:
+        """Return the solutions for some samples of a tall table; raise where rounding leaves one uncertified."""
+        path = TallPath(folds.quadratic(moments, self._penalty()), radii, tol=self.tol, is_penalised=False)
+        if not path.is_certified:
+            raise _RoundingError
+        return path.points
 
     def _grid(self, data: Observations, targets: list[np.ndarray]) -> np.ndarray:
         given = None if self.radii is None else as_radii(self.radii)
@@ -91,8 +109,13 @@ class ValidatedPath(ValidatedRegressor):
 
     def _path_of_all(self, data: Observations, radii: np.ndarray) -> scipy.sparse.csc_matrix:
         """Return the coefficients for some radii on all data."""
-        points = None if self._folds is None else self._points(self._folds.whole, radii)
-        return self._path(data, radii=radii)[1] if points is None else scipy.sparse.csc_matrix(points.W.T)
+        if (folds := self._folds) is not None:
+            try:
+                return scipy.sparse.csc_matrix(self._points(folds, folds.whole, radii).W.T)
+            except _RoundingError:
+                if has_moments(data.X):
+                    raise
+        return self._path(data, radii=radii)[1]
 
     def _choose(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> float:
         radius = super()._choose(data, parts, radii)
@@ -111,10 +134,15 @@ class ValidatedPath(ValidatedRegressor):
             return super()._validation_scores(data, parts, radii)
         columns = []
         for k, (train, test) in enumerate(parts):
-            if (points := self._points(folds.train(k), radii)) is None:
+            try:
+                points = self._points(folds, folds.train(k), radii)
+            except _RoundingError:
+                if has_moments(data.X):
+                    raise
                 columns.append(self._fold_scores(data, train, test, radii))
-            else:
-                columns.append(self._scores_of_points(points.W, points.intercept, -folds.errors(k, points), data, test))
+                continue
+            errors = -folds.errors(k, points)
+            columns.append(self._scores_of_points(points.W, points.intercept, errors, data, test))
         return {name: np.column_stack([scores[name] for scores in columns]) for name in columns[0]}
 
     def _fold_scores(

@@ -15,8 +15,9 @@ from condgrad import solvers
 from condgrad.constraints import L1Ball
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
-from condgrad.engine.moments import Table
+from condgrad.engine.moments import HasMoments, Table
 from condgrad.engine.quadratic import Quadratic
+from condgrad.engine.stored_table import StoredTable
 from condgrad.linalg import convert
 from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
@@ -41,6 +42,7 @@ from condgrad.storage import columns as columns_on_disk
 from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import refuse_outside
 from condgrad.storage.stored_columns import StoredColumns
+from condgrad.storage.stored_rows import StoredRows
 
 _ENGINES = ("exact", "randomized")
 _MOST_EPOCHS = 10_000  # most epochs of the randomized engine for one radius
@@ -50,7 +52,7 @@ _FEW = 500  # samples, or features, that X may have then: no more coefficients a
 
 
 def lasso_path(
-    X: Data | StoredColumns,
+    X: Data | StoredColumns | StoredRows,
     y: ArrayLike,
     *,
     n_radii: int | None = 100,
@@ -89,7 +91,8 @@ def lasso_path(
     X : array, sparse matrix, data frame or columns on disk, of shape (n_samples, n_features)
         Columns are read one by one: Fortran order and CSC are fastest, CSR is copied to CSC once. Columns on disk
         (:func:`condgrad.columns.open`) are read where they lie, and only those that can matter; so is a memory map in
-        Fortran order that is larger than half of the memory. Arrays on a GPU stay there, for up to 4096 features.
+        Fortran order that is larger than half of the memory. Rows on disk (:func:`condgrad.rows.open`, of numbers) are
+        read once, for up to 1000 features. Arrays on a GPU stay there, for up to 4096 features.
     y : array of shape (n_samples,)
     n_radii : int or None
         None: as few radii, from 0 on, as it takes for *every* radius in between to be certified: there w is on the line
@@ -165,9 +168,10 @@ def lasso_path(
     if is_on_device(X) or isinstance(X, DeviceData):
         return _on_device(X, y, sample_weight, offset, engine, settings, callback, verbose)
     X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
-    refuse_outside(X, "lasso_path")
     if engine == "exact" and (answer := _tall_path(X, y, sets, settings, sample_weight, offset, callback, verbose)):
-        return answer
+        return answer if not isinstance(X, StoredRows) else (*answer[:2], answer[2]._replace(n_reads=1.0))
+    refuse_outside(X, "lasso_path")
+    assert not isinstance(X, StoredRows)
     if engine == "exact" and _is_small(X, settings):
         answer = _by_radius_path(X, y, sets or L1Ball, settings, sample_weight, offset, callback, verbose)
         if answer[2].status is not Status.ROUNDING:
@@ -242,14 +246,21 @@ def _tall_path(
     """Solve the Lasso on the moments of a tall table; None where another way is faster, or rounding asks for it."""
     if settings.is_everywhere or not is_tall(X, settings.n_targets) or (gauge := gauge_of_sets(sets)) is None:
         return None
-    X = matrix_of(X).X
+    if is_stored := isinstance(X, StoredRows):  # which may bring numbers of their samples
+        y = X.y if y is None else y
+        sample_weight = X.weight if sample_weight is None else sample_weight
+        offset = X.offset if offset is None else offset
+    else:
+        X = matrix_of(X).X
     observed, weight = convert.as_targets(y, X.shape[0]), convert.as_weights(sample_weight, X.shape[0])
     if offset is not None:
         observed = observed - convert.as_vector(offset, "offset", X.shape[0])
 
     def quadratic() -> Quadratic | None:
-        table = Table(X, observed, weight, is_centred=settings.fit_intercept)
-        moments = table.moments()
+        table: HasMoments = (StoredTable if is_stored else Table)(
+            X, observed, weight, is_centred=settings.fit_intercept
+        )
+        (moments,) = table.moments_of([None])
         if not table.is_exact_enough(moments):
             return None
         return Quadratic(

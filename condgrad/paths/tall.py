@@ -12,7 +12,7 @@ import scipy.sparse
 
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball, NonnegativeL1Ball
-from condgrad.engine.moments import Moments, Table
+from condgrad.engine.moments import HasMoments, Moments, Table
 from condgrad.engine.quadratic import Points, Quadratic, mean_squared_errors
 from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.device.arrays import is_on_device
@@ -33,12 +33,18 @@ from condgrad.run.trace import Progress
 from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_columns import StoredColumns
+from condgrad.storage.stored_rows import StoredRows
 
 _MOST_FEATURES = 2000  # whose products are kept: some matrices of 32 MB for each fold
 _PER_TARGET = 10  # features for each target up to which all products take no longer than a path of few coefficients
 _LITTLE = 1e10  # multiplications of all products, below which they save 35 times on a path of many coefficients
 _WALK = 8  # penalties on the way to the largest radius
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
+
+
+def has_moments(X: Any) -> bool:
+    """Tell whether X are samples on disk of which one read takes the moments."""
+    return isinstance(X, StoredRows) and X.kind in ("dense", "sparse")
 
 
 def is_tall(X: Any, n_targets: int) -> bool:
@@ -48,7 +54,8 @@ def is_tall(X: Any, n_targets: int) -> bool:
     one of 2,000 x 1,500 took 35 times as long with 1,313.
     """
     shape = getattr(X, "shape", ())
-    if len(shape) != 2 or isinstance(X, CodedData | OutsideRows | StoredColumns | DeviceData) or is_on_device(X):
+    is_elsewhere = isinstance(X, CodedData | OutsideRows | StoredColumns | DeviceData) or is_on_device(X)
+    if len(shape) != 2 or (is_elsewhere and not has_moments(X)):
         return False
     n, d = shape
     return n >= d and d <= _MOST_FEATURES and (d <= _PER_TARGET * n_targets or float(n) * d * d <= _LITTLE)
@@ -125,10 +132,12 @@ def tall_quadratic(problem: BaseProblem, make: object, solver: object, n_targets
     if isinstance(make, AllowedSets) and (make.make is not None or gauge_of_sets(make) is None):
         return None
     samples, matrix = rows.samples, rows.matrix
+    if matrix.is_sparse and matrix.shift is not None:  # a copy, whose intercept is another one
+        return None
     y = samples.y - samples.offset.added_to(EVERY, np.zeros(samples.y.size))
     table = Table(matrix.explicit(), y, samples.weight, is_centred=problem.has_intercept)
     moments = table.moments()
-    if (matrix.is_sparse and matrix.shift is not None) or not table.is_exact_enough(moments):
+    if not table.is_exact_enough(moments):
         return None
     return Quadratic(
         table, moments, has_intercept=problem.has_intercept, l2=problem.l2,
@@ -177,21 +186,23 @@ class TallFolds:
 
     Parameters
     ----------
-    table : Table
+    table : HasMoments
     parts : list of (array, array)
         The samples to fit and those left out, of each fold.
     gauge : Gauge
         The norm of the balls.
     """
 
-    def __init__(self, table: Table, parts: Sequence[tuple[np.ndarray, np.ndarray]], gauge: Gauge) -> None:
+    def __init__(self, table: HasMoments, parts: Sequence[tuple[np.ndarray, np.ndarray]], gauge: Gauge) -> None:
         self.table, self.gauge = table, gauge
-        self.tests = [table.moments(test) for _, test in parts]
+        tests = [test for _, test in parts]
         self._trains: list[Moments] = []
         if _are_dealt(parts, table.shape[0]):
+            self.tests = table.moments_of(tests)
             self.whole = functools.reduce(operator.add, self.tests)
         else:
-            self.whole, self._trains = table.moments(), [table.moments(train) for train, _ in parts]
+            self.whole, *others = table.moments_of([None, *tests, *(train for train, _ in parts)])
+            self.tests, self._trains = others[: len(tests)], others[len(tests) :]
         self.are_exact_enough = table.is_exact_enough(self.whole) and all(
             table.is_exact_enough(self.train(k)) for k in range(len(parts))
         )

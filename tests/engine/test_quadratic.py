@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
 import condgrad as cg
 from condgrad.engine.moments import Table
 from condgrad.engine.quadratic import Quadratic
+from condgrad.engine.stored_table import StoredTable
 from condgrad.linalg.rounding import gamma
 from condgrad.paths import tall
 
@@ -160,3 +161,32 @@ def test_other_doors_lead_to_the_same_points(constraint, monkeypatch):
         answers.append((path[1].toarray(), path[2].alpha, model.score_path_, model.coef_))
     for one, other in zip(*answers, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("splitter", ["dealt", "twice"])
+@pytest.mark.parametrize("density", [0.1, 1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_on_disk_are_read_once_for_all_folds(splitter, density, weighted, tmp_path):
+    X, y = table_of(n=600, seed=8, density=density)
+    weight = np.random.default_rng(1).uniform(0.1, 2.0, y.size) if weighted else None
+    given = scipy.sparse.csr_array(X) if density < 1.0 else X
+    cg.rows.convert((given, y, weight), tmp_path / "rows", chunk_bytes=4096)
+    stored = cg.rows.open(tmp_path / "rows")
+    assert stored.n_chunks > 3
+    table = StoredTable(stored, stored.y, np.ones(y.size), is_centred=True)
+    reads = stored.n_reads
+    table.moments_of([None, np.arange(100), np.arange(100, 600)])
+    assert stored.n_reads == reads + 1.0
+    settings = {"n_radii": 9, "cv": SPLITTERS[splitter], "tol": 1e-9}
+    model = cg.ConstrainedLassoCV(**settings).fit(stored, None)
+    whole = [chunk.matrix.X.toarray() if density < 1.0 else chunk.matrix.X.copy() for chunk in stored.chunks()]
+    peer = cg.ConstrainedLassoCV(**settings).fit(np.vstack(whole), stored.y, sample_weight=stored.weight)
+    np.testing.assert_allclose(model.mse_path_, peer.mse_path_, rtol=1e-7)
+    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-6)
+    assert model.gap_ + model.rounding_ <= 1e-9 * np.var(y)
+    radii, coefs, info = cg.lasso_path(stored, None, n_radii=9, fit_intercept=True, tol=1e-9)
+    again = cg.lasso_path(
+        np.vstack(whole), stored.y, sample_weight=stored.weight, radii=radii, fit_intercept=True, tol=1e-9
+    )
+    np.testing.assert_allclose(coefs.toarray(), again[1].toarray(), atol=1e-6)
+    assert info.n_reads == 1.0 and info.status is cg.Status.CONVERGED
