@@ -62,8 +62,7 @@ def judged(asked: Asked, radii: np.ndarray, coefs: Any, info: Any) -> list[str]:
             if totals[k] - there > promised + slack:
                 found.append(f"{who}F is {float(totals[k] - there):.3g} above another value, promised {promised:.3g}")
         else:
-            of_units = LONG(1e-12 if asked.standardize else 4e-15)  # standard deviations are rounded, too
-            if norms[k] > radius * (1 + of_units):
+            if norms[k] > radius * (1 + LONG(1e-12)):  # what engines allow, and standard deviations are rounded
                 found.append(f"{who}the norm is {norms[k]:.17g}, outside the radius {radius:.17g}")
             gap = radius * largest + r @ w
             if gap > promised + slack:
