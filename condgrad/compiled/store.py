@@ -48,7 +48,8 @@ def save(folder: pathlib.Path, name: str, data: bytes) -> bool:
     aside = folder / f"{uuid.uuid4().hex}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        aside.write_bytes(_MAGIC + hashlib.sha256(body).digest() + body)
+        with open(aside, "xb") as file:  # a new file: neither a file nor a link of another is written
+            file.write(_MAGIC + hashlib.sha256(body).digest() + body)
         os.replace(aside, path)
     except OSError:
         with contextlib.suppress(OSError):

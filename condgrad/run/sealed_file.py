@@ -69,5 +69,5 @@ def unpack(path: str | os.PathLike[str], *kinds: tuple[str, int]) -> tuple[dict[
 def write_file(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
     """Write bytes to ``path`` atomically: if writing is interrupted, the old file stays unchanged."""
     path = Path(path)
-    write_whole(path, [content], mark=f".{os.getpid()}")
-    sync_folder(path.parent)
+    write_whole(path, [content])
+    sync_folder(path.resolve().parent)

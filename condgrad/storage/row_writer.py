@@ -30,7 +30,7 @@ from condgrad.storage.sources.base import Place, Source
 from condgrad.storage.summary import Summary
 from condgrad.storage.whole_files import UNFINISHED, sync_folder, write_whole
 
-_OWN_FILES = ("chunk-*.npy", "piece-*.npy", "shared-*.npy", f"*.npy{UNFINISHED}", f"*.json{UNFINISHED}",
+_OWN_FILES = ("chunk-*.npy", "piece-*.npy", "shared-*.npy", f"*.npy*{UNFINISHED}", f"*.json*{UNFINISHED}",
               manifests.NAME, journals.NAME)  # fmt: skip
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 

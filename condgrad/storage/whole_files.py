@@ -2,28 +2,70 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import secrets
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 UNFINISHED = ".part"  # suffix of temporary names
+_REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "raise the limit of the sizes of files (ulimit -f)",
+    errno.ENOENT: "make its folder",
+    errno.EACCES: "make its folder writable",
+    errno.EPERM: "make its folder writable",
+    errno.EROFS: "make its folder writable",
+}
 
 
-def write_whole(path: Path, pieces: Iterable[bytes | memoryview], mark: str = "") -> None:
+def write_whole(path: Path, pieces: Iterable[bytes | memoryview], *, is_new: bool = False) -> None:
     """Write the pieces of a file; if that is interrupted, an older file of this name stays unchanged.
 
-    ``mark`` is part of the temporary name: processes that write the same file at once need different ones.
+    A file that is replaced keeps its mode, and devices and pipes stay what they are. Where ``path`` is a link, the file
+    that it leads to is written. With ``is_new`` a file that exists, even since a moment ago, raises FileExistsError.
     """
-    beside = path.with_name(path.name + mark + UNFINISHED)
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as device:
+            device.writelines(pieces)
+        return
+    path = Path(os.path.realpath(path))
+    mode = 0o600 if path.exists() else 0o666  # who may not read the older file must not read this one half written
+    # Nobody can guess this name, and neither a file nor a link that has it already is opened: that is what "x" says.
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}{UNFINISHED}")
     try:
-        with open(beside, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
+        with open(beside, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            if mode == 0o600:
+                with contextlib.suppress(OSError):  # the older file is gone, or there are no modes
+                    shutil.copymode(path, beside)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        if is_new:
+            _name_new(beside, path)
+        else:
+            os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _name_new(beside: Path, path: Path) -> None:
+    """Give a file its name if no other file has it; FileExistsError otherwise."""
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: whoever makes the empty file may replace it
+        open(path, "xb").close()
+        os.replace(beside, path)
+
+
+def remedy(error: OSError) -> str:
+    """Return what to do about a file that could not be written, as a part of a sentence."""
+    return _REMEDIES.get(error.errno or 0, "write it to another place")
 
 
 def sync_folder(folder: Path) -> None:
@@ -33,5 +75,8 @@ def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that has no such thing
+            raise
     finally:
         os.close(handle)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import pathlib
 import warnings
 import zlib
@@ -40,7 +39,7 @@ def read_with_copy(
         return X, y
     X, y = read_samples(file, n_features, report)
     try:
-        write_whole(path, _pieces(X, y, _identity(file)), mark=f".{os.getpid()}")
+        write_whole(path, _pieces(X, y, _identity(file)))
     except OSError as error:
         warnings.warn(f"the copy {str(path)!r} could not be written: {error.strerror}.", stacklevel=3)
     return X, y
