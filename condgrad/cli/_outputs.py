@@ -1,67 +1,20 @@
-"""Output of commands. Files are checked before any work, so that none is lost, and written in one step."""
+"""What commands print: messages and progress on standard error, results on standard output."""
 
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
+
+from condgrad.storage.whole_files import remedy
 
 if TYPE_CHECKING:
     import argparse
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-
-_PICTURES = (".png", ".pdf", ".svg")
-
-
-def check_outputs(*files: str | None, force: bool) -> None:
-    """Raise if a file could not be written, or exists and ``force`` is not set."""
-    given = [Path(file) for file in files if file is not None]
-    for k, path in enumerate(given):
-        if str(path) == "-":
-            raise ValueError("'-' stands for standard input; give the name of a file to write.")
-        if path.is_dir():
-            raise ValueError(f"{str(path)!r} is a folder; give the name of a file.")
-        if not path.parent.is_dir():
-            raise ValueError(f"the folder of {str(path)!r} does not exist; create it first.")
-        if path.exists() and not force:
-            raise ValueError(f"{str(path)!r} exists; use --force to overwrite it.")
-        if path.resolve() in [other.resolve() for other in given[:k]]:
-            raise ValueError(f"{str(path)!r} is asked for twice; use two names.")
-
-
-def check_plot(file: str | None) -> None:
-    """Raise if a picture could not be drawn."""
-    if file is None:
-        return
-    if Path(file).suffix.lower() not in _PICTURES:
-        raise ValueError(f"--plot writes {', '.join(_PICTURES)}; got {file!r}.")
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError("--plot needs matplotlib: pip install condgrad[plot].") from None
-    matplotlib.use("agg")
-
-
-def save_plot(ax: Axes, file: str) -> None:
-    """Write the figure of ``ax`` and close it."""
-    import matplotlib.pyplot as plt
-
-    from condgrad.run.sealed_file import write_file
-
-    buffer = io.BytesIO()
-    figure = cast("Figure", ax.figure)
-    figure.savefig(buffer, format=Path(file).suffix[1:].lower(), dpi=150)
-    plt.close(figure)
-    write_file(file, buffer.getbuffer())
 
 
 def note(args: argparse.Namespace, text: str) -> None:
@@ -70,21 +23,43 @@ def note(args: argparse.Namespace, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
+def complain(args: argparse.Namespace, sentence: str) -> None:
+    """Print what went wrong to standard error, as one sentence."""
+    print(f"condgrad {args.command}: {' '.join(sentence.split())}", file=sys.stderr)
+
+
+def write_text(text: str) -> None:
+    """Write text to standard output at once; where that is not possible, raise OSError with a sentence."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        close_output()
+        raise OSError(f"standard output could not be written ({error.strerror}): {remedy(error)}.") from None
+
+
+def close_output() -> None:
+    """Drop what standard output has not written: Python would try it once more at the end, and fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def show(args: argparse.Namespace, rows: Mapping[str, object], data: dict[str, object]) -> None:
     """Print results: ``rows`` as text, or ``data`` with --json."""
     if args.json:
-        print(json.dumps(_plain(data), allow_nan=False))
+        write_text(json.dumps(_plain(data), allow_nan=False) + "\n")
         return
     width = max(map(len, rows))
-    for name, value in rows.items():
-        print(f"{name:<{width}}  {value}")
+    write_text("".join(f"{name:<{width}}  {value}\n" for name, value in rows.items()))
 
 
 def print_table(columns: list[str], rows: list[tuple[str, ...]]) -> None:
-    """Print rows of text under their headings, aligned to the right."""
-    widths = [max(len(row[k]) for row in [tuple(columns), *rows]) for k in range(len(columns))]
-    for row in [tuple(columns), *rows]:
-        print("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths)))
+    """Print rows of text under their headings, aligned to the right, and an empty line."""
+    lines = [tuple(columns), *rows]
+    widths = [max(len(row[k]) for row in lines) for k in range(len(columns))]
+    aligned = ("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths)) for row in lines)
+    write_text("\n".join(aligned) + "\n\n")
 
 
 @contextlib.contextmanager

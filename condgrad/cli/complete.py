@@ -12,7 +12,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
-from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, save_plot
+from condgrad.cli._files import Outputs, drawn
+from condgrad.cli._outputs import note, print_table
 from condgrad.cli._saved_runs import SavedRun
 from condgrad.cli._saved_runs import add_options as add_saving
 from condgrad.cli.cv import parse_numbers
@@ -81,13 +82,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fit, write, report."""
     saved = SavedRun(args)
-    check_plot(args.plot)
-    check_outputs(args.out, args.plot, force=args.force or saved.is_resumed)
+    outputs = Outputs(args, saved)
     estimator = _estimator(args)
     from sklearn.exceptions import ConvergenceWarning
 
     from condgrad.cli._entries import predict_entries, read_entries
-    from condgrad.models.files import save_model
+    from condgrad.models.files import pack_model
 
     data = read_entries(args, args.data)
     test = None if args.test is None else read_entries(args, args.test)
@@ -97,15 +97,13 @@ def run(args: argparse.Namespace) -> int:
         estimator.fit(data.rows, data.cols, data.values, shape=data.shape, checkpoint=saved.begin())
     result = estimator.result_
     model = estimator.model_.labelled(data.row_labels, data.col_labels)
-    if args.out is not None:
-        save_model(args.out, model)
-    if args.plot is not None:
-        save_plot(draw_run(result), args.plot)
-    saved.end(result.status)
+    if outputs.write("out", lambda: [pack_model(model)]):
+        saved.end(result.status)
+    outputs.write("plot", lambda: drawn(draw_run(result), args.plot))
     if args.cv is not None and not args.json:
         _print_radii(estimator)
     _report(args, model, result, None if test is None else predict_entries(model, test)[1])
-    return exit_code(result.status)
+    return outputs.end(exit_code(result.status))
 
 
 def _estimator(args: argparse.Namespace) -> MatrixCompletion | MatrixCompletionCV:
@@ -157,7 +155,6 @@ def _print_radii(estimator: MatrixCompletionCV) -> None:
         for radius, scores, error in zip(estimator.radii_, estimator.scores_, standard_errors(estimator.scores_))
     ]
     print_table(["radius", "loss", "+-", ""], rows)
-    print()
 
 
 def _report(args: argparse.Namespace, model: CompletionModel, result: Result, test: dict[str, object] | None) -> None:

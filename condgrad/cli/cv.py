@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from condgrad.cli import _options as options
 from condgrad.cli._features import add_features, sets_of_options
-from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, progress_of, save_plot, show
+from condgrad.cli._files import Outputs, drawn
+from condgrad.cli._outputs import note, print_table, progress_of, show
 from condgrad.cli.fit import exit_code
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
 
     from condgrad.constraints import ConstraintSet
     from condgrad.linalg.convert import Checked
@@ -63,13 +65,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Cross-validate, fit, write, report."""
-    check_plot(args.plot)
-    check_outputs(args.out, args.plot, force=args.force)
+    outputs = Outputs(args)
     import numpy as np
 
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._scales import Scales
+    from condgrad.models.files import pack_model
     from condgrad.paths.allowed_sets import check_radii, minimize_over, suited, typical
     from condgrad.paths.grids import check_grid
     from condgrad.paths.validation import BEST, ONE_STANDARD_ERROR, select
@@ -115,15 +117,19 @@ def run(args: argparse.Namespace) -> int:
         problem, _, result = minimize_over(whole, make, float(radii[best]), solver, **settings)
         model = cg.Model.of(problem, result, classes=classes, feature_names=data.feature_names)
         model = model._replace(w=scales.coefficients(model.w), radius=float(radii[best]))
-        cg.save_model(args.out, model)
         status = result.status if status is cg.Status.CONVERGED else status
-    if args.plot is not None:
-        from condgrad.paths.plotting import plot_path_scores
-
-        ax = plot_path_scores(radii, scores.mean, scores.error, n_nonzero=scores.nonzero, best=best)
-        save_plot(ax, args.plot)
+    if model is not None:
+        outputs.write("out", lambda: [pack_model(model)])
+    outputs.write("plot", lambda: drawn(_draw(radii, scores, best), args.plot))
     _report(args, radii, scores, best, model, status, is_classifier=classes is not None)
-    return exit_code(status)
+    return outputs.end(exit_code(status))
+
+
+def _draw(radii: np.ndarray, scores: _Scores, best: int) -> Axes:
+    """Plot the scores of all radii."""
+    from condgrad.paths.plotting import plot_path_scores
+
+    return plot_path_scores(radii, scores.mean, scores.error, n_nonzero=scores.nonzero, best=best)
 
 
 def parse_numbers(text: str | None, option: str, *, has_zero: bool = False) -> np.ndarray | None:
@@ -287,12 +293,11 @@ def _report(
             for k, (radius, mean, error, rate, count) in enumerate(shown)
         ]  # fmt: skip
         print_table(columns, rows)
-        print()
     is_last = best == radii.size - 1
     advice = (
         " (the largest of the grid: a larger one may be better; use a smaller --eps, or --radii)" if is_last else ""
     )
     rows = {"status": f"{status.name}: {status}", "radius": f"{radii[best]:.10g}{advice}"}
     if model is not None:
-        rows |= {"gap": f"{model.gap:.3g}", "out": args.out}
-    show(args, rows | ({"plot": args.plot} if args.plot else {}), numbers)
+        rows |= {"gap": f"{model.gap:.3g}"}
+    show(args, rows | {key: file for key in ("out", "plot") if (file := numbers[key])}, numbers)

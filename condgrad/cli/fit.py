@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
 from condgrad.cli._features import add_features, sets_of_options
-from condgrad.cli._outputs import check_outputs, check_plot, note, save_plot, show
+from condgrad.cli._files import Outputs, drawn
+from condgrad.cli._outputs import note, show
 from condgrad.cli._saved_runs import SavedRun
 from condgrad.cli._saved_runs import add_options as add_saving
 
@@ -58,12 +59,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fit, write, report."""
     saved = SavedRun(args)
-    check_plot(args.plot)
-    check_outputs(args.out, args.plot, force=args.force or saved.is_resumed)
+    outputs = Outputs(args, saved)
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._scales import Scales
     from condgrad.estimators.radius import default_radius
+    from condgrad.models.files import pack_model
     from condgrad.paths.allowed_sets import minimize_over, suited, typical
 
     loss, (make_set, _) = options.loss_of(args.loss), options.set_maker(args.set)
@@ -97,13 +98,11 @@ def run(args: argparse.Namespace) -> int:
     )
     model = cg.Model.of(problem, result, classes=classes, feature_names=data.feature_names)
     model = model._replace(w=scales.coefficients(model.w), radius=0.0 if args.radius == 0.0 else model.radius)
-    if args.out is not None:
-        cg.save_model(args.out, model)
-    if args.plot is not None:
-        save_plot(draw_run(result), args.plot)
-    saved.end(result.status)
+    if outputs.write("out", lambda: [pack_model(model)]):
+        saved.end(result.status)
+    outputs.write("plot", lambda: drawn(draw_run(result), args.plot))
     _report(args, model, result, is_chosen)
-    return exit_code(result.status)
+    return outputs.end(exit_code(result.status))
 
 
 def exit_code(status: Status) -> int:

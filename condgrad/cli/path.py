@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from condgrad.cli import _options as options
 from condgrad.cli._features import add_features, sets_of_options
-from condgrad.cli._outputs import check_outputs, check_plot, note, print_table, progress_of, save_plot, show
+from condgrad.cli._files import Outputs, drawn
+from condgrad.cli._outputs import note, print_table, progress_of, show
 from condgrad.cli.cv import parse_numbers
 from condgrad.cli.fit import exit_code
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
 
     from condgrad.run.trace import Progress
 
@@ -67,14 +69,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Solve, write, report."""
-    check_plot(args.plot)
-    check_outputs(args.out, args.plot, force=args.force)
+    outputs = Outputs(args)
     import numpy as np
 
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_columns, read_data
     from condgrad.cli._scales import Scales
-    from condgrad.run.sealed_file import pack, write_file
+    from condgrad.run.sealed_file import pack
 
     radii, alphas = parse_numbers(args.radii, "--radii", has_zero=True), parse_numbers(args.alphas, "--alphas")
     loss, (make_set, has_radius) = options.loss_of(args.loss), options.set_maker(args.set)
@@ -109,15 +110,11 @@ def run(args: argparse.Namespace) -> int:
             _, coefs, info = cg.radius_path(scales.scaled(X), y, loss=loss, constraint=sets or make_set, **settings)
             coefs = scales.coefficients(coefs)
     columns: dict[str, np.ndarray] = {name: getattr(info, name) for name in _COLUMNS}
-    if args.out is not None:
-        header = {"version": cg.__version__, "status": info.status.name, "feature_names": data.feature_names}
-        sparse = {"format": np.bytes_(coefs.format), "shape": np.array(coefs.shape), "data": coefs.data,
-                  "indices": coefs.indices, "indptr": coefs.indptr}  # fmt: skip
-        write_file(args.out, pack("path", 1, header, columns | sparse))
-    if args.plot is not None:
-        from condgrad.paths.plotting import plot_coefficient_path
-
-        save_plot(plot_coefficient_path(info.radius, coefs, names=data.feature_names), args.plot)
+    header = {"version": cg.__version__, "status": info.status.name, "feature_names": data.feature_names}
+    sparse = {"format": np.bytes_(coefs.format), "shape": np.array(coefs.shape), "data": coefs.data,
+              "indices": coefs.indices, "indptr": coefs.indptr}  # fmt: skip
+    outputs.write("out", lambda: [pack("path", 1, header, columns | sparse)])
+    outputs.write("plot", lambda: drawn(_draw(info.radius, coefs, data.feature_names), args.plot))
     if not args.json:
         _print(columns)
     numbers = {"status": info.status.name, "message": str(info.status), "passes": info.passes,
@@ -130,7 +127,14 @@ def run(args: argparse.Namespace) -> int:
         rows["work"] += f", {info.n_reads:.3g} reads of X from disk"
     rows |= {key: value for key, value in (("out", args.out), ("plot", args.plot)) if value}
     show(args, rows, numbers)
-    return exit_code(info.status)
+    return outputs.end(exit_code(info.status))
+
+
+def _draw(radii: np.ndarray, coefs: Any, names: tuple[str, ...] | None) -> Axes:
+    """Plot the coefficients along the path."""
+    from condgrad.paths.plotting import plot_coefficient_path
+
+    return plot_coefficient_path(radii, coefs, names=names)
 
 
 def _check_lasso_only(args: argparse.Namespace, is_lasso: bool) -> None:
@@ -151,4 +155,3 @@ def _print(columns: dict[str, np.ndarray]) -> None:
     places = np.unique(np.linspace(0, max(n - 1, 0), min(n, _SHOWN)).round().astype(int)).tolist()
     names = ("radius", "alpha", "objective", "relative_gap", "n_nonzero")
     print_table(["point", *names], [(str(k), *(f"{columns[name][k]:.5g}" for name in names)) for k in places])
-    print()

@@ -14,14 +14,12 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import os
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from condgrad.cli import _options as options
-from condgrad.cli._outputs import check_outputs, note, show
+from condgrad.cli._files import Outputs
+from condgrad.cli._outputs import note, show, write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,30 +54,29 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Predict, write, report."""
     args.out = None if args.out == "-" else args.out
-    check_outputs(args.out, force=args.force)
+    outputs = Outputs(args)
     from condgrad.cli._data import read_data
     from condgrad.models.completion import CompletionModel
     from condgrad.models.files import load_model
-    from condgrad.run.sealed_file import write_file
     from condgrad.storage.stored_rows import StoredRows
 
     if args.json and args.out is None:
         raise ValueError("--json prints the scores on standard output; give --out FILE for the predictions.")
     model = load_model(args.model)
     if isinstance(model, CompletionModel):
-        return _predict_entries(args, model)
+        return _predict_entries(args, model, outputs)
     if args.columns is not None:
         raise ValueError("--columns is for completed matrices; this model is a linear one.")
     data = read_data(args, labels=model.classes is not None, model=model)
     if isinstance(data.X, StoredRows):
-        return _predict_rows(args, model, data.X)
+        return _predict_rows(args, model, data.X, outputs)
     text = _as_csv(_columns_of(model, data.X))
     if args.out is None:
-        sys.stdout.write(text)
+        write_text(text)
         return 0
-    write_file(args.out, text.encode())
+    outputs.write("out", lambda: [text.encode()])
     _report(args, {"n_samples": data.X.shape[0], "out": args.out} | _scores_of(model, data.X, data.y))
-    return 0
+    return outputs.end(0)
 
 
 def _scores_of(model: Model | MultiModel, X: Checked | StoredRows, y: np.ndarray | None) -> dict[str, object]:
@@ -105,30 +102,26 @@ def _columns_of(model: Model | MultiModel, X: Checked, offset: np.ndarray | None
     return {name: column.tolist() for name, column in columns.items()}
 
 
-def _predict_rows(args: argparse.Namespace, model: Model | MultiModel, rows: StoredRows) -> int:
+def _predict_rows(args: argparse.Namespace, model: Model | MultiModel, rows: StoredRows, outputs: Outputs) -> int:
     """Predict for rows on disk, chunk by chunk, in the order in which they are stored."""
     if args.out is None:
-        _write_predictions(model, rows, sys.stdout)
+        for text in _texts(model, rows):
+            write_text(text)
         return 0
-    beside = Path(f"{args.out}.part")
-    try:
-        with open(beside, "w", encoding="utf-8") as out:
-            _write_predictions(model, rows, out)
-        os.replace(beside, args.out)
-    finally:
-        beside.unlink(missing_ok=True)
+    outputs.write("out", lambda: (text.encode() for text in _texts(model, rows)))
     _report(args, {"n_samples": rows.shape[0], "out": args.out} | _scores_of(model, rows, rows.y))
-    return 0
+    return outputs.end(0)
 
 
-def _write_predictions(model: Model | MultiModel, rows: StoredRows, out: TextIO) -> None:
+def _texts(model: Model | MultiModel, rows: StoredRows) -> Iterator[str]:
+    """Yield the predictions of one chunk after the other."""
     from condgrad.models.linear import Model
 
     offset = rows.offset if isinstance(model, Model) and model.has_offset else None
     for chunk in rows.chunks():
         own = None if offset is None else offset[chunk.place]
         columns = _columns_of(model, chunk.matrix.chosen(slice(None)).X, own)
-        out.write(_as_csv(columns, has_header=chunk.first == 0))
+        yield _as_csv(columns, has_header=chunk.first == 0)
 
 
 def _named(name: str, values: np.ndarray, classes: Sequence[object] | None) -> dict[str, np.ndarray]:
@@ -138,10 +131,9 @@ def _named(name: str, values: np.ndarray, classes: Sequence[object] | None) -> d
     return {f"{name} {label}": values[:, k] for k, label in enumerate(classes or range(values.shape[1]))}
 
 
-def _predict_entries(args: argparse.Namespace, model: CompletionModel) -> int:
+def _predict_entries(args: argparse.Namespace, model: CompletionModel, outputs: Outputs) -> int:
     """Predict places of a completed matrix, write, report."""
     from condgrad.cli._entries import predict_entries, read_entries, unknown_ids
-    from condgrad.run.sealed_file import write_file
 
     for option, value in (("--target", args.target), ("--n-features", args.n_features)):
         if value is not None:
@@ -159,19 +151,21 @@ def _predict_entries(args: argparse.Namespace, model: CompletionModel) -> int:
     rows, columns = ([labels[k] for k in places.tolist()] for labels, places in ids)
     text = _as_csv({"row": rows, "column": columns, "prediction": p.tolist()})
     if args.out is None:
-        sys.stdout.write(text)
+        write_text(text)
         if "rmse" in numbers:
             note(args, f"rmse {numbers['rmse']:.6g}, mae {numbers['mae']:.6g} on {p.size} entries")
         return 0
-    write_file(args.out, text.encode())
+    outputs.write("out", lambda: [text.encode()])
     _report(args, numbers | {"out": args.out})
-    return 0
+    return outputs.end(0)
 
 
 def _report(args: argparse.Namespace, numbers: dict[str, object]) -> None:
     names = {"n_samples": "samples", "n_unseen": "unseen", "mean_loss": "mean loss", "error_rate": "errors"}
     rows = {
-        names.get(key, key): f"{value:.6g}" if isinstance(value, float) else value for key, value in numbers.items()
+        names.get(key, key): f"{value:.6g}" if isinstance(value, float) else value
+        for key, value in numbers.items()
+        if value is not None
     }
     show(args, rows, numbers)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
 
 from condgrad.cli import bench, complete, convert, cv, fit, path, predict, theory, warmup
+from condgrad.cli._outputs import close_output, complain, write_text
 from condgrad.cli.listings import LOSSES, SETS, SOLVERS
 
 CONVERGED, NOT_CONVERGED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -24,7 +23,8 @@ _EPILOG = """\
 exit codes:
   0    done; every result is certified to the tolerance
   1    a limit (time, epochs, steps) was reached first; the result so far is written
-  2    bad input or options; a sentence on stderr says what, where, and what to do
+  2    bad input or options, or a file could not be written; a sentence on stderr says
+       what, where, and what to do
   130  interrupted by Ctrl-C; the certified result so far is written
 
 `condgrad COMMAND --help` lists the options of a command.
@@ -43,12 +43,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = make_parser().parse_args(argv)
     try:
         code = args.run(args)
-        sys.stdout.flush()
+        write_text("")
         return code
     except KeyboardInterrupt:
         return _complain(args, "interrupted; nothing was written.", INTERRUPTED)
     except BrokenPipeError:  # the reader of the output has closed it, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        close_output()
         return NOT_CONVERGED
     except MemoryError as error:
         return _complain(args, f"this does not fit into memory: {error}.", BAD_INPUT)
@@ -86,5 +86,5 @@ class _Version(argparse.Action):
 
 
 def _complain(args: argparse.Namespace, sentence: str, code: int) -> int:
-    print(f"condgrad {args.command}: {' '.join(sentence.split())}", file=sys.stderr)
+    complain(args, sentence)
     return code

@@ -22,6 +22,7 @@ from condgrad.models.linear import Model
 from condgrad.models.multi import MultiModel
 from condgrad.run.result import Status
 from condgrad.run.sealed_file import pack, unpack, write_file
+from condgrad.storage.whole_files import remedy
 
 # Kinds of files, and the versions of their formats.
 _LINEAR, _MULTI, _COMPLETION = ("model", 1), ("multi model", 1), ("completion model", 1)
@@ -54,6 +55,18 @@ def save_model(path: str | os.PathLike[str], model: object) -> None:
     ...     cg.load_model(f"{folder}/model.npz").w
     array([1.])
     """
+    content = pack_model(model)
+    try:
+        write_file(path, content)
+    except OSError as error:
+        raise type(error)(
+            f"{str(path)!r} could not be written ({error.strerror}): {remedy(error)}, and save the model again; it is "
+            "still in memory."
+        ) from error
+
+
+def pack_model(model: object) -> bytes:
+    """Return the bytes of the file of a model, or of a fitted estimator."""
     model = _model_of(model)
     if isinstance(model, CompletionModel):
         header = _header(model, _OF_COMPLETION)
@@ -61,19 +74,18 @@ def save_model(path: str | os.PathLike[str], model: object) -> None:
             _check_ids(header[name])
         header[_RANGE] = model.value_range
         arrays = dict(zip("AB", model.factors)) | {name: getattr(model, name) for name in _ARRAYS}
-        write_file(path, pack(*_COMPLETION, header, arrays))
-    elif isinstance(model, MultiModel):
+        return pack(*_COMPLETION, header, arrays)
+    if isinstance(model, MultiModel):
         header = {name: getattr(model, name) for name in _OF_MULTI} | {"shape": model.coef.shape}
         header["lower_bound"] = [bound if math.isfinite(bound) else None for bound in model.lower_bound]
         header |= {"status": [status.name for status in model.status], "loss": _describe(model.loss)}
         indices = np.flatnonzero(model.coef)
         arrays = {"indices": indices, "values": model.coef.ravel()[indices], "intercepts": model.intercept}
-        write_file(path, pack(*_MULTI, header, arrays))
-    else:
-        header = _header(model, _OF_LINEAR) | {"n_features": model.w.size}
-        header |= {"has_offset": True} if model.has_offset else {}
-        indices = np.flatnonzero(model.w)
-        write_file(path, pack(*_LINEAR, header, {"indices": indices, "values": model.w[indices]}))
+        return pack(*_MULTI, header, arrays)
+    header = _header(model, _OF_LINEAR) | {"n_features": model.w.size}
+    header |= {"has_offset": True} if model.has_offset else {}
+    indices = np.flatnonzero(model.w)
+    return pack(*_LINEAR, header, {"indices": indices, "values": model.w[indices]})
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:

@@ -65,7 +65,7 @@ def _name_new(beside: Path, path: Path) -> None:
 
 def remedy(error: OSError) -> str:
     """Return what to do about a file that could not be written, as a part of a sentence."""
-    return _REMEDIES.get(error.errno or 0, "write it to another place")
+    return _REMEDIES.get(error.errno or 0, "choose another place")
 
 
 def sync_folder(folder: Path) -> None:
