@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from condgrad.linalg.names import visible
 from condgrad.storage.whole_files import remedy
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 def note(args: argparse.Namespace, text: str) -> None:
     """Print a message to standard error, unless --quiet."""
     if not args.quiet:
-        print(text, file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)
 
 
 def complain(args: argparse.Namespace, sentence: str) -> None:
     """Print what went wrong to standard error, as one sentence."""
-    print(f"condgrad {args.command}: {' '.join(sentence.split())}", file=sys.stderr)
+    print(f"condgrad {args.command}: {visible(' '.join(sentence.split()))}", file=sys.stderr)
 
 
 def write_text(text: str) -> None:
@@ -51,12 +52,12 @@ def show(args: argparse.Namespace, rows: Mapping[str, object], data: dict[str, o
         write_text(json.dumps(_plain(data), allow_nan=False) + "\n")
         return
     width = max(map(len, rows))
-    write_text("".join(f"{name:<{width}}  {value}\n" for name, value in rows.items()))
+    write_text("".join(f"{name:<{width}}  {visible(value)}\n" for name, value in rows.items()))
 
 
 def print_table(columns: list[str], rows: list[tuple[str, ...]]) -> None:
     """Print rows of text under their headings, aligned to the right, and an empty line."""
-    lines = [tuple(columns), *rows]
+    lines = [tuple(map(visible, line)) for line in (columns, *rows)]
     widths = [max(len(row[k]) for row in lines) for k in range(len(columns))]
     aligned = ("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths)) for row in lines)
     write_text("\n".join(aligned) + "\n\n")

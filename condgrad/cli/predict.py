@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from condgrad.cli import _options as options
 from condgrad.cli._files import Outputs
 from condgrad.cli._outputs import note, show, write_text
+from condgrad.linalg.names import visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from condgrad.models.linear import Model
     from condgrad.models.multi import MultiModel
     from condgrad.storage.stored_rows import StoredRows
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet computes
 
 EPILOG = """\
 Columns of a CSV or Parquet file are found by name if the model has names, in any order; if there
@@ -70,11 +74,11 @@ def run(args: argparse.Namespace) -> int:
     data = read_data(args, labels=model.classes is not None, model=model)
     if isinstance(data.X, StoredRows):
         return _predict_rows(args, model, data.X, outputs)
-    text = _as_csv(_columns_of(model, data.X))
+    text = _as_csv(args, _columns_of(model, data.X))
     if args.out is None:
         write_text(text)
         return 0
-    outputs.write("out", lambda: [text.encode()])
+    outputs.write("out", lambda: [_encoded(text)])
     _report(args, {"n_samples": data.X.shape[0], "out": args.out} | _scores_of(model, data.X, data.y))
     return outputs.end(0)
 
@@ -105,15 +109,15 @@ def _columns_of(model: Model | MultiModel, X: Checked, offset: np.ndarray | None
 def _predict_rows(args: argparse.Namespace, model: Model | MultiModel, rows: StoredRows, outputs: Outputs) -> int:
     """Predict for rows on disk, chunk by chunk, in the order in which they are stored."""
     if args.out is None:
-        for text in _texts(model, rows):
+        for text in _texts(args, model, rows):
             write_text(text)
         return 0
-    outputs.write("out", lambda: (text.encode() for text in _texts(model, rows)))
+    outputs.write("out", lambda: (_encoded(text) for text in _texts(args, model, rows)))
     _report(args, {"n_samples": rows.shape[0], "out": args.out} | _scores_of(model, rows, rows.y))
     return outputs.end(0)
 
 
-def _texts(model: Model | MultiModel, rows: StoredRows) -> Iterator[str]:
+def _texts(args: argparse.Namespace, model: Model | MultiModel, rows: StoredRows) -> Iterator[str]:
     """Yield the predictions of one chunk after the other."""
     from condgrad.models.linear import Model
 
@@ -121,7 +125,7 @@ def _texts(model: Model | MultiModel, rows: StoredRows) -> Iterator[str]:
     for chunk in rows.chunks():
         own = None if offset is None else offset[chunk.place]
         columns = _columns_of(model, chunk.matrix.chosen(slice(None)).X, own)
-        yield _as_csv(columns, has_header=chunk.first == 0)
+        yield _as_csv(args, columns, has_header=chunk.first == 0)
 
 
 def _named(name: str, values: np.ndarray, classes: Sequence[object] | None) -> dict[str, np.ndarray]:
@@ -149,13 +153,13 @@ def _predict_entries(args: argparse.Namespace, model: CompletionModel, outputs: 
              f"({unknown_ids(model, entries)}); biases alone predict them")  # fmt: skip
     ids = [(entries.row_labels or (), entries.rows), (entries.col_labels or (), entries.cols)]
     rows, columns = ([labels[k] for k in places.tolist()] for labels, places in ids)
-    text = _as_csv({"row": rows, "column": columns, "prediction": p.tolist()})
+    text = _as_csv(args, {"row": rows, "column": columns, "prediction": p.tolist()})
     if args.out is None:
         write_text(text)
         if "rmse" in numbers:
             note(args, f"rmse {numbers['rmse']:.6g}, mae {numbers['mae']:.6g} on {p.size} entries")
         return 0
-    outputs.write("out", lambda: [text.encode()])
+    outputs.write("out", lambda: [_encoded(text)])
     _report(args, numbers | {"out": args.out})
     return outputs.end(0)
 
@@ -181,10 +185,26 @@ def score(model: Model | MultiModel, X: Checked | StoredRows, y: np.ndarray) -> 
     return scores | {"rmse": float(np.sqrt(np.mean((model.predict(X) - y) ** 2)))}
 
 
-def _as_csv(columns: Mapping[str, Sequence[object]], has_header: bool = True) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    if has_header:
-        writer.writerow(columns)
-    writer.writerows(zip(*columns.values()))
-    return buffer.getvalue()
+def _as_csv(args: argparse.Namespace, columns: Mapping[str, Sequence[object]], has_header: bool = True) -> str:
+    """Return columns as CSV; on standard output, which may be a terminal, control characters are escapes."""
+    rows: list[str] = []
+    # Cells with a character of the end of a line are put into quotes: with either of these two, then.
+    writer = csv.writer(types.SimpleNamespace(write=rows.append), lineterminator="\r\n")
+    lines: Iterable[Iterable[object]] = zip(*columns.values())
+    for line in itertools.chain([columns] if has_header else [], lines):
+        writer.writerow([_cell(value, args.out is None) for value in line])
+    return "".join(f"{row[:-2]}\n" for row in rows)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(errors="backslashreplace")  # names may hold halves of characters
+
+
+def _cell(value: object, is_shown: bool) -> object:
+    """Return what a cell holds: text that a spreadsheet would take for a formula begins with an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    from condgrad.storage.sources.delimited import is_number
+
+    safe = f"'{value}" if value.startswith(_FORMULA) and not is_number(value) else value
+    return visible(safe) if is_shown else safe

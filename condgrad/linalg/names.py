@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
+
+# Control characters, marks that reverse the order of text, and halves of characters, which cannot be printed.
+_STEERING = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Registry(dict[str, Any]):
@@ -35,3 +39,14 @@ def suggestion(name: object, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(str(name).lower(), known, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def visible(text: object) -> str:
+    """Return text as it can be shown: what would steer a terminal, or turn its text around, becomes an escape.
+
+    Names in files may be anybody's. Where ``repr`` puts one into quotes, as in errors, that does the same.
+
+    >>> print(visible("a name\\x1b[2J"))
+    a name\\x1b[2J
+    """
+    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), str(text))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condgrad.linalg.names import visible
 from condgrad.losses import Loss
 from condgrad.models.ids import Ids, as_ids, places_of
 from condgrad.models.recommendations import best_columns, cosines
@@ -124,7 +125,7 @@ class CompletionModel(NamedTuple):
     def __repr__(self) -> str:
         m, n = self.shape
         return (
-            f"CompletionModel({self.loss!r} over {self.constraint}, {m} x {n} of rank {self.rank}, "
+            f"CompletionModel({self.loss!r} over {visible(self.constraint)}, {m} x {n} of rank {self.rank}, "
             f"objective={self.objective:.6g}, gap={self.gap:.3g}, {self.status.name})"
         )
 

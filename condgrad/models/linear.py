@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.names import visible
 from condgrad.losses import Loss
 from condgrad.problems.linear import Problem
 from condgrad.run.result import Result, Status
@@ -125,7 +126,7 @@ class Model(NamedTuple):
     def __repr__(self) -> str:
         nonzero = np.count_nonzero(self.w)
         return (
-            f"Model({self.loss!r} over {self.constraint}, {nonzero} of {self.w.size} nonzero, "
+            f"Model({self.loss!r} over {visible(self.constraint)}, {nonzero} of {self.w.size} nonzero, "
             f"objective={self.objective:.6g}, gap={self.gap:.3g}, {self.status.name})"
         )
 

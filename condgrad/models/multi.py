@@ -10,6 +10,7 @@ import scipy.special
 
 from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
+from condgrad.linalg.names import visible
 from condgrad.losses import Loss
 from condgrad.losses._protocol import sigmoid
 from condgrad.run.result import Status
@@ -80,7 +81,7 @@ class MultiModel(NamedTuple):
     def __repr__(self) -> str:
         worst = int(np.argmax(self.gap))
         return (
-            f"MultiModel({self.kind}, {self.loss!r} over {self.constraint[0]}, "
+            f"MultiModel({visible(self.kind)}, {self.loss!r} over {visible(self.constraint[0])}, "
             f"{self.coef.shape[0]} x {self.n_features}, gap={self.gap[worst]:.3g}, {self.status[worst].name})"
         )
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.linalg.names import visible
 from condgrad.problems.base import BaseProblem
 from condgrad.run.sealed_file import pack, unpack, write_file
 
@@ -61,7 +62,7 @@ class Checkpoint:
             )
         if header["solver"] != solver:
             raise ValueError(
-                f"the checkpoint {str(self.path)!r} was made by {header['solver']}, not by {solver}; "
+                f"the checkpoint {str(self.path)!r} was made by {visible(header['solver'])}, not by {solver}; "
                 "use another file name, or delete it."
             )
         return header["numbers"], arrays

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from condgrad.compiled import announce_to
+from condgrad.linalg.names import visible
 from condgrad.run.trace import Progress
 
 
@@ -82,14 +83,18 @@ def _lines() -> Iterator[tuple[Callable[[str], None], bool]]:
         from rich.live import Live
         from rich.text import Text
     except ImportError:
-        yield lambda line: print(line, file=sys.stderr, flush=True), False
+        yield _print_line, False
         return
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda line: print(line, file=sys.stderr, flush=True), False
+        yield _print_line, False
         return
     with Live(console=console, refresh_per_second=8) as live:
-        yield lambda line: live.update(Text(line)), True
+        yield lambda line: live.update(Text(visible(line))), True
+
+
+def _print_line(line: str) -> None:
+    print(visible(line), file=sys.stderr, flush=True)
 
 
 class Pace:

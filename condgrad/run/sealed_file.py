@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.linalg.names import visible
 from condgrad.storage.whole_files import sync_folder, write_whole
 
 _SEAL = 64  # number of bytes of a SHA-256 in hexadecimal digits
@@ -57,10 +58,10 @@ def unpack(path: str | os.PathLike[str], *kinds: tuple[str, int]) -> tuple[dict[
         raise ValueError(f"{name} is not a {kind} of condgrad ({error}).") from None
     versions = {f"condgrad {known}": version for known, version in kinds}
     if str(found) not in versions:
-        raise ValueError(f"{name} is not a {kind} of condgrad, but a {found}.")
+        raise ValueError(f"{name} is not a {kind} of condgrad, but a {visible(found)}.")
     if found_version != versions[found]:
         raise ValueError(
-            f"{name} is a {kind} in version {found_version} of its format, and this condgrad reads version "
+            f"{name} is a {kind} in version {visible(found_version)} of its format, and this condgrad reads version "
             f"{versions[found]}; use the condgrad that wrote it."
         )
     return header, arrays
