@@ -12,7 +12,9 @@ Tiers: a test without a mark runs everywhere; ``slow`` ones are left out by `mak
 """
 
 import os
+import signal
 
+import pytest
 from hypothesis import settings
 
 # Tests that start a new Python would otherwise compile the bytecode of all that they import, each time.
@@ -26,3 +28,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("condgrad", deadline=None)
 settings.register_profile("condgrad-ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("condgrad-ci" if os.environ.get("CI") else "condgrad")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_is_heard():
+    """Tests press Ctrl-C, also where the process that runs them was started to ignore it (``nohup``, ``&``)."""
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if is_ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    if is_ignored:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -24,7 +24,8 @@ class Interrupts:
     Nested contexts share one flag, so that it ends a run, the path to which the run belongs and the folds to which the
     path belongs, whichever of them reads it first. Runs in other threads read the same flag. If nobody reads the flag
     after Ctrl-C (it came in the last step of a run), the signal is sent again at the end of the outermost context, to
-    the previous handler: in a plain program that raises KeyboardInterrupt.
+    the previous handler: in a plain program that raises KeyboardInterrupt. A process that ignores Ctrl-C, as those do
+    that a shell starts by ``nohup`` or, in a script, by ``&``, goes on ignoring it.
 
     A run also sets here when its long passes end because its time is over (``end_passes_at``). Each context has its own
     deadline, which ends with it: runs inside of runs, or in other threads, have limits of their own.
@@ -39,7 +40,8 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         self._before = _deadline.set(math.inf)
         # Python runs handlers only in the main thread, and can restore only handlers that were installed from Python.
-        if Interrupts._outermost is None and _is_main_thread() and signal.getsignal(signal.SIGINT) is not None:
+        is_ours = Interrupts._outermost is None and _is_main_thread()
+        if is_ours and signal.getsignal(signal.SIGINT) not in (None, signal.SIG_IGN):
             self._previous = signal.signal(signal.SIGINT, self._request)
             Interrupts._outermost = self
         return self

@@ -90,7 +90,7 @@ def minimize(
         ``result.gap`` is always the exact gap at ``result.w``, from a fresh pass, up to ``result.rounding``. Ctrl-C
         returns the best iterate so far; a second Ctrl-C aborts. If Ctrl-C comes in the last step, when there is nothing
         left to stop, the signal is sent to the previous handler, which usually raises KeyboardInterrupt, so that a loop
-        over runs ends.
+        over runs ends. A process that ignores Ctrl-C, as one that was started by ``nohup``, goes on ignoring it.
 
         ``result.w`` is tested against the set once, by the set's ``violation``. If it lies outside by more than
         rounding (1e-7 of its size), as only a wrong set or solver of your own can make it, the status is OUTSIDE, gap

@@ -3,9 +3,12 @@
 import contextlib
 import os
 import signal
+import subprocess
 import sys
+import textwrap
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,6 +106,40 @@ def test_a_request_that_another_end_came_before_is_passed_on(stop):
 def test_a_user_who_ignores_the_signal_is_not_met_by_it():
     with handler(signal.SIG_IGN):
         assert cg.minimize(make(), "fw", callback=lambda progress: press() or True).status is cg.Status.STOPPED
+        assert cg.minimize(make(), "fw", tol=0.0, max_steps=5, callback=press).status is cg.Status.MAX_STEPS
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell that ignores signals")
+def test_a_process_that_was_started_to_ignore_it_goes_on(tmp_path):
+    """As `nohup` and `&` in a script start one: no run ends, no command, and nothing else hears it."""
+    code = """
+        import os, signal
+        import numpy as np
+        import condgrad as cg
+        from condgrad.cli import main
+
+        def press(progress=None):
+            signal.raise_signal(signal.SIGINT)
+
+        press()
+        X = np.random.default_rng(0).standard_normal((30, 6))
+        y = np.where(X[:, 0] > 0.5, 1.0, -1.0)
+        problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(3.0))
+        assert cg.minimize(problem, "fw", tol=0.0, max_steps=9, callback=press).status is cg.Status.MAX_STEPS
+        assert cg.lasso_path(X, y, n_radii=4, callback=press)[2].status is cg.Status.CONVERGED
+        np.savez("data.npz", X=X, y=y)
+        real = cg.minimize
+        import condgrad.paths.allowed_sets as module
+        module.minimize = lambda *given, **settings: real(*given, **settings, callback=press)
+        assert main(["fit", "data.npz", "--radius", "1", "--out", "m.npz", "--quiet"]) == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    """
+    command = ["sh", "-c", 'trap "" INT; exec "$0" -c "$1"', sys.executable, textwrap.dedent(code)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert cg.load_model(tmp_path / "m.npz").status is cg.Status.CONVERGED
 
 
 def test_the_second_one_is_not_passed_on_again():
