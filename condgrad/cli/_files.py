@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from condgrad.cli._outputs import complain
-from condgrad.storage.whole_files import remedy, sync_folder, write_whole
+from condgrad.storage.whole_files import remedy, write_named
 
 if TYPE_CHECKING:
     import argparse
@@ -52,7 +52,7 @@ class Outputs:
         if file is None:
             return True
         try:
-            _write(Path(file), make(), is_new=self._is_new)
+            write_named(Path(file), make(), is_new=self._is_new)
         except (OSError, ValueError, TypeError, MemoryError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 kept = self._keep(Path(file), make, error)
@@ -76,7 +76,7 @@ class Outputs:
             try:
                 handle, name = tempfile.mkstemp(path.suffix, f"{path.stem}-", folder)
                 os.close(handle)
-                _write(Path(name), make(), is_new=False)
+                write_named(Path(name), make())
             except OSError:
                 if name is not None:
                     Path(name).unlink(missing_ok=True)
@@ -116,11 +116,6 @@ def drawn(ax: Axes, file: str) -> list[memoryview]:
     figure.savefig(buffer, format=Path(file).suffix[1:].lower(), dpi=150)
     plt.close(figure)
     return [buffer.getbuffer()]
-
-
-def _write(path: Path, pieces: Iterable[bytes | memoryview], *, is_new: bool) -> None:
-    write_whole(path, pieces, is_new=is_new)
-    sync_folder(path.resolve().parent)
 
 
 def _check_files(paths: list[Path], is_new: bool) -> None:

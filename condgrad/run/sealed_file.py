@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from condgrad.linalg.names import visible
-from condgrad.storage.whole_files import sync_folder, write_whole
+from condgrad.storage.whole_files import write_named
 
 _SEAL = 64  # number of bytes of a SHA-256 in hexadecimal digits
 
@@ -69,6 +69,4 @@ def unpack(path: str | os.PathLike[str], *kinds: tuple[str, int]) -> tuple[dict[
 
 def write_file(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
     """Write bytes to ``path`` atomically: if writing is interrupted, the old file stays unchanged."""
-    path = Path(path)
-    write_whole(path, [content])
-    sync_folder(path.resolve().parent)
+    write_named(Path(path), [content])

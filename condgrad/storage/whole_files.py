@@ -25,20 +25,16 @@ _REMEDIES = {
 def write_whole(path: Path, pieces: Iterable[bytes | memoryview], *, is_new: bool = False) -> None:
     """Write the pieces of a file; if that is interrupted, an older file of this name stays unchanged.
 
-    A file that is replaced keeps its mode, and devices and pipes stay what they are. Where ``path`` is a link, the file
-    that it leads to is written. With ``is_new`` a file that exists, even since a moment ago, raises FileExistsError.
+    A file that is replaced keeps its mode; a link is replaced itself, as nobody may have meant what it leads to. With
+    ``is_new`` a file that exists, even since a moment ago, raises FileExistsError.
     """
-    if path.exists() and not path.is_file():
-        with open(path, "wb") as device:
-            device.writelines(pieces)
-        return
-    path = Path(os.path.realpath(path))
-    mode = 0o600 if path.exists() else 0o666  # who may not read the older file must not read this one half written
+    is_older = path.is_file() and not path.is_symlink()
+    mode = 0o600 if is_older else 0o666  # who may not read the older file must not read this one half written
     # Nobody can guess this name, and neither a file nor a link that has it already is opened: that is what "x" says.
     beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}{UNFINISHED}")
     try:
         with open(beside, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-            if mode == 0o600:
+            if is_older:
                 with contextlib.suppress(OSError):  # the older file is gone, or there are no modes
                     shutil.copymode(path, beside)
             file.writelines(pieces)
@@ -50,6 +46,20 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview], *, is_new: boo
             os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def write_named(path: Path, pieces: Iterable[bytes | memoryview], *, is_new: bool = False) -> None:
+    """Write a file whose name a user has given, and make sure that it has this name on the disk, too.
+
+    Where the name is a link, the file that it leads to is written; devices and pipes stay what they are.
+    """
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as device:
+            device.writelines(pieces)
+        return
+    path = Path(os.path.realpath(path))
+    write_whole(path, pieces, is_new=is_new)
+    sync_folder(path.parent)
 
 
 def _name_new(beside: Path, path: Path) -> None:
@@ -75,8 +85,5 @@ def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system that has no such thing
-            raise
     finally:
         os.close(handle)

@@ -126,6 +126,20 @@ def test_a_file_that_was_made_meanwhile_is_not_overwritten(name, place, capsys, 
     assert code == 0 and err == "" and is_whole(name, out)
 
 
+def test_a_file_system_without_links(place, capsys, monkeypatch):
+    def link(*given):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    code, found, _ = run(capsys, *COMMANDS["fit"][0], "--out", "full/out.npz")
+    assert code == 0 and [path.name for path in (place / "full").iterdir()] == ["out.npz"]
+    assert cg.load_model("full/out.npz").gap == found["gap"]
+    while_writing(monkeypatch, place / "full", lambda: (place / "full" / "other.npz").write_bytes(b"precious"))
+    code, found, err = run(capsys, *COMMANDS["fit"][0], "--out", "full/other.npz")
+    assert code == 2 and "was made by another program meanwhile" in err and cg.load_model(found["out"]).gap >= 0.0
+    assert (place / "full" / "other.npz").read_bytes() == b"precious"
+
+
 def test_a_folder_that_is_gone(place, capsys, monkeypatch):
     module = importlib.import_module("condgrad.paths.allowed_sets")
     real = module.minimize_over

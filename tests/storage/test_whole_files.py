@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import condgrad as cg
+from condgrad.cli import main
 from condgrad.storage import whole_files
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="needs links and modes")
@@ -37,6 +38,17 @@ def test_planted_links_are_not_followed(model, tmp_path, monkeypatch):
     with pytest.raises(FileExistsError):
         cg.save_model(tmp_path / "other.npz", model)
     assert victim.read_text() == "precious"
+
+
+@posix_only
+def test_a_link_that_nobody_has_named_is_replaced(tmp_path, capsys):
+    """The copy of --cache has a name of its own choice: what a link of that name leads to is not written."""
+    victim, text = tmp_path / "victim", tmp_path / "t.svm"
+    victim.write_text("precious")
+    text.write_text("1 1:1\n-1 2:1\n")
+    (tmp_path / "t.svm.condgrad").symlink_to(victim)
+    assert main(["fit", str(text), "--radius", "1", "--cache", "--quiet"]) == 0
+    assert victim.read_text() == "precious" and not (tmp_path / "t.svm.condgrad").is_symlink()
 
 
 @posix_only
