@@ -36,8 +36,9 @@ from condgrad.storage.stored_columns import StoredColumns
 from condgrad.storage.stored_rows import StoredRows
 
 _MOST_FEATURES = 2000  # whose products are kept: some matrices of 32 MB for each fold
-_PER_TARGET = 10  # features for each target up to which all products take no longer than a path of few coefficients
-_LITTLE = 1e10  # multiplications of all products, below which they save 35 times on a path of many coefficients
+_ANYWAY = 100  # features whose products cost no more than a single solution
+_PER_TARGET = 10  # more features for each target, up to which products take no longer than a path of few coefficients
+_LITTLE = 1e10  # multiplications up to which twice as many features may have their products: a quarter of a second
 _WALK = 8  # penalties on the way to the largest radius
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
 
@@ -50,15 +51,16 @@ def has_moments(X: Any) -> bool:
 def is_tall(X: Any, n_targets: int) -> bool:
     """Tell whether the products of all features cost less than so many solutions on the columns.
 
-    A path on the columns of 20,000 x 1,000 took 0.8 times as long as their products with 13 coefficients at its end;
-    one of 2,000 x 1,500 took 35 times as long with 1,313.
+    Paths of 100 points on the columns took 0.8 times as long as the products of 20,000 x 1,000 with 13 coefficients at
+    their end, but 35 times as long as those of 2,000 x 1,500 with 1,313. A single point of 2,000 x 1,000 took a tenth.
     """
     shape = getattr(X, "shape", ())
     is_elsewhere = isinstance(X, CodedData | OutsideRows | StoredColumns | DeviceData) or is_on_device(X)
     if len(shape) != 2 or (is_elsewhere and not has_moments(X)):
         return False
     n, d = shape
-    return n >= d and d <= _MOST_FEATURES and (d <= _PER_TARGET * n_targets or float(n) * d * d <= _LITTLE)
+    per_target = _PER_TARGET if float(n) * d * d > _LITTLE else 2 * _PER_TARGET
+    return n >= d and d <= min(_MOST_FEATURES, _ANYWAY + per_target * n_targets)
 
 
 def gauge_of_sets(sets: AllowedSets | None) -> Gauge | None:
