@@ -106,6 +106,12 @@ class StoredColumns:
         columns.feature_names = manifest.facts.get("feature_names")
         return columns
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
+
     @property
     def n_reads(self) -> float:
         """How often all of X has been read so far; single columns count by their share."""

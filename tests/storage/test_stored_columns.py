@@ -1,9 +1,12 @@
 """Columns on disk: what is read is what was written, paths are those of data in memory, errors name the file."""
 
+import copy
 import os
+import pickle
 import signal
 import threading
 
+import joblib
 import numpy as np
 import pytest
 
@@ -109,6 +112,24 @@ def test_a_folder_keeps_the_targets_and_other_dtypes_become_float64(tmp_path):
     again = cg.columns.convert(tmp_path / "rows.npy", tmp_path / "other")
     np.testing.assert_array_equal(again.read_chosen([3, 1]), X[:, [3, 1]] * 0.5)
     assert repr(again).startswith("<3 x 4 float64 columns in ")
+
+
+def chosen_sums(columns, chosen):
+    return columns.read_chosen(chosen).sum(axis=0)
+
+
+@pytest.mark.parametrize("kind", ["npy", "folder"])
+def test_columns_go_to_other_processes(kind, tmp_path):
+    X = np.random.default_rng(2).standard_normal((40, 230))
+    columns = stored(X, tmp_path, kind)
+    list(columns.blocks())
+    for other in (pickle.loads(pickle.dumps(columns)), copy.copy(columns), copy.deepcopy(columns)):
+        assert repr(other) == repr(columns) and other.bytes_read == columns.bytes_read
+        np.testing.assert_array_equal(other.read_chosen([7, 3]), X[:, [7, 3]])
+        assert other.bytes_read == columns.bytes_read + 2 * 40 * 8
+    parts = np.array_split(np.arange(230), 3)
+    found = joblib.Parallel(n_jobs=2)(joblib.delayed(chosen_sums)(columns, part) for part in parts)
+    np.testing.assert_allclose(np.concatenate(found), X.sum(axis=0), atol=1e-12)
 
 
 # Errors.
