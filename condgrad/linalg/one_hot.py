@@ -7,6 +7,7 @@ two or four bytes: 39 fields take 39 to 156 bytes a row, where CSR takes 312 or 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import scipy.sparse
@@ -14,7 +15,7 @@ import scipy.sparse
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
 from condgrad.linalg.matrix import Matrix
-from condgrad.linalg.one_hot_slices import OneHotSlices
+from condgrad.linalg.one_hot_slices import WIDTHS, OneHotSlices, empty_codes
 from condgrad.linalg.vectors import DenseVector
 
 _ROWS_OF_PAIRS = 64  # rows looked up field by field: so few that the places of their features stay in the nearest cache
@@ -75,6 +76,16 @@ class OneHotMatrix:
         self.codes, self.firsts = codes, firsts
         self.shape = (codes[0].shape[0], n_features)
         self.n_stored = sum(part.size for part in codes)
+
+    @classmethod
+    def of_fields(
+        cls, codes: Mapping[str, np.ndarray], fields: Mapping[str, Sequence[int]], n_features: int
+    ) -> OneHotMatrix:
+        """Return the matrix whose codes, and first features of fields, are known by "codes1", "codes2" and "codes4"."""
+        roles = [f"codes{width}" for width in WIDTHS]
+        n = next(codes[role].shape[0] for role in roles if role in fields)
+        parts = (codes[role] if role in fields else empty_codes(n, width) for role, width in zip(roles, WIDTHS))
+        return cls(tuple(parts), tuple(np.array(fields.get(role, []), np.uint64) for role in roles), n_features)
 
     @property
     def n_bytes(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 import mmap
 import os
 import zlib
@@ -13,10 +14,10 @@ from typing import IO
 
 import numpy as np
 
-from condgrad.storage.manifest import FileEntry
+from condgrad.storage.file_entries import FileEntry
+from condgrad.storage.regular_files import REMEDY, open_regular, status_of
 from condgrad.storage.whole_files import write_whole
 
-REMEDY = "copy it from a backup, or convert the data again."
 NO_CHECKSUM = -1
 _PIECE = 2**24  # bytes that one call reads or writes; between two pieces a reader hears that it should stop
 
@@ -44,9 +45,11 @@ def read_array(folder: Path, entry: FileEntry) -> np.ndarray:
 
 def read_head(path: Path) -> tuple[bytes, tuple[int, ...], bool, np.dtype]:
     """Return the header of an .npy file of the user, and what it says: shape, whether in Fortran order, dtype."""
-    with open(path, "rb") as file:
+    with open_regular(path, follow=True) as file:
         try:
             shape, is_fortran, dtype = read_header(file)
+            if min(shape, default=0) < 0:
+                raise ValueError(f"it has the shape {shape}")
         except ValueError as error:
             raise ValueError(f"{str(path)!r} is not an .npy file ({error}).") from None
         length = file.tell()
@@ -68,15 +71,24 @@ class Buffer:
     def reserve(self, n_bytes: int) -> None:
         """Make room for ``n_bytes`` in all; call it before the first array is taken."""
         if n_bytes > len(self._memory):
-            self._memory = mmap.mmap(-1, n_bytes)
+            self._memory = _memory_of(n_bytes)
 
     def take(self, n_bytes: int) -> memoryview:
         """Return the next ``n_bytes`` of the memory, aligned for any dtype."""
         start = self._used
         if start + n_bytes > len(self._memory):
-            self._memory, start = mmap.mmap(-1, max(n_bytes, mmap.PAGESIZE)), 0
+            self._memory, start = _memory_of(max(n_bytes, mmap.PAGESIZE)), 0
         self._used = -(-(start + n_bytes) // 64) * 64
         return memoryview(self._memory)[start : start + n_bytes]
+
+
+def _memory_of(n_bytes: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(-1, n_bytes)
+    except (OSError, ValueError, OverflowError):
+        raise OSError(
+            f"there is no memory for a chunk of {n_bytes:,} bytes; convert the data again, with smaller chunks."
+        ) from None
 
 
 class ArrayFile:
@@ -86,12 +98,13 @@ class ArrayFile:
         self.path, self.entry, self._head = path, entry, head
         self._first, stop, _ = (rows or slice(None)).indices(entry.shape[0])
         self.dtype, self.shape = np.dtype(entry.dtype), (stop - self._first, *entry.shape[1:])
-        self.row_bytes = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
+        self.row_bytes = self.dtype.itemsize * math.prod(self.shape[1:])
+        self._is_of_user = entry.crc32 == NO_CHECKSUM
 
     @classmethod
     def of(cls, folder: Path, entry: FileEntry) -> ArrayFile:
         """Return the file that a manifest names."""
-        return cls(folder / entry.name, entry, make_head(np.dtype(entry.dtype), entry.shape))
+        return cls(folder / entry.name, entry, head_of(folder, entry))
 
     @classmethod
     def of_user(cls, path: Path) -> ArrayFile:
@@ -100,8 +113,10 @@ class ArrayFile:
         if is_fortran or dtype.hasobject:
             what = "is stored by columns" if is_fortran else "holds Python objects"
             raise ValueError(f"{str(path)!r} {what}; convert it with condgrad.rows.convert.")
-        n_bytes = len(head) + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        return cls(path, FileEntry(path.name, dtype.str, shape, n_bytes, NO_CHECKSUM), head)
+        n_bytes = len(head) + dtype.itemsize * math.prod(shape)
+        file = cls(path, FileEntry(path.name, dtype.str, shape, n_bytes, NO_CHECKSUM), head)
+        file.stamp()  # its size is that of the array
+        return file
 
     def part(self, rows: slice) -> ArrayFile:
         """Return some rows of the file, as if they were a file of their own."""
@@ -112,6 +127,15 @@ class ArrayFile:
         """The number of bytes of the array."""
         return self.shape[0] * self.row_bytes
 
+    def stamp(self) -> tuple[int, ...]:
+        """Return what changes when the file does; raise OSError if it is no file, or has another size."""
+        try:
+            status = status_of(self.path, follow=self._is_of_user)
+        except OSError as error:
+            raise self._explained(error) from None
+        self._check_size(status.st_size)
+        return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
     def read(
         self, buffer: Buffer, start: int, stop: int, *, check: bool, stopped: Callable[[], bool] = bool
     ) -> np.ndarray:
@@ -120,11 +144,13 @@ class ArrayFile:
         With ``check``, which needs the whole array, the checksum is compared. A file that is short, long, missing or
         different raises one sentence that names it. ``stopped`` is asked between two pieces.
         """
-        into = buffer.take((stop - start) * self.row_bytes)
-        crc, check = zlib.crc32(self._head), check and self.entry.crc32 != NO_CHECKSUM
+        if not 0 <= start <= stop <= self.shape[0]:  # where rows begin and end is the content of another file
+            raise OSError(f"{self} has {self.shape[0]:,} entries, not those from {start:,} to {stop:,}; {REMEDY}")
+        crc, check = zlib.crc32(self._head), check and not self._is_of_user
         try:
-            with open(self.path, "rb", buffering=0) as file:
+            with open_regular(self.path, follow=self._is_of_user) as file:
                 self._check_size(os.fstat(file.fileno()).st_size)
+                into = buffer.take((stop - start) * self.row_bytes)
                 if file.read(len(self._head)) != self._head:
                     raise OSError(f"{self} holds another array than its manifest says; {REMEDY}")
                 file.seek(len(self._head) + (self._first + start) * self.row_bytes)
@@ -135,12 +161,16 @@ class ArrayFile:
                     fill(file, piece, self)
                     crc = zlib.crc32(piece, crc) if check else crc
         except OSError as error:
-            if error.strerror is None:  # one of our own sentences
-                raise
-            raise OSError(f"{self} could not be read ({error.strerror}); {REMEDY}") from None
+            raise self._explained(error) from None
         if check and self.entry.crc32 != crc:
             raise OSError(f"{self} is damaged: its checksum is {crc:08x}, not {self.entry.crc32:08x}; {REMEDY}")
         return np.frombuffer(into, self.dtype).reshape(stop - start, *self.shape[1:])
+
+    def _explained(self, error: OSError) -> OSError:
+        """Return the error as one sentence that names the file."""
+        if error.strerror is None:  # one of our own sentences
+            return error
+        return OSError(f"{self} could not be read ({error.strerror}); {REMEDY}")
 
     def _check_size(self, size: int) -> None:
         if size != self.entry.n_bytes:
@@ -165,6 +195,17 @@ def fill(file: io.FileIO, into: memoryview, name: object) -> None:
         if not count:
             raise OSError(f"{name} ended while it was read; {REMEDY}")
         done += count
+
+
+def head_of(folder: Path, entry: FileEntry) -> bytes:
+    """Return the header of a file that a manifest names, whose size must be that of its array."""
+    dtype = np.dtype(entry.dtype)
+    head = make_head(dtype, entry.shape)
+    wanted = len(head) + dtype.itemsize * math.prod(entry.shape)
+    if entry.n_bytes != wanted:
+        path = repr(str(folder / entry.name))
+        raise ValueError(f"{path} has {wanted:,} bytes, not the {entry.n_bytes:,} that its manifest says; {REMEDY}")
+    return head
 
 
 def make_head(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:

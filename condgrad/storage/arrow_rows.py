@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgrad.storage.array_files import REMEDY, Buffer, StoppedError, fill
+from condgrad.storage.array_files import Buffer, StoppedError, fill
+from condgrad.storage.regular_files import REMEDY
 from condgrad.storage.sources.arrow import open_arrow
 
 SUFFIXES = (".arrow", ".feather")
@@ -54,6 +55,10 @@ class ArrowRows:
     def n_bytes(self) -> int:
         """The number of bytes of the rows in memory."""
         return self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+    def stamp(self) -> tuple[int, ...]:
+        """Return size and time of the last change, as they were when the file was opened."""
+        return self._stamp
 
     def read(
         self, buffer: Buffer, start: int, stop: int, *, check: bool = False, stopped: Callable[[], bool] = bool

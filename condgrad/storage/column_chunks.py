@@ -11,9 +11,11 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg.matrix import Matrix
-from condgrad.storage.array_files import REMEDY, Buffer, read_array
+from condgrad.storage.array_files import Buffer, read_array
 from condgrad.storage.column_files import ColumnFile
-from condgrad.storage.manifest import Chunk
+from condgrad.storage.file_entries import Chunk
+from condgrad.storage.index_checks import check_indices, check_indptr
+from condgrad.storage.regular_files import REMEDY
 
 
 class Piece(NamedTuple):
@@ -104,11 +106,11 @@ class SparseChunk(ColumnChunk):
         self._data, self._indices = (ColumnFile.of(folder, chunk.files[role]) for role in ("data", "indices"))
         self.path, self.n_columns, self.dtype = self._data.path, chunk.size, self._data.dtype
         self.n_samples = n_samples
-        self.indptr = read_array(folder, chunk.files["indptr"]).astype(np.int64)
-        ends = self.indptr[[0, -1]].tolist()
-        is_whole = ends == [0, self._data.n_columns] == [0, self._indices.n_columns]
-        if not is_whole or self.indptr.size != chunk.size + 1 or (np.diff(self.indptr) < 0).any():
-            raise OSError(f"{str(folder / chunk.files['indptr'].name)!r} does not fit to its columns; {REMEDY}")
+        entry = chunk.files["indptr"]
+        self.indptr, name = read_array(folder, entry), repr(str(folder / entry.name))
+        check_indptr(self.indptr, name)
+        if self.indptr[-1] != self._data.n_columns:
+            raise OSError(f"{name} does not fit to its columns; {REMEDY}")
         self.offsets = self.indptr * (self._data.column_bytes + self._indices.column_bytes)
         self.has_checksum = True
 
@@ -120,13 +122,12 @@ class SparseChunk(ColumnChunk):
             np.frombuffer(_filled(file, piece, self.indptr[runs], buffer, stopped), file.dtype)
             for file in (self._data, self._indices)
         )
-        low, high = int(indices.min(initial=0)), int(indices.max(initial=0))
-        if low < 0 or high >= self.n_samples:  # kernels would read other memory
-            raise OSError(f"{self._indices} names sample {high if low >= 0 else low}, which does not exist; {REMEDY}")
         sizes = np.concatenate([np.diff(self.indptr[first : stop + 1]) for first, stop in runs.tolist()])
         indptr = np.append(0, np.cumsum(sizes))
         shape = (self.n_samples, sizes.size)
-        return Matrix(scipy.sparse.csc_matrix((data, indices, indptr), shape=shape, copy=False))
+        X = scipy.sparse.csc_matrix((data, indices, indptr), shape=shape, copy=False)
+        check_indices(X, self.n_samples, self._indices, "sample")
+        return Matrix(X)
 
 
 def _filled(

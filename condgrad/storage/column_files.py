@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from condgrad.storage.array_files import NO_CHECKSUM, REMEDY, StoppedError, fill, make_head, read_head
-from condgrad.storage.manifest import FileEntry
+from condgrad.storage.array_files import NO_CHECKSUM, StoppedError, fill, head_of, read_head
+from condgrad.storage.file_entries import FileEntry
+from condgrad.storage.regular_files import REMEDY, open_regular, status_of
 
 _PIECE = 2**24  # bytes that one call reads at most; between two pieces a reader hears that it should stop
 _CHANGED = "changed after it was opened; open the columns again."
@@ -62,11 +63,14 @@ class ColumnFile:
 
     @classmethod
     def of(cls, folder: Path, entry: FileEntry) -> ColumnFile:
-        """Return the file that a manifest names."""
-        dtype, head = np.dtype(entry.dtype), make_head(np.dtype(entry.dtype), entry.shape)
+        """Return the file that a manifest names, which has the size that it says."""
+        dtype, head = np.dtype(entry.dtype), head_of(folder, entry)
         n_columns, n_samples = (*entry.shape, 1)[:2]
         shape, path = (n_columns, n_samples), folder / entry.name
-        return cls(path, dtype, shape, offset=len(head), head=head, crc32=entry.crc32, n_bytes=entry.n_bytes)
+        file = cls(path, dtype, shape, offset=len(head), head=head, crc32=entry.crc32, n_bytes=entry.n_bytes)
+        with file._explained():
+            file._check_size(status_of(path).st_size)
+        return file
 
     @classmethod
     def of_npy(cls, path: Path) -> ColumnFile:
@@ -115,12 +119,16 @@ class ColumnFile:
     @contextlib.contextmanager
     def opened(self, *, is_scattered: bool = False) -> Iterator[io.FileIO]:
         """Open the file, check that it is the same as before, and turn errors into one sentence that names it."""
+        with self._explained(), open_regular(self.path, follow=not self.has_checksum) as file:
+            self._check(file)
+            if is_scattered and sys.platform == "linux":  # a system that reads ahead would read far too much
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+            yield file
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
         try:
-            with open(self.path, "rb", buffering=0) as file:
-                self._check(file)
-                if is_scattered and sys.platform == "linux":  # a system that reads ahead would read far too much
-                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
-                yield file
+            yield
         except OSError as error:
             if error.strerror is None:  # one of our own sentences
                 raise
@@ -133,12 +141,15 @@ class ColumnFile:
             if stamp != self._stamp:
                 raise OSError(f"{self} {_CHANGED}")
             return
-        wanted = self.offset + self.n_bytes if self._n_bytes is None else self._n_bytes
-        if status.st_size < wanted or (self._n_bytes is not None and status.st_size != wanted):
-            raise OSError(f"{self} has {status.st_size:,} bytes instead of {wanted:,}; {REMEDY}")
+        self._check_size(status.st_size)
         if file.read(len(self._head)) != self._head:
             raise OSError(f"{self} holds another array than its manifest says; {REMEDY}")
         self._stamp = stamp
+
+    def _check_size(self, size: int) -> None:
+        wanted = self.offset + self.n_bytes if self._n_bytes is None else self._n_bytes
+        if size < wanted or (self._n_bytes is not None and size != wanted):
+            raise OSError(f"{self} has {size:,} bytes instead of {wanted:,}; {REMEDY}")
 
     def read_range(self, file: io.FileIO, into: memoryview, first: int, stopped: Callable[[], bool]) -> None:
         """Fill ``into`` with the columns from ``first`` on."""

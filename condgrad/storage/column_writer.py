@@ -23,9 +23,13 @@ from condgrad.linalg.one_hot import OneHotMatrix
 from condgrad.storage import journal as journals
 from condgrad.storage import manifest as manifests
 from condgrad.storage.array_files import ArrayFile, Buffer, read_array, write_array
+from condgrad.storage.file_entries import Chunk
+from condgrad.storage.index_checks import check_indices, check_indptr
 from condgrad.storage.journal import Journal
-from condgrad.storage.manifest import Chunk, Manifest
+from condgrad.storage.layouts import Wanted, check_chunks, column_files
+from condgrad.storage.manifest import Manifest
 from condgrad.storage.row_batch import SPARSE
+from condgrad.storage.row_checks import Form
 from condgrad.storage.row_writer import (
     ConversionProgress,
     Queue,
@@ -153,7 +157,7 @@ def _begun(folder: Path, identity: dict[str, Any] | None, dtype: np.dtype | None
     journal = Journal(plan) if identity is None else Journal.read(folder, plan)
     try:
         writer = ColumnWriter(folder, journal, Settings(_PIECE, None, dtype), report)
-    except OSError:  # its files are damaged
+    except (OSError, ValueError):  # its files are damaged
         writer = ColumnWriter(folder, Journal(plan), Settings(_PIECE, None, dtype), report)
     remove_unrecorded(folder, writer.journal)
     return writer
@@ -195,9 +199,18 @@ class ColumnWriter(RowWriter):
     """Writes the pieces and the chunks of a folder, and records each in the journal when it is complete."""
 
     def _check_written(self) -> None:
+        pieces, form = self.journal.pieces, self.journal.form
+        if pieces and form is None:
+            raise ValueError("the journal does not say what its pieces are like")
+        if form is not None and pieces:
+            check_chunks(pieces, [_files_of_piece(form, piece) for piece in pieces], ("y",))
         for chunk in self.journal.written:
-            for entry in chunk.files.values():
-                read_array(self.folder, entry)
+            arrays = {role: read_array(self.folder, entry) for role, entry in chunk.files.items()}
+            if chunk in pieces and "indptr" in arrays:
+                check_indptr(arrays["indptr"], chunk.files["indptr"].name)
+                parts = tuple(arrays[role] for role in SPARSE)
+                X = scipy.sparse.csc_matrix(parts, shape=(chunk.size, arrays["indptr"].size - 1))
+                check_indices(X, chunk.size, chunk.files["indices"].name, "sample")
 
     @property
     def _written(self) -> list[Chunk]:
@@ -258,3 +271,10 @@ def _files_of(X: Any) -> dict[str, np.ndarray]:
         return {"X": X}
     indices = X.indices.astype(np.int32, copy=False)
     return {"data": X.data, "indices": indices, "indptr": X.indptr.astype(np.int64)}
+
+
+def _files_of_piece(form: Form, piece: Chunk) -> Wanted:
+    """Return the files that hold samples by columns; sparse ones may have fewer columns than those of later samples."""
+    indptr = piece.files.get("indptr")
+    width = form.n_features if indptr is None else min(form.n_features, indptr.shape[0] - 1)
+    return column_files(form.kind, width, piece.size)

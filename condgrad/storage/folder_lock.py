@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
+
+from condgrad.storage.regular_files import open_here, status_of
 
 NAME = "conversion.lock"
 
@@ -25,7 +26,9 @@ def locked(folder: Path) -> Iterator[None]:
         return
     path = folder / NAME
     while True:
-        file = open(path, "a+", encoding="ascii", opener=_open_no_link)  # noqa: SIM115 (closed below, once removed)
+        with contextlib.suppress(FileNotFoundError):
+            status_of(path)  # a link would lead to a file of somebody else
+        file = open(path, "a+", encoding="ascii", opener=open_here)  # noqa: SIM115 (closed after it is removed)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -48,13 +51,3 @@ def locked(folder: Path) -> Iterator[None]:
     finally:
         path.unlink(missing_ok=True)
         file.close()
-
-
-def _open_no_link(name: str, flags: int) -> int:
-    """Open a file, but not one to which a link of this name leads: its content is lost."""
-    try:
-        return os.open(name, flags | os.O_NOFOLLOW, 0o666)
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise FileExistsError(f"{str(name)!r} is a link, not a lock of a conversion; remove it.") from None

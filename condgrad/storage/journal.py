@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
-from condgrad.storage.manifest import Chunk
+from condgrad.storage.file_entries import Chunk, is_size, take
 from condgrad.storage.row_checks import Form
+from condgrad.storage.sealed_json import read_sealed, sealed
 from condgrad.storage.sources.base import Place
 from condgrad.storage.whole_files import sync_folder, write_whole
 
@@ -49,20 +49,34 @@ class Journal:
     def write(self, folder: Path) -> None:
         """Write the journal; the files that it names are on the disk before."""
         sync_folder(folder)
-        write_whole(folder / NAME, [json.dumps(dataclasses.asdict(self)).encode()])
+        write_whole(folder / NAME, [sealed(dataclasses.asdict(self)).encode()])
         sync_folder(folder)
 
     @classmethod
     def read(cls, folder: Path, plan: dict[str, Any]) -> Journal:
         """Return the journal of a conversion with this plan, or a new one."""
         try:
-            content = json.loads((folder / NAME).read_text(encoding="utf-8"))
-            content["pieces"], content["chunks"] = (
-                [Chunk.from_dict(chunk) for chunk in content[key]] for key in ("pieces", "chunks")
-            )
-            content["place"] = None if content["place"] is None else tuple(content["place"])
-            content["form"] = None if content["form"] is None else Form(**content["form"])
-            found = cls(**content)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            content = read_sealed(folder / NAME)
+            return cls._from_dict(content) if take(content, "plan", dict) == plan else cls(plan)
+        except (OSError, ValueError):
             return cls(plan)
-        return found if found.plan == plan else cls(plan)
+
+    @classmethod
+    def _from_dict(cls, content: dict[str, Any]) -> Journal:
+        pieces, chunks = (list(map(Chunk.from_dict, take(content, key, list))) for key in ("pieces", "chunks"))
+        place, form = (content.get(key) for key in ("place", "form"))
+        if place is not None and not (isinstance(place, list) and all(map(is_size, place))):
+            raise ValueError("'place' is not where a batch begins")
+        found = cls(
+            take(content, "plan", dict),
+            pieces,
+            chunks,
+            None if place is None else tuple(place),
+            take(content, "n_skipped", int),
+            take(content, "is_read", bool),
+            take(content, "is_mixed", bool),
+            None if form is None else Form.from_dict(form),
+        )
+        if not is_size(found.n_skipped) or (found.is_read and not found.written) or (found.is_mixed and not chunks):
+            raise ValueError("the journal contradicts itself")
+        return found

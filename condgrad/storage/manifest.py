@@ -1,4 +1,4 @@
-"""Manifest: the table of contents of a folder of data, with the size and the checksum of every file.
+"""Manifest: the table of contents of a folder of data, with the size and the checksum of every file, and its own.
 
 A folder is valid from the moment its ``manifest.json`` exists: it is written last, so that a conversion that was
 interrupted is never taken for data.
@@ -7,43 +7,17 @@ interrupted is never taken for data.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from pathlib import Path
 from typing import Any
 
+from condgrad.storage.file_entries import Chunk, FileEntry, entries_of, is_size, take
+from condgrad.storage.layouts import check_columns, check_facts, check_rows
+from condgrad.storage.sealed_json import read_sealed, sealed
+
 NAME = "manifest.json"
 _FORMAT = "condgrad"
 _PLAIN, _WITH_OFFSETS = 1, 2  # versions: one that does not know offsets must not read data that have them
-
-
-@dataclasses.dataclass(frozen=True)
-class FileEntry:
-    """One .npy file: its name in the folder, dtype and shape of its array, and size and CRC-32 of all its bytes."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    n_bytes: int
-    crc32: int
-
-    @classmethod
-    def from_dict(cls, entry: dict[str, Any]) -> FileEntry:
-        """Return the entry as it stands in a manifest."""
-        return cls(**{**entry, "shape": tuple(entry["shape"])})
-
-
-@dataclasses.dataclass(frozen=True)
-class Chunk:
-    """Consecutive rows, or columns, of the data: how many, and their files by role ("X", "y", "indptr", ...)."""
-
-    size: int
-    files: dict[str, FileEntry]
-
-    @classmethod
-    def from_dict(cls, chunk: dict[str, Any]) -> Chunk:
-        """Return the chunk as it stands in a manifest."""
-        return cls(int(chunk["size"]), _entries(chunk["files"]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,27 +49,33 @@ class Manifest:
     def to_json(self) -> str:
         """Return the text of ``manifest.json``."""
         version = _WITH_OFFSETS if any("offset" in chunk.files for chunk in self.chunks) else _PLAIN
-        return json.dumps({"format": _FORMAT, "format_version": version, **dataclasses.asdict(self)}, indent=1)
+        return sealed({"format": _FORMAT, "format_version": version, **dataclasses.asdict(self)})
 
     @classmethod
     def read(cls, folder: Path, layout: str) -> Manifest:
-        """Return the manifest of a folder, or raise one sentence if it has none or another layout."""
+        """Return the manifest of a folder, or raise one sentence if it has none or another layout.
+
+        What it says about the files is consistent: files with these shapes can be used without further looks at them,
+        except for numbers that are places in other arrays.
+        """
+        path = repr(str(folder / NAME))
         try:
-            content = json.loads((folder / NAME).read_text(encoding="utf-8"))
-            found, version = content.pop("format"), content.pop("format_version")
+            content = read_sealed(folder / NAME)
+            found, version = (content.pop(name, None) for name in ("format", "format_version"))
         except FileNotFoundError:
             raise FileNotFoundError(_absent(folder)) from None
-        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-            raise ValueError(f"{str(folder / NAME)!r} is not a manifest of condgrad ({error}).") from None
+        except (OSError, ValueError) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or error
+            raise ValueError(f"{path} cannot be read as a manifest of condgrad: {reason}") from None
         if found != _FORMAT or version not in (_PLAIN, _WITH_OFFSETS):
             raise ValueError(
-                f"{str(folder / NAME)!r} has version {version!r} of its format, and this condgrad reads versions "
+                f"{path} has version {version!r} of its format, and this condgrad reads versions "
                 f"{_PLAIN} and {_WITH_OFFSETS}; convert the data again, or use the condgrad that wrote them."
             )
         try:
             manifest = cls._from_dict(content)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"{str(folder / NAME)!r} is not a manifest of condgrad ({error!r}).") from None
+        except ValueError as error:
+            raise ValueError(f"{path} is not a manifest of condgrad: {error}; convert the data again.") from None
         if manifest.layout != layout:
             raise ValueError(
                 f"{str(folder)!r} holds data by {manifest.layout}, not by {layout}; open it with "
@@ -106,16 +86,20 @@ class Manifest:
 
     @classmethod
     def _from_dict(cls, content: dict[str, Any]) -> Manifest:
-        chunks = tuple(map(Chunk.from_dict, content.pop("chunks")))
-        n, d = content.pop("shape")
-        manifest = cls(shape=(int(n), int(d)), chunks=chunks, shared=_entries(content.pop("shared")), **content)
-        if sum(chunk.size for chunk in chunks) != manifest.shape[manifest.layout == "columns"]:
+        layout, kind = take(content, "layout", str), take(content, "kind", str)
+        shape = take(content, "shape", list)
+        if len(shape) != 2 or not all(is_size(size) and size > 0 for size in shape):
+            raise ValueError("'shape' must be two positive integers")
+        chunks = tuple(map(Chunk.from_dict, take(content, "chunks", list)))
+        shared, facts = entries_of(take(content, "shared", dict)), take(content, "facts", dict)
+        if layout not in ("rows", "columns"):
+            raise ValueError("'layout' must be 'rows' or 'columns'")
+        if sum(chunk.size for chunk in chunks) != shape[layout == "columns"]:
             raise ValueError("the sizes of the chunks do not add up to the shape")
-        return manifest
-
-
-def _entries(files: dict[str, dict[str, Any]]) -> dict[str, FileEntry]:
-    return {role: FileEntry.from_dict(entry) for role, entry in files.items()}
+        check_facts(facts, shape[1], kind)
+        check = check_rows if layout == "rows" else check_columns
+        check(kind, shape, chunks, shared, facts)
+        return cls(layout, kind, (shape[0], shape[1]), chunks, shared, facts)
 
 
 def _absent(folder: Path) -> str:

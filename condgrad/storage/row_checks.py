@@ -11,6 +11,8 @@ import scipy.sparse
 from condgrad.linalg.convert import as_data, as_vector
 from condgrad.linalg.one_hot import OneHotMatrix
 from condgrad.linalg.one_hot_slices import WIDTHS
+from condgrad.storage.file_entries import take
+from condgrad.storage.layouts import check_fields
 from condgrad.storage.row_batch import RowBatch
 from condgrad.storage.sources.base import Batch
 
@@ -26,6 +28,25 @@ class Form:
     has_weight: bool
     fields: dict[str, list[int]] | None = None
     has_offset: bool = False
+
+    @classmethod
+    def from_dict(cls, form: Any) -> Form:
+        """Return the form as it stands in a journal."""
+        fields = take(form, "fields", dict) if take(form, "kind", str) == "one-hot" else None
+        found = cls(
+            take(form, "kind", str),
+            take(form, "dtype", str),
+            take(form, "n_features", int),
+            take(form, "has_y", bool),
+            take(form, "has_weight", bool),
+            fields,
+            take(form, "has_offset", bool),
+        )
+        if found.dtype not in ("float32", "float64") or not 0 < found.n_features < 2**62:
+            raise ValueError("the form of the batches is impossible")
+        if fields is not None:
+            check_fields(fields, found.n_features)
+        return found
 
 
 class Checker:

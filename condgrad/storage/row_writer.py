@@ -19,11 +19,15 @@ from pathlib import Path
 
 import numpy as np
 
+from condgrad.linalg.one_hot import OneHotMatrix
 from condgrad.storage import journal as journals
 from condgrad.storage import manifest as manifests
 from condgrad.storage.array_files import ArrayFile, write_array
+from condgrad.storage.file_entries import Chunk
+from condgrad.storage.index_checks import check_codes, check_indices, check_indptr
 from condgrad.storage.journal import Journal
-from condgrad.storage.manifest import Chunk, Manifest
+from condgrad.storage.layouts import OF_SAMPLES, check_chunks, row_files
+from condgrad.storage.manifest import Manifest
 from condgrad.storage.row_batch import RowBatch
 from condgrad.storage.row_checks import Checker, Form
 from condgrad.storage.sources.base import Place, Source
@@ -67,7 +71,7 @@ def write_rows(folder: Path, source: Source, settings: Settings, report: Report)
     journal = Journal(plan) if source.identity is None else Journal.read(folder, plan)
     try:
         writer = RowWriter(folder, journal, settings, report)
-    except OSError:  # its files are damaged
+    except (OSError, ValueError):  # its files are damaged
         journal = Journal(plan)
         writer = RowWriter(folder, journal, settings, report)
     remove_unrecorded(folder, journal)
@@ -127,7 +131,12 @@ class RowWriter:
         self._check_written()
 
     def _check_written(self) -> None:
-        """Read what is written already: checksums are verified, and the chunks are summed up."""
+        """Read what is written already: checksums and places are verified, and the chunks are summed up."""
+        if written := self.journal.written:
+            if (form := self.journal.form) is None:
+                raise ValueError("the journal does not say what its chunks are like")
+            wanted = [row_files(form.kind, chunk.size, form.n_features, form.fields) for chunk in written]
+            check_chunks(written, wanted, OF_SAMPLES)
         for piece in self.journal.pieces:
             self._read_whole(piece)
         for chunk in self.journal.chunks:
@@ -139,8 +148,15 @@ class RowWriter:
         return self.journal.form
 
     def _read_whole(self, chunk: Chunk) -> RowBatch:
-        """Return the samples of a chunk, its checksums verified."""
-        return RowBatch.read(self._files(chunk), 0, chunk.size, check=True)
+        """Return the samples of a chunk, its checksums and places verified."""
+        files, form = self._files(chunk), self._form
+        rows = RowBatch.read(files, 0, chunk.size, check=True)
+        if rows.X is not None:
+            check_indptr(rows.X.indptr, files["indptr"])
+            check_indices(rows.X, form.n_features, files["indices"], "feature")
+        elif form.fields is not None:
+            check_codes(OneHotMatrix.of_fields(rows.of_samples, form.fields, form.n_features), files)
+        return rows
 
     # In the order of the source ---------------------------------------------------------------------------------------
 

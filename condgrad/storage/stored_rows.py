@@ -14,16 +14,20 @@ import scipy.sparse
 
 from condgrad.linalg.matrix import Matrix, stacked
 from condgrad.linalg.one_hot import OneHotMatrix
-from condgrad.linalg.one_hot_slices import WIDTHS, empty_codes
+from condgrad.linalg.one_hot_slices import WIDTHS
 from condgrad.storage.array_files import NO_CHECKSUM, ArrayFile, Buffer, read_array
 from condgrad.storage.arrow_rows import ArrowColumns, ArrowRows
-from condgrad.storage.manifest import Chunk, FileEntry, Manifest
+from condgrad.storage.file_entries import Chunk, FileEntry
+from condgrad.storage.index_checks import check_codes, check_indices, check_indptr
+from condgrad.storage.layouts import OF_SAMPLES
+from condgrad.storage.manifest import Manifest
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.read_ahead import read_ahead
+from condgrad.storage.regular_files import REMEDY
 from condgrad.storage.sources.categories import Encoder
 
 RowFile: TypeAlias = ArrayFile | ArrowRows
-OF_SAMPLES = ("y", "weight", "offset")  # roles of files with one number per sample; they stay in memory
+Stamps: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,13 +91,14 @@ class StoredRows(OutsideRows):
         self.n_bytes = sum(own[role].n_bytes for own in files for role in counted if role in own)
         self.bytes_read, self._whole_chunks = 0, 0
         self._lock = threading.Lock()  # several readers count
-        self._is_checked = [False] * len(sizes)
+        self._checked: list[Stamps | None] = [None] * len(sizes)  # of the files that were read and found right
 
     @classmethod
     def of_folder(cls, folder: Path) -> StoredRows:
         """Return the rows of a folder with a manifest."""
         manifest = Manifest.read(folder, "rows")
         files = [{role: ArrayFile.of(folder, entry) for role, entry in c.files.items()} for c in manifest.chunks]
+        ArrayFile.of(folder, manifest.shared["columns"]).stamp()  # so many features fit into a file at least
         return cls(folder, manifest, files)
 
     @classmethod
@@ -166,6 +171,8 @@ class StoredRows(OutsideRows):
     def _of_samples(self, role: str) -> np.ndarray | None:
         if role not in self._files[0]:
             return self._given.get(role)
+        for chunk in self._files:
+            chunk[role].stamp()  # there are as many samples as the manifest says
         out = np.empty(self.shape[0])
         for chunk, first, size in zip(self._files, self._firsts[:-1], self._sizes, strict=True):
             out[first : first + size] = chunk[role].read(Buffer(), 0, size, check=True)
@@ -175,7 +182,12 @@ class StoredRows(OutsideRows):
     def columns(self) -> np.ndarray | None:
         """Sum, sum of squares and largest size of the entries of each column, (3, n_features); None if unknown."""
         entry = self.manifest.shared.get("columns")
-        return None if entry is None else read_array(self.folder, entry)
+        if entry is None:
+            return None
+        found = read_array(self.folder, entry)
+        if not (np.isfinite(found).all() and found[1:].min() >= 0.0):
+            raise OSError(f"{str(self.folder / entry.name)!r} has impossible sizes of columns; {REMEDY}")
+        return found
 
     @property
     def chunk_sizes(self) -> np.ndarray:
@@ -201,17 +213,28 @@ class StoredRows(OutsideRows):
         """Return chunk k, or its first ``n_rows`` samples; files are checked when they are first read as a whole."""
         size = self._sizes[k]
         n_rows = size if n_rows is None else min(n_rows, size)
-        check = n_rows == size and not self._is_checked[k]
         files = {role: file for role, file in self._files[k].items() if role not in OF_SAMPLES}
+        stamps = tuple(file.stamp() for file in files.values())
+        is_new = stamps != self._checked[k]
+        check = is_new and n_rows == size
         buffer.reserve(sum(64 + file.n_bytes for file in files.values()))
         matrix = self._matrix_of(files, n_rows, _Reading(buffer, check, stopped))
-        if "date" in self.manifest.facts and (check or n_rows < size):  # a file of the user, which nobody has checked
-            self._check_finite(cast("Matrix", matrix), int(self._firsts[k]))
+        if is_new:
+            self._check_content(files, matrix, int(self._firsts[k]))
         with self._lock:
-            self._is_checked[k] = self._is_checked[k] or check
+            self._checked[k] = stamps if check else self._checked[k]
             self.bytes_read += matrix.n_bytes
             self._whole_chunks += n_rows == size
         return RowChunk(int(self._firsts[k]), matrix)
+
+    def _check_content(self, files: dict[str, RowFile], matrix: Matrix | OneHotMatrix, first: int) -> None:
+        """Raise unless a matrix whose files may have changed can be used: kernels do not look where entries lie."""
+        if isinstance(matrix, OneHotMatrix):
+            check_codes(matrix, files)
+        elif matrix.is_sparse:
+            check_indices(matrix.X, self.shape[1], files["indices"], "feature")
+        elif "date" in self.manifest.facts:  # a file of the user, which nobody has checked
+            self._check_finite(matrix, first)
 
     def _check_finite(self, matrix: Matrix, first: int) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -230,24 +253,19 @@ class StoredRows(OutsideRows):
         if self.kind == "dense":
             return Matrix(read(files["X"], n_rows))
         if self.kind == "one-hot":
-            codes = tuple(
-                read(files[f"codes{width}"], n_rows) if f"codes{width}" in files else empty_codes(n_rows, width)
-                for width in WIDTHS
-            )
-            return OneHotMatrix(codes, self._firsts_of_fields, n_features)
+            codes = {role: read(file, n_rows) for role, file in files.items()}
+            return OneHotMatrix.of_fields(codes, self.manifest.facts["fields"], n_features)
         indptr = read(files["indptr"], n_rows + 1)
+        check_indptr(indptr, files["indptr"])
         n_stored = int(indptr[-1])
         parts = (read(files["data"], n_stored), read(files["indices"], n_stored), indptr)
         return Matrix(scipy.sparse.csr_matrix(parts, shape=(n_rows, n_features), copy=False))
 
-    @functools.cached_property
-    def _firsts_of_fields(self) -> tuple[np.ndarray, ...]:
-        """The first feature of every field, for the codes of each width."""
-        firsts = self.manifest.facts["fields"]
-        return tuple(np.array(firsts.get(f"codes{width}", []), np.uint64) for width in WIDTHS)
-
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W, in one read: an array of shape (k, n_samples)."""
+        for own in self._files:
+            for file in own.values():
+                file.stamp()  # there are as many samples as the manifest says
         out = np.empty((W.shape[0], self.shape[0]))
         for chunk in self.chunks():
             out[:, chunk.place] = chunk.matrix.dot_each(W)

@@ -169,6 +169,15 @@ def test_csv_with_quotes_and_without_a_header(tmp_path, small_batches):
     assert rows.shape == (1, 3) and rows.y is None and rows.feature_names is None
 
 
+@pytest.mark.parametrize("X", [np.eye(3), np.asfortranarray(np.eye(3))])
+def test_an_npz_names_all_its_features(X, tmp_path):
+    np.savez(tmp_path / "a.npz", X=X, y=np.arange(3), feature_names=["u", "v", "w"])
+    assert cg.rows.convert(tmp_path / "a.npz", tmp_path / "a").feature_names == ["u", "v", "w"]
+    np.savez(tmp_path / "b.npz", X=X, y=np.arange(3), feature_names=["u", "v"])
+    with pytest.raises(ValueError, match=r"b.npz must name its 3 features; feature_names has shape \(2,\)"):
+        cg.rows.convert(tmp_path / "b.npz", tmp_path / "b")
+
+
 @pytest.mark.parametrize("name", ["numbers", "words"])
 def test_csv_is_the_same_without_pyarrow(name, data, tmp_path, small_batches, monkeypatch):
     pytest.importorskip("pyarrow", reason="it is compared with pyarrow")

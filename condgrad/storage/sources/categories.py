@@ -16,6 +16,7 @@ from condgrad.linalg.one_hot import OneHotMatrix
 from condgrad.linalg.one_hot_slices import WIDTHS, empty_codes
 from condgrad.storage.array_files import read_array
 from condgrad.storage.manifest import Manifest
+from condgrad.storage.regular_files import REMEDY
 from condgrad.storage.sources.base import Batch, Place, Source
 
 _MOST_NAMES = 100_000  # features that are named in a manifest; more of them would make it slow to read
@@ -179,11 +180,16 @@ class Encoder:
         facts = manifest.facts
         if "numbers" not in facts:
             return None
-        fields = [
-            Field(fact["name"], read_array(folder, manifest.shared[fact["role"]]).tobytes().decode().split("\0")[:-1])
-            for fact in facts["categories"]
-        ]
-        return cls(facts["numbers"], fields, facts["labels"])
+        entries = [manifest.shared[fact["role"]] for fact in facts["categories"]]
+        try:
+            words = [read_array(folder, entry).tobytes().decode().split("\0")[:-1] for entry in entries]
+            fields = [Field(fact["name"], own) for fact, own in zip(facts["categories"], words, strict=True)]
+            encoder = cls(facts["numbers"], fields, facts.get("labels"))
+        except UnicodeDecodeError:
+            raise OSError(f"the categories of {str(folder)!r} are not in UTF-8; {REMEDY}") from None
+        if encoder.n_features != manifest.shape[1]:
+            raise OSError(f"the categories of {str(folder)!r} have other numbers of features than its rows; {REMEDY}")
+        return encoder
 
 
 def as_word(value: object) -> str:

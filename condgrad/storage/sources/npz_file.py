@@ -34,14 +34,18 @@ def npz_source(path: pathlib.Path) -> Source:
             found = ", ".join(sorted(file.files)) or "nothing"
             raise ValueError(f"it must hold an array X, or a matrix of scipy.sparse.save_npz; it holds {found}")
         if is_sparse and file["format"].item() in (b"csr", "csr"):
-            source: Source = NpzRows(path, file["indptr"], int(file["shape"][1]), of_samples, identity)
+            source: NpzRows | Arrays = NpzRows(path, file["indptr"], int(file["shape"][1]), of_samples, identity)
         elif is_sparse:
             source = Arrays(scipy.sparse.load_npz(path), **of_samples, name=path.name, identity=identity)
         elif _is_by_rows(path):
             source = NpzRows(path, None, 0, of_samples, identity)
         else:
             source = Arrays(file["X"], **of_samples, name=path.name, identity=identity)
-    source.feature_names = None if names is None else list(map(str, names))
+    if names is not None:
+        width = source.width if isinstance(source, NpzRows) else source.X.shape[1]
+        if np.shape(names) != (width,):
+            raise ValueError(f"{path.name} must name its {width} features; feature_names has shape {np.shape(names)}.")
+        source.feature_names = list(map(str, names))
     return source
 
 
@@ -55,10 +59,10 @@ class NpzRows(Source):
         self._path, self._indptr, self.name, self.identity = path, indptr, path.name, identity
         if indptr is None:
             with _members(path, "X") as (X,):
-                self._n, self._width = X.shape
+                self._n, self.width = X.shape
                 row_bytes = X.row_bytes
         else:
-            self._n, self._width = indptr.size - 1, width
+            self._n, self.width = indptr.size - 1, width
             row_bytes = 12 * int(indptr[-1]) // max(1, self._n)
         self._step = max(1, BATCH_BYTES // max(1, row_bytes))
         self._numbers = [None if part is None else as_vector(part, role, self._n) for role, part in of_samples.items()]
@@ -87,7 +91,7 @@ class NpzRows(Source):
                 ends = self._indptr[start : start + self._step + 1].astype(np.int64)
                 n_stored = int(ends[-1] - ends[0])
                 parts = (data.next(n_stored), indices.next(n_stored), ends - ends[0])
-                yield start, scipy.sparse.csr_matrix(parts, shape=(ends.size - 1, self._width))
+                yield start, scipy.sparse.csr_matrix(parts, shape=(ends.size - 1, self.width))
 
     def share(self, place: Place) -> float:
         """Return which share of the rows lies before a place."""
