@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from condgrad.storage.regular_files import open_here, status_of
+from condgrad.storage.regular_files import open_here
 
 NAME = "conversion.lock"
 
@@ -26,8 +26,8 @@ def locked(folder: Path) -> Iterator[None]:
         return
     path = folder / NAME
     while True:
-        with contextlib.suppress(FileNotFoundError):
-            status_of(path)  # a link would lead to a file of somebody else
+        if path.is_symlink():  # it would lead to a file of somebody else
+            raise FileExistsError(f"{str(path)!r} is a link, not a lock of a conversion; remove it.")
         file = open(path, "a+", encoding="ascii", opener=open_here)  # noqa: SIM115 (closed after it is removed)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -420,13 +420,3 @@ def test_a_conversion_begins_again_where_its_journal_is_wrong(kind, craft, whole
     assert not (folder / "conversion.json").exists() and found.shape == (N, D)
     for path in other.iterdir():
         assert (folder / path.name).read_bytes() == path.read_bytes()
-
-
-@POSIX
-def test_the_lock_of_a_conversion_follows_no_link(tmp_path):
-    (tmp_path / "mine.txt").write_text("mine")
-    (tmp_path / "rows").mkdir()
-    (tmp_path / "rows" / "conversion.lock").symlink_to(tmp_path / "mine.txt")
-    with pytest.raises(OSError, match="is a link, not a file"):
-        cg.rows.convert((np.eye(3), np.ones(3)), tmp_path / "rows")
-    assert (tmp_path / "mine.txt").read_text() == "mine"
