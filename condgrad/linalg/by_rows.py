@@ -49,8 +49,8 @@ class ByRows(Protocol):
     def chosen(self, rows: slice | np.ndarray) -> Matrix:
         """Return the chosen rows as a matrix in memory of their own."""
 
-    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
-        """Return sum_k d_k x_i x_i' on these features, over the rows i = 0, every, 2 every, ..., on all cores."""
+    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        """Return sum_k d_k x_i x_i' on these features, over the rows i (None: all), on all cores."""
 
     def largest_entry(self, start: int = 0, stop: int | None = None) -> float:
         """Return the largest absolute value of an entry of all rows, or of a range."""

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.linalg.spread import spread_rows
+
 FAR = 8.0  # ratio |mean| / standard deviation of a column, above which digits are lost and the column is centred
 _SAMPLED = 1000  # rows from which the means are estimated: the number subtracted need not be the exact mean
 _ENTRIES = 1_000_000  # entries of dense data that are processed together
@@ -15,7 +17,8 @@ def large_means(X: Any, weight: np.ndarray, is_sparse: bool) -> np.ndarray | Non
     """Return the means of the columns whose mean is far from zero, and 0 for the others; None if all are 0."""
     n, d = X.shape
     every = max(1, n // _SAMPLED)
-    sampled = weight[::every]
+    rows = spread_rows(n, every)
+    sampled = weight[rows]
     sampled = sampled if sampled.any() else np.ones(sampled.size)
     sampled = sampled / sampled.sum()
     shift = np.zeros(d)
@@ -23,7 +26,7 @@ def large_means(X: Any, weight: np.ndarray, is_sparse: bool) -> np.ndarray | Non
     width = max(1, _ENTRIES // sampled.size)
     for start in range(0, chosen.size, width):
         columns = chosen[start : start + width]
-        part = X[::every][:, columns].toarray() if is_sparse else X[::every, columns[0] : columns[-1] + 1]
+        part = X[rows][:, columns].toarray() if is_sparse else X[rows, columns[0] : columns[-1] + 1]
         part = part.astype(np.float64)
         mean = sampled @ part
         part -= mean

@@ -17,6 +17,7 @@ from condgrad.linalg.gathered_columns import CopiedColumns, GatheredColumns
 from condgrad.linalg.gram import add_outer_products, mirror, rows_of
 from condgrad.linalg.slices import Slices
 from condgrad.linalg.sparse_slices import SparseOnes, SparseSlices, slices_of
+from condgrad.linalg.spread import spread_rows
 from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
@@ -228,8 +229,8 @@ class Matrix:
             yield part, rows if self.shift is None else np.subtract(rows, self.shift, out=rows)
 
     def thinned(self, every: int) -> Matrix:
-        """Return rows 0, ``every``, 2 ``every``, ... as a new matrix."""
-        return self.chosen(slice(None, None, every))
+        """Return one of every ``every`` rows as a new matrix."""
+        return self.chosen(spread_rows(self.shape[0], every))
 
     def chosen(self, rows: slice | np.ndarray) -> Matrix:
         """Return the chosen rows as a new matrix."""
@@ -340,9 +341,8 @@ class Matrix:
             return self.gram(features, values, d, rows)
         return DenseColumns(self.X, self.shift, features, values).rough_gram(d, rows)
 
-    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
-        """Return sum_k d_k x_i x_i' on these features, over the rows i = 0, every, 2 every, ..., on all cores."""
-        rows = None if every == 1 else np.arange(0, self.shape[0], every)
+    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        """Return sum_k d_k x_i x_i' on these features, over the rows i (None: all), on all cores."""
         return self.gram(features, np.ones(features.size), d, rows)
 
     @property

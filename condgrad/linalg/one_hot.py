@@ -16,14 +16,15 @@ from condgrad.compiled import kernel
 from condgrad.linalg import threads
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.one_hot_slices import WIDTHS, OneHotSlices, empty_codes
+from condgrad.linalg.support import support_of
 from condgrad.linalg.vectors import DenseVector
 
 _ROWS_OF_PAIRS = 64  # rows looked up field by field: so few that the places of their features stay in the nearest cache
 
 
 @kernel
-def _add_pairs(rows, place, every, d, H, start, stop):
-    """Add d_k a_i a_i' for k = start, ..., stop - 1 and the rows i = k every, each product of two features once.
+def _add_pairs(rows, place, chosen, d, H, start, stop):
+    """Add d_k a_i a_i' for k = start, ..., stop - 1 and the rows i = chosen.row(k), each product of two features once.
 
     Row a_i is one at the places of its features, where these are not negative. The places are looked up field by field
     for some rows at a time, as in a pass.
@@ -34,10 +35,10 @@ def _add_pairs(rows, place, every, d, H, start, stop):
     flat = H.ravel()  # H is contiguous, so this is no copy; an array for each row of it would take time
     for top in range(start, stop, _ROWS_OF_PAIRS):
         size = min(_ROWS_OF_PAIRS, stop - top)
-        _look_up(rows.codes1, rows.first1, top, every, place, at[: rows.codes1.shape[1], :size])
+        _look_up(rows.codes1, rows.first1, top, chosen, place, at[: rows.codes1.shape[1], :size])
         rest = at[rows.codes1.shape[1] :, :size]
-        _look_up(rows.codes2, rows.first2, top, every, place, rest[: rows.codes2.shape[1]])
-        _look_up(rows.codes4, rows.first4, top, every, place, rest[rows.codes2.shape[1] :])
+        _look_up(rows.codes2, rows.first2, top, chosen, place, rest[: rows.codes2.shape[1]])
+        _look_up(rows.codes4, rows.first4, top, chosen, place, rest[rows.codes2.shape[1] :])
         for k in range(size):
             count = np.uint64(0)
             for q in range(n_fields):
@@ -50,12 +51,12 @@ def _add_pairs(rows, place, every, d, H, start, stop):
 
 
 @kernel
-def _look_up(codes, firsts, top, every, place, out):
-    """Set out[q, k] to the place of the feature of field q in row (top + k) every."""
+def _look_up(codes, firsts, top, chosen, place, out):
+    """Set out[q, k] to the place of the feature of field q in the row at place top + k of the chosen ones."""
     for q in range(np.uint64(codes.shape[1])):
         zero = firsts[q]
         for k in range(np.uint64(out.shape[1])):
-            i = (np.uint64(top) + k) * np.uint64(every)
+            i = np.uint64(chosen.row(np.uint64(top) + k))
             out[q, k] = place[zero + np.uint64(codes[i, q])]
 
 
@@ -133,17 +134,19 @@ class OneHotMatrix:
         ones, ends = np.ones(n * width, np.float32), np.arange(0, n * width + 1, width)
         return Matrix(scipy.sparse.csr_matrix((ones, indices.ravel(), ends), shape=(n, self.shape[1])))
 
-    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
-        """Return sum_k d_k x_i x_i' on these features, over the rows i = 0, every, 2 every, ..., on all cores."""
+    def gram_of_rows(self, features: np.ndarray, d: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        """Return sum_k d_k x_i x_i' on these features, over the rows i (None: all), on all cores."""
         place = np.full(self.shape[1], -1, np.int16 if features.size < 2**15 else np.int32)
         place[features] = np.arange(features.size)
+        support = support_of(rows, self.shape[0])
 
         def add_own(start: int, stop: int) -> np.ndarray:
             H = np.zeros((features.size, features.size))
-            _add_pairs(self.rows, place, every, d, H, start, stop)
+            _add_pairs(self.rows, place, support, d, H, start, stop)
             return H
 
-        H = functools.reduce(np.add, threads.run(add_own, threads.cut(d.size, 4 * self.n_stored // every)))
+        work = 4 * self.n_stored * d.size // max(1, self.shape[0])
+        H = functools.reduce(np.add, threads.run(add_own, threads.cut(d.size, work)))
         return H + H.T - np.diag(H.diagonal())
 
     def add_squares_of_rows(self, start: int, stop: int, weight: np.ndarray, out: np.ndarray) -> None:

@@ -209,7 +209,7 @@ class MultiOutputProblem(OutputLossesProblem):
         other._set_targets(targets)
         return other
 
-    def _take_targets_of(self, whole: MultiOutputProblem, rows: slice) -> bool:
+    def _take_targets_of(self, whole: MultiOutputProblem, rows: np.ndarray) -> bool:
         targets = np.ascontiguousarray(whole.targets[:, rows])
         self._set_targets(targets)
         return not self.has_intercept or all(self._allows_intercept(y) for y in targets)

@@ -22,6 +22,7 @@ from condgrad.linalg.device.scored import ScoredOnDevice
 from condgrad.linalg.device.streamed import StreamedMatrix
 from condgrad.linalg.factored import IterateLike
 from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.spread import spread_rows
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.look_point import LookPoint
 from condgrad.problems.outputs_point import OutputsPoint
@@ -188,18 +189,19 @@ class OutputsProblem(BaseProblem):
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
-        weight = self.weight[::every]
+        rows = spread_rows(self.n_samples, every)
+        weight = self.weight[rows]
         if not weight.any():
             return None
         part = self._without("column_sizes", "score_sizes", "reach", "largest_entry", "weight_there")
         part.n_samples, part.weight = weight.size, weight / weight.sum()
-        if not part._take_targets_of(self, slice(None, None, every)):
+        if not part._take_targets_of(self, rows):
             return None
         part.matrix = self.matrix.thinned(every)
         return part
 
     @abc.abstractmethod
-    def _take_targets_of(self, whole: Self, rows: slice) -> bool:
+    def _take_targets_of(self, whole: Self, rows: np.ndarray) -> bool:
         """Set the targets to those of some samples of another problem; return whether they allow intercepts."""
 
     @abc.abstractmethod

@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.device.arrays import beside, on_host
 from condgrad.linalg.device.scored import ScoredOnDevice
+from condgrad.linalg.spread import spread_rows
 from condgrad.problems.active_set import AtomStack, Stack, as_stack
 from condgrad.problems.drawn_rows import sample_by_curvature
 from condgrad.problems.evaluation import Evaluation
@@ -68,9 +69,12 @@ class OutputsLook(Look, abc.ABC):
         n, traces = self.problem.n_samples, self._traces()
         is_there = isinstance(self.problem.matrix, ScoredOnDevice)
         every = max(1, int(n / (_CANDIDATES * n_rows))) if is_there and 0.0 < n_rows <= n / 2 else 1
-        if n_rows <= n / 2 and (candidates := on_host(traces[::every])).any():
-            places, shares = sample_by_curvature(candidates, n_rows)
-            return every * places, every * shares / candidates[places]
+        if n_rows <= n / 2:
+            rows = spread_rows(n, every)
+            candidates = on_host(traces if every == 1 else traces[beside(rows, traces)])
+            if candidates.any():
+                places, shares = sample_by_curvature(candidates, n_rows)
+                return rows[places], every * shares / candidates[places]
         return np.arange(n), np.ones(n)
 
     def _vertex_scores(self, atoms: Stack, rows: np.ndarray) -> np.ndarray:

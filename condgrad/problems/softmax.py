@@ -176,7 +176,7 @@ class SoftmaxProblem(OutputLossesProblem):
         other._check_classes()
         return other
 
-    def _take_targets_of(self, whole: SoftmaxProblem, rows: slice) -> bool:
+    def _take_targets_of(self, whole: SoftmaxProblem, rows: np.ndarray) -> bool:
         self.y = whole.y[rows]
         for name in ("_class_shares", "y_there"):
             self.__dict__.pop(name, None)

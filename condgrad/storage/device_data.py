@@ -12,6 +12,7 @@ from condgrad.linalg.device.failures import failures_explained
 from condgrad.linalg.device.matrices import DeviceMatrix
 from condgrad.linalg.device.streamed import StreamedMatrix
 from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.spread import spread_rows
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
 
@@ -43,7 +44,8 @@ class DeviceData(OutsideRows):
         if isinstance(self.matrix, StreamedMatrix):
             return self.matrix.source.sample(share)
         every = max(1, int(1.0 / share))
-        return Matrix(self.matrix.fetched(slice(None, None, every))), np.arange(0, self.shape[0], every)
+        places = spread_rows(self.shape[0], every)
+        return Matrix(self.matrix.fetched(self.matrix.device.to_device(places))), places
 
     def dot_each(self, W: np.ndarray) -> np.ndarray:
         """Return X w_c for every row w_c of W: an array of shape (k, n_samples)."""

@@ -12,9 +12,9 @@ from tables import QUADRATIC_ONLY, targets
 import condgrad as cg
 from condgrad.compiled.elementary import exp
 from condgrad.linalg.fingerprint import fingerprint_of
+from condgrad.linalg.spread import spread_rows
 from condgrad.losses import CLASSES
 from condgrad.problems.base import Feature
-from condgrad.problems.rows.memory import spread_rows
 from condgrad.problems.samples import Samples
 
 needs_long = pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")

@@ -10,10 +10,11 @@ from tables import FOUR_FORMS
 
 import condgrad as cg
 from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.spread import spread_rows
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.rows import memory
 from condgrad.problems.rows.base import Expand, Measure, Predict, Rows
-from condgrad.problems.rows.memory import MemoryRows, spread_rows
+from condgrad.problems.rows.memory import MemoryRows
 from condgrad.problems.samples import Samples
 
 LOSS = cg.losses.Logistic()

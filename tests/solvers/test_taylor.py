@@ -10,8 +10,8 @@ from tables import EXAMPLES
 
 import condgrad as cg
 from condgrad import constraints, losses, rules, theory
+from condgrad.linalg.spread import spread_rows
 from condgrad.problems.drawn_rows import sample_by_curvature
-from condgrad.problems.rows.memory import spread_rows
 from condgrad.solvers import TUFW
 from condgrad.solvers.full_pass.taylor_model import model_for, takes_few_passes
 

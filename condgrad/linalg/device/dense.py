@@ -6,6 +6,7 @@ import numpy as np
 
 from condgrad.linalg.device.base import N_SUMS, Argument, Device, DeviceArray, Losses, expand_samples, text_of
 from condgrad.linalg.device.matrices import Kernel, KernelMatrix, Swept
+from condgrad.linalg.spread import spread_rows
 
 _LEAST_COPY = 4  # bytes of an asynchronous copy
 
@@ -89,8 +90,9 @@ class DenseOnDevice(KernelMatrix):
         return 0.0 if self.shift is None else float(self.device.to_host(self.shift) @ w)
 
     def thinned(self, every: int) -> DenseOnDevice:
-        """Return every ``every``-th row."""
-        part = DenseOnDevice(self.device, self.device.xp.ascontiguousarray(self.X[::every]))
+        """Return one of every ``every`` rows."""
+        rows = self.device.to_device(spread_rows(self.shape[0], every))
+        part = DenseOnDevice(self.device, self.device.xp.ascontiguousarray(self.X[rows]))
         part.shift = self.shift
         return part
 

@@ -86,7 +86,7 @@ class DeviceMatrix(SweptMatrix):
 
     @abc.abstractmethod
     def thinned(self, every: int) -> DeviceMatrix:
-        """Return every ``every``-th row."""
+        """Return one of every ``every`` rows, those of :func:`~condgrad.linalg.spread.spread_rows`."""
 
     def gram(
         self, index: np.ndarray, value: np.ndarray, c: DeviceArray, rows: DeviceArray | None

@@ -81,7 +81,7 @@ class ScoredOnDevice:
         return self.matrix.measure(weights_alone(self.device.zeros(self.shape[0])))[1]
 
     def thinned(self, every: int) -> ScoredOnDevice:
-        """Return rows 0, ``every``, 2 ``every``, ... as a new matrix."""
+        """Return one of every ``every`` rows as a new matrix."""
         return ScoredOnDevice(self.matrix.thinned(every))
 
     def chosen(self, rows: np.ndarray) -> ScoredOnDevice:

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from condgrad.linalg.device.base import N_SUMS, Argument, Device, DeviceArray, Losses, text_of
 from condgrad.linalg.device.matrices import Kernel, KernelMatrix
+from condgrad.linalg.spread import spread_rows
 
 
 class _ByFrequency(KernelMatrix):
@@ -110,8 +111,8 @@ class SparseOnDevice(_ByFrequency):
         return self.X.data, self.X.indices, self.X.indptr
 
     def thinned(self, every: int) -> SparseOnDevice:
-        """Return every ``every``-th row."""
-        rows = self.device.xp.arange(0, self.shape[0], every)
+        """Return one of every ``every`` rows."""
+        rows = self.device.to_device(spread_rows(self.shape[0], every))
         return SparseOnDevice(self.device, self.X[rows], self.order)
 
 
@@ -184,6 +185,7 @@ class OneHotOnDevice(_ByFrequency):
         return self.index, self.order
 
     def thinned(self, every: int) -> OneHotOnDevice:
-        """Return every ``every``-th row."""
-        codes = self.device.xp.ascontiguousarray(self.index[:, ::every])
+        """Return one of every ``every`` rows."""
+        rows = self.device.to_device(spread_rows(self.shape[0], every))
+        codes = self.device.xp.ascontiguousarray(self.index[:, rows])
         return OneHotOnDevice(self.device, codes, self.shape[1], self.order, are_numbered=True)

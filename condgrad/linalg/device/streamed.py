@@ -24,6 +24,7 @@ from condgrad.linalg.device.sparse import OneHotOnDevice, SparseOnDevice
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
 from condgrad.linalg.one_hot import OneHotMatrix
+from condgrad.linalg.spread import spread_rows
 
 _LANES = 3  # one is copied to, one is being sent, and kernels work on one
 _PIECE = 2**26  # bytes of a piece: sending it takes a millisecond, many times as long as beginning to work on it
@@ -102,7 +103,7 @@ class MatrixRows:
     def sample(self, share: float) -> tuple[Matrix, np.ndarray]:
         """Return about this share of the rows, evenly spread, and their places among all."""
         every = max(1, int(1.0 / share))
-        return self.matrix.thinned(every), np.arange(0, self.shape[0], every)
+        return self.matrix.thinned(every), spread_rows(self.shape[0], every)
 
     def definition(self) -> tuple[object, ...]:
         """Return shape and data."""

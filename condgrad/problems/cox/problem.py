@@ -201,7 +201,7 @@ class CoxProblem(OutputsProblem):
         """Return a bound of the second derivative of F along a line on which the scores change at the rate Q."""
         return likelihood.largest_variance(self.sets, Q[0][self.sets.order])
 
-    def _take_targets_of(self, whole: Self, rows: slice) -> bool:
+    def _take_targets_of(self, whole: Self, rows: np.ndarray) -> bool:
         self.mass, self.offset = whole.mass[rows], whole.offset.chosen(rows)
         return self._has_events_of(whole.y.at(rows))
 

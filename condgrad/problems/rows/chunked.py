@@ -12,6 +12,7 @@ import numpy as np
 
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.spread import spread_rows
 from condgrad.losses import Loss
 from condgrad.problems.active_set import Stack
 from condgrad.problems.base import BaseProblem, Feature
@@ -60,8 +61,8 @@ class SweptChunk(Protocol):
     def keep(self, d: np.ndarray, rate: float) -> Kept:
         """Return rows that are drawn by their curvature d at the given rate, in the memory of the host."""
 
-    def gram(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
-        """Return the second derivatives by some features, summed over one of ``every`` samples."""
+    def gram(self, features: np.ndarray, d: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        """Return the second derivatives by some features, summed over some samples (None: all)."""
 
 
 class ExpandAndKeep:
@@ -109,8 +110,9 @@ class ExpandAndKeep:
         features = self.look.features
         if features is None:
             return None
-        used = np.ascontiguousarray(d[:: self.every])
-        H = chunk.gram(features, used, self.every)
+        rows = None if self.every == 1 else spread_rows(chunk.n_samples, self.every)
+        used = d if rows is None else d[rows]
+        H = chunk.gram(features, used, rows)
         return FeatureCurvature(features, H, float(used.sum()), float(d.sum()))
 
     def with_predictions(self, p: np.ndarray) -> ExpandAndKeep:

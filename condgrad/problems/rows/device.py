@@ -14,6 +14,7 @@ from condgrad.linalg.device.base import DeviceArray, Losses
 from condgrad.linalg.device.dense import DenseOnDevice
 from condgrad.linalg.device.digest import digest
 from condgrad.linalg.device.matrices import DeviceMatrix, SweptMatrix
+from condgrad.linalg.spread import GOLDEN, spread_rows
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.rows.base import AnyPass, Combine, Expand, Found, Measure, Predict, Rows, Task
@@ -23,6 +24,7 @@ from condgrad.problems.rows.findings import Joined, Measures, Pass
 _CANDIDATES = 4  # samples from which one row is drawn by its curvature, on average
 _MOST_DRAWN = 100_000  # samples from which a curvature is estimated: more would cost more than another pass
 _ONE = 2**32  # shares of samples are counted in units of 1 / _ONE: sums of integers do not depend on their order
+_TURN = round(GOLDEN * _ONE)
 
 
 class RowsOnDevice(Rows):
@@ -110,11 +112,22 @@ def sweep_matrix(matrix: SweptMatrix, losses: Losses, task: Task[Found], w: np.n
 
 
 def draw_at_rate(xp: Any, d: DeviceArray, rate: float) -> tuple[DeviceArray, DeviceArray]:
-    """Return rows and weights as :func:`~condgrad.problems.samples.sample_at_rate` does, for d of the array module."""
-    shares = xp.rint(xp.minimum(1.0, rate * d) * _ONE).astype(np.int64)
-    walked = xp.cumsum(shares) + _ONE // 2
-    places = xp.flatnonzero(walked // _ONE > (walked - shares) // _ONE)
-    return places, xp.maximum(d[places], 1.0 / rate) if rate > 0.0 else d[places]
+    """Return rows and weights as :func:`~condgrad.problems.drawn_rows.sample_at_rate` does, for d of the module."""
+    if rate <= 0.0:
+        return xp.zeros(0, dtype=np.int64), d[:0]
+    is_large = rate * d >= 1.0
+    shares = xp.rint(xp.where(is_large, 0.0, rate * d) * _ONE).astype(np.int64)
+    walked = xp.cumsum(shares)
+    counts = _points_up_to(walked) - _points_up_to(walked - shares)
+    c = xp.where(is_large, d, counts / rate)
+    places = xp.flatnonzero(is_large | (counts > 0))
+    return places, c[places]
+
+
+def _points_up_to(walked: DeviceArray) -> DeviceArray:
+    """Return how many of the points k + u_k, with u_k = 1/2 + k GOLDEN modulo 1, have been passed."""
+    k = walked // _ONE
+    return k + (walked % _ONE >= (_ONE // 2 + k * _TURN) % _ONE)
 
 
 class DeviceRows(RowsOnDevice):
@@ -145,7 +158,7 @@ class DeviceRows(RowsOnDevice):
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
-        samples = self.samples.alone(slice(None, None, every))
+        samples = self.samples.alone(self.device.to_device(spread_rows(self.n_samples, every)))
         return None if samples is None else DeviceRows(self.matrix.thinned(every), samples)
 
     def curvature(self, found: AnyPass, atoms: Stack, n_rows: float, n_known: int, has_intercept: bool) -> np.ndarray:
@@ -176,12 +189,13 @@ class DeviceRows(RowsOnDevice):
 
         They are drawn as :func:`~condgrad.problems.drawn_rows.sample_by_curvature` does.
         """
-        xp, every = self.device.xp, max(1, int(self.n_samples / (_CANDIDATES * n_rows)))
-        d = d[::every] * float(every)
+        every = max(1, int(self.n_samples / (_CANDIDATES * n_rows)))
+        candidates = self.device.to_device(spread_rows(self.n_samples, every))
+        d = d[candidates] * float(every)
         total = float(d.sum())
         rate = n_rows / total if total > 0.0 else 0.0
-        places, c = draw_at_rate(xp, d, rate)
-        return every * places, c
+        places, c = draw_at_rate(self.device.xp, d, rate)
+        return candidates[places], c
 
     def with_weights(self, weight: np.ndarray) -> DeviceRows:
         """Return the same rows with other weights, such as those of a fold; both share the data."""

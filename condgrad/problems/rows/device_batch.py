@@ -13,6 +13,7 @@ import numpy as np
 
 from condgrad.linalg.device.base import N_SUMS, DeviceArray, text_of
 from condgrad.linalg.device.dense import DenseOnDevice
+from condgrad.linalg.spread import spread_rows
 from condgrad.problems.rows.device import DeviceRows
 from condgrad.problems.rows.device_samples import totals_of
 from condgrad.problems.rows.findings import Joined, Pass
@@ -27,13 +28,6 @@ class Curvature(NamedTuple):
     G: np.ndarray
     u: np.ndarray
     total: float
-
-
-def _drawn(n_samples: int, every: int) -> np.ndarray:
-    """Return one sample of every ``every``, at random: folds may be periodic, and none of them must have them all."""
-    starts = np.arange(0, n_samples, every)
-    drawn: np.ndarray = np.minimum(starts + np.random.default_rng(0).integers(0, every, starts.size), n_samples - 1)
-    return drawn
 
 
 class DeviceBatch:
@@ -77,7 +71,7 @@ class DeviceBatch:
         """Return the curvatures of F at the columns of W on chosen features, from one sample of every ``every``."""
         xp = self.device.xp
         there, intercepts, owners = self._sent(W, b, owner)
-        chosen = self.device.to_device(_drawn(self.n_samples, every))
+        chosen = self.device.to_device(spread_rows(self.n_samples, every))
         X = self.matrix.chosen(chosen, None)
         D = xp.ascontiguousarray(X @ there)
         Y, V = (xp.ascontiguousarray(each[:, chosen]) for each in (self.Y, self.V))

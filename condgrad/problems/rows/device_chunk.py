@@ -52,7 +52,7 @@ class DeviceChunk(NamedTuple):
         rows, c = draw_at_rate(self.matrix.device.xp, d, rate)
         return Kept((Matrix(self.matrix.fetched(rows), self.shift),), (self.matrix.device.to_host(c),))
 
-    def gram(self, features: np.ndarray, d: DeviceArray, every: int) -> np.ndarray:
-        """Return the second derivatives by some features, summed over one of ``every`` samples."""
-        rows = self.matrix.device.xp.arange(0, self.n_samples, every)
-        return self.matrix.gram(features, np.ones(features.size), d, rows)[0]
+    def gram(self, features: np.ndarray, d: DeviceArray, rows: np.ndarray | None) -> np.ndarray:
+        """Return the second derivatives by some features, summed over some samples (None: all)."""
+        chosen = None if rows is None else self.matrix.device.to_device(rows)
+        return self.matrix.gram(features, np.ones(features.size), d, chosen)[0]

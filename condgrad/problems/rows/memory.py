@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Hashable
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ from condgrad.linalg import threads
 from condgrad.linalg.by_rows import ByRows
 from condgrad.linalg.gram import weighted_gram
 from condgrad.linalg.matrix import Matrix
+from condgrad.linalg.spread import spread_rows
 from condgrad.linalg.support import merge
 from condgrad.linalg.vectors import DenseVector
 from condgrad.losses import Loss
@@ -35,7 +35,6 @@ _CACHED = 2**18  # bytes of X in a piece: it stays in a core's cache between the
 _FEWEST, _MOST = 8, 4096  # limits of the number of rows in a piece: loops over losses should be long enough for SIMD
 _SMALLEST, _LARGEST = 1e-30, 1e30  # sizes of the largest entry for which products in single precision keep their digits
 _FEW_COLUMNS = 16  # entries of a vertex up to which columns are multiplied one by one, not in a pass over X
-_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # its multiples are spread evenly between the integers, and never periodic
 _WORK_PER_SAMPLE = 20  # cost in multiply-adds: that of a loss with an exponential, about
 
 
@@ -218,17 +217,6 @@ class MemoryRows(Rows):
         return dense
 
 
-def spread_rows(n: int, every: int) -> np.ndarray:
-    """Return one of every ``every`` rows of n, at places that no period of the data can meet.
-
-    Rows 0, every, 2 every, ... would all be of one kind where every second row, or every tenth, is.
-    """
-    k = np.arange(-(-n // every))
-    turns = _GOLDEN * k
-    rows: np.ndarray = np.minimum(every * k + (every * (turns - np.floor(turns))).astype(np.int64), n - 1)
-    return rows
-
-
 def sweep_by_rows(matrix: ByRows, samples: Samples, task: Task[Found], w: np.ndarray) -> Found:
     """Run a task on the blocks of a matrix with contiguous rows, one for each core, and add the results in order."""
     n_samples, n_features = matrix.shape
@@ -262,9 +250,9 @@ class ChunkInMemory(Chunk):
         rows, c = sample_at_rate(d, rate)
         return Kept((self.matrix.chosen(rows),), (c,))
 
-    def gram(self, features: np.ndarray, d: np.ndarray, every: int) -> np.ndarray:
-        """Return the second derivatives by some features, summed over one of ``every`` samples."""
-        return self.matrix.gram_of_rows(features, d, every)
+    def gram(self, features: np.ndarray, d: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        """Return the second derivatives by some features, summed over some samples (None: all)."""
+        return self.matrix.gram_of_rows(features, d, rows)
 
 
 class RowBlock:
