@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +12,7 @@ import scipy.sparse
 
 from condgrad import constraints, losses, solvers
 from condgrad.problems.linear import Problem
+from condgrad.run.checkpoint import Checkpoint
 from condgrad.run.minimize import minimize
 from condgrad.run.result import Result
 from condgrad.run.trace import Progress
@@ -29,6 +32,7 @@ def check_solver(solver: object, *, max_epochs: float = 300, reduction: float = 
     * F(w) - F* shrinks to a given fraction of its first value within a given number of epochs;
     * ``result.gap`` is exactly ``problem.gap(result.w)``;
     * the same ``random_state`` gives the same run, and a run leaves data and warm start as they were;
+    * a run that is interrupted and resumed from its checkpoint is the same to the last bit;
     * a warm start is where the run starts.
 
     Parameters
@@ -125,6 +129,7 @@ def check_on(
         first.w.tobytes() == second.w.tobytes() and np.array_equal(first.trace.objective, second.trace.objective),
         f"{about}: two runs with the same random_state differ by up to {np.abs(first.w - second.w).max():g} in w.",
     )
+    _check_resuming(run, second, about)
     _check_warm_start(run, case, about)
 
     start = float(first.trace.objective[0])
@@ -209,6 +214,23 @@ def _check_certificate(result: Result, problem: Problem, low: float, high: float
             result.objective - result.gap <= high + ROUNDING * scale and low <= result.objective + ROUNDING * scale,
             f"{about}: F* is between {low!r} and {high!r}, but the result says {result!r}.",
         )
+
+
+def _check_resuming(run: Callable[..., Result], whole: Result, about: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = Checkpoint(Path(folder) / "run.npz", every=np.inf)  # saved at the end alone
+        try:
+            run(max_steps=whole.n_steps // 2, evaluate_every=EVERY_STEP, checkpoint=checkpoint)
+            resumed = run(max_steps=whole.n_steps, evaluate_every=EVERY_STEP, checkpoint=checkpoint)
+        except Exception as error:
+            raise AssertionError(
+                f"{about}: a run cannot be saved and resumed; {type(error).__name__}: {error}"
+            ) from error
+    _require(
+        resumed.w.tobytes() == whole.w.tobytes() and np.array_equal(resumed.trace.objective, whole.trace.objective),
+        f"{about}: a run that was interrupted and resumed differs from one that was not, by up to "
+        f"{np.abs(resumed.w - whole.w).max():g} in w; what steps use must be in snapshot() and restore() of the state.",
+    )
 
 
 def _check_warm_start(run: Callable[..., Result], case: Case, about: str) -> None:

@@ -295,6 +295,9 @@ class Broken(cg.solvers.FrankWolfe):
         self.fault = fault
         self.runs = 0
 
+    def __repr__(self):
+        return f"Broken({self.fault!r})"  # without the count, so that a checkpoint takes it for the same solver
+
     def init(self, problem, w0, random_state=None):
         if self.fault == "refuses":
             raise ValueError("not today.")
@@ -313,6 +316,10 @@ class Broken(cg.solvers.FrankWolfe):
             point.reset(1.01 * point.w + 0.01)
         if self.fault == "random" and t == 2:
             point.reset(point.w * (1.0 - 1e-6 * self.runs) + 1e-6 * self.runs * point.s.to_dense(point.w.size))
+        if self.fault == "forgets":
+            state.n_moves = getattr(state, "n_moves", 0) + 1  # which no snapshot has
+            share = 1e-6 * state.n_moves
+            point.reset((1.0 - share) * point.w + share * point.s.to_dense(point.w.size))
         if self.fault == "stale":
             point.p *= 0.999
         if self.fault == "data":
@@ -333,6 +340,7 @@ class Broken(cg.solvers.FrankWolfe):
     [
         ("infeasible", "w is outside by"),
         ("random", "two runs with the same random_state differ"),
+        ("forgets", "must be in snapshot() and restore() of the state"),
         ("stale", "the objective should be"),
         ("small gap", "the gap should be"),
         ("objective", "the objective should be"),
