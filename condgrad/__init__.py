@@ -61,6 +61,7 @@ _NAMES_OF_MODULES = {
         "MatrixCompletion",
         "MatrixCompletionCV",
         "RadiusWarning",
+        "ScaleWarning",
         "StabilitySelection",
         "SquareRootLasso",
         "radius_max",

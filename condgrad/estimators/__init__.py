@@ -26,6 +26,7 @@ from condgrad.estimators.regressor_cv import ConstrainedRegressorCV
 from condgrad.estimators.relaxation import relaxed
 from condgrad.estimators.square_root_lasso import SquareRootLasso
 from condgrad.estimators.stability_selection import StabilitySelection
+from condgrad.paths.scales import ScaleWarning
 
 __all__ = [
     "ConstrainedClassifier",
@@ -50,6 +51,7 @@ __all__ = [
     "MatrixCompletion",
     "MatrixCompletionCV",
     "RadiusWarning",
+    "ScaleWarning",
     "StabilitySelection",
     "SquareRootLasso",
     "radius_max",

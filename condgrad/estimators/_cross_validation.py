@@ -152,7 +152,7 @@ class CrossValidated(ConstrainedLinearModel):
 
     def _grid(self, data: Observations, targets: list[np.ndarray]) -> np.ndarray:
         """Return the given radii, or the default grid."""
-        budget = self._budget()
+        budget = self._budget(data)
         if self.radii is not None:
             given = as_radii(self.radii)
             check_radii(given, budget.make)
@@ -184,8 +184,8 @@ class CrossValidated(ConstrainedLinearModel):
 
     def _fold_models(self, fitted: Observations, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients of all radii, of shape (n_radii, n_rows, n_features), and the intercepts."""
-        budget, n_features = self._budget(), fitted.X.shape[1]
         used, targets = self._framed_fold(fitted)
+        budget, n_features = self._budget(used), fitted.X.shape[1]
         first = self._problem(used, targets[0], budget)
         coef = np.empty((radii.size, len(targets), first.n_features))
         intercept = np.empty((radii.size, len(targets), first.n_features // n_features))
@@ -281,11 +281,11 @@ class CrossValidated(ConstrainedLinearModel):
         check_grid(self.n_radii, self.eps)
         self._chosen_metric()
 
-    def _budget(self) -> Budget:
+    def _budget(self, data: Observations) -> Budget:
         """Return the sets to choose from: given by name, by one of them, or by a function of the radius."""
         constraint = self.constraint
         if isinstance(constraint, str):
-            return super()._budget()
+            return super()._budget(data)
         if callable(constraint) and (isinstance(constraint, type) or not hasattr(constraint, "lmo")):
             return Budget(None, constraint, None)
         if "radius" in getattr(constraint, "_fields", ()):

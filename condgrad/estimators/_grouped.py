@@ -86,7 +86,7 @@ class GroupedFeatures(ConstrainedLinearModel):
             raise ValueError(f"group_weight must be positive; got {weights.min():g}.")
         return weights
 
-    def _budget(self) -> Budget:
+    def _budget(self, data: Observations) -> Budget:
         radius, weights = None if self.radius is None else float(self.radius), self._weights()
         if self.l1_weight > 0.0:
             make: Any = functools.partial(

@@ -25,6 +25,7 @@ from condgrad.estimators._fitted_linear_model import FittedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import memory_of_fit, one_epoch
 from condgrad.estimators._penalised import NAMES, penalised_solution
+from condgrad.estimators._standardised import Standardises
 from condgrad.estimators.radius import RadiusWarning
 from condgrad.linalg import convert
 from condgrad.linalg.callers import level_of_user
@@ -46,7 +47,7 @@ from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_rows import StoredRows
 
 
-class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
+class ConstrainedLinearModel(CallbackSupportMixin, Standardises, FittedLinearModel):
     """Base of the estimators: coefficients from one problem, or from one per class or output."""
 
     # Values of settings that an estimator does not offer as parameters.
@@ -182,9 +183,9 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
     def _columns(self) -> Columns:
         return Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
 
-    def _budget(self) -> Budget:
+    def _budget(self, data: Observations) -> Budget:
         radius = None if self.radius is None else float(self.radius)
-        sets = self._allowed_sets()
+        sets = self._allowed_sets(data)
         if sets is not None:
             return Budget(None, sets, radius)
         if isinstance(self.constraint, str):
@@ -196,11 +197,12 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         whole, rows = as_constraint_set(self.constraint), as_rows_of(self.rows, *self._columns)
         return Budget(whole if rows is None else cut(whole, rows), None, None)
 
-    def _allowed_sets(self) -> AllowedSets | None:
+    def _allowed_sets(self, data: Observations) -> AllowedSets | None:
         """Return the sets that weights and limits of features ask for, None where there are none."""
+        scale = self._deviations(data)
         rows = self.rows if isinstance(self.constraint, str) else None  # another set is cut as a whole
         terms = self.feature_weight, self.positive, self.lower, self.upper, rows
-        sets = sets_of(self.constraint, self._columns, *terms)
+        sets = sets_of(self.constraint, self._columns, *terms, scale)
         if sets is not None and self._is_joint:
             raise ValueError(
                 "weights and limits of features need one problem per output or class; this is a joint one."
@@ -233,7 +235,8 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         self._check_offset(data.offset, targets)
         self.has_offset_ = data.offset is not None
         self._begin(data, targets)
-        watch, budget = Watch(self, data), self._budget()
+        self._warn_of_scales(data)
+        watch, budget = Watch(self, data), self._budget(data)
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
         random_state = as_seed(self.random_state)
@@ -288,7 +291,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         return penalised_solution(
             data, problem, y, cast("str", self.constraint), alpha,
             l2=self._penalty(), tol=float(self.tol), fit_intercept=bool(self.fit_intercept),
-            sets=self._allowed_sets(),
+            sets=self._allowed_sets(data),
         )  # fmt: skip
 
     def _norm_penalty(self, data: Observations) -> float | None:
@@ -311,11 +314,6 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
         """Raise where a sample has several scores, to which one offset cannot belong."""
         if offset is not None and (len(targets) > 1 or targets[0].ndim > 1 or self._is_joint):
             raise ValueError("an offset is one number per sample, so it needs one output or two classes; got more.")
-
-    @property
-    def _is_joint(self) -> bool:
-        """Whether several outputs, or classes, are one problem."""
-        return False
 
     def _time_left(self, began: float) -> float:
         """Return the remaining seconds of max_time."""
@@ -349,7 +347,9 @@ class ConstrainedLinearModel(CallbackSupportMixin, FittedLinearModel):
             raise ValueError(
                 "partial_fit with an intercept takes batches in memory; fit reads rows from where they are."
             )
-        budget = self._budget()
+        if self.standardize:
+            raise ValueError("standardize=True needs all data, and partial_fit sees a batch; give feature_weight.")
+        budget = self._budget(data)
         if budget.make is not None and budget.radius is None:
             raise ValueError("partial_fit needs a radius: the rule behind radius=None needs all data.")
         if isinstance(budget.make, AllowedSets) and budget.make.allowance.unlimited.size:

@@ -74,7 +74,7 @@ class SurvivalModel(ConstrainedLinearModel):
         raise AttributeError(f"model files have no place for the hazards of {name}; use pickle or joblib.")
 
     def _conclude(self, data: Observations, targets: list[np.ndarray], results: list[Result]) -> None:
-        problem = self._problem(data, targets[0], self._budget())
+        problem = self._problem(data, targets[0], self._budget(data))
         hazards = baseline_hazards(problem, results[0].w)
         self.event_times_ = np.unique(problem.y.time[problem.sets.order[problem.sets.first]])
         codes = np.unique(targets[0][:, _STRATUM]).astype(int)  # those of the samples with weight

@@ -58,6 +58,10 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         The size of a named set. By default :func:`condgrad.radius_max` with eps = 0.1 picks one for each class: the
         radius at which the objective falls at a tenth of its rate at zero. It scales with the units of X, and the model
         is neither zero nor a perfect fit; for a tuned radius use the CV estimators. (The simplex has radius 1.)
+    standardize : bool
+        Whether the budget counts coefficients of features that are divided by their standard deviations (weighted as
+        the samples are; root mean squares without an intercept). It multiplies ``feature_weight`` with the deviations,
+        so that nothing is copied, and ``coef_`` is that of the features as given. Only for l1 balls.
     feature_weight : array of shape (n_features,), dict or float, optional
         What a unit of each coefficient costs: the budget is sum_j feature_weight_j |w_j| <= radius, 1 for features that
         a dict (of names, or of numbers) leaves out. A feature of weight 0 is free: it is minimised like the intercept.
@@ -142,6 +146,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         *,
         constraint: object = "l1",
         radius: float | None = None,
+        standardize: bool = False,
         feature_weight: PerFeature = None,
         positive: Which = False,
         lower: PerFeature = None,
@@ -162,6 +167,7 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         self.loss = loss
         self.constraint = constraint
         self.radius = radius
+        self.standardize = standardize
         self.feature_weight = feature_weight
         self.positive = positive
         self.lower = lower
@@ -314,11 +320,11 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         if self.multi_class == "multinomial" and not isinstance(self._loss(), losses.Logistic):
             raise ValueError(f"multi_class='multinomial' needs loss='logistic'; got {self.loss!r}.")
 
-    def _budget(self) -> Budget:
+    def _budget(self, data: Observations) -> Budget:
         is_by_name = isinstance(self.constraint, str) and self.constraint == "group"
         if not (is_by_name and self.multi_class == "multinomial"):
-            return super()._budget()
-        self._allowed_sets()  # tells that groups have none
+            return super()._budget(data)
+        self._allowed_sets(data)  # tells that groups have none
         radius = None if self.radius is None else float(self.radius)
         if not self._is_joint:  # a feature has one coefficient, whose size is the norm of its group
             return Budget(None, constraints.L1Ball, radius)

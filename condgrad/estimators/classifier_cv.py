@@ -90,6 +90,8 @@ class ConstrainedClassifierCV(ValidatedClassifier):
         As in :class:`ConstrainedClassifier`.
     radii, n_radii, eps, constraint, refit, selection, n_jobs
         As in :class:`ConstrainedRegressorCV`.
+    standardize : bool
+        As in :class:`ConstrainedClassifier`; every fold has the deviations of the samples that it is fitted to.
     feature_weight, positive, lower, upper, rows
         Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedClassifier`.
     cv : int, splitter or iterable, optional
@@ -128,6 +130,7 @@ class ConstrainedClassifierCV(ValidatedClassifier):
         n_radii: int = 20,
         eps: float = 1e-2,
         constraint: object = "l1",
+        standardize: bool = False,
         feature_weight: PerFeature = None,
         positive: Which = False,
         lower: PerFeature = None,
@@ -153,6 +156,7 @@ class ConstrainedClassifierCV(ValidatedClassifier):
         self.n_radii = n_radii
         self.eps = eps
         self.constraint = constraint
+        self.standardize = standardize
         self.feature_weight = feature_weight
         self.positive = positive
         self.lower = lower

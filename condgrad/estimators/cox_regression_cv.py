@@ -157,7 +157,7 @@ class ConstrainedCoxRegressionCV(SurvivalModel, CrossValidated):
         self, data: Observations, fitted: Observations, held_out: Observations, coef: np.ndarray
     ) -> np.ndarray:
         """Return what the samples left out add to the log partial likelihood, over their weight."""
-        budget = self._budget()
+        budget = self._budget(data)
         whole, part = (self._problem(some, some.y, budget) for some in (data, fitted))
         weight = float(len(held_out.y) if held_out.weight is None else held_out.weight.sum())
         gains = [whole.objective(w) * whole.mass.sum() - part.objective(w) * part.mass.sum() for w in coef]

@@ -7,12 +7,13 @@ import math
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._observations import Observations
+from condgrad.estimators._standardised import StandardisesData
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.linalg import convert
 from condgrad.linalg.settings import RandomState
 
 
-class ConstrainedElasticNet(ConstrainedRegressor):
+class ConstrainedElasticNet(StandardisesData, ConstrainedRegressor):
     r"""Elastic net: minimises (1/2n) ||y - Xw - b||^2 + (l2/2) ||w||_2^2 over ||w||_1 <= radius.
 
     The l2 term selects correlated features together, where the Lasso selects one of them, and makes the solution
@@ -28,6 +29,10 @@ class ConstrainedElasticNet(ConstrainedRegressor):
     alpha : float, optional
         In place of ``radius``: the penalty of the l1 norm with the same solution, alpha * l1_ratio of scikit-learn's
         ElasticNet; ``radius_`` is then the l1 norm of that solution.
+    standardize : bool
+        Whether the budget and the l2 term count coefficients of features that are divided by their standard deviations
+        (weighted as the samples are; root mean squares without an intercept). The fit is one of a copy of X that is
+        divided by them, which ``result_`` and callbacks tell of; ``coef_`` is that of the features as given.
     feature_weight, positive, lower, upper, rows
         Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     solver, fit_intercept, tol, max_iter, max_time, warm_start, random_state, verbose
@@ -56,6 +61,7 @@ class ConstrainedElasticNet(ConstrainedRegressor):
         *,
         l2: float = 0.1,
         alpha: float | None = None,
+        standardize: bool = False,
         feature_weight: PerFeature = None,
         positive: Which = False,
         lower: PerFeature = None,
@@ -73,6 +79,7 @@ class ConstrainedElasticNet(ConstrainedRegressor):
         self.radius = radius
         self.alpha = alpha
         self.l2 = l2
+        self.standardize = standardize
         self.feature_weight = feature_weight
         self.positive = positive
         self.lower = lower

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike
 
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
 from condgrad.estimators._cross_validation import Fold
 from condgrad.estimators._observations import Observations
+from condgrad.estimators._standardised import StandardisesData
 from condgrad.estimators.lasso_cv import ValidatedPath
 from condgrad.paths.grids import as_grid
+from condgrad.paths.points import PathInfo
 
 
-class ConstrainedElasticNetCV(ValidatedPath):
+class ConstrainedElasticNetCV(StandardisesData, ValidatedPath):
     r"""Elastic net with the radius, and if wanted the l2 term, chosen by cross-validation.
 
     For every fold :func:`condgrad.lasso_path` solves (1/2n) ||y - Xw - b||^2 + (l2/2) ||w||_2^2 over ||w||_1 <= radius
@@ -26,6 +29,8 @@ class ConstrainedElasticNetCV(ValidatedPath):
     l2 : float or array
         The factor of the l2 term, or several to choose from: the best radius of each is found by the rule of
         ``selection``, and the l2 whose one has the best mean score is taken.
+    standardize : bool
+        As in :class:`ConstrainedElasticNet`; every fold has the deviations of the samples that it is fitted to.
     feature_weight, positive, lower, upper, rows
         Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     radii, n_radii, eps, cv, scoring, refit, selection, fit_intercept, tol, max_iter, n_jobs, verbose
@@ -64,6 +69,7 @@ class ConstrainedElasticNetCV(ValidatedPath):
         radii: ArrayLike | None = None,
         n_radii: int = 100,
         eps: float = 1e-2,
+        standardize: bool = False,
         feature_weight: PerFeature = None,
         positive: Which = False,
         lower: PerFeature = None,
@@ -83,6 +89,7 @@ class ConstrainedElasticNetCV(ValidatedPath):
         self.radii = radii
         self.n_radii = n_radii
         self.eps = eps
+        self.standardize = standardize
         self.feature_weight = feature_weight
         self.positive = positive
         self.lower = lower
@@ -114,6 +121,13 @@ class ConstrainedElasticNetCV(ValidatedPath):
             setattr(self, name, value)
         self.l2_scores_ = np.array(scores)
         return float(self.radius_)
+
+    def _path(self, data: Observations, **grid: Any) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
+        if not self.standardize:
+            return super()._path(data, **grid)
+        used, scales = self._scaled(data)
+        radii, coefs, info = super()._path(used, **grid)
+        return radii, (scipy.sparse.diags(1.0 / scales) @ coefs).tocsc(), info
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -21,6 +21,8 @@ class ConstrainedLasso(ConstrainedRegressor):
     alpha : float, optional
         In place of ``radius``: the penalty of the Lasso with the same solution, scikit-learn's ``alpha``; ``radius_``
         is then the l1 norm of that solution.
+    standardize : bool
+        As in :class:`ConstrainedRegressor`.
     feature_weight, positive, lower, upper, rows
         Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     solver, fit_intercept, tol, max_iter, max_time, warm_start, random_state, verbose
@@ -47,6 +49,7 @@ class ConstrainedLasso(ConstrainedRegressor):
         radius: float | None = None,
         *,
         alpha: float | None = None,
+        standardize: bool = False,
         feature_weight: PerFeature = None,
         positive: Which = False,
         lower: PerFeature = None,
@@ -63,6 +66,7 @@ class ConstrainedLasso(ConstrainedRegressor):
     ) -> None:
         self.radius = radius
         self.alpha = alpha
+        self.standardize = standardize
         self.feature_weight = feature_weight
         self.positive = positive
         self.lower = lower

@@ -19,6 +19,7 @@ from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor_cv import ValidatedRegressor
 from condgrad.linalg import convert
 from condgrad.paths import lasso_path
+from condgrad.paths.allowed_sets import sets_of
 from condgrad.paths.grids import as_radii, shares
 from condgrad.paths.points import PathInfo
 from condgrad.paths.radius_search import go_on_unless_interrupted
@@ -64,7 +65,7 @@ class ValidatedPath(ValidatedRegressor):
     def _choose_outside(
         self, data: Observations, groups: ArrayLike | None, used: Observations, targets: list[np.ndarray]
     ) -> float:
-        if has_moments(data.X) and self.scoring is None:  # scorers of scikit-learn need X in memory
+        if has_moments(data.X) and self.scoring is None and not self.standardize:  # these need X in memory
             outline = np.broadcast_to(0.0, (data.y.size, 1))
             parts = folds(self.cv, outline, data.y, data.weight, groups, is_classifier=False)
             self._folds = self._tall_folds(data, parts)
@@ -77,7 +78,8 @@ class ValidatedPath(ValidatedRegressor):
     def _tall_folds(self, data: Observations, parts: list[Fold]) -> TallFolds | None:
         """Return the folds of a table that is tall enough to be solved on its moments, None for other data."""
         n_targets = (len(parts) + 1) * (self.n_radii if self.radii is None else as_radii(self.radii).size)
-        gauge = gauge_of_sets(self._allowed_sets())
+        terms = self.feature_weight, self.positive, self.lower, self.upper, self.rows
+        gauge = gauge_of_sets(sets_of(self.constraint, self._columns, *terms))
         if gauge is None or not is_tall(data.X, n_targets):
             return None
         y = convert.as_targets(data.y if data.offset is None else data.y - data.offset, data.y.size)
@@ -88,7 +90,8 @@ class ValidatedPath(ValidatedRegressor):
 
     def _points(self, folds: TallFolds, moments: Moments, radii: np.ndarray) -> Points:
         """Return the solutions for some samples of a tall table; raise where rounding leaves one uncertified."""
-        path = TallPath(folds.quadratic(moments, self._penalty()), radii, tol=self.tol, is_penalised=False)
+        quadratic = folds.quadratic(moments, self._penalty(), standardize=bool(self.standardize))
+        path = TallPath(quadratic, radii, tol=self.tol, is_penalised=False)
         if not path.is_certified:
             raise _RoundingError
         return path.points
@@ -96,7 +99,7 @@ class ValidatedPath(ValidatedRegressor):
     def _grid(self, data: Observations, targets: list[np.ndarray]) -> np.ndarray:
         given = None if self.radii is None else as_radii(self.radii)
         if (folds := self._folds) is not None:
-            whole = folds.quadratic(folds.whole, self._penalty())
+            whole = folds.quadratic(folds.whole, self._penalty(), standardize=bool(self.standardize))
             radii = largest_radius(whole, self.eps, self.tol) * shares(self.n_radii) if given is None else given
             self.coef_path_ = self._path_of_all(data, radii)
         else:
@@ -166,14 +169,14 @@ class ValidatedPath(ValidatedRegressor):
         """Return the path of the samples; KeyboardInterrupt tells of Ctrl-C."""
         radii, coefs, info = lasso_path(
             data.X, data.y, sample_weight=data.weight, offset=data.offset, tol=self.tol, l2=self._penalty(),
-            fit_intercept=bool(self.fit_intercept), **self._terms(), **grid,
+            fit_intercept=bool(self.fit_intercept), **self._terms(data), **grid,
         )  # fmt: skip
         go_on_unless_interrupted(info.status)
         return radii, coefs, info
 
-    def _terms(self) -> dict[str, Any]:
+    def _terms(self, data: Observations) -> dict[str, Any]:
         """Return weights, limits and rows as arrays: the samples of a fold have no names of features."""
-        sets = self._allowed_sets()
+        sets = self._allowed_sets(data)
         if sets is None:
             return {}
         weights, lower, upper = sets.allowance
@@ -206,6 +209,8 @@ class ConstrainedLassoCV(ValidatedPath):
         the best score, as in :class:`ConstrainedRegressorCV`.
     n_radii, eps : int, float
         See ``radii``.
+    standardize : bool
+        As in :class:`ConstrainedRegressor`; every fold has the deviations of the samples that it is fitted to.
     feature_weight, positive, lower, upper, rows
         Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     cv : int, splitter or iterable, optional
@@ -252,6 +257,7 @@ class ConstrainedLassoCV(ValidatedPath):
         radii: ArrayLike | None = None,
         n_radii: int = 100,
         eps: float = 1e-2,
+        standardize: bool = False,
         feature_weight: PerFeature = None,
         positive: Which = False,
         lower: PerFeature = None,
@@ -270,6 +276,7 @@ class ConstrainedLassoCV(ValidatedPath):
         self.radii = radii
         self.n_radii = n_radii
         self.eps = eps
+        self.standardize = standardize
         self.feature_weight = feature_weight
         self.positive = positive
         self.lower = lower

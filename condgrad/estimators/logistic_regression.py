@@ -23,6 +23,8 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         of the weights; ``radius_`` is then the l1 norm of that solution.
     constraint : str or set
         The l1 ball by default, for sparse models; as in :class:`ConstrainedClassifier`.
+    standardize : bool
+        As in :class:`ConstrainedClassifier`.
     feature_weight, positive, lower, upper, rows
         Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedClassifier`.
     solver, fit_intercept, tol, max_iter, max_time, multi_class, class_weight, warm_start, random_state, verbose, device
@@ -51,6 +53,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         *,
         C: float | None = None,
         constraint: object = "l1",
+        standardize: bool = False,
         feature_weight: PerFeature = None,
         positive: Which = False,
         lower: PerFeature = None,
@@ -71,6 +74,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
         self.radius = radius
         self.C = C
         self.constraint = constraint
+        self.standardize = standardize
         self.feature_weight = feature_weight
         self.positive = positive
         self.lower = lower

@@ -26,6 +26,8 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
 
     Parameters
     ----------
+    standardize : bool
+        As in :class:`ConstrainedClassifier`; every fold has the deviations of the samples that it is fitted to.
     feature_weight, positive, lower, upper, rows
         Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedClassifier`.
     radii : array, optional
@@ -82,6 +84,7 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
         n_radii: int = 20,
         eps: float = 1e-2,
         constraint: object = "l1",
+        standardize: bool = False,
         feature_weight: PerFeature = None,
         positive: Which = False,
         lower: PerFeature = None,
@@ -106,6 +109,7 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
         self.n_radii = n_radii
         self.eps = eps
         self.constraint = constraint
+        self.standardize = standardize
         self.feature_weight = feature_weight
         self.positive = positive
         self.lower = lower
@@ -133,7 +137,7 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
             and self.classes_.size == 2
             and self.constraint == "l1"
             and self.solver == "auto"
-            and self._allowed_sets() is None
+            and self._allowed_sets(data) is None
         )
         if not (is_plain and isinstance(data.X, DeviceData) and isinstance(data.X.matrix, DenseOnDevice)):
             return super()._choose_on_sample(data, groups)
@@ -146,7 +150,7 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
         if not isinstance(data.X, DeviceData):
             return super()._validation_scores(data, parts, radii)
         used, (targets,) = self._framed(data)
-        budget = self._budget()
+        budget = self._budget(used)
         whole = self._problem(used, targets, budget)
         assert isinstance(whole, Problem)
         weight = np.ones(targets.size) if used.weight is None else used.weight

@@ -49,6 +49,10 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         radius at which the objective falls at a tenth of its rate at zero. It scales with the units of X and y, and the
         model is neither zero nor a perfect fit; for a tuned radius use :class:`ConstrainedLassoCV`. (The simplex has
         radius 1.)
+    standardize : bool
+        Whether the budget counts coefficients of features that are divided by their standard deviations (weighted as
+        the samples are; root mean squares without an intercept). It multiplies ``feature_weight`` with the deviations,
+        so that nothing is copied, and ``coef_`` is that of the features as given. Only for l1 balls.
     feature_weight : array of shape (n_features,), dict or float, optional
         What a unit of each coefficient costs: the budget is sum_j feature_weight_j |w_j| <= radius, 1 for features that
         a dict (of names, or of numbers) leaves out. A feature of weight 0 is free: it is minimised like the intercept.
@@ -125,6 +129,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         *,
         constraint: object = "l1",
         radius: float | None = None,
+        standardize: bool = False,
         feature_weight: PerFeature = None,
         positive: Which = False,
         lower: PerFeature = None,
@@ -144,6 +149,7 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         self.loss = loss
         self.constraint = constraint
         self.radius = radius
+        self.standardize = standardize
         self.feature_weight = feature_weight
         self.positive = positive
         self.lower = lower
@@ -310,11 +316,11 @@ class ConstrainedRegressor(RegressorMixin, ConstrainedLinearModel):
         if self.multi_output not in ("separate", "joint"):
             raise ValueError(f"multi_output must be 'separate' or 'joint'; got {self.multi_output!r}.")
 
-    def _budget(self) -> Budget:
+    def _budget(self, data: Observations) -> Budget:
         is_of_matrices = isinstance(self.constraint, str) and self.constraint in ("group", "nuclear")
         if not (is_of_matrices and self._is_joint):
-            return super()._budget()
-        self._allowed_sets()  # tells that matrices have none
+            return super()._budget(data)
+        self._allowed_sets(data)  # tells that matrices have none
         radius = None if self.radius is None else float(self.radius)
         k, d = self.n_outputs_, self.n_features_in_
         if self.constraint == "nuclear":

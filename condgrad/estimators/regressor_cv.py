@@ -104,6 +104,8 @@ class ConstrainedRegressorCV(ValidatedRegressor):
         The name of a set, or a set with a radius, such as ``GroupBall(groups, 1.0)``, of which only the radius is
         replaced, or a function that makes the set of a radius. One that does not contain zero (the simplex) needs
         ``radii``.
+    standardize : bool
+        As in :class:`ConstrainedRegressor`; every fold has the deviations of the samples that it is fitted to.
     feature_weight, positive, lower, upper, rows
         Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
     cv : int, splitter or iterable, optional
@@ -148,6 +150,7 @@ class ConstrainedRegressorCV(ValidatedRegressor):
         n_radii: int = 20,
         eps: float = 1e-2,
         constraint: object = "l1",
+        standardize: bool = False,
         feature_weight: PerFeature = None,
         positive: Which = False,
         lower: PerFeature = None,
@@ -172,6 +175,7 @@ class ConstrainedRegressorCV(ValidatedRegressor):
         self.n_radii = n_radii
         self.eps = eps
         self.constraint = constraint
+        self.standardize = standardize
         self.feature_weight = feature_weight
         self.positive = positive
         self.lower = lower

@@ -7,6 +7,12 @@ import sys
 _OURS = {"condgrad", "sklearn", "contextlib"}  # packages whose frames lie between a warning and its user
 
 
+def is_called_by_user() -> bool:
+    """Return whether it is the user who calls the function that calls this one, and not another function of ours."""
+    caller = sys._getframe(2)
+    return caller.f_globals.get("__name__", "").partition(".")[0] != "condgrad"
+
+
 def level_of_user() -> int:
     """Return the ``stacklevel`` with which ``warnings.warn``, in the calling function, points at the user's line."""
     frame, level = sys._getframe(1), 1

@@ -116,26 +116,31 @@ def sets_of(
     lower: PerFeature,
     upper: PerFeature,
     rows: Rows = None,
+    scale: np.ndarray | None = None,
 ) -> AllowedSets | None:
     """Return the sets that weights, limits and rows ask for, None where there are none.
 
     Weights and limits need an l1 ball by its name as ``constraint``; rows may cut any set that has a name, or a
-    function that makes the set of a radius.
+    function that makes the set of a radius. Weights are multiplied by ``scale``, the deviations of the features, where
+    coefficients of standardised features are to count.
     """
     has_signs = not (positive is None or positive is False)
     has_terms = has_signs or not (feature_weight is None and lower is None and upper is None)
     found = as_rows_of(rows, *columns)
+    has_terms = has_terms or scale is not None
     if not has_terms and found is None:
         return None
     is_ball = isinstance(constraint, str) and constraint in ("l1", "nonnegative-l1")
     if has_terms and not is_ball:
         raise ValueError(
-            "feature_weight, positive, lower and upper need constraint='l1' (or 'nonnegative-l1'); "
+            "feature_weight, standardize, positive, lower and upper need constraint='l1' (or 'nonnegative-l1'); "
             f"got {constraint!r}. Give a set with its own limits instead, such as condgrad.constraints.Box."
         )
     make = None if is_ball else maker_of(constraint)
     positive = True if constraint == "nonnegative-l1" else positive
     allowance = as_allowance(feature_weight, positive, lower, upper, *columns)
+    if scale is not None:
+        allowance = allowance._replace(weights=scale if allowance.weights is None else scale * allowance.weights)
     if allowance.is_plain and found is None:
         return None
     return AllowedSets(allowance, np.ones(allowance.unlimited.size), found, make)

@@ -14,6 +14,7 @@ from condgrad import solvers
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg import convert
+from condgrad.linalg.callers import is_called_by_user
 from condgrad.linalg.convert import Data
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.paths.allowed_sets import leaves_out_zero
@@ -23,6 +24,7 @@ from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.penalised import PenalisedPath
 from condgrad.paths.points import PathInfo, collect
 from condgrad.paths.radius_search import radius_at
+from condgrad.paths.scales import SCALE_FIRST, warn_of_scales
 from condgrad.paths.wanted import check_targets, points_of, wanted_sets, wanted_targets
 from condgrad.problems.cox.problem import BRESLOW, CoxProblem
 from condgrad.run.progress import check_callback, show
@@ -88,6 +90,8 @@ def cox_path(
     """
     refuse_outside(X, "cox_path")
     make = wanted_sets(X, constraint, feature_weight, positive, lower, upper, rows)
+    if is_called_by_user() and isinstance(constraint, str) and feature_weight is None:
+        warn_of_scales(X, SCALE_FIRST)
     check_grid(n_radii, eps)
     tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
     given = wanted_targets(radii, alphas)

@@ -14,7 +14,9 @@ from condgrad import losses, solvers
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg import convert
+from condgrad.linalg.callers import is_called_by_user
 from condgrad.linalg.convert import Data
+from condgrad.linalg.device.arrays import is_on_device
 from condgrad.linalg.interrupts import Interrupts
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths import batched
@@ -26,6 +28,7 @@ from condgrad.paths.guided_walk import walk_over
 from condgrad.paths.minimized import MinimizedPath
 from condgrad.paths.points import PathInfo, collect
 from condgrad.paths.radius_search import radius_at
+from condgrad.paths.scales import ADVICE, deviations, warn_of_scales
 from condgrad.paths.smooth import SmoothPath, serves
 from condgrad.paths.smooth_disk import DiskData
 from condgrad.paths.tall import tall_answer, tall_quadratic
@@ -52,6 +55,7 @@ def radius_path(
     solver: object = "auto",
     max_epochs: float = 10_000,
     fit_intercept: bool = False,
+    standardize: bool = False,
     feature_weight: PerFeature = None,
     positive: Which = False,
     lower: PerFeature = None,
@@ -102,6 +106,10 @@ def radius_path(
     max_epochs : float
         Of one point.
     fit_intercept : bool
+    standardize : bool
+        Whether the norm counts coefficients of features that are divided by their standard deviations (by their root
+        mean squares without an intercept): weights, so that X is not copied. Coefficients are those of the features as
+        given. For X in memory and ``constraint="l1"``, without ``l2``.
     feature_weight : array of shape (n_features,), dict or float, optional
         What a unit of each coefficient costs: the norm is sum_j feature_weight_j |w_j|, 1 for features that a dict (of
         names, or numbers) leaves out. A feature of weight 0 is free: it is minimised like the intercept. For
@@ -149,7 +157,10 @@ def radius_path(
            [-0.25, -0.5 ]]), array([0.5, 1. ]))
     """
     has_intercept = as_flag(fit_intercept, "fit_intercept")
-    make = wanted_sets(X, constraint, feature_weight, positive, lower, upper, rows)
+    terms = feature_weight, positive, lower, upper, rows
+    make, is_scaled = wanted_sets(X, constraint, *terms), as_flag(standardize, "standardize")
+    if is_called_by_user() and isinstance(constraint, str) and not (is_scaled or feature_weight is not None):
+        warn_of_scales(X, ADVICE)
     check_grid(n_radii, eps)
     tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
     given, is_penalised = wanted_targets(radii, alphas), alphas is not None
@@ -162,6 +173,10 @@ def radius_path(
     refuse_outside(X, "radius_path")
     begun, rows = 0.0, None
     of_samples: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "intercept": has_intercept}
+    if is_scaled and (isinstance(X, StoredColumns) or is_on_device(X) or l2 != 0.0):
+        raise ValueError(
+            "standardize=True of radius_path needs X in memory and l2=0; divide X by its standard deviations first."
+        )
     if isinstance(X, StoredColumns):
         if not (isinstance(solver, str) and solver == "auto"):
             raise ValueError(f"columns on disk need solver='auto'; got {solver!r}. Use data in memory for others.")
@@ -172,6 +187,10 @@ def radius_path(
         rows = cast("ColumnRows", problem.rows)
     else:
         problem = Problem(X, y, loss, typical(make), l2=l2, **of_samples)
+    if is_scaled:
+        scale = deviations(problem.matrix, problem.samples.weight, has_intercept)
+        make = wanted_sets(X, constraint, *terms, scale)
+        problem = problem.over(typical(make))
     if not is_penalised:
         check_targets(make, problem.constraint, given)
     is_served = rows is not None or serves(problem, make, solver)

@@ -19,6 +19,7 @@ from condgrad.engine.moments import HasMoments, Table
 from condgrad.engine.quadratic import Quadratic
 from condgrad.engine.stored_table import StoredTable
 from condgrad.linalg import convert
+from condgrad.linalg.callers import is_called_by_user
 from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device
@@ -33,6 +34,7 @@ from condgrad.paths.general import radius_path
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import Arrivals, PathInfo, collect, follow
+from condgrad.paths.scales import ADVICE, warn_of_scales
 from condgrad.paths.tall import gauge_of_sets, is_tall, tall_answer
 from condgrad.problems.linear import Problem
 from condgrad.run.progress import check_callback, show
@@ -163,6 +165,8 @@ def lasso_path(
     settings = _checked(n_radii, eps, tol, radii, alphas, l2, engine, fit_intercept, standardize)
     check_callback(callback)
     sets = sets_of("l1", columns_of(X), feature_weight, positive, lower, upper, rows)
+    if is_called_by_user() and not (settings.standardize or feature_weight is not None):
+        warn_of_scales(X, ADVICE)
     if sets is not None and not _is_weighted_only(X, sets, settings, engine):
         return _over_sets(X, y, sets, settings, engine, sample_weight, offset, callback, verbose)
     if is_on_device(X) or isinstance(X, DeviceData):

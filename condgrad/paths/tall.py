@@ -215,10 +215,10 @@ class TallFolds:
             return self._trains[k]
         return functools.reduce(operator.add, (test for j, test in enumerate(self.tests) if j != k))
 
-    def quadratic(self, moments: Moments, l2: float) -> Quadratic:
+    def quadratic(self, moments: Moments, l2: float, *, standardize: bool) -> Quadratic:
         """Return the problem of some samples: of the whole table, or of a fold."""
         return Quadratic(
-            self.table, moments, has_intercept=self.table.is_centred, l2=l2,
+            self.table, moments, has_intercept=self.table.is_centred, standardize=standardize, l2=l2,
             feature_weight=self.gauge.weights, is_symmetric=self.gauge.is_symmetric,
         )  # fmt: skip
 

@@ -26,9 +26,10 @@ def wanted_sets(
     lower: PerFeature,
     upper: PerFeature,
     rows: Rows,
+    scale: np.ndarray | None = None,
 ) -> Callable[..., Any]:
     """Return what makes the set of a radius."""
-    make = sets_of(constraint, columns_of(X), feature_weight, positive, lower, upper, rows)
+    make = sets_of(constraint, columns_of(X), feature_weight, positive, lower, upper, rows, scale)
     return maker_of(constraint) if make is None else make
 
 

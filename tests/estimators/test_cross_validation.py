@@ -79,7 +79,7 @@ def test_any_loss_and_set_with_a_radius(model, y):
     step = 1e-4 * model.radius_  # alpha_ is the slope of the optimal value
     near = [
         cg.ConstrainedRegressor(
-            model.loss, constraint=model._budget().make(radius), tol=1e-11, fit_intercept=model.fit_intercept
+            model.loss, constraint=model._budget(None).make(radius), tol=1e-11, fit_intercept=model.fit_intercept
         )
         .fit(R.X, y)
         .result_.objective

@@ -86,11 +86,11 @@ def test_the_elastic_net_has_its_l2_term_divided_by_the_deviation_of_y(model, se
         agree(model, coefs.toarray(), info.intercept, k)
 
 
-def test_the_elastic_net_of_the_estimator():
-    penalty = theirs("net")[0][1]
-    l2 = penalty * 0.4 / deviation(Y)
-    model = cg.ConstrainedElasticNet(alpha=0.6 * penalty, l2=l2, tol=1e-12).fit(X, Y)
-    agree("net", model.coef_, model.intercept_, 1)
+@pytest.mark.parametrize("model", ["net", "net-standardized"])
+def test_the_elastic_net_of_the_estimator(model):
+    penalty, settings = theirs(model)[0][1], {"standardize": model != "net", "tol": 1e-11}
+    ours = cg.ConstrainedElasticNet(alpha=0.6 * penalty, l2=penalty * 0.4 / deviation(Y), **settings).fit(X, Y)
+    agree(model, ours.coef_, ours.intercept_, 1)
 
 
 def test_excluded_features_are_left_out():
@@ -117,7 +117,7 @@ def test_free_features_have_a_radius():
     ("model", "y", "settings"),
     [
         ("logistic", SIGNS, {}),
-        ("logistic-standardized", SIGNS, {"feature_weight": SCALES}),
+        ("logistic-standardized", SIGNS, {"standardize": True}),
         ("logistic-weights-factors", SIGNS, {"sample_weight": WEIGHT, "feature_weight": FACTORS}),
         ("poisson-offset", DATA["count"], {"loss": "poisson", "offset": DATA["offset"]}),
     ],
@@ -145,10 +145,11 @@ def test_elastic_nets_of_other_losses_have_a_radius_and_tell_the_penalty(model, 
         assert info.alpha == pytest.approx(0.6 * penalty, rel=1e-6)
 
 
-def test_logistic_regression_of_the_estimator():
-    penalty = theirs("logistic")[0][1]
-    model = cg.ConstrainedLogisticRegression(C=1.0 / (penalty * Y.size), tol=1e-12).fit(X, DATA["label"])
-    agree("logistic", model.coef_, model.intercept_, 1)
+@pytest.mark.parametrize("model", ["logistic", "logistic-standardized"])
+def test_logistic_regression_of_the_estimator(model):
+    penalty, settings = theirs(model)[0][1], {"standardize": model != "logistic", "tol": 1e-11}
+    ours = cg.ConstrainedLogisticRegression(C=1.0 / (penalty * Y.size), **settings).fit(X, DATA["label"])
+    agree(model, ours.coef_, ours.intercept_, 1)
 
 
 @pytest.mark.parametrize(
