@@ -118,15 +118,16 @@ SPLITTERS = {
 @pytest.mark.parametrize("splitter", SPLITTERS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["C", "csc"])
-def test_cross_validation_on_moments_is_that_of_paths_of_the_folds(splitter, weighted, kind, monkeypatch):
+@pytest.mark.parametrize("standardize", [False, True])
+def test_cross_validation_on_moments_is_that_of_paths_of_the_folds(splitter, weighted, kind, standardize, monkeypatch):
     X, y = table_of(n=240, seed=5)
     weight = np.random.default_rng(1).integers(0, 3, y.size).astype(float) if weighted else None
     offset = 0.1 * np.arange(y.size) if weighted else None
     given = {"sample_weight": weight, "offset": offset}
 
     def fitted():
-        model = cg.ConstrainedElasticNetCV(l2=[0.0, 0.1], n_radii=8, cv=SPLITTERS[splitter], tol=1e-9)
-        return model.fit(KINDS[kind](X), y, **given)
+        settings = {"n_radii": 8, "cv": SPLITTERS[splitter], "tol": 1e-9, "standardize": standardize}
+        return cg.ConstrainedElasticNetCV(l2=[0.0, 0.1], **settings).fit(KINDS[kind](X), y, **given)
 
     model = fitted()
     with monkeypatch.context() as patch:
