@@ -26,7 +26,7 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import on_host
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
-from condgrad.models.multi import MULTINOMIAL, REST, probabilities
+from condgrad.models.multi import MULTINOMIAL, REST, log_probabilities
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.problems.softmax import SoftmaxProblem
@@ -280,13 +280,12 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     @available_if(_has_probabilities)
     def predict_proba(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
         """Return the probability of each class: the multinomial one, or those of one against the rest, normalised."""
-        return like(X, self._probabilities(self._scores(X, offset)))
+        return like(X, np.exp(self._log_probabilities(self._scores(X, offset))))
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Data | OutsideRows, offset: ArrayLike | None = None) -> np.ndarray:
-        """Return the logarithms of the probabilities."""
-        with np.errstate(divide="ignore"):
-            return like(X, np.log(self._probabilities(self._scores(X, offset))))
+        """Return the logarithms of the probabilities, which are right where these are rounded to 0 or 1, too."""
+        return like(X, self._log_probabilities(self._scores(X, offset)))
 
     def score(
         self, X: Data, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
@@ -349,8 +348,8 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
     def _kind(self) -> str:
         return MULTINOMIAL if self._is_joint else REST
 
-    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return probabilities(scores, self._kind)
+    def _log_probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return log_probabilities(scores, self._kind)
 
     def _targets(self, index: np.ndarray) -> list[np.ndarray]:
         """Return the targets of each problem: -1 and 1, 0 and 1 where the loss needs these, or all class numbers."""

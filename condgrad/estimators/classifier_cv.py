@@ -38,8 +38,7 @@ class ValidatedClassifier(CrossValidated, ConstrainedClassifier):
         """Return the mean log-probability of the true class, or minus the mean loss where there are none."""
         index = np.searchsorted(self.classes_, y)
         if self._link() == "logit":
-            p = self._probabilities(scores)[np.arange(y.size), index]
-            return float(np.average(np.log(np.maximum(p, np.finfo(float).tiny)), weights=weight))
+            return float(np.average(self._log_probabilities(scores)[np.arange(y.size), index], weights=weight))
         losses = self._loss().value(scores, np.column_stack(self._targets(index)))
         return -float(np.average(losses.mean(axis=1), weights=weight))
 

@@ -12,7 +12,6 @@ from condgrad.linalg import convert
 from condgrad.linalg.convert import Data
 from condgrad.linalg.names import visible
 from condgrad.losses import Loss
-from condgrad.losses._protocol import sigmoid
 from condgrad.run.result import Status
 from condgrad.storage.outside_rows import OutsideRows
 
@@ -106,15 +105,17 @@ class MultiModel(NamedTuple):
         """Return the probability of each class for losses that model it (logistic, sigmoid), else None."""
         if self.classes is None or self.loss.link != "logit":
             return None
-        return probabilities(self.decide(X), self.kind)
+        return np.exp(log_probabilities(self.decide(X), self.kind))
 
 
-def probabilities(scores: np.ndarray, kind: str) -> np.ndarray:
-    """Return the probabilities of all classes from their logits, multinomial or of one against the rest."""
+def log_probabilities(scores: np.ndarray, kind: str) -> np.ndarray:
+    """Return the logarithms of the probabilities of all classes from their logits: of two classes where there is one.
+
+    They come from the logits and not from probabilities, which round to 0 and 1 beyond a logit of 37: a wrong
+    prediction costs what its logit says, whatever its class. Those of one against the rest are normalised.
+    """
     if kind == MULTINOMIAL:
-        return scipy.special.softmax(scores, axis=1)
-    p = sigmoid(scores)
-    if p.shape[1] == 1:
-        return np.hstack([1.0 - p, p])
-    total = p.sum(axis=1, keepdims=True)
-    return np.where(total > 0.0, p / np.where(total > 0.0, total, 1.0), 1.0 / p.shape[1])
+        return scipy.special.log_softmax(scores, axis=1)
+    if scores.shape[1] == 1:
+        return scipy.special.log_expit(np.hstack([-scores, scores]))
+    return scipy.special.log_softmax(scipy.special.log_expit(scores), axis=1)
