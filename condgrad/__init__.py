@@ -38,6 +38,7 @@ _NAMES_OF_MODULES = {
     "models.files": ("load_model", "save_model"),
     "paths": ("PathInfo", "cox_path", "lasso_path", "radius_path"),
     "estimators.indicators": ("IndicatorColumns",),
+    "estimators.trusted": ("skops_trusted_types",),
     "estimators": (
         "ConstrainedClassifier",
         "ConstrainedClassifierCV",

@@ -33,6 +33,7 @@ from condgrad.estimators import radius_max as radius_max
 from condgrad.estimators import relaxed as relaxed
 from condgrad.estimators import to_sklearn as to_sklearn
 from condgrad.estimators.indicators import IndicatorColumns as IndicatorColumns
+from condgrad.estimators.trusted import skops_trusted_types as skops_trusted_types
 from condgrad.linalg.coded_data import CodedData as CodedData
 from condgrad.models.completion import CompletionModel as CompletionModel
 from condgrad.models.files import load_model as load_model

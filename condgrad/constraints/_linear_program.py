@@ -8,7 +8,6 @@ package ``highspy`` if it is installed, else ``linprog``.
 
 from __future__ import annotations
 
-import enum
 import functools
 import importlib
 import threading
@@ -21,6 +20,7 @@ from condgrad.constraints._budget_and_row import BudgetAndRow
 from condgrad.constraints._rounding import normalised
 from condgrad.constraints._single_row import SingleRow
 from condgrad.constraints.linear_rows import LinearRows, Multipliers
+from condgrad.linalg.named_enum import NamedEnum
 
 # The tightest tolerances that HiGHS accepts. They are absolute: sets should have a size of about 1, and rows norm 1.
 _TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -30,7 +30,7 @@ _CHANGED = (ImportError, AttributeError, TypeError)  # what an unexpected versio
 _MANY = 100  # simplex iterations from which on presolving the program may pay
 
 
-class Outcome(enum.Enum):
+class Outcome(NamedEnum):
     """What became of a linear program; the values are the statuses of ``scipy.optimize.linprog``."""
 
     OPTIMAL = 0

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from condgrad.constraints import ConstraintSet, Multipliers
+from condgrad.linalg.named_enum import NamedEnum
 from condgrad.problems.gradient import OutsideGradient, whole
 from condgrad.run.trace import Trace, count_nonzero
 
 
-class Status(enum.Enum):
+class Status(NamedEnum):
     """The reason why a run stopped; the value is the sentence that users read."""
 
     CONVERGED = "The Frank-Wolfe gap fell below tol."
