@@ -2,8 +2,8 @@
 
 Minimises the mean loss of the predictions x_i'w (+ b) over w in a set, until the exact
 Frank-Wolfe gap is at most --tol. For a convex loss no w in the set is better by more than the gap.
-Without --radius a rule picks one that uses most of what the features can explain (`radius=None` of
-the estimators); `condgrad cv` chooses one by cross-validation.
+Without --radius the one is taken that predicts held-out samples best in a quick search
+(`radius=None` of the estimators); `condgrad cv` chooses one by cross-validation.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _report(args: argparse.Namespace, model: Model, result: Result, is_chosen: b
     n_nonzero = int(np.count_nonzero(model.w))
     numbers = {"intercept": result.intercept, "n_nonzero": n_nonzero, "n_features": model.w.size,
                "radius": model.radius, "classes": model.classes}  # fmt: skip
-    rows = {"radius": f"{model.radius:g} (chosen by the rule of radius=None)"} if is_chosen else {}
+    rows = {"radius": f"{model.radius:g} (chosen on held-out samples, as radius=None does)"} if is_chosen else {}
     rows |= {"nonzero": f"{n_nonzero} of {model.w.size}", "work": work_of(result)}
     rows |= {"intercept": f"{result.intercept:.6g}"} if args.intercept else {}
     show_run(args, model, result, rows, numbers)

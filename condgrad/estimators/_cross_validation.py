@@ -18,9 +18,10 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from condgrad.estimators._fits import Budget, as_seed
+from condgrad.estimators._held_out import two_digits
 from condgrad.estimators._linear_model import ConstrainedLinearModel
 from condgrad.estimators._observations import Observations
-from condgrad.estimators.radius import RadiusWarning, two_digits
+from condgrad.estimators.radius import RadiusWarning
 from condgrad.linalg import convert, threads
 from condgrad.linalg.callers import level_of_user
 from condgrad.linalg.coded_data import CodedData

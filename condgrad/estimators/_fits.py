@@ -16,7 +16,7 @@ from condgrad.run.result import Result, Status
 
 
 class Budget(NamedTuple):
-    """A constraint set: an object, or a class ``make`` and its radius (None: chosen by the rule of radius=None)."""
+    """A constraint set: an object, or a class ``make`` and its radius (None: chosen on held-out samples)."""
 
     constraint: object
     make: Any

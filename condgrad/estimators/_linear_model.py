@@ -351,7 +351,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, Standardises, FittedLinearMod
             raise ValueError("standardize=True needs all data, and partial_fit sees a batch; give feature_weight.")
         budget = self._budget(data)
         if budget.make is not None and budget.radius is None:
-            raise ValueError("partial_fit needs a radius: the rule behind radius=None needs all data.")
+            raise ValueError("partial_fit needs a radius: the choice behind radius=None needs all data.")
         if isinstance(budget.make, AllowedSets) and budget.make.allowance.unlimited.size:
             raise ValueError("partial_fit takes no free features without limits; give them lower and upper.")
         return budget

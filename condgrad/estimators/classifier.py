@@ -55,9 +55,9 @@ class ConstrainedClassifier(ClassifierMixin, ConstrainedLinearModel):
         "l1", "nonnegative-l1", "l2", "linf" or "simplex", of size ``radius``; or a set of
         :mod:`condgrad.constraints`, or any object with a method ``lmo``.
     radius : float, optional
-        The size of a named set. By default :func:`condgrad.radius_max` with eps = 0.1 picks one for each class: the
-        radius at which the objective falls at a tenth of its rate at zero. It scales with the units of X, and the model
-        is neither zero nor a perfect fit; for a tuned radius use the CV estimators. (The simplex has radius 1.)
+        The size of a named set. By default the one is taken, for each class, that predicts held-out samples best: a
+        quick search on one split of the samples, or five of less than a thousand. It needs 30 different samples; with
+        fewer it is :func:`condgrad.radius_max` with eps = 0.1. The CV estimators tune it. (The simplex has radius 1.)
     standardize : bool
         Whether the budget counts coefficients of features that are divided by their standard deviations (weighted as
         the samples are; root mean squares without an intercept). It multiplies ``feature_weight`` with the deviations,

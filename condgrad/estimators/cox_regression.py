@@ -24,7 +24,8 @@ class ConstrainedCoxRegression(SurvivalModel):
     Parameters
     ----------
     radius : float, optional
-        The size of a named set. By default :func:`condgrad.radius_max`'s rule picks one.
+        The size of a named set. By default held-out samples pick one, as in
+        :class:`ConstrainedRegressor`, by their own partial likelihood.
     alpha : float, optional
         In place of a radius: the penalty of the l1 norm whose solution is wanted, glmnet's lambda. Its solution lies on
         a ball, and ``radius_`` is the radius of that.

@@ -23,7 +23,7 @@ class ConstrainedElasticNet(StandardisesData, ConstrainedRegressor):
     Parameters
     ----------
     radius : float, optional
-        The largest l1 norm. By default it is picked by the rule of :class:`ConstrainedLasso`, l2 term included.
+        The largest l1 norm. By default held-out samples pick it, as for :class:`ConstrainedLasso`.
     l2 : float
         The factor of the l2 term; alpha (1 - l1_ratio) of scikit-learn's ElasticNet. 0 is the Lasso.
     alpha : float, optional

@@ -22,7 +22,7 @@ class ConstrainedGroupLasso(GroupedFeatures, ConstrainedRegressor):
     Parameters
     ----------
     radius : float, optional
-        The budget. By default :func:`condgrad.radius_max`'s rule picks one, as in :class:`ConstrainedRegressor`.
+        The budget. By default held-out samples pick one, as in :class:`ConstrainedRegressor`.
     feature_groups : array of shape (n_columns,) or dict, optional
         A label for each column of X: columns with the same label form a group. A dict gives labels to some names of a
         frame; the others stay alone, and so do all columns by default.

@@ -19,7 +19,7 @@ class ConstrainedGroupLogisticRegression(GroupedFeatures, ConstrainedClassifier)
     Parameters
     ----------
     radius : float, optional
-        The budget. By default :func:`condgrad.radius_max`'s rule picks one, as in :class:`ConstrainedClassifier`.
+        The budget. By default held-out samples pick one, as in :class:`ConstrainedClassifier`.
     feature_groups, group_weight, l1_weight, positive
         As in :class:`ConstrainedGroupLasso`.
     solver, fit_intercept, tol, max_iter, max_time, class_weight, warm_start, random_state, verbose

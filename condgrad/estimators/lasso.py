@@ -15,9 +15,8 @@ class ConstrainedLasso(ConstrainedRegressor):
     Parameters
     ----------
     radius : float, optional
-        The largest l1 norm. By default it is picked by :func:`condgrad.radius_max` with eps = 0.1: the l1 norm of the
-        penalised Lasso whose ``alpha`` is a tenth of the smallest one that gives zero. :class:`ConstrainedLassoCV`
-        tunes it.
+        The largest l1 norm. By default held-out samples pick it, as in :class:`ConstrainedRegressor`;
+        :class:`ConstrainedLassoCV` tunes it.
     alpha : float, optional
         In place of ``radius``: the penalty of the Lasso with the same solution, scikit-learn's ``alpha``; ``radius_``
         is then the l1 norm of that solution.

@@ -15,8 +15,7 @@ class ConstrainedLogisticRegression(ConstrainedClassifier):
     Parameters
     ----------
     radius : float, optional
-        The largest norm of w. By default it is picked by :func:`condgrad.radius_max` with eps = 0.1: for the l1 ball
-        the norm of the penalised solution whose penalty is a tenth of the smallest one that gives zero.
+        The largest norm of w. By default held-out samples pick it, as in :class:`ConstrainedClassifier`;
         :class:`ConstrainedLogisticRegressionCV` tunes it.
     C : float, optional
         In place of ``radius``: scikit-learn's ``C``, for the penalty alpha = 1 / (C n) of the mean loss, with n the sum

@@ -19,7 +19,7 @@ class ConstrainedMultiTaskLasso(ConstrainedRegressor):
     ----------
     radius : float, optional
         The budget: the largest sum over the features of the norms of their coefficients. By default
-        :func:`condgrad.radius_max`'s rule picks one.
+        held-out samples pick one, as in :class:`ConstrainedRegressor`.
     solver, fit_intercept, tol, max_iter, max_time, warm_start, random_state, verbose
         As in :class:`ConstrainedRegressor`.
 

@@ -1,7 +1,8 @@
-"""Choice of a radius: radius_max, the rule behind radius=None, and the warning about useless radii."""
+"""Choice of a radius: radius_max, what radius=None means, and the warning about useless radii."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import cast
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from condgrad import losses
 from condgrad.constraints._protocol import ConstraintSet
+from condgrad.estimators._held_out import INSIDE, best_held_out, two_digits
 from condgrad.linalg.convert import Data
 from condgrad.paths.allowed_sets import least_radius, leaves_out_zero
 from condgrad.paths.grids import check_eps
@@ -19,8 +21,7 @@ from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Result
 
-DEFAULT_SHARE = 0.1  # multiplier at the radius of radius=None, over the multiplier at 0
-_INSIDE = 1e-3  # distance of a solution to the boundary, over the radius, beyond which the set does not bind
+FIRST_SHARE = 0.1  # multiplier at the first guess of radius=None, over the multiplier at 0
 _NOTHING = 1e-3  # relative decrease of the loss of a constant, below which a model counts as constant
 
 
@@ -51,9 +52,9 @@ def radius_max(
     alpha(delta) = eps alpha(0), up to about 2% of alpha: the l1 norm at the end of a regularisation path down to eps.
 
     The radius scales with the units of X and y, needs no noise level, and is finite for separable classes too, where
-    the unconstrained optimum is not. ``radius=None`` of the estimators is this radius with eps = 0.1, rounded to two
-    digits: the model uses most of what the features can explain, and is not yet close to a perfect fit. To tune the
-    radius use :class:`ConstrainedLassoCV` and :class:`ConstrainedLogisticRegressionCV`.
+    the unconstrained optimum is not. ``radius=None`` of the estimators begins its search at this radius with eps = 0.1,
+    and keeps the one that predicts held-out samples best. To tune the radius use :class:`ConstrainedLassoCV` and
+    :class:`ConstrainedLogisticRegressionCV`.
 
     It costs about as much as 5 to 10 fits of low accuracy.
 
@@ -95,22 +96,23 @@ def radius_max(
 def default_radius(
     problem: Problem | OutputsProblem, make: Callable[[float], ConstraintSet], max_time: float | None = None
 ) -> float:
-    """Return the radius that radius=None means: ``radius_at`` with eps = 0.1, or 1 where that is 0 or undefined.
+    """Return the radius that radius=None means: the one that predicts held-out samples best.
 
-    It is rounded to the two digits that are known, so that dense and sparse data, or weights and repeated samples, give
-    the same radius.
+    The search begins at ``radius_at`` with eps = 0.1, or 1 where that is 0 or undefined; this is the radius where too
+    few samples could be held out. It is rounded to the two digits that are known, so that dense and sparse data, or
+    weights and repeated samples, give the same radius.
     """
     least = least_radius(make)
     if not leaves_out_zero(make) and not contains_zero(make(1.0)):
         return 1.0  # the unit simplex
+    began = time.perf_counter()
     part = problem.largest_part()  # two digits can be found on a part of data that are not in memory
     problem = problem if part is None else cast("Problem", part)
-    return least + (two_digits(radius_at(problem, make, DEFAULT_SHARE, max_time) - least) or 1.0)
-
-
-def two_digits(radius: float) -> float:
-    """Return a radius rounded to two digits."""
-    return float(f"{radius:.1e}")
+    first = two_digits(radius_at(problem, make, FIRST_SHARE, max_time) - least)
+    if first == 0.0:
+        return least + 1.0
+    left = None if max_time is None else max(0.0, max_time - (time.perf_counter() - began))
+    return best_held_out(problem, make, first, least, left)
 
 
 def complaint(problem: Problem | OutputsProblem, result: Result, null_loss: float, radius: float) -> str:
@@ -128,7 +130,7 @@ def complaint(problem: Problem | OutputsProblem, result: Result, null_loss: floa
             f"that of a constant {null_loss:.6g}. Use a larger radius (radius=None picks one)."
         )
     room = -constraint.violation(w)
-    if room > _INSIDE * radius:
+    if room > INSIDE * radius:
         return (
             f"radius={radius:g} does not bind: the solution lies inside the set, and a larger radius gives the same "
             f"model. Use a radius below {radius - room:.4g} to constrain it (radius=None picks one)."

@@ -76,10 +76,12 @@ def solutions(
     radii: Iterable[float],
     *,
     tol: float,
+    at_once: int | None = None,
     **settings: Any,
 ) -> Iterator[Found]:
     """Yield the solutions over the sets of ascending radii, by the fastest way; KeyboardInterrupt tells of Ctrl-C.
 
+    Of a path of smooth losses so many are solved before the first of them is yielded: ``at_once``, by default all.
     ``tol`` is relative to the mean size of the loss at zero; ``settings`` are those of :func:`condgrad.minimize`. Some
     of them only have a meaning for runs of a solver (``max_steps``, ``max_time``, ``relative_tol``): with one of these,
     ``minimize`` solves all radii.
@@ -101,7 +103,7 @@ def solutions(
     left = radii
     while left.size:
         try:
-            points = Stretch.of(Solved, path.advance(left))
+            points = Stretch.of(Solved, path.advance(left[:at_once]))
         except InterruptedPathError:
             raise KeyboardInterrupt from None
         left, status = left[len(points) :], status_of(points, path)

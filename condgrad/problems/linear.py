@@ -153,6 +153,10 @@ class Problem(OverRows):
         p, b = self._predict(w)
         return self.samples.value(p, b) + self.penalty(w)
 
+    def mean_loss(self, w: np.ndarray, intercept: float) -> float:
+        """Return the mean loss of the predictions with a given intercept, for columns as given, without the penalty."""
+        return self.samples.value(self.rows.predictions(w), intercept + self.rows.along_shift(w))
+
     def gradient(self, w: IterateLike) -> np.ndarray:
         """Return the gradient of F at w."""
         w = convert.as_point(w, self.n_features, "w")
@@ -268,8 +272,13 @@ class Problem(OverRows):
         Return None if the subsample has no weight, or too few kinds of targets for an intercept.
         """
         rows = self.rows.head(n_rows)
-        if rows is self.rows:
-            return self
+        return self if rows is self.rows else self._of(rows)
+
+    def chosen(self, places: np.ndarray) -> Problem | None:
+        """Return the problem on some samples alone, as :meth:`part` does; None if rows are not in memory, too."""
+        return self._of(self.rows.chosen(places))
+
+    def _of(self, rows: Rows | None) -> Problem | None:
         if rows is None or (self.has_intercept and not _allows_intercept(rows)):
             return None
         part = self._copy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 import functools
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -46,6 +47,7 @@ class OutputsProblem(BaseProblem):
 
     offers = BaseProblem.offers | {Feature.CURVATURE}
     output_name = "outputs"  # name of the rows of W in error messages
+    has_intercept = False
     n_outputs: int
 
     def __init__(self, matrix: Matrix | ScoredOnDevice, sample_weight: ArrayLike | None, *, is_centred: bool) -> None:
@@ -104,6 +106,13 @@ class OutputsProblem(BaseProblem):
     def objective(self, w: IterateLike) -> float:
         """Return F(W)."""
         return self.value_of(self.scores(convert.as_point(w, self.n_features, "w")))
+
+    def mean_loss(self, w: np.ndarray, intercept: Any) -> float:
+        """Return F for given intercepts, which belong to columns as given."""
+        alone, shift = copy.copy(self), self.matrix.shift
+        alone.has_intercept = False
+        b = intercept if shift is None else intercept + w.reshape(self.shape) @ shift
+        return alone.value_of(self.scores(w) + np.reshape(b, (-1, 1)))
 
     def gradient(self, w: IterateLike) -> np.ndarray:
         """Return the gradient of F at W, as a vector."""
@@ -189,15 +198,23 @@ class OutputsProblem(BaseProblem):
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
-        rows = spread_rows(self.n_samples, every)
-        weight = self.weight[rows]
+        return self._alone(spread_rows(self.n_samples, every), lambda: self.matrix.thinned(every))
+
+    def chosen(self, places: np.ndarray) -> Self | None:
+        """Return the problem on some samples alone, as :meth:`part` does; None on a device, too."""
+        if isinstance(self.matrix, ScoredOnDevice):
+            return None
+        return self._alone(places, lambda: self.matrix.chosen(places))
+
+    def _alone(self, places: np.ndarray, matrix_of_them: Callable[[], Any]) -> Self | None:
+        weight = self.weight[places]
         if not weight.any():
             return None
         part = self._without("column_sizes", "score_sizes", "reach", "largest_entry", "weight_there")
         part.n_samples, part.weight = weight.size, weight / weight.sum()
-        if not part._take_targets_of(self, rows):
+        if not part._take_targets_of(self, places):
             return None
-        part.matrix = self.matrix.thinned(every)
+        part.matrix = matrix_of_them()
         return part
 
     @abc.abstractmethod

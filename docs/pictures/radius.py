@@ -1,7 +1,6 @@
 """What a radius means: the loss that it buys, and the rate at which it still falls."""
 
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import scale
 
@@ -15,8 +14,6 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.2), layout="constrain
 left.plot(radii, info.objective, color="#0072b2")
 left.set(xlabel="radius", ylabel="loss F(w)")
 right.plot(radii, info.alpha, color="#d55e00")
-right.axhline(0.1 * np.abs(X.T @ y).max() / y.size, color="0.5", linestyle=":", linewidth=0.9)
-right.annotate("a tenth of the first rate", (radii[0], 6.0), fontsize=9, color="0.3")
 right.set(xlabel="radius", ylabel="rate α(radius)")  # noqa: RUF001
 for ax in (left, right):
     ax.axvline(default, color="0.4", linestyle="--", linewidth=1.0)

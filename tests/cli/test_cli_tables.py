@@ -111,7 +111,7 @@ def test_a_rule_picks_the_radius(capsys, data, table):
     model = cg.ConstrainedLogisticRegression().fit(X, y, sample_weight=data[2])
     assert found["radius"] == model.radius_
     printed = run(capsys, "fit", table, *options, "--quiet")[1]
-    assert f"{found['radius']:g} (chosen by the rule of radius=None)" in printed
+    assert f"{found['radius']:g} (chosen on held-out samples, as radius=None does)" in printed
     assert results(capsys, "fit", table, *options, "--set", "simplex")["radius"] == 1.0
     assert results(capsys, "fit", table, *options, "--set", "l1:radius=3")["radius"] == 3.0
 

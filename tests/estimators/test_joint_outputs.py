@@ -36,7 +36,7 @@ def test_joint_fits(constraint, loss):
         "l2": np.linalg.norm,
     }
     if isinstance(constraint, str):
-        assert norms[constraint](model.coef_) == pytest.approx(model.radius_, rel=1e-3)
+        assert norms[constraint](model.coef_) <= model.radius_ * (1.0 + 1e-9)
     for make in (np.asfortranarray, scipy.sparse.csr_matrix, scipy.sparse.csc_array):
         np.testing.assert_allclose(clone(model).fit(make(X), Y).coef_, model.coef_, atol=5e-3)
     again = pickle.loads(pickle.dumps(model))

@@ -199,6 +199,10 @@ class Rows(abc.ABC):
         Return None if the subsample has no weight.
         """
 
+    def chosen(self, places: np.ndarray) -> Rows | None:
+        """Return some samples alone, with weights that sum to one; None without weight, or if X is elsewhere."""
+        return None
+
     @property
     def most_in_memory(self) -> int:
         """The number of samples of the largest subsample that ``head`` returns; all, for rows in memory."""

@@ -202,6 +202,12 @@ class DeviceRows(RowsOnDevice):
         known, there = self.samples.losses, self.device.to_device(np.asarray(weight, dtype=np.float64))
         return DeviceRows(self.matrix, DeviceSamples.of(self.device, self.samples.loss, known.y, there, known.o))
 
+    def chosen(self, places: np.ndarray) -> DeviceRows | None:
+        """Return the rows with weights for some samples alone, on the device; None if they have no weight."""
+        weight = np.zeros(self.n_samples)
+        weight[places] = self.samples.weight[places]
+        return self.with_weights(weight) if weight.any() else None
+
     def definition(self) -> tuple[object, ...]:
         """Return shape, a digest of the data, loss, targets and weights."""
         return (self.matrix.shape, digest(self.device, self.matrix.arrays), *self.samples.definition())

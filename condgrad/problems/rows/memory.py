@@ -79,9 +79,12 @@ class MemoryRows(Rows):
         every = max(1, self.n_samples // max(1, n_rows))
         if every == 1:
             return self
-        rows = spread_rows(self.n_samples, every)
-        samples = self.samples.alone(rows)
-        return None if samples is None else MemoryRows(self.matrix.chosen(rows), samples)
+        return self.chosen(spread_rows(self.n_samples, every))
+
+    def chosen(self, places: np.ndarray) -> MemoryRows | None:
+        """Return some samples alone, with weights that sum to one; None if they have no weight."""
+        samples = self.samples.alone(places)
+        return None if samples is None else MemoryRows(self.matrix.chosen(places), samples)
 
     def with_targets(self, y: np.ndarray) -> MemoryRows:
         """Return the same rows with other targets; both share the data and their views."""
