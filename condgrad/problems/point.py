@@ -57,6 +57,7 @@ class Point:
         self.lmo_calls = 0
         self.is_still = False  # whether the last move had length 0
         self.is_fresh = True  # whether all values were computed at w itself, not updated along moves
+        self.last_gap = np.inf  # what the oracle found when it was called last, here or at an earlier w
         self.reset(w)
 
     def reset(self, w: np.ndarray) -> None:
@@ -93,7 +94,7 @@ class Point:
         """Compute r if it is out of date, then the best vertex and the gap."""
         self.differentiate()
         self.s = self.problem.lmo(self.r)
-        self.gap = max(gap_at(self.r, self.w, self.s), 0.0)
+        self.gap = self.last_gap = max(gap_at(self.r, self.w, self.s), 0.0)
         self.lmo_calls += 1
 
     def along(self) -> float:

@@ -482,6 +482,18 @@ def test_lazy_asks_the_oracle_less_often(loss):
     assert found.n_lmo < cg.minimize(problem, "fw", tol=1e-4).n_lmo  # records ask it too, but thin out
 
 
+@pytest.mark.parametrize("form", ["C", "csr"])
+def test_steps_among_atoms_do_not_hide_the_gap(form):
+    """The target is inside the simplex: all features have weight in the end, and none of them a gap for long."""
+    target = np.random.default_rng(0).random(1000)
+    target /= target.sum()
+    problem = cg.Problem(FORMS[form](np.eye(1000)), target, cg.losses.Squared(), cg.constraints.Simplex())
+    result = cg.minimize(problem, "bpcg", tol=1e-10, max_steps=5000)
+    assert result.status is cg.Status.CONVERGED
+    assert result.n_steps < 4000
+    assert result.gap > 1e-13  # it does not go on when it is done
+
+
 def test_lazy_refuses_an_accuracy_below_one():
     with pytest.raises(ValueError, match=r"accuracy of LazyFrankWolfe must be a number of at least 1; got 0\.5"):
         cg.solvers.LazyFrankWolfe(accuracy=0.5)

@@ -79,6 +79,31 @@ class ActiveState(PointState):
         super().__init__(point, rule, active)
 
 
+class LazyState(PointState):
+    """A point whose steps may leave its gap unknown, and an estimate ``phi`` of it; None: all steps find it."""
+
+    point: Point
+
+    def __init__(self, point: Point, rule: LineRule, phi: float | None, active: ActiveSet | None = None) -> None:
+        super().__init__(point, rule, active)
+        self.phi = phi
+
+    @property
+    def gap_estimate(self) -> float:
+        """The last gap that a step has seen: it may have moved on, and the gaps of the next steps are not known."""
+        return self.point.last_gap
+
+    def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all values that determine the rest of the run, as numbers and as arrays."""
+        numbers, arrays = super().snapshot()
+        return numbers | {"phi": self.phi, "last_gap": self.point.last_gap}, arrays
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Restore a snapshot; files of older versions do not have the last gap."""
+        super().restore(numbers, arrays)
+        self.phi, self.point.last_gap = numbers["phi"], numbers.get("last_gap", np.inf)
+
+
 class FullPassSolver:
     """A solver whose step uses the gradient of the whole objective."""
 

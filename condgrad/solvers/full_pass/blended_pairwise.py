@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -10,10 +10,9 @@ from condgrad.constraints import Atom
 from condgrad.linalg.settings import RandomState
 from condgrad.problems.active_set import ActiveSet
 from condgrad.problems.base import BaseProblem, Feature
-from condgrad.problems.point import Point
 from condgrad.problems.segment import between, towards
-from condgrad.solvers.full_pass.base import ActiveState, PassSolver
-from condgrad.solvers.step_sizes import LineRule, StepSize
+from condgrad.solvers.full_pass.base import ActiveState, LazyState, PassSolver
+from condgrad.solvers.step_sizes import StepSize
 
 
 class BlendedPairwise(PassSolver):
@@ -25,7 +24,8 @@ class BlendedPairwise(PassSolver):
 
     The lazy form (over sets whose vertices are single features) compares <grad, v - a> with an estimate Phi of the gap,
     so steps among the atoms need the gradient only on their columns, and no oracle. The whole gradient is computed only
-    if <grad, v - a> is below Phi; a gap below Phi / 2 then reduces Phi.
+    if <grad, v - a> is below Phi; a gap below Phi / 2 then reduces Phi. Unlike in the paper, it is also computed if the
+    gap on the hull of the atoms is what the run is asked for: atoms of hardly any weight keep <grad, v - a> large.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class BlendedPairwise(PassSolver):
         is_atomic = problem.constraint.vertex is Atom and state.point.knows_atoms(state.active)
         is_lazy = self.lazy and is_atomic
         phi = state.point.gap / 2 if is_lazy else None
-        return BlendedState(state.point, state.rule, state.active, phi)
+        return BlendedState(state.point, state.rule, phi, state.active)
 
     def step(self, problem: BaseProblem, state: BlendedState, t: int) -> None:
         """Make one step among the atoms, or one towards s."""
@@ -67,7 +67,8 @@ class BlendedPairwise(PassSolver):
         is_lazy = state.phi is not None
         if state.phi is not None and point.gap == np.inf:  # the gradient is not known: compute it on the atoms only
             products = point.atom_products(active)
-            if products.max() - products.min() >= state.phi:
+            among_atoms = float(active.weights @ products - products.min())  # the gap on the hull of the atoms
+            if products.max() - products.min() >= state.phi and among_atoms > state.goal:
                 return self._step_among_atoms(state, products, t)
             point.ask_oracle()
             if point.gap < state.phi / 2:
@@ -92,19 +93,7 @@ class BlendedPairwise(PassSolver):
         point.move(line, gamma, asks=state.phi is None)
 
 
-class BlendedState(ActiveState):
-    """The state of a pass solver with the estimate Phi of the gap; Phi is None if the run is not lazy."""
+class BlendedState(LazyState):
+    """The state of a pass solver with an active set and the estimate Phi of the gap."""
 
-    def __init__(self, point: Point, rule: LineRule, active: ActiveSet, phi: float | None) -> None:
-        super().__init__(point, rule, active)
-        self.phi = phi
-
-    def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all values that determine the rest of the run, as numbers and as arrays."""
-        numbers, arrays = super().snapshot()
-        return numbers | {"phi": self.phi}, arrays
-
-    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Restore a snapshot."""
-        super().restore(numbers, arrays)
-        self.phi = numbers["phi"]
+    active: ActiveSet

@@ -15,7 +15,7 @@ from condgrad.problems.active_set import AtomStack, Stack, VertexStack
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.point import Point
 from condgrad.problems.segment import towards
-from condgrad.solvers.full_pass.base import PassSolver, PointState
+from condgrad.solvers.full_pass.base import LazyState, PassSolver
 from condgrad.solvers.step_sizes import LineRule, StepSize
 
 
@@ -52,20 +52,20 @@ class LazyFrankWolfe(PassSolver):
         super().__init__(step_size)
         self.accuracy = as_number(accuracy, "accuracy of LazyFrankWolfe", low=1.0, what="a number of at least 1")
 
-    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: RandomState = None) -> LazyState:
+    def init(self, problem: BaseProblem, w0: np.ndarray | None, random_state: RandomState = None) -> SeenState:
         """Return the state at ``w0``; Phi starts at half the first gap."""
         state = super().init(problem, w0)
         seen: Stack = AtomStack() if problem.constraint.vertex is Atom else VertexStack()
-        return LazyState(cast("Point", state.point), state.rule, state.point.gap / 2, seen)
+        return SeenState(cast("Point", state.point), state.rule, state.point.gap / 2, seen)
 
-    def step(self, problem: BaseProblem, state: LazyState, t: int) -> None:
+    def step(self, problem: BaseProblem, state: SeenState, t: int) -> None:
         """Move towards a stored vertex that is good enough, or else towards a vertex from the oracle."""
         point, seen = state.point, state.seen
         point.differentiate()  # grad F(w), without a call of the oracle
         gaps = point.along() - seen.inner_products(point.r)  # <grad F(w), w - v> for every stored v
         k = int(gaps.argmax())
         v, gap = seen.vertex(k), float(gaps[k])
-        if gap < state.phi / self.accuracy:  # none is good enough
+        if gap < state.phi / self.accuracy or gap <= state.goal:  # none is good enough, or the run may end here
             if point.gap == np.inf:  # not known: the oracle was not called at this w
                 point.ask_oracle()
             if point.gap < state.phi / self.accuracy:
@@ -79,14 +79,13 @@ class LazyFrankWolfe(PassSolver):
         point.move(line, gamma, asks=False)
 
 
-class LazyState(PointState):
+class SeenState(LazyState):
     """The state of a pass solver with the estimate Phi of the gap and the vertices that the oracle has returned."""
 
-    point: Point
+    phi: float
 
     def __init__(self, point: Point, rule: LineRule, phi: float, seen: Stack) -> None:
-        super().__init__(point, rule)
-        self.phi = phi
+        super().__init__(point, rule, phi)
         self.seen = seen
         self._keys: set[Hashable] = set()
         self.keep(point.s)
@@ -100,11 +99,10 @@ class LazyState(PointState):
     def snapshot(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all values that determine the rest of the run, as numbers and as arrays."""
         numbers, arrays = super().snapshot()
-        return numbers | {"phi": self.phi}, arrays | {f"atoms.{name}": a for name, a in self.seen.to_arrays().items()}
+        return numbers, arrays | {f"atoms.{name}": a for name, a in self.seen.to_arrays().items()}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot."""
         super().restore(numbers, arrays)
-        self.phi = numbers["phi"]
         self.seen = type(self.seen).from_arrays(arrays)
         self._keys = {self.seen.vertex(k).key() for k in range(len(self.seen))}
