@@ -16,6 +16,7 @@ Nocedal & Wright (2006), Numerical Optimization, algorithm 16.4, for interior po
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any, NamedTuple
 
@@ -28,6 +29,8 @@ from condgrad.linalg.ties import TiedSystem, Ties
 
 _RIDGE = 1e-8  # ridge added to the diagonal of H, relative to the diagonal
 _LEAST_RIDGE = 1e-16  # least ridge, relative to the largest diagonal entry: smaller ones are lost in rounding
+_TINY = 1e-200  # ridge where there is neither curvature nor slope: squares of rows divided by its root do not overflow
+_MOST_BINARY = 1000  # largest exponent of a power of two by which slopes and curvatures are multiplied
 _LONGEST = 1e6  # where H is almost zero, a ridge ends steps along an entry at this many sizes of the polyhedron
 _OUTSIDE = 1e-12  # violation, relative to the size of the polyhedron, that counts as rounding
 _WRONG_SIGN = 1e-11  # multiplier of the wrong sign, relative to the largest slope, that counts as rounding
@@ -38,6 +41,7 @@ _MOST_CENTRAL = 60  # steps of the interior-point method
 _CENTRAL = 1e-11  # relative complementarity and residual at which the interior-point method ends
 _INSIDE = 1e-10  # violation, relative to the size of the polyhedron, that its answer may have
 _SHORT = 1e-10  # length of a step that leads nowhere
+_LOST = 1e-60  # slack, relative to the size of the polyhedron, that is 0 but for rounding: to divide by it overflows
 _BACK = 0.995  # fraction of the way to the boundary
 _FEW = 0.25  # share of nonzero entries up to which the product with a matrix uses their rows alone
 
@@ -47,6 +51,17 @@ class Face(NamedTuple):
 
     bounds: np.ndarray
     rows: np.ndarray
+
+
+def face_at(polyhedron: Polyhedron, x: np.ndarray, slack: float) -> Face:
+    """Return the bounds and rows that are tight at x, or violated, up to this slack."""
+    low, high, A, row_low, row_high = polyhedron
+    return Face(_tight(x, low, high, slack), _tight(A @ x, row_low, row_high, slack))
+
+
+def _tight(values: np.ndarray, low: np.ndarray, high: np.ndarray, slack: float) -> np.ndarray:
+    """Return -1 where a value is at its lower side, 1 where it is at its upper one, and else 0."""
+    return np.where(values <= low + slack, -1, np.where(values >= high - slack, 1, 0))
 
 
 class Minimiser(NamedTuple):
@@ -90,11 +105,16 @@ class QuadraticProgram:
     ) -> None:
         self.polyhedron, self.ties = polyhedron, ties
         self.length = max(polyhedron.size, float(np.abs(x).max(initial=0.0))) or 1.0
+        # The minimiser is the same for a multiple: with numbers of about one, nothing overflows or vanishes.
+        scale = max(float(np.abs(g).max(initial=0.0)), float(np.diag(H).max(initial=0.0)) * self.length)
+        factor = math.ldexp(1.0, max(-_MOST_BINARY, min(_MOST_BINARY, -math.frexp(scale)[1])))
+        g, H = factor * g, factor * H
         self.slope = float(np.abs(g).max(initial=0.0)) or 1.0
         # The ridge of an entry is relative to its own curvature, because columns of data may have any units.
         diagonal = np.tile(np.diag(H), 2 if is_split else 1)
-        least = max(_LEAST_RIDGE * float(diagonal.max(initial=0.0)), 1e-300)
-        self.ridge = _RIDGE * diagonal + np.abs(g) / (_LONGEST * self.length) + least
+        self.ridge = _RIDGE * diagonal + np.abs(g) / (_LONGEST * self.length)
+        largest = max(float(diagonal.max(initial=0.0)), float(self.ridge.max(initial=0.0)))
+        self.ridge += max(_LEAST_RIDGE * largest, _TINY)
         self.H, self.is_split = H, is_split
         self.c = g - self._curvature_times(x)
         self.centre = x
@@ -302,7 +322,8 @@ class _CentralPath:
         dual = self.H @ self.x + self.c + self._G_transposed(y) + self.E.T @ self.v
         primal, equations = self._G(self.x) + s - self.h, self.E @ self.x - self.f
         mu = float(s @ y) / max(1, s.size)
-        if max(mu, *(float(np.abs(each).max(initial=0.0)) for each in (dual, primal, equations))) <= _CENTRAL:
+        error = max(mu, *(float(np.abs(each).max(initial=0.0)) for each in (dual, primal, equations)))
+        if error <= _CENTRAL or s.min(initial=1.0) < _LOST:
             return False
         system = System(Factor(self._curvature(y / s), self.E), np.arange(self.f.size))
 

@@ -232,3 +232,14 @@ def test_an_empty_polyhedron_and_a_deadline_in_the_past_end():
 def test_a_point_is_a_polyhedron():
     P = polyhedron([0.5, 0.25], [0.5, 0.25])
     assert np.array_equal(QuadraticProgram(np.ones(2), np.eye(2), np.zeros(2), P).minimise().x, [0.5, 0.25])
+
+
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e150])
+def test_the_minimiser_of_a_multiple_is_the_same(size):
+    """Also where an entry has neither slope nor curvature, and rows are long: nothing overflows."""
+    box = Polyhedron(np.full(3, -1.0), np.ones(3), np.full((1, 3), 1e6), np.array([-np.inf]), np.array([1e6]))
+    H, g = np.diag([1.0, 2.0, 0.0]), np.array([-3.0, -1.0, 0.0])
+    found = QuadraticProgram(size * g, size * H, np.zeros(3), box).minimise()
+    np.testing.assert_allclose(found.x[:2], [1.0, 0.5], atol=1e-6)
+    assert box.violation(found.x) <= 1e-6
+    assert QuadraticProgram(size * g, np.zeros((3, 3)), np.zeros(3), box).minimise() is not None

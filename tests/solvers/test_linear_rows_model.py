@@ -172,3 +172,22 @@ def test_newton_steps_are_prepared_on_one_small_part_or_on_none(n_samples, sizes
     assert result.status is cg.Status.CONVERGED and seen == sizes
     expected = scipy.optimize.minimize(problem.objective, np.zeros(6), jac=problem.gradient, bounds=[(-0.5, 0.5)] * 6)
     assert result.objective <= expected.fun + 1e-12
+
+
+@pytest.mark.parametrize("seed", [50, 83, 86])
+def test_the_last_steps_of_interior_points_do_not_overflow(seed):
+    """Warnings are errors: slacks shrink to 1e-100 here, where the model is nearly linear."""
+    rng = np.random.default_rng(seed)
+    X, y, A = 1e3 * rng.standard_normal((2, 1)), 3e8 * rng.standard_normal(2), rng.standard_normal((2, 1))
+    constraint = LinearlyConstrained(L1Ball(1e8), A, 1e8 * np.abs(rng.standard_normal(2)))
+    result = cg.minimize(cg.Problem(X, y, cg.losses.Huber(0.7), constraint), tol=1e-6, max_steps=60)
+    assert constraint.violation(result.w) <= 1e-6
+
+
+def test_a_loss_that_vanishes_far_away_is_minimised_to_zero():
+    """Classes can be separated: numbers of the model fall to 1e-300, where their products would vanish."""
+    rng = np.random.default_rng(2)
+    X, y = 1e-3 * rng.standard_normal((5, 9)), np.where(rng.standard_normal(5) > 0.0, 1.0, -1.0)
+    constraint = LinearlyConstrained(Box(-1e8, 1e8), rng.standard_normal((2, 9)), 1e8 * np.abs(rng.standard_normal(2)))
+    result = cg.minimize(cg.Problem(X, y, cg.losses.Logistic(), constraint), tol=1e-300, max_steps=2000)
+    assert result.status is cg.Status.CONVERGED
