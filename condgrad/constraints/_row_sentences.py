@@ -21,6 +21,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)(?![\w.])|`(?P<quoted>[^`]+)`"
     r"|(?P<name>[^\W\d][\w.]*)|(?P<sign><=|>=|==|=|[-+*,()]))"
 )
+_LARGEST = 1e100  # of a number: neither sums of such numbers overflow, nor their squares
+_MOST_SHOWN = 120  # characters of a sentence in an error
 _ARRAYS = ("A_ub", "b_ub", "A_eq", "b_eq")
 
 
@@ -125,6 +127,8 @@ class _Reader:
         if kind != "number":
             return 1.0, self._coefficients(kind, text)
         factor = float(text)
+        if factor > _LARGEST:
+            raise self._error(f"a number is larger than {_LARGEST:g}")
         if self._peek() == "*":
             self._next()
         elif self.place == len(self.tokens) or self.tokens[self.place][0] not in ("name", "quoted"):
@@ -160,8 +164,13 @@ class _Reader:
 
     def _error(self, what: str) -> ValueError:
         return ValueError(
-            f"rows must be sentences such as 'age <= income' or '2 a - b = 0'; in {self.sentence!r} {what}."
+            f"rows must be sentences such as 'age <= income' or '2 a - b = 0'; in {_shortened(self.sentence)!r} {what}."
         )
+
+
+def _shortened(text: str) -> str:
+    """Return the text, or its beginning where it is long."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def _stacked(rows: list[_Sum]) -> tuple[np.ndarray | None, np.ndarray | None]:

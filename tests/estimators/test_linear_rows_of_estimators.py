@@ -107,6 +107,8 @@ def test_the_command_line_takes_rows(capsys, tmp_path):
         ("a = a", "says nothing about a coefficient"),
         ("sum(a b) = 0", "is missing"),
         ("a 2 <= b", "is not <=, >= or ="),
+        ("9" * 5000 + " a <= b", r"in '9{120}\.\.\.' a number is larger than 1e\+100\.$"),
+        ("1e308 a + 1e308 a <= b", "a number is larger than"),
     ],
 )
 def test_sentences_that_make_no_sense(sentence, message):
