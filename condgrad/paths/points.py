@@ -240,7 +240,7 @@ def _info(points: Stretch[Solved], status: Status, path: Path) -> PathInfo:
         alpha=alpha,
         gap=gap,
         relative_gap=gap / path.scale if path.scale > 0.0 else gap,
-        rounding=rounding,
+        rounding=np.where(np.isnan(rounding), np.inf, rounding),  # no bound
         objective=objective,
         n_nonzero=points.sizes,
         intercept=intercept,

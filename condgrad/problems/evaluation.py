@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,10 +65,15 @@ def certify(
 
     ``bounds`` are bounds of the rounding errors of the gap, including those of the oracle, and of the objective.
     """
-    gap, rounding = max(float(gap), 0.0), float(bounds.gap)
+    gap, rounding = max(float(gap), 0.0), _known(float(bounds.gap))
     last_digits = 4.0 * UNIT * (abs(objective) + gap + rounding)
     lower_bound = objective - gap - rounding - bounds.objective - last_digits if is_convex else -np.inf
-    return Evaluation(float(objective), r, gap, s, intercept, rounding, float(lower_bound), offset)
+    return Evaluation(float(objective), r, _known(gap), s, intercept, rounding, -_known(-float(lower_bound)), offset)
+
+
+def _known(bound: float) -> float:
+    """Return an upper bound; one that is nan, as of sums that overflow, is none: inf."""
+    return math.inf if math.isnan(bound) else bound
 
 
 class Support(NamedTuple):

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from condgrad.linalg.roots import Bracket
 from condgrad.linalg.rounding import UNIT
 
-_MOST_DOUBLINGS = 200  # of the distance at which tangents are tried
+_MOST_TRIES = 200  # distances at which tangents are tried
+_FEW, _LEAP = 50, 1024.0  # so many of them are doubled; after that, if none has a slope, rounding hides it: they leap
 _MOST_STEPS = 200  # Newton steps to the best intercept
 
 
@@ -46,12 +47,12 @@ def newton_intercept(slopes: Callable[[float], tuple[float, float, float]], b: f
 
 def _farthest(samples: WithTangents, p: Any, b: float, reach: float, level: float, sign: float) -> float:
     step, best = (reach if reach > 0.0 else 1.0), math.inf
-    for _ in range(_MOST_DOUBLINGS):
+    for k in range(_MOST_TRIES):
         there, slope, push = samples.tangent(p, b + sign * step)
         if sign * push > 0.0:
             far = step + max(0.0, math.sqrt(slope) * reach + level - there) / (sign * push)
             if far >= best:
                 break
             best = far
-        step *= 2.0
+        step *= 2.0 if k < _FEW or best < math.inf else _LEAP
     return 1.01 * best

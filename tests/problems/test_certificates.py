@@ -1,5 +1,7 @@
 """Certificates hold in floating point: gap + rounding, lower bounds and statuses, judged in extended precision."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -423,3 +425,22 @@ def test_columns_that_are_not_measured_bound_rounding_as_well(kind, size, ball):
     assert not check(drawn, result)
     exact = problem.look(result.w).evaluation
     assert exact.rounding == pytest.approx(result.rounding) and exact.rounding < at_start.rounding
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e-100, 1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("radius", [1e-300, 1e-100, 1e-20, 1.0, 1e50])
+def test_a_rounding_is_known_or_infinite(size, radius):
+    """Also in results, paths and estimators: the intercept moves by as little as predictions do."""
+    X, y = np.array([[1.0], [-0.5], [2.0]]) * size, np.array([1.0, 1.0, -1.0])
+    problem = cg.Problem(X, y, cg.losses.Logistic(), cg.constraints.L1Ball(radius), intercept=True)
+    result = cg.minimize(problem, tol=0.0, max_epochs=100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # convergence, and a radius that does not bind
+        info = cg.radius_path(X, y, radii=[radius], fit_intercept=True)[2]
+        model = cg.ConstrainedClassifier(constraint=cg.constraints.L1Ball(radius)).fit(X, y)
+    for found in (result, info, model.result_):
+        assert not np.isnan([found.gap, found.rounding]).any()
+        if np.isinf(found.rounding).any():
+            assert found.status is cg.Status.ROUNDING and "inf" in str(found.status)
+    if size * radius < 1.0:
+        assert result.rounding <= 1e-14
