@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg.polyhedron import Polyhedron
+from condgrad.linalg.quadratic_program import QuadraticProgram, face_at
 
 
 class LinearRows(NamedTuple):
@@ -51,6 +52,16 @@ class LinearRows(NamedTuple):
             return x
         d = x.size // 2
         return x[:d] - x[d:]
+
+    def nearest(self, w: np.ndarray, slack: float | None = None) -> np.ndarray | None:
+        """Return the point of the set nearest to w (in x), by a quadratic program; None where it does not end.
+
+        For a w that is outside by rounding, what is tight there up to ``slack`` is tight at the point, exactly.
+        """
+        x, polyhedron = self.lifted(w), self.polyhedron()
+        program = QuadraticProgram(np.zeros(x.size), np.eye(x.size), x, polyhedron)
+        found = program.minimise(None if slack is None else face_at(polyhedron, x, slack))
+        return None if found is None else self.coefficients(found.x)
 
     def scaled(self, factor: float) -> LinearRows:
         """Return the rows of the set {factor x}."""

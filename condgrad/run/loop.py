@@ -21,7 +21,7 @@ from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.run.checkpoint import Checkpoint
 from condgrad.run.limits import Limits
-from condgrad.run.membership import is_outside, violation_found
+from condgrad.run.membership import brought_inside, is_outside, violation_found
 from condgrad.run.result import Result, Status
 from condgrad.run.trace import Progress, Trace, count_nonzero
 from condgrad.solvers.base import Solver, State
@@ -120,6 +120,8 @@ class Run:
     def _target(self) -> float:
         """Return the gap at which the run may end."""
         if self.limits.relative_tol == 0.0:
+            return self.limits.tol
+        if not self.trace:
             return self.limits.tol
         first = float(self.trace.gap[0] + np.nan_to_num(self.trace.rounding[0]))
         return max(self.limits.tol, self.limits.relative_tol * first)
@@ -228,12 +230,15 @@ class Run:
                 warnings.warn(_complaint(constraint, violation), RuntimeWarning, stacklevel=level_of_user())
                 status, self.lower_bound = Status.OUTSIDE, -np.inf
                 evaluation = evaluation._replace(gap=np.inf, rounding=np.inf)
+            else:
+                evaluation = self._inside(evaluation, violation)
+        status = self._final(status, evaluation)
         return Result(
             w=self.best_w,
             objective=evaluation.objective,
             gap=evaluation.gap,
             rounding=evaluation.rounding,
-            lower_bound=self.lower_bound,
+            lower_bound=min(self.lower_bound, evaluation.objective),
             intercept=evaluation.intercept,
             status=status,
             n_steps=self.t,
@@ -248,6 +253,29 @@ class Run:
             constraint=self.problem.constraint,
             n_reads=self.problem.n_reads - self.reads_before,
         )
+
+    def _inside(self, evaluation: Evaluation, violation: float) -> Evaluation:
+        """Bring the best iterate back into the set from a little outside, and return the evaluation of that point."""
+        inside = brought_inside(self.problem.constraint, self.best_w, violation)
+        if inside is self.best_w:
+            return evaluation
+        with contextlib.suppress(PassInterruptedError):
+            evaluation = self.problem.evaluate(inside)
+            self.best_w, self.lower_bound = inside, max(self.lower_bound, evaluation.lower_bound)
+        return evaluation
+
+    def _final(self, status: Status, evaluation: Evaluation) -> Status:
+        """Return the status that the certificate of the result asks for: CONVERGED wherever it reaches the target.
+
+        INTERRUPTED alone remains: whoever makes several runs has no other way to hear of Ctrl-C.
+        """
+        if status is Status.INTERRUPTED:
+            return status
+        if evaluation.gap + evaluation.rounding <= self._target():
+            return Status.CONVERGED
+        if evaluation.gap < np.inf == evaluation.rounding:
+            return Status.ROUNDING  # whatever ended the run: its certificate says nothing, and the sentence says why
+        return Status.STALLED if status is Status.CONVERGED else status  # the way into the set has cost more
 
     def _refresh(self) -> None:
         self.is_stepping = True

@@ -88,15 +88,17 @@ def minimize(
     -------
     Result
         ``result.gap`` is always the exact gap at ``result.w``, from a fresh pass, up to ``result.rounding``. Ctrl-C
-        returns the best iterate so far; a second Ctrl-C aborts. If Ctrl-C comes in the last step, when there is nothing
-        left to stop, the signal is sent to the previous handler, which usually raises KeyboardInterrupt, so that a loop
-        over runs ends. A process that ignores Ctrl-C, as one that was started by ``nohup``, goes on ignoring it.
+        returns the best iterate so far, with the status INTERRUPTED whatever its gap; a second Ctrl-C aborts. If Ctrl-C
+        comes in the last step, when there is nothing left to stop, the signal is sent to the previous handler, which
+        usually raises KeyboardInterrupt, so that a loop over runs ends. A process that ignores Ctrl-C, as one that was
+        started by ``nohup``, goes on ignoring it.
 
         ``result.w`` is tested against the set once, by the set's ``violation``. If it lies outside by more than
         rounding (1e-7 of its size), as only a wrong set or solver of your own can make it, the status is OUTSIDE, gap
-        and rounding are inf, the lower bound is -inf, and a warning says by how much. A set that has an oracle and no
-        formula for ``violation`` is tested by five calls of the oracle: they find what makes F too small, but not
-        everything.
+        and rounding are inf, the lower bound is -inf, and a warning says by how much. A point that is outside by less
+        is brought back, up to a few units of rounding, where the set has a projection, an inner point or few linear
+        rows, and certified there. A set that has an oracle and no formula for ``violation`` is tested by five calls of
+        the oracle: they find what makes F too small, but not everything.
 
     Examples
     --------

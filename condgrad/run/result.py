@@ -17,8 +17,8 @@ class Status(NamedEnum):
 
     CONVERGED = "The Frank-Wolfe gap fell below tol."
     ROUNDING = (
-        "The gap is as small as its rounding error, which is above tol; scale the columns of X and y to ordinary "
-        "sizes, use a smaller set, or raise tol."
+        "The gap is as small as its rounding error, which is above tol (inf: it has no bound); scale the columns of X "
+        "and y to ordinary sizes, use a smaller set, or raise tol."
     )
     MAX_EPOCHS = "The limit max_epochs was reached; raise it, raise tol, or try solver='auto'."
     MAX_STEPS = "The limit max_steps was reached; raise it to continue."
@@ -46,7 +46,8 @@ class Result(NamedTuple):
         infinite where w lies outside the set.
     rounding : float
         A bound of the rounding error of the gap, from the sums that were computed: for a convex loss
-        F(w) - F* <= gap + rounding, always. CONVERGED means that gap + rounding is at most the tolerance.
+        F(w) - F* <= gap + rounding, always; inf where the sums overflow, or vanish, and no bound is known. CONVERGED
+        means that gap + rounding is at most the tolerance, whatever else has ended the run, except for Ctrl-C.
     lower_bound : float
         The largest lower bound of F* found during the run, minus its rounding error, so also
         F(w) - F* <= objective - lower_bound (often tighter than gap), up to the rounding of the objective; -inf for a

@@ -88,6 +88,38 @@ def test_a_request_that_was_acted_on_goes_no_further():
     assert result.status is cg.Status.INTERRUPTED and not heard
 
 
+class Pressing:
+    """Stochastic Frank-Wolfe, during whose steps Ctrl-C is pressed."""
+
+    def __init__(self):
+        self.inner = cg.solvers.SFW()
+        self.requires = self.inner.requires
+        self.refresh, self.evaluate = self.inner.refresh, self.inner.evaluate
+
+    def init(self, *given):
+        """Return a state that never guesses its gap, which would end the run before the request is heard."""
+        state = self.inner.init(*given)
+        state.__class__ = type("Blind", (type(state),), {"gap_estimate": np.inf})
+        return state
+
+    def advance(self, problem, state, t, max_steps, max_epochs):
+        for k in range(30):
+            self.inner.advance(problem, state, t + k, 1, np.inf)
+        press()
+        return 30
+
+
+def test_a_request_that_was_acted_on_is_told_whatever_the_gap():
+    """Whoever makes several runs has only the status to hear of it."""
+    tol = 0.0
+    for _ in range(2):
+        with handler(lambda *given: pytest.fail("the request was acted on")):
+            result = cg.minimize(make(), Pressing(), tol=tol, evaluate_every=1e9, random_state=0)
+        assert result.status is cg.Status.INTERRUPTED
+        tol = result.gap + result.rounding
+    assert result.gap + result.rounding <= tol
+
+
 @pytest.mark.parametrize("stop", ["callback", "error"])
 def test_a_request_that_another_end_came_before_is_passed_on(stop):
     def callback(progress):

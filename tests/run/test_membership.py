@@ -78,6 +78,72 @@ def test_a_solver_that_leaves_the_set_is_not_certified(constraint):
     _assert_nothing_is_certified(result)
 
 
+# Equations that neither a projection nor a quadratic program of the set's own rows knows.
+_EQUATIONS = ("Birkhoff", "FlowPolytope", "WeightedNuclearBall", "Scale(constraint=Polytope")
+
+
+@pytest.mark.parametrize(("constraint", "d"), SETS, ids=lambda value: repr(value)[:40])
+def test_a_point_that_is_a_little_outside_is_brought_back_and_certified(constraint, d):
+    """A start may be outside by 1e-7 of its size, and a step may add as much."""
+    if constraint.is_violation_searched or repr(constraint).startswith(_EQUATIONS):
+        pytest.skip("only vertices are known to be inside")
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((12, d)), rng.standard_normal(12)
+    centre = np.mean([_vertex(constraint, r) for r in rng.standard_normal((6, d))], axis=0)
+    vertex = _vertex(constraint, -X.T @ y)
+    beyond = vertex + 1e-9 * (vertex - centre)
+    size = max(np.abs(vertex).max(), constraint.violation(1024.0 * vertex) / 1024.0)
+    problem = cg.Problem(X, y, losses.Squared(), constraint)
+    result = cg.minimize(problem, "fw", w0=beyond, max_steps=0, tol=0.0)
+    assert constraint.violation(result.w) <= 1e-14 * size
+    assert np.abs(result.w - beyond).max() <= 1e-6 * np.abs([vertex, centre]).max()
+    assert result.gap == problem.gap(result.w)
+    assert result.objective == pytest.approx(problem.objective(result.w), rel=1e-14)
+    assert result.lower_bound <= result.objective
+
+
+def test_a_matrix_in_factors_is_brought_back():
+    rows, columns = np.divmod(np.arange(30), 6)
+    problem = cg.CompletionProblem(rows, columns, rows - 0.3 * columns, losses.Squared(), constraints.NuclearBall(1.0))
+    beyond = Factored(np.full((5, 1), 0.2**0.5), np.array([1.0 + 1e-9]), np.full((6, 1), 6.0**-0.5))
+    result = cg.minimize(problem, "fw", w0=beyond, max_steps=0, tol=0.0)
+    assert abs(result.w.nuclear_norm() - 1.0) <= 1e-14
+    assert result.gap == problem.evaluate(result.w).gap
+
+
+def _far_away(seed):
+    """Targets so far away that the loss is linear over the set: its model has no curvature."""
+    rng = np.random.default_rng(seed)
+    d = (2, 5, 12)[seed % 3]
+    X, y = rng.standard_normal(((3, 10)[seed % 2], d)), 1e3 * np.abs(rng.standard_normal((3, 10)[seed % 2]))
+    weights, groups = rng.uniform(0.2, 2.0, d), np.arange(d) // 2
+    group_weights = rng.uniform(0.3, 3.0, groups.max() + 1)
+    return (
+        X,
+        y,
+        (
+            constraints.Knapsack(weights, 1.0, 0.4),
+            constraints.LimitedL1Ball(1.0, weights, -0.4, 0.6),
+            constraints.WeightedGroupBall(groups, 1.0, group_weights),
+            constraints.Permutahedron(np.linspace(-1.0, 1.0, d) ** 3),
+            constraints.LinearlyConstrained(constraints.L1Ball(1.0), A_eq=np.ones((1, d)), b_eq=[0.0]),
+            constraints.LinearlyConstrained(constraints.Simplex(3.0), A_eq=np.eye(d)[:1], b_eq=[1.0]),
+        ),
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_models_without_curvature_stay_inside(seed):
+    X, y, sets = _far_away(seed)
+    for constraint in sets:
+        problem = cg.Problem(X, y, losses.Huber(0.7), constraint)
+        result = cg.minimize(problem, tol=1e-9)
+        for w in (result.w, result.state.w):
+            assert constraint.violation(w) <= 1e-14
+        assert result.status is cg.Status.CONVERGED
+        assert result.lower_bound <= result.objective
+
+
 def test_an_estimator_says_so_too():
     class Leaky(constraints.OracleSet):
         def __init__(self):
@@ -133,7 +199,14 @@ def test_a_small_point_of_a_cone_has_the_rounding_of_its_own_size():
     monotone = constraints.LinearlyConstrained(constraints.NonnegativeL1Ball(1.0), A_ub=steps, b_ub=np.zeros(2))
     w = np.array([1e-16, 2e-16, 3e-16])  # all of its multiples are monotone, those by -1 are not
     assert not is_outside(monotone, w, 3e-30)
-    assert is_outside(monotone, w, 1e-16)
+    assert is_outside(monotone, w, 1e-6)
+
+
+def test_a_point_near_zero_has_the_rounding_of_a_set_whose_start_is_zero():
+    contrast = constraints.LinearlyConstrained(constraints.L1Ball(1e8), A_eq=[[1.0, 1.0]], b_eq=[0.0])
+    w = np.array([1.0 + 2e-12, -1.0])  # far inside the ball, where only its own violation seems to grow with it
+    assert not is_outside(contrast, w, contrast.violation(w))
+    assert is_outside(contrast, w, 1e3)
 
 
 def test_a_set_with_an_oracle_alone_is_tested_by_few_calls():

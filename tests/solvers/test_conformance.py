@@ -284,6 +284,28 @@ def test_batch_sizes(solver_name, batch_size):
     assert runs[0].trace.objective.min() < runs[0].trace.objective[0]
 
 
+# All solvers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"max_steps": 1}, {"max_epochs": 1.0}, {"max_time": 0.0}, {"max_steps": 8, "callback": lambda p: p.step > 0}],
+    ids=["max_steps", "max_epochs", "max_time", "callback"],
+)
+@pytest.mark.parametrize("solver_name", sorted(SOLVER_CLASSES))
+def test_a_gap_below_tol_is_convergence_whatever_ended_the_run(solver_name, limits):
+    case = case_of("Squared", "L1Ball")._replace(intercept=False)
+    problem = case._replace(constraint=Plain(case.constraint)).problem()
+    if solver_name == "randomized":  # draws from the blocks of a set, in kernels
+        problem = case.problem()
+    solver = solver_named(solver_name)
+    short = cg.minimize(problem, solver, tol=0.0, random_state=0, **limits)
+    assert short.status is not cg.Status.CONVERGED
+    for tol in (1e9, 1.0001 * (short.gap + short.rounding)):
+        result = cg.minimize(problem, solver, tol=tol, random_state=0, **limits)
+        assert result.status is cg.Status.CONVERGED and result.gap + result.rounding <= tol
+
+
 # check_solver itself ---------------------------------------------------------------------------------------------
 
 

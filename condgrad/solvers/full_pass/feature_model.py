@@ -27,6 +27,7 @@ _FINER = 1e-3  # gap relative to the first gap to which Newton steps minimise: o
 _MARGIN = 0.1  # relative margin: features are added even if the slope of their vertex is this much worse than <r, w>
 _ROUNDING = 1e-15  # a gap that is rounding, relative to the sizes of the terms of its sums
 _LONGEST = 1e6  # longest step of a projected gradient, in diameters of the set
+_FAR = 10.0  # length of a step, in diameters, from whose end a projection rounds by more than some units
 _MOST_CALLS = 1000  # calls of the oracle for one model, if the set has no projection: Ctrl-C is heard after them
 # Projections and calls of the oracle that take turns, if the set has both: which of them is faster depends on the shape
 # of the set near the minimiser and on the condition of H. Projections are first, because they move w only as far as
@@ -180,8 +181,9 @@ def _by_projections(
     """
     # With almost no curvature, a longer step leads to the same vertex, and its square may overflow.
     Hz = symmetric_product(H, z)
-    longest = _LONGEST * inside.diameter(2, z.size)
-    L = max(_largest_eigenvalue(H), math.sqrt(inner(c + Hz, c + Hz)) / longest, 1e-300)
+    steepest, diameter = math.sqrt(inner(c + Hz, c + Hz)), inside.diameter(2, z.size)
+    L = max(_largest_eigenvalue(H), steepest / (_LONGEST * diameter), 1e-300)
+    is_far = steepest > _FAR * L * diameter
     ahead, H_ahead, momentum, gap = z, Hz, 1.0, np.inf
     for step in range(most_steps):
         if step % 10 == 0:
@@ -190,6 +192,7 @@ def _by_projections(
             if gap <= goal or time.perf_counter() >= deadline:
                 break
         new = inside.project(ahead - (c + H_ahead) / L)
+        new = inside.project(new) if is_far else new  # a projection rounds by the distance, the second one by nothing
         if inner(ahead - new, new - z) > 0.0:  # momentum points uphill: restart it
             momentum, ahead, H_ahead = 1.0, z, Hz
             continue

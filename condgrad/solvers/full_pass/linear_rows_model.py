@@ -10,7 +10,7 @@ import scipy.sparse
 from condgrad.constraints import best_vertex
 from condgrad.constraints.linear_rows import LinearRows
 from condgrad.linalg import threads
-from condgrad.linalg.quadratic_program import Face, QuadraticProgram
+from condgrad.linalg.quadratic_program import QuadraticProgram, face_at
 from condgrad.linalg.ties import Ties
 from condgrad.linalg.vectors import inner, product
 from condgrad.problems.active_set import AtomStack, Stack
@@ -52,9 +52,8 @@ class LinearRowsModel:
         origin = np.zeros(d)
         if self.constraint.contains(origin, 0.0):
             return origin
-        lifted = self.rows.lifted(origin)
-        found = QuadraticProgram(lifted, np.eye(lifted.size), lifted, self.polyhedron).minimise()
-        if found is not None and self._is_inside(w0 := self.rows.coefficients(found.x)):
+        w0 = self.rows.nearest(origin)
+        if w0 is not None and self._is_inside(w0):
             return w0
         return self.constraint.start(d).to_dense(d)
 
@@ -105,23 +104,18 @@ class LinearRowsModel:
             program = QuadraticProgram(
                 rows.cost(g), H, lifted_x, self.polyhedron, is_split=rows.is_split, ties=self.ties
             )
-            found = program.minimise(self._face_of(lifted_x), deadline)
+            found = program.minimise(face_at(self.polyhedron, lifted_x, _TIGHT * self.size), deadline)
             if found is not None and self.is_quadratic:  # one model is enough, if it is free of the ridge
                 found = program.refine(found, deadline)
         z = self._frank_wolfe(g, H, x) if found is None else rows.coefficients(found.x)
         if found is None or (found.is_exact and self._is_inside(z)):
             return z
-        other = self._frank_wolfe(g, H, x)
+        other, nearest = self._frank_wolfe(g, H, x), rows.nearest(z, _FEASIBLE * self.size)
+        z = z if nearest is None else nearest  # a point outside would be better than any of the set
         return z if self._is_inside(z) and _model(g, H, z - x) <= _model(g, H, other - x) else other
 
     def _is_inside(self, w: np.ndarray) -> bool:
         return self.constraint.violation(w) <= _FEASIBLE * self.size
-
-    def _face_of(self, x: np.ndarray) -> Face:
-        """Return the bounds and rows that are tight at x."""
-        low, high, A, row_low, row_high = self.polyhedron
-        slack = _TIGHT * self.size
-        return Face(_tight(x, low, high, slack), _tight(A @ x, row_low, row_high, slack))
 
     def _frank_wolfe(self, g: np.ndarray, H: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the minimiser of the model between x and the best vertex for the slopes ``g``."""
@@ -133,8 +127,3 @@ class LinearRowsModel:
 def _model(g: np.ndarray, H: np.ndarray, step: np.ndarray) -> float:
     """Return the value of the model after a step."""
     return float(inner(g, step) + 0.5 * inner(step, product(H, step)))
-
-
-def _tight(values: np.ndarray, low: np.ndarray, high: np.ndarray, slack: float) -> np.ndarray:
-    """Return -1 where a value is at its lower side, 1 where it is at its upper one, and else 0."""
-    return np.where(values <= low + slack, -1, np.where(values >= high - slack, 1, 0))
