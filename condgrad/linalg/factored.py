@@ -9,6 +9,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
+from condgrad.linalg.saved import take_floats
+
 NEGLIGIBLE = 1e-9  # singular value relative to the largest, below which it is rounding or about to vanish
 _WELL_CONDITIONED = 100.0  # norm of an inverse R up to which a Cholesky factor is exact enough: 1e4 times rounding
 
@@ -169,6 +171,15 @@ def to_arrays(w: Iterate, name: str) -> dict[str, np.ndarray]:
     return {f"{name}.{part}": getattr(w, part) for part in "UsV"} if isinstance(w, Factored) else {name: w}
 
 
-def from_arrays(arrays: dict[str, np.ndarray], name: str) -> Iterate:
-    """Return the iterate that :func:`to_arrays` stored under ``name``, and remove it from ``arrays``."""
-    return arrays.pop(name) if name in arrays else Factored(*(arrays.pop(f"{name}.{part}") for part in "UsV"))
+def from_arrays(arrays: dict[str, np.ndarray], name: str, like: Iterate) -> Iterate:
+    """Return the iterate that :func:`to_arrays` stored under ``name``, of the kind and the size of another one."""
+    if isinstance(like, Factored):
+        return factored_from(arrays, like.shape, f"{name}.")
+    return take_floats(arrays, name, like.size)
+
+
+def factored_from(arrays: dict[str, np.ndarray], shape: tuple[int, int], prefix: str = "") -> Factored:
+    """Return the matrix whose factors are saved."""
+    s = take_floats(arrays, f"{prefix}s", None)
+    U, V = (take_floats(arrays, f"{prefix}{part}", size, s.size) for part, size in zip("UV", shape, strict=True))
+    return Factored(U, s, V)

@@ -38,6 +38,15 @@ class IndexSet(NamedTuple):
             self.is_in[self.listed[k]] = False
         self.count[0] = 0
 
+    def is_sound(self):
+        """Return whether the numbers are different ones below n, and those that are marked as members."""
+        n, count = self.is_in.shape[0], self.count[0]
+        if not 0 <= count <= n or np.count_nonzero(self.is_in) != count:
+            return False
+        members = self.listed[:count]
+        is_inside = (members >= 0) & (members < n)
+        return bool(is_inside.all() and self.is_in[members].all() and np.unique(members).size == count)
+
 
 @compiled
 class Touched(NamedTuple):

@@ -86,6 +86,13 @@ class MaxTree(NamedTuple):
         self.values[:] = v
         _rebuild(self)
 
+    def is_sound(self):
+        """Return whether each node is the better of its children, so that no way down ends beyond the last leaf."""
+        half = self.tree.shape[0] // 2
+        beyond = self.tree[half + int(self.score.n_leaves(self.values.shape[0])) :]
+        best = np.maximum(self.tree[2::2], self.tree[3::2])
+        return bool((beyond == -np.inf).all() and (self.tree[1:half] == best).all())
+
     def to_array(self):
         """Return the entries as a new array."""
         return self.values.copy()
@@ -235,7 +242,7 @@ def max_tree(values: np.ndarray, score: Score) -> MaxTree:
     """Return a tree over ``values``, which are not copied."""
     n_leaves = int(score.n_leaves(values.size))
     half = 1 << max(0, n_leaves - 1).bit_length()
-    tree = MaxTree(values, np.empty(2 * half), score)
+    tree = MaxTree(values, np.zeros(2 * half), score)
     _rebuild(tree)
     return tree
 

@@ -100,6 +100,18 @@ class ActiveAtoms(NamedTuple):
         np.add.at(w, self.index[held], self.weights[held] * self.value[held])
         return w
 
+    def is_sound(self):
+        """Return whether the atoms are different ones of existing features, each at its place."""
+        room, count = self.place.shape[0], self.count[0]
+        if not 0 < count <= room:
+            return False
+        index, value, weights = self.index[:count], self.value[:count], self.weights[:count]
+        if index.min() < 0 or index.max() >= room // 2 or weights.min() < 0.0 or not 0.0 < weights.sum() < np.inf:
+            return False
+        place = np.full(room, -1)
+        place[2 * index + (value > 0.0)] = np.arange(count)
+        return np.count_nonzero(place >= 0) == count and bool((place == self.place).all())
+
     def reach(self, norms):
         """Return sum_k weight_k ||X v_k||, an upper bound of ||X w||, from the norms of the columns."""
         total = 0.0
@@ -112,7 +124,7 @@ def active_atoms(terms: list[tuple[float, Vertex]], n_features: int) -> ActiveAt
     """Return the combination of the (weight, atom) pairs ``terms``."""
     room = 2 * n_features
     atoms = ActiveAtoms(
-        np.empty(room, dtype=np.int64), np.empty(room), np.empty(room), np.zeros(1, dtype=np.int64),
+        np.zeros(room, dtype=np.int64), np.zeros(room), np.zeros(room), np.zeros(1, dtype=np.int64),
         np.full(room, -1, dtype=np.int64),
     )  # fmt: skip
     for weight, v in terms:

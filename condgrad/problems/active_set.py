@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from condgrad.constraints import Atom, DenseVertex, SparseVertex
 from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.saved import take_floats, take_indices, take_weights
 from condgrad.linalg.vectors import inner
 from condgrad.problems.combination import Combination
 
@@ -53,7 +54,7 @@ class Stack(Protocol):
         """Return the vertices as named arrays."""
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
+    def from_arrays(cls, arrays: dict[str, np.ndarray], n_features: int) -> Self:
         """Return the stack saved as the arrays of ``to_arrays``, each name prefixed with "atoms."."""
 
 
@@ -137,11 +138,13 @@ class ActiveSet(Combination):
         """Return weights and atoms as arrays."""
         return {"weights": self.weights} | {f"atoms.{name}": part for name, part in self._atoms.to_arrays().items()}
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, arrays: dict[str, np.ndarray], n_features: int) -> None:
         """Restore weights and atoms from a snapshot."""
-        self._atoms = type(self._atoms).from_arrays(arrays)
+        self._atoms = stack_from(arrays, n_features)
         self._places = {self.vertex(k).key(): k for k in range(len(self))}
-        self.weights = arrays["weights"]
+        self.weights = take_weights(arrays, "weights", len(self))
+        if len(self._places) < len(self):
+            raise ValueError("its atoms are not different ones")
 
 
 def stack(vertices: Sequence[Vertex]) -> Stack:
@@ -149,6 +152,12 @@ def stack(vertices: Sequence[Vertex]) -> Stack:
     held: Stack = AtomStack() if all(isinstance(v, Atom) for v in vertices) else VertexStack()
     held.extend(vertices)
     return held
+
+
+def stack_from(arrays: dict[str, np.ndarray], n_features: int) -> Stack:
+    """Return the stack saved as the arrays of ``to_arrays``, each name prefixed with "atoms."."""
+    kind: type[Stack] = AtomStack if "atoms.index" in arrays else VertexStack
+    return kind.from_arrays(arrays, n_features)
 
 
 def as_stack(atoms: Stack | list[Vertex]) -> Stack:
@@ -205,14 +214,16 @@ class AtomStack:
         return is_shared * np.outer(self.value, self.value)
 
     def combination(self, weights: np.ndarray, n_features: int) -> np.ndarray:
-        return np.bincount(self.index, weights * self.value, n_features)
+        w = np.bincount(self.index, weights * self.value, n_features)
+        return w.astype(np.float64, copy=False)  # of no atoms it counts in whole numbers
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         return {"index": self.index, "value": self.value}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> AtomStack:
-        return cls(arrays["atoms.index"], arrays["atoms.value"])
+    def from_arrays(cls, arrays: dict[str, np.ndarray], n_features: int) -> AtomStack:
+        index = take_indices(arrays, "atoms.index", n_features)
+        return cls(index, take_floats(arrays, "atoms.value", index.size))
 
 
 class VertexStack:
@@ -280,10 +291,13 @@ class VertexStack:
         return arrays | {f"indices{k}": indices for k, (indices, _) in enumerate(supports) if indices is not None}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> VertexStack:
+    def from_arrays(cls, arrays: dict[str, np.ndarray], n_features: int) -> VertexStack:
         vertices, k = cls(), 0
         while f"atoms.values{k}" in arrays:
-            values, indices = arrays[f"atoms.values{k}"], arrays.get(f"atoms.indices{k}")
-            vertices.append(DenseVertex(values) if indices is None else SparseVertex(indices, values))
+            if f"atoms.indices{k}" in arrays:
+                indices = take_indices(arrays, f"atoms.indices{k}", n_features, distinct=True)
+                vertices.append(SparseVertex(indices, take_floats(arrays, f"atoms.values{k}", indices.size)))
+            else:
+                vertices.append(DenseVertex(take_floats(arrays, f"atoms.values{k}", n_features)))
             k += 1
         return vertices

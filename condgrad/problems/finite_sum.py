@@ -182,6 +182,10 @@ class Trail(NamedTuple):
         self.memory.put(s)
         self.gamma[0] = gamma
 
+    def is_sound(self):
+        """Return whether the stored vertex is one of existing features."""
+        return isinstance(self.memory, DenseMemory) or bool(0 <= self.memory.index[0] < self.w.size())
+
 
 def estimate(vector: Vector, smoothing: float) -> Estimate:
     """Return an estimate of the gradient that is stored in ``vector`` (zeros)."""

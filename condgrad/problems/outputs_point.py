@@ -7,6 +7,7 @@ from typing import Any, Protocol, Unpack
 import numpy as np
 
 from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.saved import take_like
 from condgrad.problems.look_point import LookPoint, LookSegment
 from condgrad.problems.point import Whole
 from condgrad.problems.segment import Course, Segment
@@ -54,8 +55,9 @@ class OutputsPoint(LookPoint):
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot; snapshots of older versions contain no scores."""
-        known = arrays if "S" in arrays else {**arrays, "S": self.problem.scores(arrays["w"])}
-        super().restore(numbers, known)
+        if "S" not in arrays:
+            arrays = arrays | {"S": self.problem.scores(take_like(arrays, "w", self.w))}
+        super().restore(numbers, arrays)
 
     def _arrive(self) -> None:
         self.S = self.problem.scores(self.w)

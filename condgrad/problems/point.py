@@ -7,6 +7,7 @@ from typing import Any, Protocol, Unpack, cast
 import numpy as np
 
 from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.saved import take_like
 from condgrad.linalg.vectors import inner
 from condgrad.problems.active_set import ActiveSet
 from condgrad.problems.evaluation import Evaluation, gap_at
@@ -130,8 +131,8 @@ class Point:
         for name in self.numbers:
             setattr(self, name, numbers[name])
         for name in self.arrays:
-            setattr(self, name, arrays[name])
-        self.r = arrays.get("r")
+            setattr(self, name, take_like(arrays, name, getattr(self, name)))
+        self.r = take_like(arrays, "r", self.w) if "r" in arrays else None
         self.s = cast("Vertex", None if self.r is None else self.problem.lmo(self.r))  # set before it is read
 
     def _arrive(self) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from condgrad.linalg.names import visible
+from condgrad.linalg.saved import refusing, shown
 from condgrad.problems.base import BaseProblem
 from condgrad.run.sealed_file import pack, unpack, write_file
 
@@ -55,17 +56,23 @@ class Checkpoint:
         if not self.path.exists():
             return None
         header, arrays = unpack(self.path, (_KIND, _VERSION))
-        if header["problem"] != self._key["problem"]:
+        with self.refusing():
+            made_by, numbers = header["solver"], header["numbers"]
+        if header.get("problem") != self._key["problem"]:
             raise ValueError(
                 f"the checkpoint {str(self.path)!r} belongs to another problem (data, loss, set or weights differ); "
                 "use another file name, or delete it."
             )
-        if header["solver"] != solver:
+        if made_by != solver:
             raise ValueError(
-                f"the checkpoint {str(self.path)!r} was made by {visible(header['solver'])}, not by {solver}; "
+                f"the checkpoint {str(self.path)!r} was made by {shown(made_by)}, not by {solver}; "
                 "use another file name, or delete it."
             )
-        return header["numbers"], arrays
+        return numbers, arrays
+
+    def refusing(self) -> AbstractContextManager[None]:
+        """Return a context in which content that no run has written raises one sentence."""
+        return refusing(self.path, _KIND, "; delete it, or use another file name")
 
     def is_due(self) -> bool:
         """Return whether it is time to save."""

@@ -15,8 +15,9 @@ from condgrad.compiled import Stopwatch
 from condgrad.constraints import ConstraintSet
 from condgrad.linalg.callers import level_of_user
 from condgrad.linalg.device.failures import DeviceError
-from condgrad.linalg.factored import from_arrays, to_arrays
+from condgrad.linalg.factored import from_arrays, sizes, to_arrays
 from condgrad.linalg.interrupts import Interrupts, PassInterruptedError
+from condgrad.linalg.saved import check_numbers, take_column
 from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.run.checkpoint import Checkpoint
@@ -67,8 +68,9 @@ class Run:
         self.before_step: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None
         self.is_stepping = False  # whether the state is in the middle of a step
         saved = None if checkpoint is None else checkpoint.open(problem, repr(solver))
-        if saved is not None:
-            self._restore(*saved)
+        if checkpoint is not None and saved is not None:
+            with checkpoint.refusing():
+                self._restore(*saved)
 
     @property
     def epoch(self) -> float:
@@ -307,12 +309,19 @@ class Run:
         self.checkpoint.save(numbers | {"run": own}, arrays | table | iterates)
 
     def _restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        own = numbers.pop("run")
+        fresh = {name: getattr(self, name) for name in _SAVED}
+        check_numbers(numbers, self.state.snapshot()[0] | {"run": fresh})
         for name in _SAVED:
-            setattr(self, name, own[name])
-        self.best_w, self.promising_w = from_arrays(arrays, "best_w"), from_arrays(arrays, "promising_w")
-        self.trace = Trace({name: arrays.pop(f"trace.{name}") for name in Trace.columns})
+            setattr(self, name, numbers["run"][name])
+        self.best_w, self.promising_w = (from_arrays(arrays, name, self.best_w) for name in ("best_w", "promising_w"))
+        self.trace = Trace({name: take_column(arrays, f"trace.{name}") for name in Trace.columns})
         self.state.restore(numbers, arrays)
+        if not np.isfinite(sizes(self.state.w)).all():
+            raise ValueError("its iterate is not finite")
+        if self.first_epoch > self.epoch or not 0.0 <= self.seconds < np.inf:
+            raise ValueError("it begins after its own end")
+        # A file cannot put off what looks at the gap: without it a run would not end.
+        self.next_record = min(self.next_record, self.limits.next_record(self.epoch, self.state.record_growth))
 
     def _limit_reached(self) -> Status | None:
         if self.was_still and self.state.is_still:

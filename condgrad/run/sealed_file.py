@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from condgrad.linalg.names import visible
+from condgrad.linalg.saved import shown
 from condgrad.storage.whole_files import write_named
 
 _SEAL = 64  # number of bytes of a SHA-256 in hexadecimal digits
@@ -50,21 +50,33 @@ def unpack(path: str | os.PathLike[str], *kinds: tuple[str, int]) -> tuple[dict[
     if hashlib.sha256(view[:-_SEAL]).hexdigest().encode() != content[-_SEAL:]:
         raise ValueError(f"{name} is not a {kind} of condgrad, or it is damaged: its checksum is wrong.")
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as members:
-            arrays = {key: members[key] for key in members.files}
+        arrays = _members(content)
         header = json.loads(arrays.pop("header").tobytes())
         found, found_version = header["format"], header["format_version"]
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{name} is not a {kind} of condgrad ({error}).") from None
+    except Exception as error:  # whatever numpy, zipfile and json say of bytes that anybody has written
+        words = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ValueError(f"{name} is not a {kind} of condgrad ({words}).") from None
     versions = {f"condgrad {known}": version for known, version in kinds}
     if str(found) not in versions:
-        raise ValueError(f"{name} is not a {kind} of condgrad, but a {visible(found)}.")
+        raise ValueError(f"{name} is not a {kind} of condgrad, but a {shown(found)}.")
     if found_version != versions[found]:
         raise ValueError(
-            f"{name} is a {kind} in version {visible(found_version)} of its format, and this condgrad reads version "
+            f"{name} is a {kind} in version {shown(found_version)} of its format, and this condgrad reads version "
             f"{versions[found]}; use the condgrad that wrote it."
         )
     return header, arrays
+
+
+def _members(content: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays of an archive; compressed ones, which :func:`pack` never writes, could fill any memory."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+            raise ValueError("its arrays are compressed")
+    with np.load(io.BytesIO(content), allow_pickle=False) as members:
+        arrays = {key: members[key] for key in members.files}
+    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+        raise ValueError("it holds other things than arrays")
+    return arrays
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | memoryview) -> None:

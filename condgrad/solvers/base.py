@@ -49,7 +49,7 @@ class State:
         raise NotImplementedError
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Restore a snapshot."""
+        """Restore a snapshot, which a stranger may have written: take arrays by :mod:`condgrad.linalg.saved`."""
         raise NotImplementedError
 
     def evaluate_start(self) -> Evaluation | None:

@@ -67,6 +67,12 @@ class Covariates(NamedTuple):
             self.status[_N_CACHED] += 1
         return self.place[j]
 
+    def is_sound(self):
+        """Return whether the filled rows exist, and the place of every column is one of them."""
+        use, n_cached = self.status
+        is_filled = self.place.min(initial=-1) >= -1 and self.place.max(initial=-1) < n_cached <= self.gram.shape[0]
+        return bool(is_filled and abs(use) <= 1 and (use != _USED or self.gram.shape[0] > 0))
+
 
 def covariates(products: Vector, n_features: int) -> Covariates:
     """Return Covariates with room for ``n_features`` features (0: none), which are not in use yet."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol, Unpack, cast
 
 import numpy as np
 
 from condgrad.constraints import NuclearBall
-from condgrad.linalg.factored import NEGLIGIBLE, Factored, RankOne
+from condgrad.linalg.factored import NEGLIGIBLE, Factored, RankOne, factored_from
+from condgrad.linalg.saved import take_floats, take_like
 from condgrad.linalg.support import support_of
 from condgrad.losses import Loss
 from condgrad.problems.completion.biases import Biases
@@ -178,12 +179,13 @@ class CompletionPoint:
         """Restore a snapshot, and repeat the last oracle call, which gives the same result."""
         for name in _SAVED:
             setattr(self, name, numbers[name])
-        self.Z, self.x = Factored(arrays["U"], arrays["s"], arrays["V"]), arrays["x"]
-        if self.problem.has_biases:
-            self.biases = Biases(arrays["biases.rows"], arrays["biases.columns"])
+        self.Z, self.x = factored_from(arrays, self.Z.shape), take_floats(arrays, "x", self.x.size)
+        if self.biases is not None:
+            m, n = self.Z.shape
+            self.biases = Biases(take_floats(arrays, "biases.rows", m), take_floats(arrays, "biases.columns", n))
         self.p = self.problem.predict(self.x, self.biases)
         self.alpha = self.problem.samples.derivatives(self.p, 0.0)
-        self._guess = arrays.get("guess")
+        self._guess = take_like(arrays, "guess", cast("np.ndarray", self._guess)) if "guess" in arrays else None
         self.lmo_calls -= 1
         self.ask_oracle()
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from condgrad.linalg.arrays import ArrayVector
 from condgrad.linalg.factored import NEGLIGIBLE, Factored, RankOne, from_arrays, to_arrays
+from condgrad.linalg.saved import take_floats, take_indices
 from condgrad.linalg.slices import Slices
 from condgrad.linalg.vectors import Vector
 from condgrad.problems.completion.point import Completing
@@ -83,7 +84,7 @@ class FactoredVector(ArrayVector):
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Restore the factors from a snapshot; the values are stored separately in it."""
-        self.take(cast("Factored", from_arrays(arrays, "factors")))
+        self.take(cast("Factored", from_arrays(arrays, "factors", self._kept)))
 
 
 class Pattern:
@@ -146,4 +147,5 @@ class EntrySum:
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Restore the state of the oracle from a snapshot."""
-        self.constraint.calls, self.constraint.guess = int(arrays["oracle.calls"][0]), arrays.get("oracle.guess")
+        self.constraint.calls = int(take_indices(arrays, "oracle.calls", 2**53, size=1)[0])
+        self.constraint.guess = take_floats(arrays, "oracle.guess", None) if "oracle.guess" in arrays else None

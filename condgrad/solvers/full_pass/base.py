@@ -62,7 +62,7 @@ class PointState(State):
             setattr(self.rule, name, numbers["rule"][name])
         self.point.restore(numbers, arrays)
         if self.active is not None:
-            self.active.restore(arrays)
+            self.active.restore(arrays, self.point.problem.n_features)
 
     def _memory(self) -> list[str]:
         """Return the names of the values that the rule stores between steps: its private attributes."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import Atom
-from condgrad.problems.active_set import AtomStack, Stack, VertexStack
+from condgrad.linalg.saved import take_column, take_floats, take_indices, take_square
+from condgrad.problems.active_set import AtomStack, Stack, stack_from
 from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
@@ -298,28 +299,33 @@ class CorrectiveState(State):
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot; a pass recomputes the values that it does not contain."""
-        n_rows = _rows_used(numbers, self.problem.n_samples)
+        n_rows, d = _rows_used(numbers, self.problem.n_samples), self.problem.n_features
         self._use(self.guide if numbers.get("uses_guide") else self.problem.part(n_rows), n_rows)
         self.is_guided, self.is_rough = bool(numbers.get("is_guided", True)), bool(numbers.get("is_rough", True))
         for name in _SAVED:
             setattr(self, name, numbers[name])
-        self.n_passes, self.gaps = int(numbers.get("n_passes", 0)), list(arrays.get("gaps", ()))
+        self.n_passes = int(numbers.get("n_passes", 0))
+        self.gaps = list(take_column(arrays, "gaps")) if "gaps" in arrays else []
         self.n_new, self.n_drawn = int(numbers.get("n_new", 0)), float(numbers.get("n_drawn", np.inf))
         self.stretch = float(numbers.get("stretch", 1.0))
-        stack = AtomStack if "atoms.index" in arrays else VertexStack
-        self.atoms, self.x, self.known = stack.from_arrays(arrays), arrays["x"], arrays.get("curvature")
-        self._w = self.atoms.combination(self.x, self.problem.n_features)
+        self.atoms = stack_from(arrays, d)
+        self.x = take_floats(arrays, "x", len(self.atoms))
+        self.known = take_square(arrays, "curvature", len(self.atoms))
+        self._w = self.atoms.combination(self.x, d)
         if isinstance(self.model, LinearRowsModel):
             if not self.model.can_hold(self.atoms):  # a file of an older version, whose model used other atoms
                 self.atoms, self.x = self.model.start(self._w)
                 self.known = None
         elif self.problem.constraint.vertex is not Atom:  # which model the run had reached
             self.model = FeatureModel(self.problem) if "atoms.index" in arrays else HullModel(self.problem)
+        if not self.model.can_hold(self.atoms) or self.n_new > len(self.atoms):
+            raise ValueError("its atoms do not suit the set")
         self.model.restore(arrays)
         for each in self.model.descents:
             each.n_slow = int(numbers.get(f"{each.name}_n_slow", 0))
         is_known = "offset" in numbers  # files of older versions have none
-        self.features, self.ahead = arrays.get("features"), arrays.get("ahead")
+        self.features = take_indices(arrays, "features", d, distinct=True) if "features" in arrays else None
+        self.ahead = take_floats(arrays, "ahead", d) if "ahead" in arrays else None
         self.look = (
             self.part.look_with(self._w, numbers["offset"], self.features) if is_known else self.part.look(self._w)
         )
@@ -347,6 +353,6 @@ def _rows_used(numbers: dict[str, Any], n_samples: int) -> int:
     if "n_rows" in numbers:
         return int(numbers["n_rows"])
     n_rows = _SMALL  # older files store the stride of the subsample as "thinning"
-    while n_samples // n_rows > numbers["thinning"]:
+    while n_samples // n_rows > max(1, int(numbers["thinning"])):
         n_rows *= _WIDENING
     return n_rows

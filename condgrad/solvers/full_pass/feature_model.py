@@ -14,6 +14,7 @@ from condgrad.constraints._group_form import GroupForm, group_form
 from condgrad.constraints._groups import features_of
 from condgrad.constraints._protocol import ConstraintSet, has_origin
 from condgrad.linalg.group_model import GroupModel, minimise_over_ball
+from condgrad.linalg.saved import take_floats
 from condgrad.linalg.vectors import inner, symmetric_product
 from condgrad.problems.active_set import AtomStack, Stack
 from condgrad.problems.base import BaseProblem
@@ -127,6 +128,12 @@ class FeatureModel:
         assert inside is not None  # __init__ has checked it
         return inside
 
+    def can_hold(self, atoms: Stack) -> bool:
+        """Return whether the atoms are different features: all in their order, unless more can be added."""
+        if not isinstance(atoms, AtomStack) or not (atoms.value == 1.0).all():
+            return False
+        return _differ(atoms) if self.can_grow else np.array_equal(atoms.index, np.arange(self.problem.n_features))
+
     def holds(self, x: np.ndarray) -> bool:
         """Return False: no step leads beyond the minimiser of a model."""
         return False
@@ -141,12 +148,17 @@ class FeatureModel:
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot; older files have none, and the next model then starts from w alone."""
         if "hull.points" in arrays:
-            self.hull.points, self.hull.weights = arrays["hull.points"], arrays["hull.weights"]
+            self.hull.points = take_floats(arrays, "hull.points", None, self.hull.points.shape[1])
+            self.hull.weights = take_floats(arrays, "hull.weights", len(self.hull.points))
 
 
 def has_few_features(constraint: ConstraintSet, n_features: int) -> bool:
     """Return whether the set is known on some features alone and its vertices are sparse, so that few are enough."""
     return constraint.vertex is SparseVertex and constraint.restricted(np.arange(n_features)) is not None
+
+
+def _differ(atoms: AtomStack) -> bool:
+    return np.unique(atoms.index).size == len(atoms)
 
 
 def _features(atoms: Stack) -> np.ndarray:

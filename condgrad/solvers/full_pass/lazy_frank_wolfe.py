@@ -11,7 +11,7 @@ from condgrad.constraints import Atom
 from condgrad.constraints.vertices import Vertex
 from condgrad.linalg.convert import as_number
 from condgrad.linalg.settings import RandomState
-from condgrad.problems.active_set import AtomStack, Stack, VertexStack
+from condgrad.problems.active_set import AtomStack, Stack, VertexStack, stack_from
 from condgrad.problems.base import BaseProblem, Feature
 from condgrad.problems.point import Point
 from condgrad.problems.segment import towards
@@ -104,5 +104,7 @@ class SeenState(LazyState):
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot."""
         super().restore(numbers, arrays)
-        self.seen = type(self.seen).from_arrays(arrays)
+        self.seen = stack_from(arrays, self.point.problem.n_features)
+        if not len(self.seen):
+            raise ValueError("it has no vertices")
         self._keys = {self.seen.vertex(k).key() for k in range(len(self.seen))}

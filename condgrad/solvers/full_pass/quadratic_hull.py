@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from condgrad.constraints import Atom
 from condgrad.constraints.vertices import Vertex
-from condgrad.problems.active_set import AtomStack, Stack, VertexStack, stack
+from condgrad.linalg.saved import take_floats, take_square, take_weights
+from condgrad.problems.active_set import AtomStack, Stack, VertexStack, stack, stack_from
 from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import Evaluation
 from condgrad.problems.look import Look
@@ -111,9 +112,9 @@ class QuadraticHull(State):
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot; a pass recomputes the look at w."""
-        held: type[AtomStack | VertexStack] = AtomStack if "atoms.index" in arrays else VertexStack
-        self.atoms, self.x, self._w = cast("Stack", held.from_arrays(arrays)), arrays["x"], arrays["w"]
-        self._known = arrays.get("curvature")
+        self.atoms = stack_from(arrays, self.problem.n_features)
+        self.x, self._w = take_weights(arrays, "x", len(self.atoms)), take_floats(arrays, "w", self._w.size)
+        self._known = take_square(arrays, "curvature", len(self.atoms))
         self.look = self.problem.look(self._w)
         for name in _SAVED:
             setattr(self, name, numbers[name])

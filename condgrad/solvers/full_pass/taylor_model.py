@@ -85,6 +85,9 @@ class TaylorModel(Protocol):
     ) -> np.ndarray:
         """Return the minimiser z of <g, z - x> + (z - x)'H(z - x)/2, with a gap at most ``tol`` times that of x."""
 
+    def can_hold(self, atoms: Stack) -> bool:
+        """Return whether the atoms, of a saved run, can be those of the model."""
+
     def holds(self, x: np.ndarray) -> bool:
         """Return whether the weights ``x`` of a point beyond the minimiser of a model are allowed; False: unknown."""
 
@@ -305,6 +308,13 @@ class HullModel:
             work += minimise_on_face(slopes, H, z, self.has_origin, most_work - work) + 6 * x.size * x.size
             slopes = g + symmetric_product(H, z - x)
         return z
+
+    def can_hold(self, atoms: Stack) -> bool:
+        """Return whether the atoms are different vertices, with single features one for each feature."""
+        if self.constraint.vertex is not Atom:
+            keys = {atoms.vertex(k).key() for k in range(len(atoms))}
+            return len(keys) == len(atoms)
+        return isinstance(atoms, AtomStack) and np.unique(atoms.index).size == len(atoms)
 
     def holds(self, x: np.ndarray) -> bool:
         """Return whether w is inside the set, by more than rounding: for sets that are l1 balls of their atoms."""

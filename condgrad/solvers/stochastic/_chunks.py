@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from condgrad.linalg.saved import set_generator, take_like
 from condgrad.problems.finite_sum import FiniteSum
 from condgrad.problems.linear import Problem
 from condgrad.solvers.stochastic._state import StepState
@@ -137,7 +138,12 @@ class ChunkedState(StepState):
         """Restore a snapshot; the chunk where it was made is read again."""
         saved, tour = numbers["tour"], self.tour
         tour.release()
-        tour.order, tour.position, tour.n_left = arrays["tour.order"], saved["position"], saved["n_left"]
-        tour.rng.bit_generator.state = saved["generator"]
+        tour.order = take_like(arrays, "tour.order", tour.order)
+        tour.position, tour.n_left = saved["position"], saved["n_left"]
+        if not np.array_equal(np.sort(tour.order), np.flatnonzero(tour.sizes)):
+            raise ValueError("its tour does not visit every chunk once")
+        if tour.position >= tour.order.size or tour.n_left > tour.size:
+            raise ValueError("its place in the chunks does not exist")
+        set_generator(tour.rng, saved["generator"])
         self.sampler.confine_to(tour.size)
         super().restore(numbers, arrays)

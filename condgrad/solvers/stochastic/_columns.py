@@ -9,6 +9,7 @@ import numpy as np
 
 from condgrad.constraints._blocks import FeatureGroups
 from condgrad.linalg.index_set import IndexSet, index_set
+from condgrad.linalg.saved import take_floats
 from condgrad.linalg.settings import RandomState, as_generator
 from condgrad.problems.by_feature.choice import by_feature
 from condgrad.problems.by_feature.quadratic import QuadraticByFeature
@@ -20,6 +21,8 @@ from condgrad.solvers.stochastic._state import StepState, leaves
 from condgrad.solvers.stochastic._workspace import Workspace
 from condgrad.solvers.stochastic.base import StepSolver, step_solver
 from condgrad.solvers.stochastic.sampling import Batches, Sampler
+
+_MOST_DRAWN = 2.0**62  # largest product of drawn atoms and samples: ``spent`` counts in integers of 64 bits
 
 
 class ColumnWorkspace(Workspace):
@@ -99,14 +102,17 @@ class ColumnState(StepState):
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot."""
-        for k, array in enumerate(leaves(self.arrays)):
-            if array is self.arrays.f.cache():
-                saved = arrays[f"state.{k}"]
-                array[: len(saved)] = saved
-                arrays = arrays | {f"state.{k}": array}
         super().restore(numbers, arrays)
         self.drawn, self.next_choice = numbers["drawn"], numbers["next_look"] - 1  # checkpoints count from 1
         self.space.batch_size = numbers["sample_size"]
+        if not 0 < self.space.batch_size <= self.space.n_blocks or self.drawn >= _MOST_DRAWN / self.space.n:
+            raise ValueError(f"it draws {self.space.batch_size} of {self.space.n_blocks} atoms, after {self.drawn}")
+
+    def _fill(self, array: np.ndarray, saved: dict[str, np.ndarray], name: str) -> None:
+        """Copy the saved array of this name into one of the state; of the cache only the filled part was saved."""
+        if array is self.arrays.f.cache():
+            array = array[: len(take_floats(saved, name, None, array.shape[1]))]
+        super()._fill(array, saved, name)
 
 
 class ColumnSolver(StepSolver):

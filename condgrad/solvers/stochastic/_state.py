@@ -10,6 +10,7 @@ import numpy as np
 
 from condgrad.compiled import kernel
 from condgrad.linalg.arrays import ArrayVector
+from condgrad.linalg.saved import fill_from, set_generator, take_floats, take_indices
 from condgrad.solvers.base import State
 from condgrad.solvers.stochastic._schedule import RandomIterate, Schedule
 from condgrad.solvers.stochastic._workspace import Workspace
@@ -133,18 +134,31 @@ class StepState(State):
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot."""
-        *generators, self.kept.rng.bit_generator.state = numbers["generators"]
+        *generators, own = numbers["generators"]
+        set_generator(self.kept.rng, own)
         self.sampler.restore(arrays["sampler.order"], arrays["sampler.position"], generators)
         self.gradient_evaluations = numbers["gradient_evaluations"]
-        self.kept.w, self.kept.due, self.kept.t = arrays.get("random_iterate"), numbers["_next_pick"], numbers["_t"]
+        is_kept = "random_iterate" in arrays
+        self.kept.w = take_floats(arrays, "random_iterate", self.w.size) if is_kept else None
+        is_wanted = self.kept.due < np.inf
+        self.kept.due, self.kept.t = numbers["_next_pick"], numbers["_t"]
+        if self.kept.due <= self.kept.t or is_wanted != (self.kept.due < np.inf):
+            raise ValueError("its random iterate is due in the past")
         self.schedule.since_refresh = numbers["_since_refresh"]
-        self.schedule.next_certificate = numbers["_next_certificate"]
+        self.schedule.back_off(self.gradient_evaluations)
+        self.schedule.next_certificate = min(self.schedule.next_certificate, numbers["_next_certificate"])
         for k, array in enumerate(leaves(self.arrays)):
-            array[:] = arrays[f"state.{k}"]
-        self.space.b[:] = arrays["b"]
-        self.space.coins.key[:] = arrays.get("coins", 0)  # files of the time before coins have none
+            self._fill(array, arrays, f"state.{k}")
+        fill_from(arrays, "b", self.space.b)
+        if "coins" in arrays:  # files of the time before coins have none
+            self.space.coins.key[:] = take_indices(arrays, "coins", 2**63, size=1)
         for part in self._with_memory():
             part.restore(arrays)
+        check_parts(self.arrays)
+
+    def _fill(self, array: np.ndarray, saved: dict[str, np.ndarray], name: str) -> None:
+        """Copy the saved array of this name into one of the state."""
+        fill_from(saved, name, array)
 
     def _with_memory(self) -> list[Remembering]:
         """Return the parts that store more than arrays of fixed shapes, and save and restore themselves."""
@@ -165,6 +179,15 @@ def leaves(arrays: Iterable[object]) -> Iterator[np.ndarray]:
             yield from leaves(part)
         elif isinstance(part, ArrayVector):
             yield part.values
+
+
+def check_parts(arrays: Iterable[object]) -> None:
+    """Raise ValueError unless the parts of a restored state that hold whole numbers are sound: kernels trust them."""
+    for part in arrays:
+        if isinstance(part, tuple):
+            if hasattr(part, "is_sound") and not part.is_sound():
+                raise ValueError(f"its parts of a {type(part).__name__} contradict each other")
+            check_parts(part)
 
 
 def interpreted(solver, view, arrays, batches, t):

@@ -97,7 +97,7 @@ class Correction(NamedTuple):
 
 def correction(batch_size: int) -> Correction:
     """Return the arrays for a batch."""
-    return Correction(np.empty(batch_size), np.empty(batch_size))
+    return Correction(np.zeros(batch_size), np.zeros(batch_size))
 
 
 @compiled

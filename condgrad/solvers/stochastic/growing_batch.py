@@ -62,7 +62,7 @@ class GrowingBatch(NamedTuple):
 
     def start(self, space):
         """Return w0 with r = 0."""
-        return GrowingBatchArrays(space.iterate(), space.estimate(), np.empty(space.n), np.empty(space.n))
+        return GrowingBatchArrays(space.iterate(), space.estimate(), np.zeros(space.n), np.zeros(space.n))
 
     def batch_sizes(self, space, t, count):
         """Return m_k = batch_size ((k + 1) / 2)^growth, at most n."""

@@ -86,7 +86,7 @@ class SagaSARAH(NamedTuple):
             space.vector(),
             space.estimate(shrinks=True, is_whole=True),
         )
-        arrays = SagaSARAHArrays(*vectors, np.empty(space.batch_size), space.batch_size / (2.0 * space.n))
+        arrays = SagaSARAHArrays(*vectors, np.zeros(space.batch_size), space.batch_size / (2.0 * space.n))
         if self.warm:
             self.warmed(space, arrays)
             arrays.r.set_to(arrays.y.to_array(), space.w0)

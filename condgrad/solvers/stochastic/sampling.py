@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from condgrad.compiled import compiled, kernel
+from condgrad.linalg.saved import set_generator, take_indices
 
 METHODS = ("replacement", "batch", "epoch", "blocks", "cyclic", "importance")
 
@@ -151,9 +152,11 @@ class Sampler:
 
     def restore(self, order: np.ndarray, position: np.ndarray, generators: list[dict[str, Any]]) -> None:
         """Restore a state returned by :meth:`state`."""
-        self.order[:] = order
-        self.position[:] = position
-        self.rng.bit_generator.state, self._uniforms.bit_generator.state = generators
+        saved = {"sampler.order": order, "sampler.position": position}
+        self.order[:] = take_indices(saved, "sampler.order", self.n, size=self.order.size, distinct=True)
+        self.position[:] = take_indices(saved, "sampler.position", self.n, size=1)
+        for rng, state in zip((self.rng, self._uniforms), generators, strict=True):
+            set_generator(rng, state)
 
 
 def check_method(method: object) -> None:

@@ -70,7 +70,7 @@ class SVRF(NamedTuple):
 
     def start(self, space):
         """Return w0; the first snapshot is taken before the first step."""
-        room = np.empty(space.n), np.empty(space.n)
+        room = np.zeros(space.n), np.zeros(space.n)
         return SVRFArrays(space.iterate(), space.table(), space.estimate(), np.zeros(1), *room)
 
     def batch_sizes(self, space, t, count):
