@@ -10,29 +10,33 @@ from __future__ import annotations
 import inspect
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from condgrad import losses
+from condgrad.linalg.saved import refusing
 from condgrad.losses import Loss
 from condgrad.models.completion import CompletionModel
-from condgrad.models.ids import Ids
 from condgrad.models.linear import Model
 from condgrad.models.multi import MultiModel
-from condgrad.run.result import Status
+from condgrad.models.reading import completion_model, linear_model, multi_model
 from condgrad.run.sealed_file import pack, unpack, write_file
 from condgrad.storage.whole_files import remedy
 
 # Kinds of files, and the versions of their formats.
 _LINEAR, _MULTI, _COMPLETION = ("model", 1), ("multi model", 1), ("completion model", 1)
+_READERS: dict[str, Callable[[dict[str, Any], dict[str, np.ndarray]], Model | MultiModel | CompletionModel]] = {
+    "model": linear_model, "multi model": multi_model, "completion model": completion_model,
+}  # fmt: skip
 _OF_BOTH = ("intercept", "constraint", "radius", "objective", "gap", "rounding", "lower_bound", "solver", "n_steps",
             "n_samples", "version")  # fmt: skip
 _OF_MULTI = ("kind", "classes", "constraint", "radius", "objective", "gap", "rounding", "lower_bound", "n_steps",
              "solver", "n_samples", "feature_names", "version")  # fmt: skip
 _OF_LINEAR = ("classes", "feature_names")
 _OF_COMPLETION = ("row_labels", "column_labels")
-_RANGE = "value_range"  # of a completed matrix; files of older versions have none
+_RANGE = "value_range"  # of a completed matrix
 _ARRAYS = ("row_bias", "column_bias", "is_row_seen", "is_column_seen")
 
 
@@ -91,16 +95,8 @@ def pack_model(model: object) -> bytes:
 def load_model(path: str | os.PathLike[str]) -> Any:
     """Return the Model, MultiModel or CompletionModel in a file; raise for a foreign, damaged or newer file."""
     header, arrays = unpack(path, _LINEAR, _MULTI, _COMPLETION)
-    if header["format"] == f"condgrad {_MULTI[0]}":
-        return _multi_model(header, arrays)
-    if header["format"] == f"condgrad {_COMPLETION[0]}":
-        header = {_RANGE: None} | header | {name: _as_ids(header[name]) for name in _OF_COMPLETION}
-        fields = _fields(header, (*_OF_COMPLETION, _RANGE)) | {name: arrays[name] for name in _ARRAYS}
-        return CompletionModel(factors=(arrays["A"], arrays["B"]), **fields)
-    w = np.zeros(header["n_features"])
-    w[arrays["indices"]] = arrays["values"]
-    has_offset = bool(header.get("has_offset", False))  # files of older versions do not say
-    return Model(w=w, **_fields(header, _OF_LINEAR), has_offset=has_offset)
+    with refusing(path, "model"):
+        return _READERS[header["format"].removeprefix("condgrad ")](header, arrays)
 
 
 def _model_of(model: Any) -> Model | MultiModel | CompletionModel:
@@ -127,40 +123,12 @@ def _check_ids(ids: Any) -> None:
             )
 
 
-def _as_ids(ids: list[Any] | None) -> Ids:
-    """Return ids as they were before JSON turned tuples into lists."""
-    return tuple(map(_as_ids, ids)) if isinstance(ids, list) else ids
-
-
-def _multi_model(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> MultiModel:
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value := header[name], list) else value for name in _OF_MULTI
-    }
-    fields["lower_bound"] = tuple(-math.inf if bound is None else bound for bound in fields["lower_bound"])
-    fields["status"] = tuple(Status[name] for name in header["status"])
-    fields["loss"] = losses.by_name(header["loss"]["name"], **header["loss"]["parameters"])
-    coef = np.zeros(header["shape"])
-    coef.ravel()[arrays["indices"]] = arrays["values"]
-    return MultiModel(coef=coef, intercept=arrays["intercepts"], **fields)
-
-
 def _header(model: Model | CompletionModel, own: tuple[str, ...]) -> dict[str, Any]:
     """Return the words and single numbers of a model; ``own`` names the fields that only its kind has."""
     header = {name: getattr(model, name) for name in _OF_BOTH + own}
     for name in ("rounding", "lower_bound"):  # JSON has no infinities and no nan
         header[name] = header[name] if math.isfinite(header[name]) else None
     return header | {"status": model.status.name, "loss": _describe(model.loss)}
-
-
-def _fields(header: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
-    """Return the fields of a model that :func:`_header` has written."""
-    header = {"rounding": None} | header  # files of older versions have no rounding
-    fields = {name: header[name] for name in _OF_BOTH}
-    fields |= {name: None if header[name] is None else tuple(header[name]) for name in own}
-    fields["lower_bound"] = -math.inf if fields["lower_bound"] is None else fields["lower_bound"]
-    fields["rounding"] = math.nan if fields["rounding"] is None else fields["rounding"]
-    loss = losses.by_name(header["loss"]["name"], **header["loss"]["parameters"])
-    return fields | {"loss": loss, "status": Status[header["status"]]}
 
 
 def _describe(loss: Loss) -> dict[str, Any]:
