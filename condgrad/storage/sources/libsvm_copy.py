@@ -19,6 +19,7 @@ from condgrad.storage.whole_files import write_whole
 
 SUFFIX = ".condgrad"
 _VERSION = 1
+_NAMES = ("data", "indices", "indptr", "y")  # of the arrays, in their order
 _PIECE = 2**24  # bytes of an array that are read and checked at a time
 
 
@@ -73,17 +74,26 @@ def _read(path: pathlib.Path, identity: dict[str, int]) -> tuple[Any, np.ndarray
             if any(head[key] != value for key, value in identity.items()):
                 return None
             arrays, crc = {}, 0
-            for name, (dtype, size) in head["arrays"].items():
+            for name in _NAMES:
+                dtype, size = head["arrays"][name]
                 arrays[name] = array = np.empty(size, dtype)
                 crc = _fill(file, array, crc)
             if crc != head["crc32"] or file.read(1):
                 return None
-            y, shape = arrays.pop("y"), (arrays["indptr"].size - 1, head["width"])
-            X = scipy.sparse.csr_matrix(tuple(arrays.values()), shape=shape)
-    except (OSError, ValueError, KeyError, TypeError):  # absent, or not written by us
+        return _checked(arrays, head["width"])
+    except Exception:  # absent, or not written by us: the text is read
         return None
-    X.has_sorted_indices = X.has_canonical_format = True
-    return X, y
+
+
+def _checked(arrays: dict[str, np.ndarray], width: int) -> tuple[Any, np.ndarray] | None:
+    """Return the matrix and the targets; None if they cannot be those of a text."""
+    y = arrays.pop("y")
+    kinds = [array.dtype.str[1:] for array in arrays.values()]
+    X = scipy.sparse.csr_matrix(tuple(arrays.values()), shape=(y.size, width))
+    X.check_format(full_check=True)  # raises where an index lies outside
+    is_fit = kinds in (["f8", "i4", "i4"], ["f8", "i8", "i8"]) and y.dtype == np.float64
+    is_whole = X.indptr[-1] == X.data.size and width == int(X.indices.max(initial=-1)) + 1
+    return (X, y) if is_fit and is_whole and X.has_canonical_format else None
 
 
 def _fill(file: io.BufferedReader, array: np.ndarray, crc: int) -> int:
