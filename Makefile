@@ -28,6 +28,7 @@ test-quick: $(VENV)/.dev  ## run those that take a minute or two once their kern
 test-all: $(VENV)/.dev  ## run everything: all combinations, the campaigns, other processors; an hour or more
 	@$(PYTEST) -m ""
 	@$(RUN) tests/campaigns/judge_certificates.py
+	@$(RUN) tests/campaigns/mutate_files.py
 	@$(RUN) tests/machines.py
 
 test-generic: $(VENV)/.dev  ## run the tests that compare numbers with kernels for any x86-64 processor
