@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 
@@ -133,7 +133,10 @@ class Point:
         for name in self.arrays:
             setattr(self, name, take_like(arrays, name, getattr(self, name)))
         self.r = take_like(arrays, "r", self.w) if "r" in arrays else None
-        self.s = cast("Vertex", None if self.r is None else self.problem.lmo(self.r))  # set before it is read
+        if self.r is not None:
+            self.s = self.problem.lmo(self.r)
+        elif self.gap < np.inf:
+            raise ValueError("it has no array 'r' for its gap")
 
     def _arrive(self) -> None:
         """Compute all stored values except r, at a new w."""
