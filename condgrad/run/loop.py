@@ -15,7 +15,7 @@ from condgrad.compiled import Stopwatch
 from condgrad.constraints import ConstraintSet
 from condgrad.linalg.callers import level_of_user
 from condgrad.linalg.device.failures import DeviceError
-from condgrad.linalg.factored import from_arrays, sizes, to_arrays
+from condgrad.linalg.factored import Factored, Iterate, from_arrays, sizes, to_arrays
 from condgrad.linalg.interrupts import Interrupts, PassInterruptedError
 from condgrad.linalg.saved import check_numbers, take_column
 from condgrad.problems.base import BaseProblem
@@ -316,12 +316,21 @@ class Run:
         self.best_w, self.promising_w = (from_arrays(arrays, name, self.best_w) for name in ("best_w", "promising_w"))
         self.trace = Trace({name: take_column(arrays, f"trace.{name}") for name in Trace.columns})
         self.state.restore(numbers, arrays)
-        if not np.isfinite(sizes(self.state.w)).all():
-            raise ValueError("its iterate is not finite")
+        for w in (self.state.w, self.best_w, self.promising_w):
+            self._check_restored(w)
         if self.first_epoch > self.epoch or not 0.0 <= self.seconds < np.inf:
             raise ValueError("it begins after its own end")
         # A file cannot put off what looks at the gap: without it a run would not end.
         self.next_record = min(self.next_record, self.limits.next_record(self.epoch, self.state.record_growth))
+
+    def _check_restored(self, w: Iterate) -> None:
+        """Raise ValueError unless an iterate of a file lies in the set; a set without a formula is not searched."""
+        constraint: Any = self.problem.constraint  # its iterates are of one kind
+        if not np.isfinite(sizes(w)).all():
+            raise ValueError("an iterate is not finite")
+        is_searched = not isinstance(w, Factored) and constraint.is_violation_searched
+        if not is_searched and is_outside(constraint, w, float(constraint.violation(w))):
+            raise ValueError(f"an iterate lies outside {constraint!r}")
 
     def _limit_reached(self) -> Status | None:
         if self.was_still and self.state.is_still:

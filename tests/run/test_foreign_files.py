@@ -86,6 +86,28 @@ def test_what_a_checkpoint_lacks_is_named(key, tmp_path):
         cg.minimize(problem, "pairwise", max_steps=9, tol=0.0, checkpoint=path)
 
 
+def test_a_checkpoint_lends_no_certificate(tmp_path):
+    """The values that belong to a matrix, of which it is certified, are computed anew."""
+    path, problem = tmp_path / "run.npz", make_problem("low-rank")
+    cg.minimize(problem, "low-rank", max_steps=2, tol=0.0, checkpoint=path)
+    header, arrays = unpack(path, ("checkpoint", 3))
+    write_file(path, pack("checkpoint", 3, header, arrays | {"U": arrays["U"][::-1].copy()}))
+    result = cg.minimize(problem, "low-rank", max_steps=2, tol=1e-7, checkpoint=path)
+    known = problem.evaluate(result.w)
+    assert result.objective == pytest.approx(known.objective, rel=1e-9)
+    assert result.gap == pytest.approx(known.gap, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("key", ["w", "best_w", "promising_w"])
+def test_iterates_of_a_checkpoint_lie_in_the_set(key, tmp_path):
+    path, problem = tmp_path / "run.npz", make_problem()
+    cg.minimize(problem, "pairwise", max_steps=4, tol=0.0, checkpoint=path)
+    header, arrays = unpack(path, ("checkpoint", 3))
+    write_file(path, pack("checkpoint", 3, header, arrays | {key: 10.0 * arrays[key]}))
+    with pytest.raises(ValueError, match=r"run\.npz' is no checkpoint .* outside L1Ball\(radius=3\.0\); delete it"):
+        cg.minimize(problem, "pairwise", max_steps=9, tol=0.0, checkpoint=path)
+
+
 WRONG_HEADERS = {
     "no intercept": ({"intercept": ...}, "'intercept' is missing"),
     "an intercept in words": ({"intercept": "x"}, "its intercept cannot be 'x'"),

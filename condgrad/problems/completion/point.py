@@ -179,7 +179,8 @@ class CompletionPoint:
         """Restore a snapshot, and repeat the last oracle call, which gives the same result."""
         for name in _SAVED:
             setattr(self, name, numbers[name])
-        self.Z, self.x = factored_from(arrays, self.Z.shape), take_floats(arrays, "x", self.x.size)
+        self.Z, x = factored_from(arrays, self.Z.shape), take_floats(arrays, "x", self.x.size)
+        self.x = self.problem.values_of(self.Z) if self.is_fresh else x  # a certificate needs those of Z itself
         if self.biases is not None:
             m, n = self.Z.shape
             self.biases = Biases(take_floats(arrays, "biases.rows", m), take_floats(arrays, "biases.columns", n))
