@@ -32,6 +32,7 @@ _SAVED = (
 class Completing(Protocol):
     """The attributes and methods of a completion problem that points and steps use."""
 
+    shape: tuple[int, int]
     n_samples: int
     n_features: int
     has_biases: bool

@@ -148,4 +148,5 @@ class EntrySum:
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Restore the state of the oracle from a snapshot."""
         self.constraint.calls = int(take_indices(arrays, "oracle.calls", 2**53, size=1)[0])
-        self.constraint.guess = take_floats(arrays, "oracle.guess", None) if "oracle.guess" in arrays else None
+        smaller = min(self.constraint.problem.shape)  # the side of the matrix whose singular vectors are searched
+        self.constraint.guess = take_floats(arrays, "oracle.guess", smaller) if "oracle.guess" in arrays else None

@@ -155,6 +155,8 @@ class StepState(State):
         for part in self._with_memory():
             part.restore(arrays)
         check_parts(self.arrays)
+        if not 0.0 <= self.arrays.r.oracle_calls() < 2.0**53:
+            raise ValueError("its number of oracle calls is none")
 
     def _fill(self, array: np.ndarray, saved: dict[str, np.ndarray], name: str) -> None:
         """Copy the saved array of this name into one of the state."""
