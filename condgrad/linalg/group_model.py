@@ -14,6 +14,7 @@ alpha, so that F + alpha N falls from step to step, and alpha is the root of rad
 
 from __future__ import annotations
 
+import operator
 import time
 from typing import NamedTuple
 
@@ -64,22 +65,27 @@ class Minimum(NamedTuple):
     gap: float
 
 
+_gap_of, _value_of = operator.attrgetter("gap"), operator.attrgetter("value")
+
+
 def minimise_over_ball(
     model: GroupModel, x: np.ndarray, radius: float, tol: float, alpha: float = -1.0, deadline: float = np.inf
 ) -> Minimum:
     """Return the minimiser over the ball of that radius to a gap of at most ``tol``, from x and a guess of alpha.
 
-    What rounding leaves is more than a tiny ``tol``: then the best point that was found is returned.
+    What rounding leaves is more than a tiny ``tol``: then the best point that was found is returned, by its gap, or by
+    its value where F is larger there than at x.
     """
     search = _Search(model, x, alpha, radius)
     best, first = Minimum(x, np.inf, 0.0, np.inf), search.value() if search.size <= radius else np.inf
     bracket, last_error, last_merit, n_idle = Bracket(-np.inf, np.inf), np.inf, np.inf, 0
+    lowest = best
     shrink = _SMALLER
     for n_steps in range(_MOST_STEPS):
         search.sweep(_SWEPT * tol)
         found = search.within(radius)
         n_idle = 0 if found.gap < 0.5 * best.gap else n_idle + 1
-        best = found if found.gap < best.gap else best
+        best, lowest = min(best, found, key=_gap_of), min(lowest, found, key=_value_of)
         # A rough minimiser can be worse than a good x. Far inside the ball, where the model is flat, steps lead on.
         is_done = n_steps > 0 and best.gap <= tol and best.value <= first
         if is_done or n_idle > _MOST_IDLE or time.perf_counter() >= deadline:
@@ -108,7 +114,7 @@ def minimise_over_ball(
         else:
             search.descend(step)
         last_error = error
-    return best
+    return best if best.value <= first else lowest
 
 
 def minimise_penalised(model: GroupModel, x: np.ndarray, alpha: float, tol: float, deadline: float = np.inf) -> Minimum:

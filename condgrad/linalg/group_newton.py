@@ -16,7 +16,7 @@ from condgrad.compiled import compiled, kernel
 from condgrad.linalg.conjugate_gradients import ConjugateGradients, Flatness
 from condgrad.linalg.group_norm import GroupNorm
 
-_RIDGE = 1e-12  # share of the largest curvature that is added to the diagonal, so that dependent columns have a factor
+_RIDGE = 1e-12  # share of each curvature that is added to it, so that dependent columns have a factor
 _MORE = 1e3  # factor of the next ridge where there is no factor yet
 _MOST_RIDGES = 4  # ridges that are tried
 _FINEST, _ROUGHEST = 0.01, 0.3  # shares of the right-hand side that conjugate gradients may leave
@@ -64,7 +64,7 @@ def newton_step(
 
 def _solve(M: np.ndarray, starts: np.ndarray, sides: np.ndarray, most: int, accuracy: float) -> np.ndarray | None:
     """Return the solutions for the right-hand sides."""
-    ridge = _RIDGE * float(M.diagonal().max())
+    ridge = _RIDGE * M.diagonal()
     M.flat[:: M.shape[0] + 1] += ridge
     steps = np.empty_like(sides)
     if _by_products(M, starts, sides, most, accuracy, steps):

@@ -184,3 +184,14 @@ def test_unknown_categories_count_as_none_and_are_said():
 def test_refusals(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_columns_of_all_scales_take_few_steps():
+    """A ridge in proportion to the largest curvature would hide all columns but the largest."""
+    rng = np.random.default_rng(194)
+    X = rng.standard_normal((80, 30)) * 10.0 ** rng.uniform(-9, 9, 30)
+    y = rng.standard_normal(80) + X[:, 0] / np.abs(X[:, 0]).max()
+    model = cg.ConstrainedGroupLasso(0.1, feature_groups=np.arange(30) // 2, tol=1e-9).fit(X, y)
+    assert model.result_.status in (cg.Status.CONVERGED, cg.Status.ROUNDING, cg.Status.STALLED)
+    assert model.n_iter_ < 50

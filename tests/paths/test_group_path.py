@@ -408,3 +408,19 @@ def test_group_paths_of_least_squares_do_not_get_stuck_at_zero(seed, monkeypatch
     check(
         X, y, "squared", make, cg.radius_path(X, y, loss="squared", constraint=make, n_radii=n_radii, tol=tol), tol=tol
     )
+
+
+def test_a_path_over_groups_whose_columns_have_large_means_ends(monkeypatch):
+    """Columns that are nearly equal leave hardly a digit; every run that the path needs still gets on, or says not."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 40)) * 10.0 ** rng.uniform(-3, 3, 40) + 1e6
+    y = np.exp(0.3 * rng.standard_normal(60))
+    make = lambda r: cg.constraints.GroupBall(np.arange(40) // 2, r)  # noqa: E731
+    loss = cg.losses.Tweedie(1.4)
+    of_unit = Problem(X, y, loss, make(1.0))
+    largest = np.linalg.norm(of_unit.gradient(np.zeros(40)).reshape(20, 2), axis=1).max()
+    runs, go = [], Walk.to
+    monkeypatch.setattr(Walk, "to", lambda self, radius: runs.append(go(self, radius)) or runs[-1])
+    _, _, info = cg.radius_path(X, y, loss=loss, constraint=make, alphas=largest * np.array([0.5, 0.1, 0.01, 1e-3]))
+    assert info.status in (Status.CONVERGED, Status.ROUNDING, Status.STALLED)
+    assert max((result.n_steps for result in runs), default=0) < 100
