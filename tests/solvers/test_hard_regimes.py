@@ -5,6 +5,8 @@ import pytest
 
 import condgrad as cg
 from condgrad import constraints, losses
+from condgrad.problems.base import BaseProblem, Feature
+from condgrad.problems.look import Look
 from condgrad.solvers.full_pass import taylor_model
 from condgrad.solvers.full_pass.corrective import _LONGEST, _next_stretch, _shortened
 
@@ -154,3 +156,25 @@ def test_a_step_is_shortened_to_the_minimum_of_the_cubic():
     assert _shortened(2.0, -f(2.0), slope(0.0), slope(2.0)) == pytest.approx(best)
     assert _shortened(1.0, -1.0, -1.0, -0.5) == 0.5  # a loss that is not convex
     assert _shortened(1.0, -np.inf, -1.0, np.inf) == 0.1
+
+
+class Flat(BaseProblem):
+    """F is 1 as far as doubles can tell; the gradient says that it falls, the curvature that steps must be tiny."""
+
+    is_convex = True
+    offers = BaseProblem.offers | {Feature.CURVATURE}
+
+    def __init__(self):
+        self.n_samples, self.n_features, self.constraint = 1, 4, constraints.L2Ball(1.0)
+
+    def look(self, w):
+        look = Look(self.certified(w, 1.0, np.linspace(1.0, 2.0, 4), sizes=(1.0, np.ones(4))))
+        look.curvature = lambda atoms, known=None, n_rows=np.inf: 1e20 * np.eye(len(atoms))
+        return look
+
+
+def test_a_run_without_progress_says_so():
+    """Steps that change F by less than its rounding are allowed, but not for ever."""
+    result = cg.minimize(Flat(), "corrective", tol=1e-9)
+    assert result.status is cg.Status.STALLED
+    assert result.n_steps < 100

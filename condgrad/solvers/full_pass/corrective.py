@@ -94,6 +94,8 @@ class Corrective(FullPassSolver):
             state.is_still = False
         elif state.uses_all and state.look.gap > _CONTRACTION * before.gap:
             state.sharpen(was_estimate)
+        if state.uses_all:
+            state.measure_progress()
 
     def _go(self, state: CorrectiveState, direction: np.ndarray, slope: float) -> None:
         """Go along the direction from x, where F has this slope, to the first point tried where F decreased enough."""

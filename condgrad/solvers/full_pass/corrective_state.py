@@ -33,6 +33,8 @@ _MANY_ATOMS = 200  # of a quadratic F from which on single precision saves more 
 _FAST = 0.1  # reuse the curvature while a pass shrinks the gap below this fraction of the last one
 ACCURACY = 0.01  # gap on a part in memory relative to that of all samples
 _MOST_BENDS = 1000  # largest number of features for such second derivatives
+_ROUNDING = 1e-13  # share of F that rounding may add to it
+_MOST_IDLE = 30  # most steps in a row without progress, after which rounding has won
 _FEW_CANDIDATES, _CANDIDATES = 50, 0.3  # features that may enter, among them: at least, and as a share of the support
 
 SolvePart: TypeAlias = "Callable[[BaseProblem, np.ndarray, float, float], CorrectiveState]"
@@ -64,6 +66,7 @@ class CorrectiveState(State):
         self.is_rough = True  # whether single precision is enough for the curvature: until a step with it fails
         self.n_new, self.is_growing = 0, False  # how many atoms are new; whether most of the last new ones were taken
         self.is_guided = True  # whether steps may use the largest part in memory: until such a step fails
+        self.n_idle, self.least_objective, self.least_gap = 0, np.inf, np.inf  # steps without progress, and since where
         self.subsample(self._first_part() if w0 is None else problem.n_samples)
         self.atoms, self.x = self.model.start(w0)
         self.count_pass()
@@ -175,6 +178,15 @@ class CorrectiveState(State):
         self.is_growing = self._n_taken is not None and self._n_taken > 0.5 * self.n_new
         self._is_fast = look.gap <= _FAST * self.last_gap
         self.atoms, self.x, self.look, self.last_gap, self.is_gathered = atoms, x, look, look.gap, False
+
+    def measure_progress(self) -> None:
+        """Say that the state is still where many steps have neither made F clearly smaller nor halved the gap."""
+        objective, gap = self.look.objective, self.look.gap
+        if objective < self.least_objective - _ROUNDING * abs(objective) or gap <= 0.5 * self.least_gap:
+            self.n_idle, self.least_objective, self.least_gap = 0, objective, gap
+        else:
+            self.n_idle += 1
+        self.is_still = self.is_still or self.n_idle > _MOST_IDLE
 
     def gather(self) -> None:
         """Keep the atoms that have weight, and add the vertices with the steepest slopes: where a step begins."""
@@ -295,6 +307,7 @@ class CorrectiveState(State):
             "n_new": self.n_new,
             "n_drawn": self.n_drawn,
             "stretch": self.stretch,
+            "progress": [self.n_idle, self.least_objective, self.least_gap],
         } | {f"{each.name}_n_slow": each.n_slow for each in self.model.descents}, arrays | known
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -308,6 +321,8 @@ class CorrectiveState(State):
         self.gaps = list(take_column(arrays, "gaps")) if "gaps" in arrays else []
         self.n_new, self.n_drawn = int(numbers.get("n_new", 0)), float(numbers.get("n_drawn", np.inf))
         self.stretch = float(numbers.get("stretch", 1.0))
+        n_idle, *least = numbers.get("progress", (0, np.inf, np.inf))
+        self.n_idle, (self.least_objective, self.least_gap) = int(n_idle), map(float, least)
         self.atoms = stack_from(arrays, d)
         self.x = take_floats(arrays, "x", len(self.atoms))
         self.known = take_square(arrays, "curvature", len(self.atoms))
