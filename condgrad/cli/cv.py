@@ -3,12 +3,14 @@
 Every fold is solved to the tolerance for all radii in ascending order, each started at the last
 solution (for smooth losses over l1 balls as `condgrad path` does). The radius with the smallest
 mean loss on held-out samples is chosen, or with --one-se the smallest radius within one standard
-error of it; --out fits it on all samples.
+error of it; --out fits it on all samples. --max-time is for all of it: folds have equal shares of
+most of the time, and the radii are compared that all folds have at least begun with.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,8 @@ exit codes: 0 all converged, 1 a limit came first somewhere, 2 bad input, 130 in
 """
 
 
+_SEARCH = 0.8  # share of --max-time that the choice of the radius may take: the fit to all data is one of about six
+_GRID = 0.2  # share of the time of the choice in which the end of the grid is found
 _SAMPLE_BYTES = 2**28  # size of the sample in memory on which the radius is chosen for data on disk
 
 
@@ -71,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._scales import Scales
+    from condgrad.linalg.interrupts import at_most, time_left
     from condgrad.models.files import pack_model
     from condgrad.paths.allowed_sets import check_radii, minimize_over, suited, typical
     from condgrad.paths.grids import check_grid
@@ -101,19 +106,28 @@ def run(args: argparse.Namespace) -> int:
         note(args, f"{y.size} of them, in memory, to choose the radius")
     if not 2 <= args.folds <= y.size:
         raise ValueError(f"--folds must lie between 2 and the {y.size} samples; got {args.folds}.")
-    radii = radius_grid(tried, make_set, args.n_radii, args.eps) if radii is None else np.sort(radii)
-    limits = {"relative_tol": args.relative_tol or None, "max_steps": args.max_steps, "max_time": args.max_time}
+    limits = {"relative_tol": args.relative_tol or None, "max_steps": args.max_steps}
     limits = {name: value for name, value in limits.items() if value is not None}
     settings = {"max_epochs": args.max_epochs, "random_state": args.seed, **limits}
-    folds, status = _solve_folds(args, X, y, weight, offset, loss, make_set, radii, solver, settings)
+    began = time.perf_counter()
+    with at_most(None if args.max_time is None else _SEARCH * args.max_time):
+        if radii is None:
+            with at_most(time_left(_GRID)):
+                radii = radius_grid(tried, make_set, args.n_radii, args.eps)
+        radii = np.sort(radii)
+        folds, status = _solve_folds(args, X, y, weight, offset, loss, make_set, radii, solver, settings)
     if not folds:
         note(args, "interrupted before the end of the first fold: nothing was written.")
         return 130
+    n_known = min(map(len, folds))
+    folds, radii = [fold[:n_known] for fold in folds], radii[:n_known]
     scores = _Scores(folds)
     best = select(-scores.losses, ONE_STANDARD_ERROR if args.one_se else BEST)
     model = None
     if args.out is not None and status is not cg.Status.INTERRUPTED:
         make, settings = suited(make_set, whole), settings | {"tol": args.tol, "verbose": not args.quiet}
+        if args.max_time is not None:
+            settings["max_time"] = max(0.0, began + args.max_time - time.perf_counter())
         problem, _, result = minimize_over(whole, make, float(radii[best]), solver, **settings)
         model = cg.Model.of(problem, result, classes=classes, feature_names=data.feature_names)
         model = model._replace(w=scales.coefficients(model.w), radius=float(radii[best]))
@@ -196,11 +210,14 @@ def _solve_folds(
     solver: object,
     settings: dict[str, Any],
 ) -> tuple[list[list[tuple[float, float, int]]], Status]:
-    """Return the scores of all radii on every finished fold, and the status of the first run that did not converge."""
+    """Return the scores of every fold, and the status of the first run that did not converge.
+
+    They are those of all radii, but of the first ones where the time of a fold is over.
+    """
     import numpy as np
 
     from condgrad.cli._scales import Scales
-    from condgrad.linalg.interrupts import Interrupts
+    from condgrad.linalg.interrupts import Interrupts, at_most, time_is_over, time_left
     from condgrad.paths.allowed_sets import typical
     from condgrad.paths.smooth import solutions
     from condgrad.paths.validation import deal_folds
@@ -232,18 +249,22 @@ def _solve_folds(
             walk = solutions(problem, make_set, solver, radii.tolist(), tol=tol, **settings)
             scores: list[tuple[float, float, int]] = []
             try:
-                for found in walk:
-                    status = found.status if status is Status.CONVERGED else status
-                    found = found._replace(w=scales.coefficients(found.w))
-                    scores.append(_scores_of(found, loss, X[out], y[out], *held_out))
-                    if len(scores) == radii.size:
-                        folds.append(scores)
-                    if interrupts.heard():
-                        raise KeyboardInterrupt
-                    how = f"fold {fold + 1} of {args.folds}  radius {len(scores)} of {radii.size}"
-                    report(fold * radii.size + len(scores), how, len(scores) == radii.size)
+                with at_most(time_left(1.0 / (args.folds - fold))):
+                    for found in walk:
+                        status = found.status if status is Status.CONVERGED else status
+                        found = found._replace(w=scales.coefficients(found.w))
+                        scores.append(_scores_of(found, loss, X[out], y[out], *held_out))
+                        if interrupts.heard():
+                            raise KeyboardInterrupt
+                        how = f"fold {fold + 1} of {args.folds}  radius {len(scores)} of {radii.size}"
+                        report(fold * radii.size + len(scores), how, len(scores) == radii.size)
+                    if time_is_over():
+                        status = Status.MAX_TIME
             except KeyboardInterrupt:
+                if len(scores) == radii.size:
+                    folds.append(scores)
                 return folds, Status.INTERRUPTED
+            folds.append(scores)
     return folds, status
 
 
@@ -293,7 +314,7 @@ def _report(
             for k, (radius, mean, error, rate, count) in enumerate(shown)
         ]  # fmt: skip
         print_table(columns, rows)
-    is_last = best == radii.size - 1
+    is_last = best == radii.size - 1 and status.name != "MAX_TIME"
     advice = (
         " (the largest of the grid: a larger one may be better; use a smaller --eps, or --radii)" if is_last else ""
     )

@@ -62,6 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     grid.add_argument(
         "--engine", choices=("exact", "randomized"), default="exact", help="for the Lasso (default: exact)"
     )
+    grid.add_argument("--max-time", type=float, metavar="S", help="seconds at most; the points solved so far are kept")
     grid.add_argument("--intercept", action="store_true", help="add an intercept")
     grid.add_argument("--seed", type=int, default=0, help="seed of the randomized engine (default: 0)")
     options.add_outputs(parser, "file of the path (.npz)", "the coefficients along the path")
@@ -90,7 +91,8 @@ def run(args: argparse.Namespace) -> int:
     points = radii if alphas is None else alphas
     n_points = args.n_radii if points is None else points.size
     settings = {"n_radii": args.n_radii, "eps": args.eps, "tol": args.tol, "radii": radii, "alphas": alphas,
-                "fit_intercept": args.intercept, "sample_weight": data.weight, "random_state": args.seed}  # fmt: skip
+                "fit_intercept": args.intercept, "sample_weight": data.weight, "random_state": args.seed,
+                "max_time": args.max_time}  # fmt: skip
     with progress_of(args, n_points) as show_progress:
 
         def report(progress: Progress) -> None:

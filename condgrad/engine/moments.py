@@ -22,7 +22,7 @@ import scipy.sparse
 
 from condgrad.compiled import kernel
 from condgrad.linalg import threads
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts, PassInterruptedError, time_is_over
 from condgrad.linalg.sparse_slices import slices_of
 
 _SAMPLED = 1000  # rows that estimate the means: what is subtracted need not be the exact mean
@@ -159,7 +159,7 @@ class Table:
         whole = np.empty((min(height, stop - start), d + 2), order="F" if by_columns else "C")
         whole[:, -1] = 1.0
         for first in range(start, stop, height):
-            Interrupts.end_pass()
+            end_pass()
             last = min(first + height, stop)
             at = _part(places, first, last)
             rows, U = self.X[at], whole[: last - first]
@@ -176,7 +176,7 @@ class Table:
         d, rows = self.shape[1], slices_of(self.X)
         M = np.zeros((d + 2, d + 2))
         for first in range(start, stop, height):
-            Interrupts.end_pass()
+            end_pass()
             at = _part(places, first, min(first + height, stop))
             samples = np.arange(at.start, at.stop) if isinstance(at, slice) else at
             weight = np.ones(samples.size) if self.weight is None else self.weight[samples]
@@ -185,6 +185,13 @@ class Table:
             M += block
         lower = np.tril(M, -1)
         return np.asarray(np.diag(M.diagonal()) + lower + lower.T)
+
+
+def end_pass() -> None:
+    """Raise PassInterruptedError where Ctrl-C was pressed, or the time of the call is over."""
+    Interrupts.end_pass()
+    if time_is_over():
+        raise PassInterruptedError
 
 
 def _as_slice(samples: np.ndarray) -> slice | np.ndarray:

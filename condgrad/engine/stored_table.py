@@ -7,8 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from condgrad.engine.moments import LEAST, Moments, Table
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.engine.moments import LEAST, Moments, Table, end_pass
 from condgrad.linalg.matrix import Matrix
 from condgrad.storage.stored_rows import StoredRows
 
@@ -41,7 +40,7 @@ class StoredTable:
         ordered = [None if samples is None else np.sort(samples) for samples in sets]
         totals: list[Moments | None] = [None] * len(sets)
         for chunk in self.rows.chunks():
-            Interrupts.end_pass()
+            end_pass()
             X, place = cast("Matrix", chunk.matrix).X, chunk.place
             weight = None if self.weight is None else self.weight[place]
             part = Table(X, self.y[place], weight, is_centred=self.is_centred, like=self._like)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
@@ -26,7 +28,7 @@ from condgrad.linalg import convert, threads
 from condgrad.linalg.callers import level_of_user
 from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.convert import Checked, Data
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts, at_most, time_is_over, time_left
 from condgrad.paths.allowed_sets import check_radii, least_radius, leaves_out_zero
 from condgrad.paths.grids import LARGEST_GROWTH, as_radii, check_grid, further_radii, is_still_rising, shares
 from condgrad.paths.radius_search import contains_zero
@@ -36,6 +38,8 @@ from condgrad.storage.outside_rows import OutsideRows
 
 _DEFAULT_FOLDS = 5
 _SAMPLE_BYTES = 2**28  # size of the sample in memory on which a radius is chosen for rows on disk
+_SEARCH = 0.8  # share of max_time that the choice of a radius may take: the fit to all data is one of about six
+_GRID = 0.2  # share of the time of the choice in which the end of the grid is found
 _ONLY = "score"  # name of a metric that has none
 
 Fold: TypeAlias = tuple[np.ndarray, np.ndarray]  # samples to fit, and those left out
@@ -46,7 +50,8 @@ class CrossValidated(ConstrainedLinearModel):
     """Base of the estimators whose radius cross-validation picks; subclasses say what targets and scores are.
 
     In every fold the radii are solved in ascending order, each from the last solution and certified to ``tol``. The
-    radius with the best mean score is taken for all data, the same one for all classes or outputs.
+    radius with the best mean score is taken for all data, the same one for all classes or outputs. Where ``max_time``
+    ends the search, it is the best of the radii that every fold has solved, or has begun with.
     """
 
     radii: ArrayLike | None = None
@@ -61,6 +66,7 @@ class CrossValidated(ConstrainedLinearModel):
     learns_in_batches = False
     validates_classes = False  # whether folds are stratified by y
 
+    _is_cut_short = False  # whether max_time has ended the choice of the radius
     radii_: np.ndarray
     score_path_: np.ndarray
     score_paths_: dict[str, np.ndarray]
@@ -87,16 +93,25 @@ class CrossValidated(ConstrainedLinearModel):
 
     def _fit_validated(self, data: Observations, groups: ArrayLike | None) -> Self:
         """Choose the radius and fit the model to all data."""
-        if isinstance(data.X, OutsideRows):
-            used, targets = self._framed(data)
-            radius = self._choose_outside(data, groups, used, targets)
-        else:
-            labels = self._fold_labels(data.y)
-            parts = folds(self.cv, data.X, labels, data.weight, groups, is_classifier=self.validates_classes)
-            used, targets = self._framed(data.weighted_only())
-            self._check_offset(data.offset, targets)
-            radius = self._choose_from_grid(data, parts, used, targets)
-        self._solve_all(used, targets, self._known_starts(radius), radius=radius)
+        began, self._is_cut_short = time.perf_counter(), False
+        with at_most(None if self.max_time is None else _SEARCH * self.max_time):
+            if isinstance(data.X, OutsideRows):
+                used, targets = self._framed(data)
+                radius = self._choose_outside(data, groups, used, targets)
+            else:
+                labels = self._fold_labels(data.y)
+                parts = folds(self.cv, data.X, labels, data.weight, groups, is_classifier=self.validates_classes)
+                used, targets = self._framed(data.weighted_only())
+                self._check_offset(data.offset, targets)
+                radius = self._choose_from_grid(data, parts, used, targets)
+        if self._is_cut_short:
+            warnings.warn(
+                f"max_time (now {self.max_time:g} s) ended the cross-validation: the radius is the best of the first "
+                f"{self.radii_.size} ones, which every fold has at least begun with; raise max_time, or try fewer.",
+                ConvergenceWarning,
+                stacklevel=level_of_user(),
+            )
+        self._solve_all(used, targets, self._known_starts(radius), radius=radius, began=began)
         self.radius_ = radius
         return self
 
@@ -113,9 +128,11 @@ class CrossValidated(ConstrainedLinearModel):
     def _choose(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> float:
         """Score all radii in all folds, and more where the largest of a default grid is the best; return the best."""
         end, is_default = float(radii[-1]), self.radii is None
-        self.radii_, self.score_paths_ = radii, self._validation_scores(data, parts, radii)
+        self.score_paths_ = self._validation_scores(data, parts, radii)
         name = self._chosen_metric()
-        while is_default and is_still_rising(self.score_paths_[name].mean(axis=1)):
+        self.radii_ = radii[: len(self.score_paths_[name])]
+        self._is_cut_short |= self.radii_.size < radii.size or time_is_over()
+        while is_default and not time_is_over() and is_still_rising(self.score_paths_[name].mean(axis=1)):
             more = further_radii(self.radii_, self.n_radii, end)
             if more.size == 0:
                 warnings.warn(
@@ -126,7 +143,7 @@ class CrossValidated(ConstrainedLinearModel):
                 )
                 break
             scores = self._validation_scores(data, parts, more)
-            self.radii_ = np.concatenate([self.radii_, more])
+            self.radii_ = np.concatenate([self.radii_, more[: len(scores[name])]])
             self.score_paths_ = {key: np.vstack([self.score_paths_[key], scores[key]]) for key in scores}
         self.score_path_ = self.score_paths_[name]
         return float(self.radii_[select(self.score_path_, self.selection)])
@@ -165,46 +182,47 @@ class CrossValidated(ConstrainedLinearModel):
             )
         first = self._problem(data, targets[0], budget)
         problems = [first, *(first.with_targets(y) for y in targets[1:])]
-        largest = max(largest_radius(problem, budget.make, self.eps) for problem in problems)
+        with at_most(time_left(_GRID)):
+            largest = max(largest_radius(problem, budget.make, self.eps) for problem in problems)
         return least + (two_digits(largest - least) or 1.0) * shares(self.n_radii)
 
     def _validation_scores(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the scores of each metric: one row per radius, one column per fold."""
-        tasks = ((self._fold_scores, data, train, test, radii) for train, test in parts)
+        """Return the scores of each metric: one row per radius that all folds have, one column per fold."""
+        tasks = [(self._fold_scores, data, train, test, radii) for train, test in parts]
         each = on_threads(tasks, self.n_jobs)
-        return {name: np.column_stack([scores[name] for scores in each]) for name in each[0]}
+        n_known = min(scores.size for of_fold in each for scores in of_fold.values())
+        return {name: np.column_stack([scores[name][:n_known] for scores in each]) for name in each[0]}
 
     def _fold_scores(
         self, data: Observations, train: np.ndarray, test: np.ndarray, radii: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """Return the scores on the samples of ``test`` of the models of all radii fitted on those of ``train``."""
+        """Return the scores on ``test`` of the models of all radii, or the first ones, that are fitted on ``train``."""
         coef, intercept = self._fold_models(data.at(train), radii)
         held_out, scorers = data.at(test), self._scorers()
-        of_radii = [self._scores_of(coef[k], intercept[k], held_out, scorers) for k in range(radii.size)]
+        of_radii = [self._scores_of(*model, held_out, scorers) for model in zip(coef, intercept, strict=True)]
         return {name: np.array([scores[name] for scores in of_radii]) for name in of_radii[0]}
 
     def _fold_models(self, fitted: Observations, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coefficients of all radii, of shape (n_radii, n_rows, n_features), and the intercepts."""
+        """Return the coefficients of all radii, of shape (n_radii, n_rows, n_features), and the intercepts.
+
+        When the time is over they are those of the first radii.
+        """
         used, targets = self._framed_fold(fitted)
         budget, n_features = self._budget(used), fitted.X.shape[1]
         first = self._problem(used, targets[0], budget)
         coef = np.empty((radii.size, len(targets), first.n_features))
         intercept = np.empty((radii.size, len(targets), first.n_features // n_features))
-        seed = as_seed(self.random_state)
+        settings: dict[str, Any] = {"max_epochs": self.max_iter, "random_state": as_seed(self.random_state)}
+        n_known = radii.size
         for c, target in enumerate(targets):
-            found = solutions(
-                first if c == 0 else first.with_targets(target),
-                budget.make,
-                self.solver,
-                radii.tolist(),
-                tol=self.tol,
-                max_epochs=self.max_iter,
-                random_state=seed,
-            )
-            for k, point in enumerate(found):
-                coef[k, c], intercept[k, c] = point.w, point.intercept
-        coef = coef.reshape(radii.size, -1, n_features)
-        return coef, intercept.reshape(coef.shape[:2])
+            problem, k = first if c == 0 else first.with_targets(target), -1
+            with at_most(time_left(1.0 / (len(targets) - c))):
+                found = solutions(problem, budget.make, self.solver, radii.tolist(), tol=self.tol, **settings)
+                for k, point in enumerate(found):
+                    coef[k, c], intercept[k, c] = point.w, point.intercept
+            n_known = min(n_known, k + 1)
+        coef = coef[:n_known].reshape(n_known, -1, n_features)
+        return coef, intercept[:n_known].reshape(coef.shape[:2])
 
     # Scores
 
@@ -330,16 +348,22 @@ def folds(
     return kept
 
 
-def on_threads(tasks: Iterable[tuple[object, ...]], n_jobs: int | None) -> list[Any]:
+def on_threads(tasks: Sequence[tuple[object, ...]], n_jobs: int | None) -> list[Any]:
     """Return the results of tasks (function, arguments), running ``n_jobs`` at a time.
 
-    Ctrl-C also interrupts tasks in other threads. Parallel tasks share the threads that passes over the data may use.
+    Ctrl-C also interrupts tasks in other threads. Parallel tasks share the threads that passes over the data may use,
+    and tasks that run one after the other the time that is left.
     """
-    share = threads.n_threads() // effective_n_jobs(n_jobs)
+    n_at_once = effective_n_jobs(n_jobs)
+    share, n_turns = threads.n_threads() // n_at_once, -(-len(tasks) // n_at_once)
+    now, left = time.perf_counter(), time_left()
+    ends = [None if left is None else now + left * (k // n_at_once + 1) / n_turns for k in range(len(tasks))]
     with Interrupts():
-        return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(_run)(share, *task) for task in tasks)
+        return Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(_run)(share, end, *task) for end, task in zip(ends, tasks, strict=True)
+        )
 
 
-def _run(share: int, function: Callable[..., T], *given: object) -> T:
-    with threads.at_most(share):
+def _run(share: int, end: float | None, function: Callable[..., T], *given: object) -> T:
+    with threads.at_most(share), at_most(None if end is None else max(0.0, end - time.perf_counter())):
         return function(*given)

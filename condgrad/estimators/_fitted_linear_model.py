@@ -181,4 +181,5 @@ def _multiplier_of(result: Result, radius: float) -> float:
     """Return the rate at which the objective of a run falls as the radius of its set grows."""
     has_limits = isinstance(result.constraint, LimitedL1Ball | LinearlyConstrained)
     over = multiplier_over(result.constraint, result.constraint, result.gradient, radius)
-    return over if has_limits else over / radius
+    own: Any = result.constraint
+    return over if has_limits else over / (radius or own.radius)  # zero is the solution over a tiny ball

@@ -24,7 +24,7 @@ from condgrad.estimators._fits import Budget, Fit, as_seed, feasible_start, reme
 from condgrad.estimators._fitted_linear_model import FittedLinearModel
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._partial_fit import memory_of_fit, one_epoch
-from condgrad.estimators._penalised import NAMES, penalised_solution
+from condgrad.estimators._penalised import NAMES, Penalised, penalised_solution
 from condgrad.estimators._standardised import Standardises
 from condgrad.estimators.radius import RadiusWarning
 from condgrad.linalg import convert
@@ -33,6 +33,7 @@ from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import device_by_name, is_on_device, on_host
 from condgrad.linalg.device.failures import failures_explained
+from condgrad.linalg.interrupts import at_most
 from condgrad.linalg.settings import RandomState
 from condgrad.losses import Loss
 from condgrad.paths.allowed_sets import AllowedSets, Columns, cut, minimize_over, sets_of, suited
@@ -227,20 +228,23 @@ class ConstrainedLinearModel(CallbackSupportMixin, Standardises, FittedLinearMod
         targets: list[np.ndarray],
         starts: Sequence[np.ndarray] | np.ndarray | None = None,
         radius: float | None = None,
+        began: float | None = None,
     ) -> None:
         """Solve one problem per vector of targets, set the fitted attributes, and warn where needed.
 
-        ``radius`` is one that the estimator itself has chosen; only a radius given by the user causes warnings.
+        ``radius`` is one that the estimator itself has chosen; only a radius given by the user causes warnings. The
+        time that counts is that since ``began``, by default since now.
         """
         self._check_offset(data.offset, targets)
         self.has_offset_ = data.offset is not None
+        began = time.perf_counter() if began is None else began
         self._begin(data, targets)
         self._warn_of_scales(data)
         watch, budget = Watch(self, data), self._budget(data)
         is_given = budget.radius is not None
         budget = budget if radius is None else budget._replace(radius=radius)
         random_state = as_seed(self.random_state)
-        first, fits, began = self._problem(data, targets[0], budget), [], time.perf_counter()
+        first, fits = self._problem(data, targets[0], budget), []
         if starts is None and len(targets) > 1:
             starts = self._solved_together(first, targets, budget)
         for k, y in enumerate(targets):
@@ -249,9 +253,10 @@ class ConstrainedLinearModel(CallbackSupportMixin, Standardises, FittedLinearMod
             solved_by = time.perf_counter() + share
             first = first if k == 0 else first.with_targets(y)
             start = None if starts is None else starts[k]
+            penalised: Penalised | None = None
             if (alpha := self._norm_penalty(data)) is not None and radius is None:
-                used, start = self._solved_with(alpha, data, first, y)
-                make: Any = suited(budget.make, first)
+                penalised = self._solved_with(alpha, data, first, y, None if self.max_time is None else share)
+                used, start, make = penalised.radius, penalised.w, suited(budget.make, first)
             else:
                 make, used = budget.applied(first, None if self.max_time is None else 0.5 * share)
             tol = self.tol * first.loss_scale()
@@ -271,7 +276,8 @@ class ConstrainedLinearModel(CallbackSupportMixin, Standardises, FittedLinearMod
             if len(targets) > 1:
                 go_on_unless_interrupted(result.status)
             # Drop the solver's state: it holds the data, and a pickled estimator should not.
-            fits.append(Fit(problem, used, result._replace(state=None), tol))
+            fit = Fit(problem, used, result._replace(state=None), tol)
+            fits.append(fit if penalised is None else fit.of_penalised(penalised))
         self._fitted_to, self._memories = ([repr(fit.problem.constraint) for fit in fits], data.X.shape[0]), None
         self._set_fitted([fit.result for fit in fits], [fit.radius for fit in fits])
         self._conclude(data, targets, [fit.result for fit in fits])
@@ -285,13 +291,13 @@ class ConstrainedLinearModel(CallbackSupportMixin, Standardises, FittedLinearMod
         """Set attributes that an estimator adds to those of all."""
 
     def _solved_with(
-        self, alpha: float, data: Observations, problem: Problem | OutputsProblem, y: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """Return the norm of the solution with a penalty of the norm, and that solution."""
+        self, alpha: float, data: Observations, problem: Problem | OutputsProblem, y: np.ndarray, max_time: float | None
+    ) -> Penalised:
+        """Return the solution with a penalty of the norm."""
         return penalised_solution(
             data, problem, y, cast("str", self.constraint), alpha,
             l2=self._penalty(), tol=float(self.tol), fit_intercept=bool(self.fit_intercept),
-            sets=self._allowed_sets(data),
+            max_epochs=self.max_iter, max_time=max_time, sets=self._allowed_sets(data),
         )  # fmt: skip
 
     def _norm_penalty(self, data: Observations) -> float | None:
@@ -305,9 +311,8 @@ class ConstrainedLinearModel(CallbackSupportMixin, Standardises, FittedLinearMod
         if not isinstance(first, Problem) or budget.radius is None or not serves(first, budget.make, self.solver):
             return None
         problems = [first, *(first.with_targets(y) for y in targets[1:])]
-        deadline = time.perf_counter() + 0.5 * self._time_left(time.perf_counter())
-        with failures_explained():
-            paths = BatchedPaths(problems, budget.make, tol=0.5 * self.tol, deadline=deadline, max_epochs=self.max_iter)
+        with failures_explained(), at_most(None if self.max_time is None else 0.5 * self.max_time):
+            paths = BatchedPaths(problems, budget.make, tol=0.5 * self.tol, max_epochs=self.max_iter)
             return paths.solve_each([budget.radius] * len(targets))
 
     def _check_offset(self, offset: np.ndarray | None, targets: list[np.ndarray]) -> None:
@@ -371,12 +376,14 @@ class ConstrainedLinearModel(CallbackSupportMixin, Standardises, FittedLinearMod
         level = level_of_user()
         short = [fit for fit in fits if fit.falls_short]
         if short:
-            _, _, result, tol = max(short, key=lambda fit: fit.excess)
-            advice = remedy(result.status, self.max_iter, self.max_time, has_features=True)
+            worst = max(short, key=lambda fit: fit.excess)
+            can_continue = worst.penalised_gap is None and "warm_start" in self.get_params()
+            settings: dict[str, bool] = {"has_features": True, "can_continue": can_continue}
+            advice = remedy(worst.result.status, self.max_iter, self.max_time, **settings)
             of_all = f" (for {len(short)} of {len(fits)} problems; this is the worst)" if len(fits) > 1 else ""
             warnings.warn(
-                f"the Frank-Wolfe gap {result.gap + result.rounding:.3g} is above tol times the loss of a constant "
-                f"model, {tol:.3g}{of_all}: {advice}",
+                f"the {worst.name_of_gap} {worst.gap:.3g} is above tol times the loss of a constant model, "
+                f"{worst.tol:.3g}{of_all}: {advice}",
                 ConvergenceWarning,
                 stacklevel=level,
             )

@@ -99,6 +99,10 @@ class ConstrainedClassifierCV(ValidatedClassifier):
     scoring : str, callable, list or dict, optional
         Scorers of scikit-learn. By default the mean log-probability of the true class, or minus the mean loss where the
         loss knows no probabilities.
+    max_time : float, optional
+        Seconds for the whole fit, four fifths of them for the choice of the radius, of which folds have equal shares.
+        Where a fold runs out of time, the radii that all folds have solved are compared, at least the smallest one as
+        far as it came, and a ``ConvergenceWarning`` says so.
     solver, fit_intercept, tol, max_iter, multi_class, class_weight, random_state, verbose, device
         As in :class:`ConstrainedClassifier`.
 
@@ -143,6 +147,7 @@ class ConstrainedClassifierCV(ValidatedClassifier):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
+        max_time: float | None = None,
         multi_class: str = "ovr",
         class_weight: object = None,
         n_jobs: int | None = None,
@@ -169,6 +174,7 @@ class ConstrainedClassifierCV(ValidatedClassifier):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.multi_class = multi_class
         self.class_weight = class_weight
         self.n_jobs = n_jobs

@@ -35,7 +35,7 @@ class ConstrainedCoxRegressionCV(SurvivalModel, CrossValidated):
         "concordance" is Harrell's index of the samples left out, which is :meth:`score`.
     refit : str, optional
         Which of several scorings chooses the radius.
-    ties, feature_weight, positive, lower, upper, rows, solver, tol, max_iter, verbose
+    ties, feature_weight, positive, lower, upper, rows, solver, tol, max_iter, max_time, verbose
         As in :class:`ConstrainedCoxRegression`.
 
     Attributes
@@ -84,6 +84,7 @@ class ConstrainedCoxRegressionCV(SurvivalModel, CrossValidated):
         solver: object = "auto",
         tol: float = 1e-6,
         max_iter: float = 1000,
+        max_time: float | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -104,6 +105,7 @@ class ConstrainedCoxRegressionCV(SurvivalModel, CrossValidated):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.verbose = verbose
 

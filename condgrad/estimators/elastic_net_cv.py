@@ -14,6 +14,7 @@ from condgrad.estimators._cross_validation import Fold
 from condgrad.estimators._observations import Observations
 from condgrad.estimators._standardised import StandardisesData
 from condgrad.estimators.lasso_cv import ValidatedPath
+from condgrad.linalg.interrupts import at_most, time_left
 from condgrad.paths.grids import as_grid
 from condgrad.paths.points import PathInfo
 
@@ -33,7 +34,7 @@ class ConstrainedElasticNetCV(StandardisesData, ValidatedPath):
         As in :class:`ConstrainedElasticNet`; every fold has the deviations of the samples that it is fitted to.
     feature_weight, positive, lower, upper, rows
         Weights, limits and linear relations of the coefficients: as in :class:`ConstrainedRegressor`.
-    radii, n_radii, eps, cv, scoring, refit, selection, fit_intercept, tol, max_iter, n_jobs, verbose
+    radii, n_radii, eps, cv, scoring, refit, selection, fit_intercept, tol, max_iter, max_time, n_jobs, verbose
         As in :class:`ConstrainedLassoCV`; every l2 has a default grid of its own.
 
     Attributes
@@ -82,6 +83,7 @@ class ConstrainedElasticNetCV(StandardisesData, ValidatedPath):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
+        max_time: float | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -102,6 +104,7 @@ class ConstrainedElasticNetCV(StandardisesData, ValidatedPath):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -110,9 +113,11 @@ class ConstrainedElasticNetCV(StandardisesData, ValidatedPath):
     ) -> float:
         best, scores = -np.inf, []
         found: dict[str, Any] = {}
-        for l2 in as_grid(self.l2, "l2", 0.0).tolist():
+        penalties = as_grid(self.l2, "l2", 0.0).tolist()
+        for k, l2 in enumerate(penalties):
             self.l2_ = l2
-            radius = super()._choose_from_grid(data, parts, used, targets)
+            with at_most(time_left(1.0 / (len(penalties) - k))):
+                radius = super()._choose_from_grid(data, parts, used, targets)
             scores.append(float(self.score_path_[np.searchsorted(self.radii_, radius)].mean()))
             if not found or scores[-1] > best:
                 names = ("l2_", "radii_", "score_path_", "score_paths_", "mse_path_", "coef_path_")

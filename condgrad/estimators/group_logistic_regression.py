@@ -86,8 +86,8 @@ class ConstrainedGroupLogisticRegressionCV(GroupedFeatures, ValidatedClassifier)
     ----------
     feature_groups, group_weight, l1_weight, positive
         As in :class:`ConstrainedGroupLasso`.
-    radii, n_radii, eps, cv, scoring, refit, selection, solver, fit_intercept, tol, max_iter, class_weight, n_jobs,
-    random_state, verbose
+    radii, n_radii, eps, cv, scoring, refit, selection, solver, fit_intercept, tol, max_iter, max_time, class_weight,
+    n_jobs, random_state, verbose
         As in :class:`ConstrainedClassifierCV`.
 
     Attributes
@@ -126,6 +126,7 @@ class ConstrainedGroupLogisticRegressionCV(GroupedFeatures, ValidatedClassifier)
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
+        max_time: float | None = None,
         class_weight: object = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -146,6 +147,7 @@ class ConstrainedGroupLogisticRegressionCV(GroupedFeatures, ValidatedClassifier)
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state

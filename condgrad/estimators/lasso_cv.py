@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any, Self
 
 import numpy as np
@@ -11,20 +12,23 @@ from numpy.typing import ArrayLike
 
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
-from condgrad.engine.moments import Moments, Table
+from condgrad.engine.moments import HasMoments, Moments, Table
 from condgrad.engine.quadratic import Points
 from condgrad.engine.stored_table import StoredTable
 from condgrad.estimators._cross_validation import Fold, folds
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor_cv import ValidatedRegressor
 from condgrad.linalg import convert
+from condgrad.linalg.interrupts import at_most, time_left
 from condgrad.paths import lasso_path
 from condgrad.paths.allowed_sets import sets_of
 from condgrad.paths.grids import as_radii, shares
 from condgrad.paths.points import PathInfo
 from condgrad.paths.radius_search import go_on_unless_interrupted
-from condgrad.paths.tall import TallFolds, TallPath, gauge_of_sets, has_moments, is_tall, largest_radius
+from condgrad.paths.tall import TallFolds, TallPath, gauge_of_sets, has_moments, is_tall, largest_radius, unless_late
+from condgrad.run.result import Status
 
+_GRID = 0.2  # share of the time for the path of all data, whose radii are those of the folds
 _ERRORS = "neg_mean_squared_error"
 
 
@@ -85,8 +89,9 @@ class ValidatedPath(ValidatedRegressor):
         y = convert.as_targets(data.y if data.offset is None else data.y - data.offset, data.y.size)
         weight = convert.as_weights(data.weight, y.size)
         make = StoredTable if has_moments(data.X) else Table
-        found = TallFolds(make(data.X, y, weight, is_centred=bool(self.fit_intercept)), parts, gauge)
-        return found if found.are_exact_enough else None
+        table: HasMoments = make(data.X, y, weight, is_centred=bool(self.fit_intercept))
+        found = unless_late(functools.partial(TallFolds, table, parts, gauge))
+        return found if found is not None and found.are_exact_enough else None
 
     def _points(self, folds: TallFolds, moments: Moments, radii: np.ndarray) -> Points:
         """Return the solutions for some samples of a tall table; raise where rounding leaves one uncertified."""
@@ -104,7 +109,8 @@ class ValidatedPath(ValidatedRegressor):
             self.coef_path_ = self._path_of_all(data, radii)
         else:
             grid: dict[str, Any] = {"n_radii": self.n_radii, "eps": self.eps}
-            radii, self.coef_path_, _ = self._path(data, **(grid if given is None else {"radii": given}))
+            with at_most(time_left(_GRID)):
+                radii, self.coef_path_, _ = self._path(data, **(grid if given is None else {"radii": given}))
         if radii[-1] > 0.0:
             return radii
         self.coef_path_ = self.coef_path_[:, :1]  # y is constant: zero is the solution for every radius
@@ -123,6 +129,7 @@ class ValidatedPath(ValidatedRegressor):
     def _choose(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> float:
         radius = super()._choose(data, parts, radii)
         self.mse_path_ = -self.score_paths_[_ERRORS if self.scoring is not None else self._chosen_metric()]
+        self.coef_path_ = self.coef_path_[:, : self.radii_.size]
         if self.radii_.size > radii.size:
             more = self._path_of_all(data.weighted_only(), self.radii_[radii.size :])
             self.coef_path_ = scipy.sparse.hstack([self.coef_path_, more], format="csc")
@@ -130,6 +137,8 @@ class ValidatedPath(ValidatedRegressor):
 
     def _known_starts(self, radius: float) -> list[np.ndarray] | None:
         k = int(np.searchsorted(self.radii_, radius))
+        if k >= self.coef_path_.shape[1]:  # the time was over before
+            return None
         return [self.coef_path_[:, [k]].toarray()[:, 0]]
 
     def _validation_scores(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> dict[str, np.ndarray]:
@@ -169,9 +178,10 @@ class ValidatedPath(ValidatedRegressor):
         """Return the path of the samples; KeyboardInterrupt tells of Ctrl-C."""
         radii, coefs, info = lasso_path(
             data.X, data.y, sample_weight=data.weight, offset=data.offset, tol=self.tol, l2=self._penalty(),
-            fit_intercept=bool(self.fit_intercept), **self._terms(data), **grid,
+            max_epochs=self.max_iter, fit_intercept=bool(self.fit_intercept), **self._terms(data), **grid,
         )  # fmt: skip
         go_on_unless_interrupted(info.status)
+        self._is_cut_short |= info.status is Status.MAX_TIME
         return radii, coefs, info
 
     def _terms(self, data: Observations) -> dict[str, Any]:
@@ -221,7 +231,7 @@ class ConstrainedLassoCV(ValidatedPath):
         Which of several scorers chooses the radius.
     selection : {"best", "one-standard-error"}
         Which radius: the one with the best mean, or the smallest one whose mean is within one standard error of it.
-    fit_intercept, tol, max_iter, verbose
+    fit_intercept, tol, max_iter, max_time, verbose
         As in :class:`ConstrainedRegressor`.
     n_jobs : int, optional
         Number of folds solved at a time, on threads: the kernels release the interpreter lock.
@@ -270,6 +280,7 @@ class ConstrainedLassoCV(ValidatedPath):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
+        max_time: float | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -289,5 +300,6 @@ class ConstrainedLassoCV(ValidatedPath):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.verbose = verbose

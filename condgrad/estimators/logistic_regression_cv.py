@@ -48,7 +48,7 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
         Which of several scorers chooses the radius.
     selection : {"best", "one-standard-error"}
         Which radius: the one with the best mean, or the smallest one whose mean is within one standard error of it.
-    solver, fit_intercept, tol, max_iter, multi_class, class_weight, random_state, verbose, device
+    solver, fit_intercept, tol, max_iter, max_time, multi_class, class_weight, random_state, verbose, device
         As in :class:`ConstrainedClassifier`.
     n_jobs : int, optional
         Number of folds solved at a time, on threads: the kernels release the interpreter lock.
@@ -98,6 +98,7 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
+        max_time: float | None = None,
         multi_class: str = "ovr",
         class_weight: object = None,
         n_jobs: int | None = None,
@@ -123,6 +124,7 @@ class ConstrainedLogisticRegressionCV(ValidatedClassifier):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.multi_class = multi_class
         self.class_weight = class_weight
         self.n_jobs = n_jobs

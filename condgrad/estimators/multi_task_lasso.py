@@ -72,8 +72,8 @@ class ConstrainedMultiTaskLassoCV(ValidatedRegressor):
 
     Parameters
     ----------
-    radii, n_radii, eps, cv, scoring, refit, selection, solver, fit_intercept, tol, max_iter, n_jobs, random_state,
-    verbose
+    radii, n_radii, eps, cv, scoring, refit, selection, solver, fit_intercept, tol, max_iter, max_time, n_jobs,
+    random_state, verbose
         As in :class:`ConstrainedRegressorCV`.
 
     Attributes
@@ -112,6 +112,7 @@ class ConstrainedMultiTaskLassoCV(ValidatedRegressor):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
+        max_time: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: bool = False,
@@ -127,6 +128,7 @@ class ConstrainedMultiTaskLassoCV(ValidatedRegressor):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

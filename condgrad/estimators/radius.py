@@ -13,6 +13,7 @@ from condgrad import losses
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.estimators._held_out import INSIDE, best_held_out, two_digits
 from condgrad.linalg.convert import Data
+from condgrad.linalg.interrupts import at_most
 from condgrad.paths.allowed_sets import least_radius, leaves_out_zero
 from condgrad.paths.grids import check_eps
 from condgrad.paths.radius_search import contains_zero, radius_at, set_by_name
@@ -108,7 +109,8 @@ def default_radius(
     began = time.perf_counter()
     part = problem.largest_part()  # two digits can be found on a part of data that are not in memory
     problem = problem if part is None else cast("Problem", part)
-    first = two_digits(radius_at(problem, make, FIRST_SHARE, max_time) - least)
+    with at_most(max_time):
+        first = two_digits(radius_at(problem, make, FIRST_SHARE) - least)
     if first == 0.0:
         return least + 1.0
     left = None if max_time is None else max(0.0, max_time - (time.perf_counter() - began))

@@ -116,6 +116,10 @@ class ConstrainedRegressorCV(ValidatedRegressor):
         Which of several scorers chooses the radius.
     selection : {"best", "one-standard-error"}
         Which radius: the one with the best mean, or the smallest one whose mean is within one standard error of it.
+    max_time : float, optional
+        Seconds for the whole fit, four fifths of them for the choice of the radius, of which folds have equal shares.
+        Where a fold runs out of time, the radii that all folds have solved are compared, at least the smallest one as
+        far as it came, and a ``ConvergenceWarning`` says so.
     solver, fit_intercept, tol, max_iter, multi_output, random_state, verbose, device
         As in :class:`ConstrainedRegressor`.
     n_jobs : int, optional
@@ -164,6 +168,7 @@ class ConstrainedRegressorCV(ValidatedRegressor):
         fit_intercept: bool = True,
         tol: float = 1e-6,
         max_iter: float = 1000,
+        max_time: float | None = None,
         multi_output: str = "separate",
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -189,6 +194,7 @@ class ConstrainedRegressorCV(ValidatedRegressor):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.max_time = max_time
         self.multi_output = multi_output
         self.n_jobs = n_jobs
         self.random_state = random_state

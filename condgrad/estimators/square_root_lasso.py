@@ -12,11 +12,12 @@ from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor import ConstrainedRegressor
 from condgrad.linalg import convert
 from condgrad.linalg.coded_matrix import matrix_of
+from condgrad.linalg.interrupts import at_most
 from condgrad.linalg.rounding import UNIT
 from condgrad.linalg.settings import RandomState
 from condgrad.paths import lasso_path
 from condgrad.paths.radius_search import go_on_unless_interrupted
-from condgrad.run.result import Result
+from condgrad.run.result import Result, Status
 
 _MOST_ROUNDS = 200  # most Lasso problems that are solved for one penalty
 _INNER = 1e-2  # share of the tolerance to which they are solved
@@ -119,9 +120,15 @@ class SquareRootLasso(ConstrainedRegressor):
         centre = np.average(target, weights=data.weight) if self.fit_intercept else 0.0
         size = _root_mean_square(target - centre, data.weight)
         self._alpha = self.penalty_ * (size or 1.0)
+        with at_most(None if self.max_time is None else 0.5 * self.max_time):
+            self._find_alpha(data, targets[0], size)
+
+    def _find_alpha(self, data: Observations, y: np.ndarray, size: float) -> None:
+        """Find the penalty of the Lasso with the same solution, for targets whose deviations have this size."""
+        target = y if data.offset is None else y - data.offset
         for _ in range(_MOST_ROUNDS if size > 0.0 else 0):
             _, coefs, info = lasso_path(
-                data.X, targets[0], alphas=[self._alpha], tol=min(_INNER * self.tol, 1e-8), offset=data.offset,
+                data.X, y, alphas=[self._alpha], tol=min(_INNER * self.tol, 1e-8), offset=data.offset,
                 sample_weight=data.weight, fit_intercept=bool(self.fit_intercept),
             )  # fmt: skip
             go_on_unless_interrupted(info.status)
@@ -131,7 +138,7 @@ class SquareRootLasso(ConstrainedRegressor):
                     f"penalty={self.penalty_:.3g} is so small that the fit is perfect, and its noise 0; raise it."
                 )
             w, b = coefs.toarray()[:, 0], float(info.intercept[0])
-            if self._duality_gap(data, target, w, b) <= 0.5 * self.tol * size:
+            if self._duality_gap(data, target, w, b) <= 0.5 * self.tol * size or info.status is Status.MAX_TIME:
                 break
             self._alpha = self.penalty_ * noise
 

@@ -140,7 +140,7 @@ class StabilitySelection(TakesWords, SelectorMixin, BaseEstimator):
         for _ in range(self.n_subsamples // 2):
             order = rng.permutation(n)
             halves += [order[: n // 2], order[n // 2 : 2 * (n // 2)]]
-        tasks = ((self._used, loss, X, y, half) for half in halves)
+        tasks = [(self._used, loss, X, y, half) for half in halves]
         used = on_threads(tasks, self.n_jobs)
         self.probabilities_ = sum(each.astype(np.float64) for each in used) / len(used)
         self.scores_ = self.probabilities_.max(axis=1)

@@ -1,17 +1,56 @@
-"""Ctrl-C as a flag: the loop stops between two blocks of steps, where its state is consistent; deadlines of passes."""
+"""Ctrl-C as a flag: the loop stops between two blocks of steps, where its state is consistent; the end of max_time."""
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import math
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
+
+from condgrad.linalg import convert
+
+# When the time of the present call is over, in the time of time.perf_counter; each thread has its own value.
+_end: contextvars.ContextVar[float] = contextvars.ContextVar("end", default=math.inf)
 
 # When long passes of the present run are given up, in the time of time.perf_counter; each thread has its own value.
 _deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
+
+
+@contextlib.contextmanager
+def at_most(max_time: float | None) -> Iterator[None]:
+    """Let all that runs in this context end after ``max_time`` seconds, and with the contexts around it.
+
+    Runs, paths and searches look at the clock themselves (:func:`time_is_over`, :func:`end_of_time`), and return what
+    they have found. What other threads do in the context must be told them.
+    """
+    end = math.inf
+    if max_time is not None:
+        what = "a number of at least 0, or None"
+        end = time.perf_counter() + convert.as_number(max_time, "max_time", low=0.0, what=what)
+    before = _end.set(min(end, _end.get()))
+    try:
+        yield
+    finally:
+        _end.reset(before)
+
+
+def end_of_time() -> float:
+    """Return when the time of the present call is over, in the time of time.perf_counter; inf without a limit."""
+    return _end.get()
+
+
+def time_left(share: float = 1.0) -> float | None:
+    """Return this share of the seconds that the present call still has, None without a limit."""
+    return None if _end.get() == math.inf else share * max(0.0, _end.get() - time.perf_counter())
+
+
+def time_is_over() -> bool:
+    """Return whether the time of the present call is over."""
+    return time.perf_counter() >= _end.get()
 
 
 class PassInterruptedError(Exception):

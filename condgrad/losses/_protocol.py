@@ -112,6 +112,11 @@ def as_loss(loss: object) -> Loss:
         raise TypeError(f"loss must be an object, not a class; use {loss.__name__}(...).")
     if not isinstance(loss, Loss):
         raise TypeError(f"loss must be a loss of condgrad.losses or a class marked @loss; got {loss!r}.")
+    try:
+        loss.smoothness()
+    except NotImplementedError:
+        name = type(loss).__name__
+        raise TypeError(f"{name} needs a method smoothness(); return math.inf if f'' is unbounded.") from None
     return loss
 
 

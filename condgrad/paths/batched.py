@@ -11,8 +11,6 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import itertools
-import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,11 +18,11 @@ import numpy as np
 
 from condgrad.linalg import threads
 from condgrad.linalg.device.dense import DenseOnDevice
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts, time_is_over
 from condgrad.paths.allowed_sets import typical
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.minimized import MinimizedPath, Walk
-from condgrad.paths.points import Solved, raise_if_interrupted
+from condgrad.paths.points import InterruptedPathError, Solved
 from condgrad.paths.radius_search import multiplier
 from condgrad.problems.linear import Problem
 from condgrad.problems.linear_look import LinearLook
@@ -92,8 +90,8 @@ class BatchedPaths:
     tol : float
         Gap of every point, relative to the mean size of the loss at zero.
     interrupts : Interrupts, optional
-    deadline : float
-        The time of ``time.perf_counter`` at which points are left as they are.
+
+    When the time of the call is over points are left as they are.
     """
 
     def __init__(
@@ -103,11 +101,9 @@ class BatchedPaths:
         *,
         tol: float,
         interrupts: Interrupts | None = None,
-        deadline: float = math.inf,
         **settings: Any,
     ) -> None:
         self.problems, self.make, self.tol, self.interrupts = list(problems), make, tol, interrupts
-        self.deadline = deadline
         self.settings = settings
         self.most_rounds = max(1, int(min(_MOST_ROUNDS, settings.get("max_epochs", _MOST_ROUNDS))))
         self.batch = DeviceBatch([problem.rows for problem in self.problems])
@@ -160,10 +156,11 @@ class BatchedPaths:
     def _solve_wave(self, points: list[_Point]) -> None:
         left = points
         for _ in range(self.most_rounds):
-            raise_if_interrupted(self.interrupts)
+            if self.interrupts is not None and self.interrupts.heard():
+                raise InterruptedPathError
             self._look(left)
             left = [point for point in left if not self._is_solved(point)]
-            if not left or time.perf_counter() >= self.deadline:
+            if not left or time_is_over():
                 return
             self._renew([point for point in left if point.ahead is None and point.curvature is None])
             self._minimise([point for point in left if point.ahead is None])
@@ -347,5 +344,5 @@ class BatchedPath(MinimizedPath):
         (found,) = self.paths.solve(targets)
         self.epochs += float(self.paths.n_points)
         if any(point.certified_gap > self.tol * self.scale for point in found):
-            self.shortfall = Status.STALLED
+            self.shortfall = Status.MAX_TIME if time_is_over() else Status.STALLED
         return found

@@ -16,7 +16,7 @@ from condgrad.constraints._row_sentences import Rows
 from condgrad.linalg import convert
 from condgrad.linalg.callers import is_called_by_user
 from condgrad.linalg.convert import Data
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts, at_most
 from condgrad.paths.allowed_sets import leaves_out_zero
 from condgrad.paths.gauges import gauge_of
 from condgrad.paths.grids import check_grid
@@ -53,6 +53,7 @@ def cox_path(
     rows: Rows = None,
     sample_weight: ArrayLike | None = None,
     offset: ArrayLike | None = None,
+    max_time: float | None = None,
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
 ) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
@@ -66,7 +67,7 @@ def cox_path(
     ----------
     X, y, ties, strata, sample_weight, offset
         As :class:`condgrad.CoxProblem` takes them.
-    constraint, n_radii, eps, tol, radii, alphas, max_epochs, callback, verbose
+    constraint, n_radii, eps, tol, radii, alphas, max_epochs, max_time, callback, verbose
         As in :func:`radius_path`.
     solver : str or solver object
         A solver of full passes.
@@ -88,36 +89,37 @@ def cox_path(
     array([[0.5, 1. ],
            [0. , 0. ]])
     """
-    refuse_outside(X, "cox_path")
-    make = wanted_sets(X, constraint, feature_weight, positive, lower, upper, rows)
-    if is_called_by_user() and isinstance(constraint, str) and feature_weight is None:
-        warn_of_scales(X, SCALE_FIRST)
-    check_grid(n_radii, eps)
-    tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
-    given = wanted_targets(radii, alphas)
-    check_callback(callback)
-    max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
-    if isinstance(solver, str) and solver != "auto":
-        solvers.by_name(solver)  # tells at once where there is none
-    if leaves_out_zero(make):
-        raise ValueError("cox_path needs limits and rows that w = 0 satisfies, as lower <= 0 <= upper.")
-    problem = CoxProblem(X, y, make(1.0), ties=ties, strata=strata, sample_weight=sample_weight, offset=offset)
-    if alphas is None:
-        check_targets(make, problem.constraint, given)
-    gauge = gauge_of(problem.constraint)
-    if alphas is not None and (gauge is None or gauge.radius_of(make(1.0)) != 1.0):
-        raise ValueError(
-            "alphas are penalties of an l1 norm, so the sets must be l1 balls, weighted or non-negative ones, whose "
-            f"radius is that of the path; got {type(problem.constraint).__name__}. Give radii instead."
-        )
-    path: MinimizedPath
-    walk = Walk(problem, make, solver, max_epochs=max_epochs)
-    if alphas is None or gauge is None:
-        path = MinimizedPath(walk, tol=tol, scale=problem.loss_scale())
-    else:
-        path = PenalisedPath(walk, gauge, tol=tol, scale=problem.loss_scale())
-    with Interrupts() as interrupts, show(callback, verbose) as report:
-        largest = functools.partial(radius_at, problem, make, eps)
-        is_watched = callback is not None or verbose
-        points = points_of(path, given, 0.0, int(n_radii), largest, interrupts, is_watched)
-        return collect(path, points, report if is_watched else None)
+    with at_most(max_time):
+        refuse_outside(X, "cox_path")
+        make = wanted_sets(X, constraint, feature_weight, positive, lower, upper, rows)
+        if is_called_by_user() and isinstance(constraint, str) and feature_weight is None:
+            warn_of_scales(X, SCALE_FIRST)
+        check_grid(n_radii, eps)
+        tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
+        given = wanted_targets(radii, alphas)
+        check_callback(callback)
+        max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
+        if isinstance(solver, str) and solver != "auto":
+            solvers.by_name(solver)  # tells at once where there is none
+        if leaves_out_zero(make):
+            raise ValueError("cox_path needs limits and rows that w = 0 satisfies, as lower <= 0 <= upper.")
+        problem = CoxProblem(X, y, make(1.0), ties=ties, strata=strata, sample_weight=sample_weight, offset=offset)
+        if alphas is None:
+            check_targets(make, problem.constraint, given)
+        gauge = gauge_of(problem.constraint)
+        if alphas is not None and (gauge is None or gauge.radius_of(make(1.0)) != 1.0):
+            raise ValueError(
+                "alphas are penalties of an l1 norm, so the sets must be l1 balls, weighted or non-negative ones, "
+                f"whose radius is that of the path; got {type(problem.constraint).__name__}. Give radii instead."
+            )
+        path: MinimizedPath
+        walk = Walk(problem, make, solver, max_epochs=max_epochs)
+        if alphas is None or gauge is None:
+            path = MinimizedPath(walk, tol=tol, scale=problem.loss_scale())
+        else:
+            path = PenalisedPath(walk, gauge, tol=tol, scale=problem.loss_scale())
+        with Interrupts() as interrupts, show(callback, verbose) as report:
+            largest = functools.partial(radius_at, problem, make, eps)
+            is_watched = callback is not None or verbose
+            points = points_of(path, given, 0.0, int(n_radii), largest, interrupts, is_watched)
+            return collect(path, points, report if is_watched else None)

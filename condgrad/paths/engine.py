@@ -22,6 +22,7 @@ _AHEAD = 0.1  # share of the last gap that the working set's own gap may have wh
 _FIRST = 0.9  # share of the largest correlation that the first atoms have at least
 _NEAR = 0.9  # share of the largest correlation from which on a feature counts as nearby in later rounds
 _BATCH = 30  # atoms that are admitted at most at a time, or a quarter of those with a coefficient if that is more
+_INSIDE = 4e-16  # share of a radius by which a scaled point is inside of the ball, so that rounding is too
 _MOST_IDLE = 5  # rounds without a new atom, each ten times as accurate as the last, after which rounding has won
 
 
@@ -143,6 +144,8 @@ class ExactEngine:
         self.level = _FIRST * self.largest  # the largest correlation of an atom
         self.nearby, self.nearby_level = Scan(self.largest, np.empty(0, np.int64), np.empty(0)), 0.0
         self.n_scans = 0
+        self.max_epochs = math.inf  # most rounds, and passes over the columns, for one point
+        self.was_spent = False  # whether that has ended the search for any point
 
     @property
     def scale(self) -> float:
@@ -163,7 +166,7 @@ class ExactEngine:
         """Return the point at a positive radius, or penalty, with a gap of at most ``tol * scale``, rounding included.
 
         The gap is exact: the oracle proves the largest correlation. It exceeds the limit only where rounding does not
-        let it fall any further.
+        let it fall any further, or where ``max_epochs`` ends the search.
         """
         limit = tol * self.scale
         gap, rounding = self._gap(goal), self._rounding(goal)
@@ -173,19 +176,23 @@ class ExactEngine:
         accuracy = Accuracy(np.inf, _INNER * limit).after(gap, has_new=gap < np.inf)
         if goal.is_penalised and not self.solver.is_exact:
             self._admit_ahead(goal.target, tol)
-        n_idle = 0
+        n_idle, n_rounds, begun = 0, 0, self.oracle.n_scanned
         while True:
             self._fit(goal, accuracy.now)
             missing = self._ask_nearby()
-            gap = self._gap(goal)
-            if gap > limit and (missing.features.size or accuracy.is_rough):  # no need yet to ask about all columns
+            gap, n_rounds = self._gap(goal), n_rounds + 1
+            n_passes = (self.oracle.n_scanned - begun) / self.objective.columns.norm.size
+            is_spent = max(n_rounds, n_passes) >= self.max_epochs
+            can_wait = missing.features.size > 0 or accuracy.is_rough  # no need yet to ask about all columns
+            if gap > limit and can_wait and not is_spent:
                 self._admit(missing, tol)
                 accuracy = accuracy.after(gap, has_new=missing.features.size > 0)
                 continue
             missing = self._ask_all()
             n_idle = 0 if missing.features.size else n_idle + 1
             gap = self._gap(goal)
-            if gap <= limit or n_idle > _MOST_IDLE:
+            self.was_spent |= is_spent and gap > limit
+            if gap <= limit or is_spent or n_idle > _MOST_IDLE:
                 point = self._point(gap, self._rounding(goal))
                 self._prune()
                 return point
@@ -194,6 +201,19 @@ class ExactEngine:
             else:
                 accuracy = accuracy.refined()
                 self._change_solver(tol)
+
+    def present(self, goal: Goal) -> PathPoint:
+        """Return the present point, inside of the ball, with its certificate."""
+        working = self.working
+        norm = float(np.abs(working.x).sum())
+        if not goal.is_penalised and norm > goal.target:
+            working.x = working.x * (goal.target / norm * (1.0 - _INSIDE))
+        working.renew()
+        if working.features.size:
+            self.level = working.correlate(np.empty(working.features.size))
+        self.bound = self.level
+        self._ask_all()
+        return self._point(self._gap(goal), self._rounding(goal))
 
     def mark_of_zero(self) -> Residual:
         """Return the residual at zero, in memory of its own."""

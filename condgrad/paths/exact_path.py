@@ -13,7 +13,7 @@ from condgrad.compiled import Stopwatch
 from condgrad.linalg import convert
 from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts, at_most, time_left
 from condgrad.linalg.rounding import UNIT
 from condgrad.losses import Squared
 from condgrad.losses._protocol import as_loss
@@ -23,7 +23,7 @@ from condgrad.paths.disk_oracle import DiskOracle, FeaturesAhead, Span
 from condgrad.paths.engine import ExactEngine, PathPoint
 from condgrad.paths.leaps import Leaps
 from condgrad.paths.least_squares import Goal, LeastSquares
-from condgrad.paths.points import Solved
+from condgrad.paths.points import OutOfTimeError, Solved
 from condgrad.paths.working_set import WorkingSet
 from condgrad.problems.samples import Samples
 from condgrad.run.result import Status
@@ -41,6 +41,7 @@ class LassoSettings(NamedTuple):
     tol: float
     radii: np.ndarray | None
     alphas: np.ndarray | None
+    max_epochs: float
     l2: float
     fit_intercept: bool
     standardize: bool
@@ -135,16 +136,19 @@ class Regression:
 class ExactPath:
     """Points of the exact engine."""
 
-    shortfall = Status.STALLED  # why a point may miss the tolerance
-
     def __init__(self, data: Regression, settings: LassoSettings, interrupts: Interrupts) -> None:
         self.data, self.settings, self.interrupts = data, settings, interrupts
         self.n_features, self.scale = data.n_features, data.scale
         self.tol, self.is_penalised = settings.tol, settings.is_penalised
         self.gap_bounds_objective = not settings.is_penalised
-        self.engine = data.engine(interrupts)
+        self.engine = self._new_engine()
         self.leaps = Leaps(self.engine, settings.is_penalised, settings.tol)
         self.columns_seen = self.n_scans = 0
+
+    @property
+    def shortfall(self) -> Status:
+        """Why a point may miss the tolerance."""
+        return Status.MAX_EPOCHS if self.engine.was_spent else Status.STALLED
 
     @property
     def falls_short(self) -> bool:
@@ -157,13 +161,22 @@ class ExactPath:
         if largest == 0.0:
             return 0.0
         tol = min(_WALK_TOL, self.settings.tol)
-        for k in range(1, _WALK):
-            self.engine.solve(Goal(largest * eps ** (k / _WALK), is_penalised=True), tol=1e-2)
-        norm = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=tol).norm
+        try:
+            with at_most(time_left(0.5)):
+                for k in range(1, _WALK):
+                    self.engine.solve(Goal(largest * eps ** (k / _WALK), is_penalised=True), tol=1e-2)
+                norm = self.engine.solve(Goal(largest * eps, is_penalised=True), tol=tol).norm
+        except OutOfTimeError:  # the last penalty that was reached; for zero where F would be 0 if it fell on as there
+            norm = float(np.abs(self.engine.working.x).sum()) or self.scale / largest
         self.columns_seen, self.n_scans = self.engine.oracle.n_scanned, self.engine.n_scans
-        self.engine = self.data.engine(self.interrupts)
+        self.engine = self._new_engine()
         self.leaps = Leaps(self.engine, self.settings.is_penalised, self.settings.tol)
         return norm
+
+    def _new_engine(self) -> ExactEngine:
+        engine = self.data.engine(self.interrupts)
+        engine.max_epochs = self.settings.max_epochs
+        return engine
 
     def advance(self, targets: np.ndarray) -> list[Solved]:
         """Return the solutions at the first radii, or penalties, of those that are left."""
@@ -177,6 +190,14 @@ class ExactPath:
                 points = self.leaps.advance(targets)
         seconds = watch.seconds / len(points)
         return [self._solved(point, float(target), seconds) for point, target in zip(points, targets, strict=False)]
+
+    def unfinished(self, target: float) -> Solved | None:
+        """Return where the search for the first target stands; None for columns on disk."""
+        if self.data.span is not None:
+            return None
+        goal = Goal(target, self.is_penalised)
+        point = self.engine.present(goal) if target > 0.0 else self.engine.zero()
+        return self._solved(point, target, 0.0)
 
     def cover(self) -> Iterator[tuple[bool, Solved]]:
         """Yield points up to the largest radius with certified lines between them, each after "is it the last?"."""

@@ -17,7 +17,7 @@ from condgrad.linalg import convert
 from condgrad.linalg.callers import is_called_by_user
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts, at_most
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.paths import batched
 from condgrad.paths.allowed_sets import least_radius, typical
@@ -65,6 +65,7 @@ def radius_path(
     sample_weight: ArrayLike | None = None,
     offset: ArrayLike | None = None,
     random_state: RandomState = None,
+    max_time: float | None = None,
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
 ) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
@@ -127,6 +128,9 @@ def radius_path(
     sample_weight, offset : array of shape (n_samples,), optional
         Weights of the samples, and known numbers that are added to their predictions.
     random_state : int, numpy Generator or None
+    max_time : float, optional
+        Seconds for the whole call, after which the points that are solved are returned and the status is MAX_TIME; of
+        data in memory there is at least the first point, as far as it came, with its gap.
     callback : callable, optional
         Called with a :class:`~condgrad.Progress` after every point; a true return value ends the path.
     verbose : bool
@@ -156,77 +160,80 @@ def radius_path(
     (array([[ 0.25,  0.5 ],
            [-0.25, -0.5 ]]), array([0.5, 1. ]))
     """
-    has_intercept = as_flag(fit_intercept, "fit_intercept")
-    terms = feature_weight, positive, lower, upper, rows
-    make, is_scaled = wanted_sets(X, constraint, *terms), as_flag(standardize, "standardize")
-    if is_called_by_user() and isinstance(constraint, str) and not (is_scaled or feature_weight is not None):
-        warn_of_scales(X, ADVICE)
-    check_grid(n_radii, eps)
-    tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
-    given, is_penalised = wanted_targets(radii, alphas), alphas is not None
-    check_callback(callback)
-    max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
-    if isinstance(solver, str) and solver != "auto":
-        solvers.by_name(solver)  # tells at once where there is none
-    loss = losses.by_name(loss) if isinstance(loss, str) else loss
-    X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
-    refuse_outside(X, "radius_path")
-    begun, rows = 0.0, None
-    of_samples: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "intercept": has_intercept}
-    if is_scaled and (isinstance(X, StoredColumns) or is_on_device(X) or l2 != 0.0):
-        raise ValueError(
-            "standardize=True of radius_path needs X in memory and l2=0; divide X by its standard deviations first."
-        )
-    if isinstance(X, StoredColumns):
-        if not (isinstance(solver, str) and solver == "auto"):
-            raise ValueError(f"columns on disk need solver='auto'; got {solver!r}. Use data in memory for others.")
-        if l2 != 0.0:
-            raise ValueError("l2 of radius_path needs data in memory; leave it out for columns on disk.")
-        begun = X.n_reads
-        problem = problem_on_disk(X, y, loss, typical(make), **of_samples)
-        rows = cast("ColumnRows", problem.rows)
-    else:
-        problem = Problem(X, y, loss, typical(make), l2=l2, **of_samples)
-    if is_scaled:
-        scale = deviations(problem.matrix, problem.samples.weight, has_intercept)
-        make = wanted_sets(X, constraint, *terms, scale)
-        problem = problem.over(typical(make))
-    if not is_penalised:
-        check_targets(make, problem.constraint, given)
-    is_served = rows is not None or serves(problem, make, solver)
-    if is_penalised:
-        _check_penalised(problem, make, solver, is_served)
-    n_targets = int(n_radii) if given is None else given.size
-    answer = tall_answer(
-        lambda: tall_quadratic(problem, make, solver, n_targets), given, n_targets, float(eps),
-        tol=tol, is_penalised=is_penalised, callback=callback, verbose=verbose,
-    )  # fmt: skip
-    if answer is not None:
-        return answer
-    if rows is not None:
-        rows.read_first()  # not within the path: here Ctrl-C ends the call
-    generator = None if random_state is None else as_generator(random_state)  # one for all points
-    settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": generator}
-    with Interrupts() as interrupts, show(callback, verbose) as report:
-        path: SmoothPath | MinimizedPath
-        if batched.serves(problem, make, solver):
-            path = batched.BatchedPath(problem, make, tol=tol, interrupts=interrupts, **settings)
-        elif is_served:
-            settings |= {"is_penalised": is_penalised, "data": rows and DiskData(rows, interrupts)}
-            path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, **settings)
+    with at_most(max_time):
+        has_intercept = as_flag(fit_intercept, "fit_intercept")
+        terms = feature_weight, positive, lower, upper, rows
+        make, is_scaled = wanted_sets(X, constraint, *terms), as_flag(standardize, "standardize")
+        if is_called_by_user() and isinstance(constraint, str) and not (is_scaled or feature_weight is not None):
+            warn_of_scales(X, ADVICE)
+        check_grid(n_radii, eps)
+        tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
+        given, is_penalised = wanted_targets(radii, alphas), alphas is not None
+        check_callback(callback)
+        max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
+        if isinstance(solver, str) and solver != "auto":
+            solvers.by_name(solver)  # tells at once where there is none
+        loss = losses.by_name(loss) if isinstance(loss, str) else loss
+        X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
+        refuse_outside(X, "radius_path")
+        begun, rows = 0.0, None
+        of_samples: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "intercept": has_intercept}
+        if is_scaled and (isinstance(X, StoredColumns) or is_on_device(X) or l2 != 0.0):
+            raise ValueError(
+                "standardize=True of radius_path needs X in memory and l2=0; divide X by its standard deviations first."
+            )
+        if isinstance(X, StoredColumns):
+            if not (isinstance(solver, str) and solver == "auto"):
+                raise ValueError(f"columns on disk need solver='auto'; got {solver!r}. Use data in memory for others.")
+            if l2 != 0.0:
+                raise ValueError("l2 of radius_path needs data in memory; leave it out for columns on disk.")
+            begun = X.n_reads
+            problem = problem_on_disk(X, y, loss, typical(make), **of_samples)
+            rows = cast("ColumnRows", problem.rows)
         else:
-            walk = walk_over(problem, make, solver, **settings)
-            path = MinimizedPath(walk, tol=tol, scale=problem.loss_scale())
+            problem = Problem(X, y, loss, typical(make), l2=l2, **of_samples)
+        if is_scaled:
+            scale = deviations(problem.matrix, problem.samples.weight, has_intercept)
+            make = wanted_sets(X, constraint, *terms, scale)
+            problem = problem.over(typical(make))
+        if not is_penalised:
+            check_targets(make, problem.constraint, given)
+        is_served = rows is not None or serves(problem, make, solver)
+        if is_penalised:
+            _check_penalised(problem, make, solver, is_served)
+        n_targets = int(n_radii) if given is None else given.size
+        answer = tall_answer(
+            lambda: tall_quadratic(problem, make, solver, n_targets), given, n_targets, float(eps),
+            tol=tol, is_penalised=is_penalised, callback=callback, verbose=verbose,
+        )  # fmt: skip
+        if answer is not None:
+            return answer
+        if rows is not None:
+            rows.read_first()  # not within the path: here Ctrl-C ends the call
+        generator = None if random_state is None else as_generator(random_state)  # one for all points
+        settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": generator}
+        with Interrupts() as interrupts, show(callback, verbose) as report:
+            path: SmoothPath | MinimizedPath
+            if batched.serves(problem, make, solver):
+                path = batched.BatchedPath(problem, make, tol=tol, interrupts=interrupts, **settings)
+            elif is_served:
+                settings |= {"is_penalised": is_penalised, "data": rows and DiskData(rows, interrupts)}
+                path = SmoothPath(problem, make, tol=tol, interrupts=interrupts, **settings)
+            else:
+                walk = walk_over(problem, make, solver, **settings)
+                path = MinimizedPath(walk, tol=tol, scale=problem.loss_scale())
 
-        def largest() -> float:
-            if isinstance(path, SmoothPath):
-                return path.largest_radius(eps)
-            return path.walk.largest_radius(eps) if isinstance(path, MinimizedPath) else radius_at(problem, make, eps)
+            def largest() -> float:
+                if isinstance(path, SmoothPath):
+                    return path.largest_radius(eps)
+                if isinstance(path, MinimizedPath):
+                    return path.walk.largest_radius(eps)
+                return radius_at(problem, make, eps)
 
-        is_watched = callback is not None or verbose
-        points = points_of(path, given, least_radius(make), int(n_radii), largest, interrupts, is_watched)
-        found, coefs, info = collect(path, points, report if is_watched else None)
-    return found, coefs, info if rows is None else info._replace(n_reads=rows.n_reads - begun)
+            is_watched = callback is not None or verbose
+            points = points_of(path, given, least_radius(make), int(n_radii), largest, interrupts, is_watched)
+            found, coefs, info = collect(path, points, report if is_watched else None)
+        return found, coefs, info if rows is None else info._replace(n_reads=rows.n_reads - begun)
 
 
 def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object, is_served: bool) -> None:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from condgrad.linalg.group_model import GroupModel, minimise_over_ball, minimise_penalised
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts, end_of_time
 from condgrad.paths.engine import End, PathPoint
 from condgrad.paths.group_bounds import GroupBounds
 from condgrad.paths.group_data import Arrival, LinearGroups
@@ -97,6 +97,10 @@ class GroupEngine:
         self._leaps: Leaps[Arrival] | None = None
         self._front = False, -math.inf  # the farthest place of the path that was solved, and whether it is a penalty's
         self.spent = 0.0  # work of the steps since the curvature was computed
+
+    def present(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the features of the working set and their coefficients where the search stands."""
+        return self.set.features, self.set.x
 
     # A point.
 
@@ -232,8 +236,8 @@ class GroupEngine:
         start = own.x if start is None else start
         model = GroupModel(own.form.norm, own.offsets, own.G, correlation, own.x)
         if goal.is_penalised:
-            return minimise_penalised(model, start, goal.target, tol).x
-        found = minimise_over_ball(model, start, goal.target, tol, self.model_alpha)
+            return minimise_penalised(model, start, goal.target, tol, end_of_time()).x
+        found = minimise_over_ball(model, start, goal.target, tol, self.model_alpha, end_of_time())
         self.model_alpha = found.alpha
         return found.x
 

@@ -23,7 +23,7 @@ from condgrad.linalg.callers import is_called_by_user
 from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts, at_most
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.paths.allowed_sets import AllowedSets, columns_of, sets_of
@@ -35,7 +35,7 @@ from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import Arrivals, PathInfo, collect, follow
 from condgrad.paths.scales import ADVICE, warn_of_scales
-from condgrad.paths.tall import gauge_of_sets, is_tall, tall_answer
+from condgrad.paths.tall import gauge_of_sets, is_tall, tall_answer, unless_late
 from condgrad.problems.linear import Problem
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
@@ -47,7 +47,6 @@ from condgrad.storage.stored_columns import StoredColumns
 from condgrad.storage.stored_rows import StoredRows
 
 _ENGINES = ("exact", "randomized")
-_MOST_EPOCHS = 10_000  # most epochs of the randomized engine for one radius
 _STEP = 1e-3  # share of the radius: the change of a coefficient at which the randomized engine stops
 _SMALL = 1_000_000  # stored entries of X up to which the engine of smooth losses solves the path
 _FEW = 500  # samples, or features, that X may have then: no more coefficients are nonzero
@@ -62,6 +61,7 @@ def lasso_path(
     tol: float = 1e-6,
     radii: ArrayLike | None = None,
     alphas: ArrayLike | None = None,
+    max_epochs: float = 10_000,
     l2: float = 0.0,
     engine: str = "exact",
     fit_intercept: bool = False,
@@ -74,6 +74,7 @@ def lasso_path(
     sample_weight: ArrayLike | None = None,
     offset: ArrayLike | None = None,
     random_state: RandomState = None,
+    max_time: float | None = None,
     callback: Callable[[Progress], object] | None = None,
     verbose: bool = False,
 ) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
@@ -105,6 +106,9 @@ def lasso_path(
         Gap of every point relative to the objective at zero, (1/2n) ||y||^2 (of the centred y with an intercept).
     radii, alphas : array, optional
         Radii of at least 0, or positive penalties, in any order; at most one of the two.
+    max_epochs : float
+        Of one point: passes over the columns, or rounds of the exact engine, each of which looks at all columns once at
+        most.
     l2 : float
         Adds (l2/2) ||w||_2^2 to F: the elastic net (alpha (1 - l1_ratio) of scikit-learn's). With ``standardize`` it
         counts the coefficients of the standardised features.
@@ -131,6 +135,9 @@ def lasso_path(
         Known numbers that are added to the predictions: y becomes y - offset in all formulas above.
     random_state : int, numpy Generator or None
         For the randomized engine.
+    max_time : float, optional
+        Seconds for the whole call, after which the points that are solved are returned and the status is MAX_TIME; of
+        data in memory there is at least the first point, as far as it came, with its gap.
     callback : callable, optional
         Called with a :class:`~condgrad.Progress` after every point (``step`` counts points, ``epoch`` passes'
         worth of columns); a true return value ends the path.
@@ -162,38 +169,39 @@ def lasso_path(
     >>> info.alpha
     array([1.  , 0.25])
     """
-    settings = _checked(n_radii, eps, tol, radii, alphas, l2, engine, fit_intercept, standardize)
-    check_callback(callback)
-    sets = sets_of("l1", columns_of(X), feature_weight, positive, lower, upper, rows)
-    if is_called_by_user() and not (settings.standardize or feature_weight is not None):
-        warn_of_scales(X, ADVICE)
-    if sets is not None and not _is_weighted_only(X, sets, settings, engine):
-        return _over_sets(X, y, sets, settings, engine, sample_weight, offset, callback, verbose)
-    if is_on_device(X) or isinstance(X, DeviceData):
-        return _on_device(X, y, sample_weight, offset, engine, settings, callback, verbose)
-    X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
-    if engine == "exact" and (answer := _tall_path(X, y, sets, settings, sample_weight, offset, callback, verbose)):
-        return answer if not isinstance(X, StoredRows) else (*answer[:2], answer[2]._replace(n_reads=1.0))
-    refuse_outside(X, "lasso_path")
-    assert not isinstance(X, StoredRows)
-    if engine == "exact" and _is_small(X, settings):
-        answer = _by_radius_path(X, y, sets or L1Ball, settings, sample_weight, offset, callback, verbose)
-        if answer[2].status is not Status.ROUNDING:
-            return answer
-        # With tiny penalties the rounding of its gaps is far larger than that of the gaps of least squares.
-    if isinstance(X, StoredColumns) and engine != "exact":
-        raise ValueError("engine='randomized' needs X in memory; use engine='exact' for columns on disk.")
-    begun = X.n_reads if isinstance(X, StoredColumns) else 0.0
-    data = Regression(X, y, sample_weight, offset, settings, None if sets is None else sets.allowance.weights)
-    with Interrupts() as interrupts, show(callback, verbose) as report:
-        if engine == "exact":
-            path: Any = ExactPath(data, settings, interrupts)
-        else:
-            path = _randomized_path(data, settings, engine, random_state)
-        is_watched = callback is not None or verbose
-        points = _points(path, data, settings, interrupts, is_watched)
-        found, coefs, info = collect(path, points, report if is_watched else None)
-    return found, coefs, info._replace(n_reads=X.n_reads - begun) if isinstance(X, StoredColumns) else info
+    with at_most(max_time):
+        settings = _checked(n_radii, eps, tol, radii, alphas, max_epochs, l2, engine, fit_intercept, standardize)
+        check_callback(callback)
+        sets = sets_of("l1", columns_of(X), feature_weight, positive, lower, upper, rows)
+        if is_called_by_user() and not (settings.standardize or feature_weight is not None):
+            warn_of_scales(X, ADVICE)
+        if sets is not None and not _is_weighted_only(X, sets, settings, engine):
+            return _over_sets(X, y, sets, settings, engine, sample_weight, offset, callback, verbose)
+        if is_on_device(X) or isinstance(X, DeviceData):
+            return _on_device(X, y, sample_weight, offset, engine, settings, callback, verbose)
+        X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
+        if engine == "exact" and (answer := _tall_path(X, y, sets, settings, sample_weight, offset, callback, verbose)):
+            return answer if not isinstance(X, StoredRows) else (*answer[:2], answer[2]._replace(n_reads=1.0))
+        refuse_outside(X, "lasso_path")
+        assert not isinstance(X, StoredRows)
+        if engine == "exact" and _is_small(X, settings):
+            answer = _by_radius_path(X, y, sets or L1Ball, settings, sample_weight, offset, callback, verbose)
+            if answer[2].status is not Status.ROUNDING:
+                return answer
+            # With tiny penalties the rounding of its gaps is far larger than that of the gaps of least squares.
+        if isinstance(X, StoredColumns) and engine != "exact":
+            raise ValueError("engine='randomized' needs X in memory; use engine='exact' for columns on disk.")
+        begun = X.n_reads if isinstance(X, StoredColumns) else 0.0
+        data = Regression(X, y, sample_weight, offset, settings, None if sets is None else sets.allowance.weights)
+        with Interrupts() as interrupts, show(callback, verbose) as report:
+            if engine == "exact":
+                path: Any = ExactPath(data, settings, interrupts)
+            else:
+                path = _randomized_path(data, settings, engine, random_state)
+            is_watched = callback is not None or verbose
+            points = _points(path, data, settings, interrupts, is_watched)
+            found, coefs, info = collect(path, points, report if is_watched else None)
+        return found, coefs, info._replace(n_reads=X.n_reads - begun) if isinstance(X, StoredColumns) else info
 
 
 def _is_weighted_only(X: object, sets: AllowedSets, settings: LassoSettings, engine: object) -> bool:
@@ -228,6 +236,7 @@ def _over_sets(
         of_samples: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset}
         problem = Problem(given, y, Squared(), sets(1.0), intercept=settings.fit_intercept, **of_samples)  # type: ignore[call-arg]
         grid: dict[str, Any] = {"n_radii": settings.n_radii, "eps": settings.eps, "radii": settings.radii}
+        grid["max_epochs"] = settings.max_epochs
         solve, targets = functools.partial(lasso_path, **grid), convert.as_targets(y, given.shape[0])
         with Interrupts() as interrupts, show(callback, verbose) as report:
             shown = report if callback is not None or verbose else None
@@ -264,8 +273,8 @@ def _tall_path(
         table: HasMoments = (StoredTable if is_stored else Table)(
             X, observed, weight, is_centred=settings.fit_intercept
         )
-        (moments,) = table.moments_of([None])
-        if not table.is_exact_enough(moments):
+        found = unless_late(functools.partial(table.moments_of, [None]))
+        if found is None or not table.is_exact_enough(moments := found[0]):
             return None
         return Quadratic(
             table, moments, has_intercept=settings.fit_intercept, standardize=settings.standardize, l2=settings.l2,
@@ -301,7 +310,8 @@ def _by_radius_path(
     """Solve the Lasso as a path of any loss."""
     return radius_path(
         X, y, loss=Squared(), constraint=sets, n_radii=settings.n_radii or 1, eps=settings.eps, tol=settings.tol,  # type: ignore[call-arg]
-        radii=settings.radii, alphas=settings.alphas, l2=settings.l2, fit_intercept=settings.fit_intercept,
+        radii=settings.radii, alphas=settings.alphas, max_epochs=settings.max_epochs, l2=settings.l2,
+        fit_intercept=settings.fit_intercept,
         sample_weight=sample_weight, offset=offset, callback=callback, verbose=verbose,
     )  # fmt: skip
 
@@ -325,7 +335,8 @@ def _on_device(
     def solve(R: np.ndarray, z: np.ndarray, tol: float) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
         return lasso_path(
             R, z, n_radii=settings.n_radii, eps=settings.eps, tol=tol, radii=settings.radii, alphas=settings.alphas,
-            l2=settings.l2, standardize=settings.standardize, callback=callback, verbose=verbose,
+            max_epochs=settings.max_epochs, l2=settings.l2, standardize=settings.standardize,
+            callback=callback, verbose=verbose,
         )  # fmt: skip
 
     of_samples: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset}
@@ -356,7 +367,8 @@ def _randomized_path(
     problem = Problem(
         data.X, data.observed, loss, ball, sample_weight=data.weight, offset=data.offset, intercept=data.has_intercept
     )
-    walk = _RandomizedWalk(problem, L1Ball, engine, max_epochs=_MOST_EPOCHS, random_state=as_generator(random_state))
+    limits: dict[str, Any] = {"max_epochs": settings.max_epochs, "random_state": as_generator(random_state)}
+    walk = _RandomizedWalk(problem, L1Ball, engine, **limits)
     return MinimizedPath(walk, tol=settings.tol, scale=data.scale)
 
 
@@ -379,6 +391,7 @@ def _checked(
     tol: object,
     radii: ArrayLike | None,
     alphas: ArrayLike | None,
+    max_epochs: object,
     l2: object,
     engine: Any,
     fit_intercept: object,
@@ -403,6 +416,7 @@ def _checked(
         convert.as_number(tol, "tol", low=0.0, what="a number of at least 0"),
         None if radii is None else as_grid(radii, "radii", 0.0),
         None if alphas is None else as_grid(alphas, "alphas", 1e-300),
+        convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0"),
         l2,
         has_intercept,
         standardize,

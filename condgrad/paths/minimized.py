@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from condgrad.compiled import Stopwatch
+from condgrad.linalg.interrupts import time_is_over
 from condgrad.paths.allowed_sets import at_radius_zero, leaves_out_zero, minimize_over, suited, typical
 from condgrad.paths.gauges import Gauge
 from condgrad.paths.group_gauge import GroupGauge, any_gauge_of
-from condgrad.paths.points import InterruptedPathError, Solved
+from condgrad.paths.points import InterruptedPathError, OutOfTimeError, Solved
 from condgrad.paths.radius_search import (
     contains_zero,
     go_on_unless_interrupted,
@@ -27,6 +28,7 @@ from condgrad.problems.outputs import OutputsProblem
 from condgrad.run.result import Result, Status
 
 _FARTHEST = 4.0  # how many times as far as the last two points are apart the next start may be
+_OUTSIDE = 1e-12  # share of the norm of a point by which rounding may push it outside of its set
 _INSIDE = 4e-16  # share of a radius by which a start is inside of the ball, so that rounding is too
 
 
@@ -142,7 +144,20 @@ class MinimizedPath:
             self.shortfall = result.status
         self.epochs += result.n_epochs
         self.n_lmo += result.n_lmo
+        if result.status is Status.MAX_TIME and time_is_over():
+            raise OutOfTimeError
         return self._solved(radius, result, self.walk.problem.gradient(result.w))
+
+    def unfinished(self, target: float) -> Solved | None:
+        """Return the present point over the ball of this radius."""
+        walk = self.walk
+        if target == 0.0:
+            return self._solve(target) if at_radius_zero(walk.make) is None else None
+        walk.problem = walk.problem.over(walk.make(target))
+        if walk.problem.constraint.violation(walk.w) > _OUTSIDE * np.abs(walk.w).sum():
+            walk.w = walk.problem.start()[0]
+        found = walk.problem.evaluate(walk.w)
+        return self._solved(target, found, found.gradient)
 
     def _solved(self, radius: float, found: Evaluation | Result, r: np.ndarray) -> Solved:
         features = np.flatnonzero(self.walk.w)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from condgrad.linalg.roots import Bracket
 from condgrad.paths.gauges import Gauge, gauge_of
 from condgrad.paths.group_gauge import GroupGauge
 from condgrad.paths.minimized import MinimizedPath, Walk
-from condgrad.paths.points import InterruptedPathError, Solved
+from condgrad.paths.points import InterruptedPathError, OutOfTimeError, Solved, status_of
 from condgrad.paths.radius_search import multiplier
 from condgrad.paths.smooth_point import penalised_gap
+from condgrad.paths.stretch import Stretch
 from condgrad.problems.cox import CoxProblem
 from condgrad.problems.linear import Problem
+from condgrad.run.result import Status
 
 _INNER = 0.3  # share of the tolerance that the gap over a ball may use up
 _FINER = 0.03  # the same share of the last search, for the next one
@@ -58,6 +61,10 @@ class PenalisedPath(MinimizedPath):
             self.walk.w = best.to_dense(self.n_features)
         self.walk.settings["tol"] = _INNER * limit
         return best
+
+    def unfinished(self, target: float) -> Solved | None:
+        """Return the present point with the bound of its excess."""
+        return self._certified(target)
 
     def _search(self, target: float, best: Solved, limit: float) -> Solved:
         """Return the best of the points over balls on the way to the one whose multiplier is the target."""
@@ -104,13 +111,17 @@ class PenalisedPath(MinimizedPath):
         return solved._replace(alpha=alpha)
 
 
-def solution_at(problem: CoxProblem, make: Callable[[float], ConstraintSet], alpha: float, *, tol: float) -> Solved:
+def solution_at(
+    problem: CoxProblem, make: Callable[[float], ConstraintSet], alpha: float, *, tol: float, **settings: Any
+) -> tuple[Solved, Status]:
     """Return the solution with a penalty of the norm whose balls ``make`` makes; KeyboardInterrupt tells of Ctrl-C."""
     gauge = gauge_of(make(1.0))
     assert gauge is not None
-    path = PenalisedPath(Walk(problem, make), gauge, tol=tol, scale=problem.loss_scale())
+    path = PenalisedPath(Walk(problem, make, **settings), gauge, tol=tol, scale=problem.loss_scale())
     try:
         (found,) = path.advance(np.array([alpha]))
+    except OutOfTimeError:
+        return path._certified(alpha), Status.MAX_TIME
     except InterruptedPathError:
         raise KeyboardInterrupt from None
-    return found
+    return found, status_of(Stretch.of(Solved, [found]), path)

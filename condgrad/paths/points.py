@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from condgrad.linalg.device.failures import explained, is_failure
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts, time_is_over
 from condgrad.paths.stretch import Stretch
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
@@ -18,11 +18,21 @@ from condgrad.run.trace import Progress
 class InterruptedPathError(Exception):
     """Ctrl-C was pressed while a point was being solved."""
 
+    status = Status.INTERRUPTED
+
+
+class OutOfTimeError(InterruptedPathError):
+    """The time was over while a point was being solved."""
+
+    status = Status.MAX_TIME
+
 
 def raise_if_interrupted(interrupts: Interrupts | None) -> None:
-    """Raise where Ctrl-C was pressed."""
+    """Raise where Ctrl-C was pressed, or the time of the present call is over."""
     if interrupts is not None and interrupts.heard():
         raise InterruptedPathError
+    if time_is_over():
+        raise OutOfTimeError
 
 
 class PathInfo(NamedTuple):
@@ -136,21 +146,33 @@ class Path(Protocol):
     def advance(self, targets: np.ndarray) -> Sequence[Solved]:
         """Return the solutions for the first one of the targets that are left, or for the first few."""
 
+    def unfinished(self, target: float) -> Solved | None:
+        """Return where the search for the first target stands, with its certificate; None where that costs reads."""
+
     def totals(self) -> tuple[int, int]:
         """Return the columns seen and the oracle calls so far."""
 
 
 def follow(path: Path, targets: np.ndarray, interrupts: Interrupts, is_watched: bool) -> Arrivals:
-    """Yield the solutions in the order of the path: one after the other where somebody watches, else as they come."""
+    """Yield the solutions in the order of the path: one after the other where somebody watches, else as they come.
+
+    If the time is over before there is a point, the first one comes as it is.
+    """
     order = np.argsort(-targets if path.is_penalised else targets, kind="stable")
     done = 0
     while done < order.size:
-        raise_if_interrupted(interrupts)
-        points = path.advance(targets[order[done:]])
+        try:
+            raise_if_interrupted(interrupts)
+            points = path.advance(targets[order[done:]])
+        except OutOfTimeError:
+            first = path.unfinished(float(targets[order[0]])) if done == 0 else None
+            if first is not None:
+                yield order[:1], order.size - 1, [first]
+            raise
         is_ending = interrupts.is_waiting()  # during the search: all that it has found counts
         for part in [[point] for point in points] if is_watched else [points]:
-            first, done = done, done + len(part)
-            yield order[first:done], order.size - done, part
+            begun, done = done, done + len(part)
+            yield order[begun:done], order.size - done, part
             if not is_ending and done < order.size:  # whoever got this point may have pressed it
                 raise_if_interrupted(interrupts)
 
@@ -175,8 +197,8 @@ def collect(
             if report(_progress(len(places), seconds, points[-1], path)) and n_left > 0:
                 status = Status.STOPPED
                 break
-    except InterruptedPathError:
-        status = Status.INTERRUPTED
+    except InterruptedPathError as error:
+        status = error.status
     except Exception as error:
         if not is_failure(error):
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from condgrad import constraints
 from condgrad.constraints import best_vertex
 from condgrad.constraints._protocol import ConstraintSet
 from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.interrupts import time_is_over
 from condgrad.linalg.roots import Bracket
 from condgrad.paths.allowed_sets import (
     AllowedSets,
@@ -44,17 +44,15 @@ def radius_at(
     problem: Problem | OutputsProblem,
     make: Callable[[float], ConstraintSet],
     share: float,
-    max_time: float | None = None,
 ) -> float:
     """Return the radius whose multiplier is ``share`` of that at zero; ``problem`` is over the unit set.
 
     The multiplier is close to linear in the radius (piecewise so for the Lasso), so the radius is found by secants
-    within a bracket, each solve from the last solution, to the accuracy that the multiplier needs. After ``max_time``
-    seconds it is the radius that would be tried next.
+    within a bracket, each solve from the last solution, to the accuracy that the multiplier needs. When the time of the
+    call is over it is the radius that would be tried next.
     """
-    deadline = math.inf if max_time is None else time.perf_counter() + max_time
     if leaves_out_zero(make):
-        return _beyond_limits(problem, make, share, deadline)
+        return _beyond_limits(problem, make, share)
     zero, make = _without_budget(problem, suited(make, problem))
     look = problem.look(zero)
     s = _best_paid_vertex(make(1.0), look.gradient)
@@ -64,10 +62,10 @@ def radius_at(
     bend = float(look.curvature([s])[0, 0])
     radius = largest / bend if bend > 0.0 else math.inf  # the minimiser of F along s, if s were all
     radius = min(radius, _FARTHEST * problem.loss_scale() / largest)  # where F is flat it would be far away
-    return _searched(problem, make, radius, zero, largest, share * largest, deadline)
+    return _searched(problem, make, radius, zero, largest, share * largest)
 
 
-def _beyond_limits(problem: Problem | OutputsProblem, make: Callable[..., Any], share: float, deadline: float) -> float:
+def _beyond_limits(problem: Problem | OutputsProblem, make: Callable[..., Any], share: float) -> float:
     """Return the radius as :func:`radius_at` does, where limits leave out zero; zero is what the rate refers to.
 
     Its rate is that of the norm without limits, because no set has zero.
@@ -79,7 +77,7 @@ def _beyond_limits(problem: Problem | OutputsProblem, make: Callable[..., Any], 
     if largest <= 1e-14 * problem.derivative_size() * problem.rows.largest_entry:
         return 2.0 * make.least_radius or 1.0
     first = make.least_radius or problem.loss_scale() / largest
-    return _searched(problem, suited(make, problem), first, None, largest, share * largest, deadline)
+    return _searched(problem, suited(make, problem), first, None, largest, share * largest)
 
 
 def _searched(
@@ -89,7 +87,6 @@ def _searched(
     w: np.ndarray | None,
     largest: float,
     target: float,
-    deadline: float,
 ) -> float:
     """Return the radius whose multiplier is ``target``, by secants within a bracket.
 
@@ -100,15 +97,15 @@ def _searched(
     bracket, multipliers = Bracket(0.0, math.inf), {0.0: largest}  # of target - multiplier, which grows with the radius
     last = extra
     for _ in range(_MOST_SOLVES):
-        left = deadline - time.perf_counter()
-        if left <= 0.0:
+        if time_is_over():
             break
-        limits: dict[str, Any] = {"max_epochs": _MOST_EPOCHS, "max_time": None if left == math.inf else left}
         radius, start = least + extra, w
         if extra < last:
             start = w * (extra / last) if w is not None and not leaves_out_zero(make) else None
         tol = _CLOSE_GAP * target * extra
-        part, make, result = minimize_over(problem, make, radius, w0=start, tol=tol, random_state=0, **limits)
+        part, make, result = minimize_over(
+            problem, make, radius, w0=start, tol=tol, random_state=0, max_epochs=_MOST_EPOCHS
+        )
         go_on_unless_interrupted(result.status)
         w, last = result.w, extra
         found = multiplier_over(part.constraint, unit, part.gradient(w), radius)

@@ -10,7 +10,7 @@ import numpy as np
 
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball, NonnegativeL1Ball
-from condgrad.linalg.interrupts import Interrupts
+from condgrad.linalg.interrupts import Interrupts, time_is_over
 from condgrad.paths.allowed_sets import typical
 from condgrad.paths.engine import PathPoint
 from condgrad.paths.group_engine import GroupEngine
@@ -19,7 +19,7 @@ from condgrad.paths.guided_walk import walk_over
 from condgrad.paths.least_squares import Goal
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.penalised import PenalisedPath
-from condgrad.paths.points import InterruptedPathError, Solved, status_of
+from condgrad.paths.points import InterruptedPathError, OutOfTimeError, Solved, status_of
 from condgrad.paths.radius_search import radius_at
 from condgrad.paths.smooth_data import SmoothData
 from condgrad.paths.smooth_engine import OutgrownError, SmoothEngine
@@ -34,6 +34,7 @@ from condgrad.run.result import Status
 _WALK = 8  # number of penalties on the way to the largest radius
 _WALK_TOL = 1e-2  # relative gap to which they are solved
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
+_INSIDE = 4e-16  # share of a radius by which a scaled point is inside of the ball, so that rounding is too
 _AT_ONCE = 256  # most targets that the engine is given at a time
 _PLAIN_BALLS = (L1Ball, NonnegativeL1Ball)  # what makes the ball of the very radius that it is given
 _OF_PATHS = frozenset(("max_epochs", "random_state"))  # settings that the engine of smooth losses takes too
@@ -83,8 +84,9 @@ def solutions(
 
     Of a path of smooth losses so many are solved before the first of them is yielded: ``at_once``, by default all.
     ``tol`` is relative to the mean size of the loss at zero; ``settings`` are those of :func:`condgrad.minimize`. Some
-    of them only have a meaning for runs of a solver (``max_steps``, ``max_time``, ``relative_tol``): with one of these,
-    ``minimize`` solves all radii.
+    of them only have a meaning for runs of a solver (``max_steps``, ``relative_tol``): with one of these, ``minimize``
+    solves all radii. Solutions end when the time of the call is over; of data in memory there is at least the first
+    one, as far as it came.
     """
     radii = np.fromiter(radii, np.float64)
     if _OF_PATHS.issuperset(settings) and (quadratic := tall_quadratic(problem, make, solver, radii.size)):
@@ -95,18 +97,25 @@ def solutions(
             return
     if not serves(problem, make, solver) or not _OF_PATHS.issuperset(settings):
         walk = walk_over(problem, make, solver, tol=tol * problem.loss_scale(), **settings)
-        for radius in radii.tolist():
+        for k, radius in enumerate(radii.tolist()):
             result = walk.to(radius)
+            if k > 0 and result.status is Status.MAX_TIME and time_is_over():
+                return
             yield Found(result.w, result.intercept, result.status)
         return
     path = SmoothPath(problem, make, tol=tol, interrupts=Interrupts(), **settings)
-    left = radii
+    left, is_first = radii, True
     while left.size:
         try:
             points = Stretch.of(Solved, path.advance(left[:at_once]))
+        except OutOfTimeError:
+            first = path.unfinished(float(left[0])) if is_first else None
+            if first is not None:
+                yield Found(first.to_dense(problem.n_features), first.intercept, Status.MAX_TIME)
+            return
         except InterruptedPathError:
             raise KeyboardInterrupt from None
-        left, status = left[len(points) :], status_of(points, path)
+        left, status, is_first = left[len(points) :], status_of(points, path), False
         for k, point in enumerate(points):
             own = status if status is Status.CONVERGED else status_of(points[k : k + 1], path)
             yield Found(point.to_dense(problem.n_features), point.intercept, own)
@@ -166,7 +175,7 @@ class SmoothPath:
             if is_penalised
             else MinimizedPath(walk, tol=tol, scale=scale)
         )
-        self.is_outgrown = False
+        self.is_outgrown, self._is_in_memory = False, data is None
         self.n_features = problem.n_features
         self.scale, self.unit = self.engine.scale, self._radius_of(1.0) or 1.0
         self._last: Sequence[PathPoint] = ()  # the last one of them is where a path goes on
@@ -195,6 +204,8 @@ class SmoothPath:
             norm = np.nan if self._is_short(last.gap, last.rounding, tol) else last.norm
         except OutgrownError:
             norm = np.nan
+        except OutOfTimeError:  # the last penalty that was reached; for zero where F would be 0 if it fell on as there
+            norm = self.engine.gauge.norm(self._present()) or self.scale / largest
         self.columns_seen, self.n_scans = self.totals()
         self.engine.restart()
         # A function may make the ball of a radius that is not its argument: then its argument is searched for.
@@ -216,6 +227,24 @@ class SmoothPath:
                 self.is_outgrown = True
                 self._by_minimize.walk.w = self._dense(self._last[-1]) if self._last else np.zeros(self.n_features)
         return self._by_minimize.advance(targets)
+
+    def unfinished(self, target: float) -> Solved | None:
+        """Return where the search for the first target stands; None for columns on disk."""
+        if not self._is_in_memory:
+            return None
+        walk, goals = self._by_minimize.walk, self._goals(np.array([target]))
+        if goals is not None and not walk.w.any():  # no run has begun
+            w = self._present()
+            norm, most = self.engine.gauge.norm(w), np.inf if self.is_penalised else float(goals[0])
+            walk.w = w if norm <= most else w * (most / norm * (1.0 - _INSIDE))
+        return self._by_minimize.unfinished(target)
+
+    def _present(self) -> np.ndarray:
+        """Return the coefficients where the engine stands."""
+        features, x = self.engine.present()
+        w = np.zeros(self.n_features)
+        w[features] = x * self.engine.columns.scale[features]
+        return w
 
     def _goals(self, targets: np.ndarray) -> np.ndarray | None:
         """Return what the engine is to solve for the first few of the targets, None where it cannot for the first."""

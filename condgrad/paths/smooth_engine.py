@@ -154,6 +154,10 @@ class SmoothEngine:
         """The number of features in the working set."""
         return int(self.point.model.n_atoms())
 
+    def present(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the features of the working set and their coefficients where the search stands."""
+        return self.point.features[: self.n_atoms], self.point.x[: self.n_atoms]
+
     @property
     def _is_alone(self) -> bool:
         """Whether one thread is enough for the passes over samples and columns."""

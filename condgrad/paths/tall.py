@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -42,6 +42,8 @@ _LITTLE = 1e10  # multiplications up to which twice as many features may have th
 _WALK = 8  # penalties on the way to the largest radius
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
 
+T = TypeVar("T")
+
 
 def has_moments(X: Any) -> bool:
     """Tell whether X are samples on disk of which one read takes the moments."""
@@ -61,6 +63,16 @@ def is_tall(X: Any, n_targets: int) -> bool:
     n, d = shape
     per_target = _PER_TARGET if float(n) * d * d > _LITTLE else 2 * _PER_TARGET
     return n >= d and d <= min(_MOST_FEATURES, _ANYWAY + per_target * n_targets)
+
+
+def unless_late(take: Callable[[], T]) -> T | None:
+    """Return what a pass takes, None when its time is over; KeyboardInterrupt tells of Ctrl-C."""
+    try:
+        return take()
+    except PassInterruptedError:
+        if Interrupts.is_waiting():
+            raise KeyboardInterrupt from None
+        return None
 
 
 def gauge_of_sets(sets: AllowedSets | None) -> Gauge | None:
@@ -118,6 +130,10 @@ class TallPath:
         sizes = np.bincount(places, minlength=targets.size)
         return Stretch(Solved, sizes, features, points.W[places, features], numbers)
 
+    def unfinished(self, target: float) -> Solved:
+        """Return the first point, which is solved before any time can be over."""
+        return self.advance(self.targets)[0]
+
     def totals(self) -> tuple[int, int]:
         """Return the columns seen, all of them once, and the oracle calls."""
         return self.n_features, self.targets.size
@@ -138,8 +154,8 @@ def tall_quadratic(problem: BaseProblem, make: object, solver: object, n_targets
         return None
     y = samples.y - samples.offset.added_to(EVERY, np.zeros(samples.y.size))
     table = Table(matrix.explicit(), y, samples.weight, is_centred=problem.has_intercept)
-    moments = table.moments()
-    if not table.is_exact_enough(moments):
+    moments = unless_late(table.moments)
+    if moments is None or not table.is_exact_enough(moments):
         return None
     return Quadratic(
         table, moments, has_intercept=problem.has_intercept, l2=problem.l2,
@@ -167,12 +183,7 @@ def tall_answer(
     the pass ends the call.
     """
     with Interrupts() as interrupts, show(callback, verbose) as report:
-        try:
-            quadratic = make_quadratic()
-        except PassInterruptedError:
-            interrupts.heard()
-            raise KeyboardInterrupt from None
-        if quadratic is None:
+        if (quadratic := make_quadratic()) is None:
             return None
         if targets is None:
             targets = largest_radius(quadratic, eps, tol) * shares(n_radii)

@@ -16,7 +16,7 @@ from condgrad.constraints import ConstraintSet
 from condgrad.linalg.callers import level_of_user
 from condgrad.linalg.device.failures import DeviceError
 from condgrad.linalg.factored import Factored, Iterate, from_arrays, sizes, to_arrays
-from condgrad.linalg.interrupts import Interrupts, PassInterruptedError
+from condgrad.linalg.interrupts import Interrupts, PassInterruptedError, end_of_time
 from condgrad.linalg.saved import check_numbers, take_column
 from condgrad.problems.base import BaseProblem
 from condgrad.problems.evaluation import Evaluation
@@ -54,7 +54,7 @@ class Run:
         self.trace = Trace()
         self.t = 0
         self.began, self.reads_before = began, n_reads
-        state.deadline = self.began + limits.max_time
+        state.deadline = min(self.began + limits.max_time, end_of_time())
         self.seconds = 0.0
         self.first_epoch = self.epoch
         self.next_record = 0.0
@@ -341,7 +341,7 @@ class Run:
             return Status.MAX_STEPS
         if self.epoch - self.first_epoch >= self.limits.max_epochs:
             return Status.MAX_EPOCHS
-        if time.perf_counter() - self.began >= self.limits.max_time:
+        if time.perf_counter() >= self.state.deadline:
             return Status.MAX_TIME
         return None
 

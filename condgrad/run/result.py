@@ -22,7 +22,7 @@ class Status(NamedEnum):
     )
     MAX_EPOCHS = "The limit max_epochs was reached; raise it, raise tol, or try solver='auto'."
     MAX_STEPS = "The limit max_steps was reached; raise it to continue."
-    MAX_TIME = "The limit max_time was reached; raise it, or continue from this result with w0=result."
+    MAX_TIME = "The limit max_time was reached; raise it, or continue a run with w0=result."
     SMALL_STEP = "A step changed no coefficient by more than the solver's step_tol; the gap shows how good w is."
     STALLED = "No further progress is possible in floating point; the gap is as small as rounding allows."
     STOPPED = "The callback asked to stop."

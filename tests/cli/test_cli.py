@@ -461,7 +461,9 @@ def test_ctrl_c_in_a_walk_of_smooth_losses(capsys, train, monkeypatch, n_folds):
 def test_cross_validation_by_the_path_chooses_what_minimize_chooses(capsys, train, options):
     options = ["--n-radii", 6, "--folds", 3, "--tol", 1e-8, *options]
     found, code = answer(capsys, "cv", train, *options)
-    expected, _ = answer(capsys, "cv", train, *options, "--max-time", 600)  # a limit of runs: minimize solves all radii
+    expected, _ = answer(
+        capsys, "cv", train, *options, "--max-steps", 10**6
+    )  # a limit of runs: minimize solves all radii
     assert code == 0 and found.keys() == expected.keys()
     assert found["best_radius"] == expected["best_radius"]
     np.testing.assert_allclose(found["mean_loss"], expected["mean_loss"], atol=1e-4)

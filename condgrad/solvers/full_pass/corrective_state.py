@@ -90,7 +90,13 @@ class CorrectiveState(State):
 
     def subsample(self, n_rows: int) -> None:
         """Make passes over a subsample of about ``n_rows`` samples from now on, or over all if there is none."""
-        self._use(self.problem.part(n_rows), n_rows)
+        self._use(self._part(n_rows), n_rows)
+
+    def _part(self, n_rows: int) -> BaseProblem | None:
+        """Return the problem on about ``n_rows`` samples; one of all samples, which may be a copy, is the whole one."""
+        part = self.problem.part(n_rows)
+        is_whole = part is not None and part.n_samples >= self.problem.n_samples
+        return self.problem if is_whole else part
 
     def widen(self) -> None:
         """Make passes over more samples; for data that are not in memory, the largest part comes before all.
@@ -99,7 +105,7 @@ class CorrectiveState(State):
         """
         is_last = self.model.is_exact and self.guide is None
         n_rows = self.problem.n_samples if is_last else self.problem.part_growth * self.n_rows
-        part = self.problem.part(n_rows)
+        part = self._part(n_rows)
         if part is self.problem and self.guide is not None and self.part is not self.guide:
             part = self.guide
         self._use(part, n_rows)
@@ -313,7 +319,7 @@ class CorrectiveState(State):
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Restore a snapshot; a pass recomputes the values that it does not contain."""
         n_rows, d = _rows_used(numbers, self.problem.n_samples), self.problem.n_features
-        self._use(self.guide if numbers.get("uses_guide") else self.problem.part(n_rows), n_rows)
+        self._use(self.guide if numbers.get("uses_guide") else self._part(n_rows), n_rows)
         self.is_guided, self.is_rough = bool(numbers.get("is_guided", True)), bool(numbers.get("is_rough", True))
         for name in _SAVED:
             setattr(self, name, numbers[name])
