@@ -76,9 +76,9 @@ class Loss(abc.ABC):  # noqa: B024 (the decorator copies the defaults: nothing i
     def least_value(self, y: np.ndarray) -> np.ndarray:
         """Return a lower bound of f(p, y) over all p for each target (-inf where there is none).
 
-        Certificates of penalised problems depend on it.
+        Certificates depend on it: F(w) is at most so far above the optimum as it is above this bound.
         """
-        return np.zeros(y.shape)
+        return np.full(y.shape, -math.inf)
 
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError, with one sentence, if the loss is not defined for some values of ``y``."""

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from condgrad.compiled import where
 from condgrad.losses._protocol import loss
 
@@ -46,6 +48,10 @@ class Expectile(NamedTuple):
     def second_derivative(self, p, y):
         """Return 2 q where y >= p, 2 (1 - q) elsewhere."""
         return 2.0 * where(y - p < 0.0, 1.0 - self.q, self.q)
+
+    def least_value(self, y):
+        """Return 0."""
+        return np.zeros(y.shape)
 
     def smoothness(self):
         """Return L = 2 max(q, 1 - q)."""

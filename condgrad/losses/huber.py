@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from condgrad.compiled import where
 from condgrad.losses._protocol import check_size, loss
 
@@ -46,6 +48,10 @@ class Huber(NamedTuple):
     def lipschitz(self):
         """Return G = delta."""
         return self.delta
+
+    def least_value(self, y):
+        """Return 0."""
+        return np.zeros(y.shape)
 
     def smoothness(self):
         """Return L = 1."""

@@ -3,6 +3,8 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from condgrad.compiled import where
 from condgrad.compiled.elementary import exp, log1p_of_fraction
 from condgrad.losses._protocol import loss
@@ -43,6 +45,10 @@ class Logistic(NamedTuple):
     def lipschitz(self):
         """Return G = 1."""
         return 1.0
+
+    def least_value(self, y):
+        """Return 0."""
+        return np.zeros(y.shape)
 
     def smoothness(self):
         """Return L = 1/4."""

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from condgrad.compiled import where
 from condgrad.losses._protocol import check_size, loss
 
@@ -53,6 +55,10 @@ class Pinball(NamedTuple):
     def lipschitz(self):
         """Return G = max(q, 1 - q)."""
         return max(self.q, 1.0 - self.q)
+
+    def least_value(self, y):
+        """Return 0."""
+        return np.zeros(y.shape)
 
     def smoothness(self):
         """Return L = 1 / width."""

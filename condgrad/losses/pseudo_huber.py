@@ -54,6 +54,10 @@ class PseudoHuber(NamedTuple):
         """Return G = delta."""
         return self.delta
 
+    def least_value(self, y):
+        """Return 0."""
+        return np.zeros(y.shape)
+
     def smoothness(self):
         """Return L = 1."""
         return 1.0

@@ -3,6 +3,8 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from condgrad.compiled import where
 from condgrad.compiled.elementary import exp
 from condgrad.losses._protocol import loss, refuse_intercept
@@ -59,6 +61,10 @@ class SigmoidSquared(NamedTuple):
         e = exp(-abs(z))
         s = where(z < 0.0, e, 1.0) / (1.0 + e)
         return 2.0 * s * (2.0 - 3.0 * s) * e / ((1.0 + e) * (1.0 + e))
+
+    def least_value(self, y):
+        """Return 0."""
+        return np.zeros(y.shape)
 
     def smoothness(self):
         """Return L = (39 + 55 sqrt(33)) / 2304, about 0.15406."""

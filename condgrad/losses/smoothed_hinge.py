@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from condgrad.compiled import where
 from condgrad.losses._protocol import check_size, loss
 
@@ -50,6 +52,10 @@ class SmoothedHinge(NamedTuple):
     def lipschitz(self):
         """Return G = 1."""
         return 1.0
+
+    def least_value(self, y):
+        """Return 0."""
+        return np.zeros(y.shape)
 
     def smoothness(self):
         """Return L = 1 / width."""

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from condgrad.losses._protocol import loss
 
 
@@ -31,6 +33,10 @@ class Squared(NamedTuple):
     def second_derivative(self, p, y):
         """Return 1."""
         return 0.0 * p + 1.0
+
+    def least_value(self, y):
+        """Return 0."""
+        return np.zeros(y.shape)
 
     def smoothness(self):
         """Return L = 1."""

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from condgrad.compiled import where
 from condgrad.losses._protocol import loss
 
@@ -36,6 +38,10 @@ class SquaredHinge(NamedTuple):
     def second_derivative(self, p, y):
         """Return 1 where y p <= 1, 0 beyond."""
         return 1.0 * where(y * p > 1.0, 0.0, 1.0)
+
+    def least_value(self, y):
+        """Return 0."""
+        return np.zeros(y.shape)
 
     def smoothness(self):
         """Return L = 1."""

@@ -50,6 +50,10 @@ class Welsch(NamedTuple):
         u = (p - y) / self.scale
         return (1.0 - 2.0 * u * u) * exp(-u * u)
 
+    def least_value(self, y):
+        """Return 0."""
+        return np.zeros(y.shape)
+
     def smoothness(self):
         """Return L = 1."""
         return 1.0

@@ -191,6 +191,10 @@ class ExactPath:
         seconds = watch.seconds / len(points)
         return [self._solved(point, float(target), seconds) for point, target in zip(points, targets, strict=False)]
 
+    def least_value(self) -> tuple[float, int]:
+        """Return 0, the least value of the squared loss, and the number of samples."""
+        return 0.0, self.data.n_samples
+
     def unfinished(self, target: float) -> Solved | None:
         """Return where the search for the first target stands; None for columns on disk."""
         if self.data.span is not None:

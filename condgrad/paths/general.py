@@ -247,7 +247,10 @@ def _check_penalised(problem: Problem, make: Callable[..., Any], solver: object,
     if gauge.radius_of(make(1.0)) != 1.0:
         raise ValueError("alphas need a function that makes the ball of radius 1 for 1.0; give radii instead.")
     if not problem.is_convex or problem.samples.least_value() == -math.inf:
-        raise ValueError(f"alphas need a convex loss that is bounded from below; {loss} is not. Give radii instead.")
+        known = ", as far as its method least_value tells" if problem.is_convex else ""
+        raise ValueError(
+            f"alphas need a convex loss that is bounded from below; {loss} is not{known}. Give radii instead."
+        )
     if problem.l2 > 0.0:
         raise ValueError(f"alphas of radius_path need l2=0; got l2={problem.l2:g}. Give radii instead.")
     if not is_served:

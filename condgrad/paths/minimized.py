@@ -148,6 +148,10 @@ class MinimizedPath:
             raise OutOfTimeError
         return self._solved(radius, result, self.walk.problem.gradient(result.w))
 
+    def least_value(self) -> tuple[float, int]:
+        """Return the least value of F, as far as it is known, and the number of samples."""
+        return self.walk.problem.least_value(), self.walk.problem.n_samples
+
     def unfinished(self, target: float) -> Solved | None:
         """Return the present point over the ball of this radius."""
         walk = self.walk

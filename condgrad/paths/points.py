@@ -10,6 +10,7 @@ import scipy.sparse
 
 from condgrad.linalg.device.failures import explained, is_failure
 from condgrad.linalg.interrupts import Interrupts, time_is_over
+from condgrad.linalg.rounding import gamma
 from condgrad.paths.stretch import Stretch
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
@@ -48,9 +49,11 @@ class PathInfo(NamedTuple):
         gradient at the solution (a bound of it where the point is taken from the line between two solved ones). Over
         other sets than the l1 ball: the multiplier of the constraint.
     gap, relative_gap : array
-        The exact gap and its share of the objective at zero: for the Lasso half the weighted mean of y^2 (of its
-        deviation from the mean, with an intercept). It is the gap of Frank-Wolfe for radii, and a bound of the distance
-        from the penalised optimum for penalties: for the Lasso the duality gap, or a bound of it where data are small.
+        The certified gap and its share of the objective at zero: for the Lasso half the weighted mean of y^2 (of its
+        deviation from the mean, with an intercept). For radii it is the exact gap of Frank-Wolfe, or by how much F(w)
+        exceeds the least value of the loss where that is less, as where Xw = y up to rounding. For penalties it is a
+        bound of the distance from the penalised optimum: for the Lasso the duality gap, or a bound of it where data are
+        small.
     rounding : array
         A bound for what floating point may have done to each gap: gap + rounding certifies the point, always.
     objective : array
@@ -123,6 +126,8 @@ class Solved(NamedTuple):
 Arrivals: TypeAlias = Iterator[tuple[np.ndarray, float, Sequence[Solved]]]
 
 _MOST_INT32 = np.iinfo(np.int32).max
+_SUMS = 16  # operations of a loss beside the sum over the samples
+_GAP = Solved._fields.index("gap") - 2  # its row among the numbers of points
 _NOTHING = Stretch(Solved, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros((7, 0)))
 
 
@@ -145,6 +150,9 @@ class Path(Protocol):
 
     def advance(self, targets: np.ndarray) -> Sequence[Solved]:
         """Return the solutions for the first one of the targets that are left, or for the first few."""
+
+    def least_value(self) -> tuple[float, int]:
+        """Return a lower bound of F over all coefficients, -inf where none is known, and the number of samples."""
 
     def unfinished(self, target: float) -> Solved | None:
         """Return where the search for the first target stands, with its certificate; None where that costs reads."""
@@ -205,7 +213,7 @@ def collect(
         if not found:
             raise explained(error) from error
         status = Status.DEVICE_FAILED
-    solved = _in_order(places, found)
+    solved = _bounded_by_least_value(_in_order(places, found), path)
     if status is Status.CONVERGED:
         status = status_of(solved, path)
     info = _info(solved, status, path)
@@ -219,6 +227,21 @@ def _in_order(places: list[np.ndarray], found: list[Stretch[Solved]]) -> Stretch
     points, of_points = Stretch.joined(found), np.concatenate(places)
     is_ordered = bool((of_points[1:] > of_points[:-1]).all())
     return points if is_ordered else points.taken(np.argsort(of_points))
+
+
+def _bounded_by_least_value(points: Stretch[Solved], path: Path) -> Stretch[Solved]:
+    """Return the points, with gaps of at most what F exceeds its least value by: that is a certificate, too.
+
+    Penalised gaps have it in them.
+    """
+    least, n_samples = path.least_value()
+    if path.is_penalised or least == -np.inf or not path.gap_bounds_objective:
+        return points
+    gap, rounding, objective = (points.column(name) for name in ("gap", "rounding", "objective"))
+    of_sums = gamma(n_samples + _SUMS) * (np.abs(objective) + abs(least))
+    numbers = points.numbers.copy()
+    numbers[_GAP] = np.minimum(gap, np.maximum(objective - least, 0.0) + of_sums + rounding)
+    return Stretch(Solved, points.sizes, points.features, points.coefficients, numbers)
 
 
 def status_of(points: Stretch[Solved], path: Path) -> Status:

@@ -228,6 +228,10 @@ class SmoothPath:
                 self._by_minimize.walk.w = self._dense(self._last[-1]) if self._last else np.zeros(self.n_features)
         return self._by_minimize.advance(targets)
 
+    def least_value(self) -> tuple[float, int]:
+        """Return the least value of the loss and the number of samples."""
+        return self.engine.floor, self.problem.n_samples
+
     def unfinished(self, target: float) -> Solved | None:
         """Return where the search for the first target stands; None for columns on disk."""
         if not self._is_in_memory:

@@ -147,6 +147,10 @@ class BaseProblem(abc.ABC):
         """Return an iterate at ``w`` for a solver that moves along lines."""
         return LookPoint(self, w)
 
+    def least_value(self) -> float:
+        """Return a lower bound of F, rounding included; -inf where none is known."""
+        return -np.inf
+
     def lipschitz(self) -> float:
         """Return a Lipschitz constant of grad F in the l2 norm; inf where none is known."""
         return np.inf

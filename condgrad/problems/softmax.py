@@ -182,6 +182,10 @@ class SoftmaxProblem(OutputLossesProblem):
             self.__dict__.pop(name, None)
         return self._has_all_classes or not self.has_intercept
 
+    def least_value(self) -> float:
+        """Return 0."""
+        return 0.0
+
     def null_objective(self) -> float:
         """Return the objective at W = 0."""
         return self.objective(np.zeros(self.n_features))

@@ -58,7 +58,7 @@ class Run:
         self.seconds = 0.0
         self.first_epoch = self.epoch
         self.next_record = 0.0
-        self.lower_bound = -np.inf  # the best certified lower bound of F*
+        self.lower_bound = problem.least_value() if problem.is_convex else -np.inf  # the best certified one of F*
         self.promise, self.promising_w = -np.inf, state.w  # the best uncertified lower bound of F*, and its iterate
         self.best_gap, self.best_w = np.inf, state.w.copy()
         self.best_evaluation: Evaluation | None = None  # the evaluation of best_w if it is certified

@@ -49,9 +49,9 @@ class Result(NamedTuple):
         F(w) - F* <= gap + rounding, always; inf where the sums overflow, or vanish, and no bound is known. CONVERGED
         means that gap + rounding is at most the tolerance, whatever else has ended the run, except for Ctrl-C.
     lower_bound : float
-        The largest lower bound of F* found during the run, minus its rounding error, so also
-        F(w) - F* <= objective - lower_bound (often tighter than gap), up to the rounding of the objective; -inf for a
-        non-convex loss.
+        The largest lower bound of F* found during the run, minus its rounding error, or the least value of the loss
+        where that is larger, so also F(w) - F* <= objective - lower_bound (often tighter than gap, which is always that
+        of Frank-Wolfe), up to the rounding of the objective; -inf for a non-convex loss.
     intercept : float
         The best intercept for w (0 for a problem without intercept); for a CompletionProblem its Biases, or None.
     status : Status

@@ -178,3 +178,22 @@ def test_a_run_without_progress_says_so():
     result = cg.minimize(Flat(), "corrective", tol=1e-9)
     assert result.status is cg.Status.STALLED
     assert result.n_steps < 100
+
+
+class Copies(cg.Problem):
+    """A problem whose part on all samples is another object."""
+
+    def part(self, n_rows):
+        found = super().part(n_rows)
+        return cg.Problem(*self.data, losses.Logistic(), self.constraint) if found is self else found
+
+
+@pytest.mark.parametrize("n", [200, 9000])
+def test_a_part_of_all_samples_is_the_problem_itself(n):
+    """A problem may return a copy; more samples than all there are must not be asked for again and again."""
+    X, y = separable(n, 5)
+    y = np.where(np.random.default_rng(0).random(n) < 0.2, -y, y)
+    problem = Copies(X, y, losses.Logistic(), constraints.L2Ball(1.0))
+    problem.data = X, y
+    result = cg.minimize(problem, "corrective", tol=1e-8, max_steps=100)
+    assert result.status is cg.Status.CONVERGED
