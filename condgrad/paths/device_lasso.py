@@ -109,7 +109,7 @@ def path_on_device(
     scales = np.sqrt(np.diag(sums.G)[:-1])
     gauge = Gauge(np.where(scales > 0.0, scales, 1.0) if is_standardised else None, is_symmetric=True)
     judge = _Judge(problem, gauge, coefs.toarray(), sums)
-    found = judge.penalised(alphas) if alphas is not None else judge.constrained(info.radius)
+    found = judge.penalised(info.alpha) if alphas is not None else judge.constrained(info.radius)
     return radii, coefs, _with_certificates(info, found, problem.loss_scale(), tol, problem.n_features)
 
 

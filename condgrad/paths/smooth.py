@@ -282,7 +282,12 @@ class SmoothPath:
             point, goal = points[k], float(goals[k])
             inside = 1.0 if self.is_penalised else min(1.0, goal / max(point.norm, goal))
             self._by_minimize.walk.w = inside * self._dense(point)
-            singly[k] = self._by_minimize.advance(targets[k : k + 1])[0]
+            try:
+                singly[k] = self._by_minimize.advance(targets[k : k + 1])[0]
+            except InterruptedPathError:  # those before are done; whoever asks for the next one hears of it again
+                if k == 0:
+                    raise
+                return singly[:k]
         return singly
 
     def _is_short(self, gap: Any, rounding: Any, tol: float) -> Any:
