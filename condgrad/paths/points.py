@@ -232,15 +232,16 @@ def _in_order(places: list[np.ndarray], found: list[Stretch[Solved]]) -> Stretch
 def _bounded_by_least_value(points: Stretch[Solved], path: Path) -> Stretch[Solved]:
     """Return the points, with gaps of at most what F exceeds its least value by: that is a certificate, too.
 
-    Penalised gaps have it in them.
+    Penalised gaps have it in them. Where F is below that value it is not what it says.
     """
     least, n_samples = path.least_value()
     if path.is_penalised or least == -np.inf or not path.gap_bounds_objective:
         return points
     gap, rounding, objective = (points.column(name) for name in ("gap", "rounding", "objective"))
     of_sums = gamma(n_samples + _SUMS) * (np.abs(objective) + abs(least))
-    numbers = points.numbers.copy()
-    numbers[_GAP] = np.minimum(gap, np.maximum(objective - least, 0.0) + of_sums + rounding)
+    excess, numbers = objective - least, points.numbers.copy()
+    bound = np.maximum(excess, 0.0) + of_sums + rounding
+    numbers[_GAP] = np.where(excess + of_sums + rounding >= 0.0, np.minimum(gap, bound), gap)
     return Stretch(Solved, points.sizes, points.features, points.coefficients, numbers)
 
 

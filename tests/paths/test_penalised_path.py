@@ -255,7 +255,7 @@ def test_a_loss_without_a_lower_bound_has_radii_and_no_penalties():
 
 @make_loss
 class BelowZero(NamedTuple):
-    """The squared loss less 10, whose lower bound is not 0."""
+    """The squared loss less 10, whose lower bound is not 0, as it says."""
 
     def value(self, p, y):
         return 0.5 * (p - y) * (p - y) - 10.0
@@ -269,6 +269,9 @@ class BelowZero(NamedTuple):
     def smoothness(self):
         return 1.0
 
+    def least_value(self, y):
+        return np.zeros(y.shape)
+
 
 def test_a_wrong_lower_bound_certifies_nothing():
     with pytest.raises(AssertionError, match="but least_value is 0: return a lower bound there, or -inf"):
@@ -276,6 +279,9 @@ def test_a_wrong_lower_bound_certifies_nothing():
     X, y, _ = data("squared", d=12)
     _, _, info = cg.radius_path(X, y, loss=BelowZero(), alphas=[0.1])
     assert info.status is not cg.Status.CONVERGED and info.gap[0] == np.inf
+    radii, coefs, info = cg.radius_path(X, y, loss=BelowZero(), radii=[0.1], tol=1e-12)
+    at = cg.Problem(X, y, BelowZero(), constraints.L1Ball(radii[0])).evaluate(coefs.toarray()[:, 0])
+    assert info.gap[0] + info.rounding[0] >= at.gap  # that of Frank-Wolfe does not need the bound
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,9 @@ def test_a_path_keeps_the_points_that_are_done(data):
         def totals(self):
             return 0, 0
 
+        def least_value(self):
+            return -np.inf, 1
+
     point = cg.paths.points.Solved(np.array([0]), np.ones(1), 1.0, 0.1, 0.0, 0.0, 1.0, 0.0, 0.0)
 
     def walk(n_points):
