@@ -887,3 +887,18 @@ def test_time_left_is_extrapolated_from_the_gaps(law, monkeypatch):
     Limits.max_time = 5.5
     assert pace.seconds_left(record) == pytest.approx(0.5)
     assert pace.seconds_left(record._replace(gap=1e-4)) == 0.0
+
+
+@pytest.mark.parametrize("options", [[], ["--loss", "logistic"]], ids=["lasso", "logistic"])
+def test_a_path_ends_with_its_time(capsys, train, options):
+    found, code = answer(capsys, "path", train, *options, "--max-time", 0)
+    assert code == 1 and found["status"] == "MAX_TIME" and len(found["radius"]) == 1
+    found, code = answer(capsys, "path", train, *options, "--n-radii", 4, "--max-time", 1e6)
+    assert code == 0 and len(found["radius"]) == 4
+
+
+def test_cross_validation_ends_with_its_time(capsys, train, tmp_path):
+    options = ["--set", "l1", "--folds", 3, "--n-radii", 4, "--out", tmp_path / "model.npz"]
+    found, code = answer(capsys, "cv", train, *options, "--max-time", 0)
+    assert code == 1 and found["status"] == "MAX_TIME"
+    assert found["folds"] == 3 and len(found["radii"]) == 1 and (tmp_path / "model.npz").exists()
