@@ -74,13 +74,14 @@ class StandardisesData(Standardises):
         targets: list[np.ndarray],
         starts: Sequence[np.ndarray] | np.ndarray | None = None,
         radius: float | None = None,
+        began: float | None = None,
     ) -> None:
         if not self.standardize:
-            super()._solve_all(data, targets, starts, radius)
+            super()._solve_all(data, targets, starts, radius, began)
             return
         used, scales = self._scaled(data)
         starts = None if starts is None else [scales * w for w in starts]
-        super()._solve_all(used, targets, starts, radius)
+        super()._solve_all(used, targets, starts, radius, began)
         self.coef_: Any = self.coef_ / scales
 
 
