@@ -20,6 +20,7 @@ from condgrad.linalg.names import visible
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]  # by name
 
+_LARGEST = 1e150  # size of a number whose square, and sums of many, are finite
 _MOST = 2**53  # counts are below it: they are exact as floats, and adding to them cannot overflow in a kernel
 
 
@@ -34,7 +35,7 @@ def fill_from(arrays: Arrays, name: str, array: np.ndarray) -> None:
 
 
 def take_floats(arrays: Arrays, name: str, *shape: int | None) -> np.ndarray:
-    """Return finite floats of a shape; None stands for any length.
+    """Return floats of a shape whose squares do not overflow; None stands for any length.
 
     Examples
     --------
@@ -44,8 +45,8 @@ def take_floats(arrays: Arrays, name: str, *shape: int | None) -> np.ndarray:
     ValueError: its array 'w' has the shape (3,) instead of (4,)
     """
     found = _take(arrays, name, np.dtype(np.float64), shape)
-    if not np.isfinite(found).all():
-        raise ValueError(f"its array {name!r} holds infinite numbers")
+    if not (np.abs(found) <= _LARGEST).all():
+        raise ValueError(f"its array {name!r} holds numbers that are too large")
     return found
 
 

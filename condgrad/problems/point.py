@@ -7,7 +7,7 @@ from typing import Any, Protocol, Unpack
 import numpy as np
 
 from condgrad.constraints.vertices import Vertex
-from condgrad.linalg.saved import take_like
+from condgrad.linalg.saved import take_floats
 from condgrad.linalg.vectors import inner
 from condgrad.problems.active_set import ActiveSet
 from condgrad.problems.evaluation import Evaluation, gap_at
@@ -131,8 +131,8 @@ class Point:
         for name in self.numbers:
             setattr(self, name, numbers[name])
         for name in self.arrays:
-            setattr(self, name, take_like(arrays, name, getattr(self, name)))
-        self.r = take_like(arrays, "r", self.w) if "r" in arrays else None
+            setattr(self, name, take_floats(arrays, name, *getattr(self, name).shape))
+        self.r = take_floats(arrays, "r", self.w.size) if "r" in arrays else None
         if self.r is not None:
             self.s = self.problem.lmo(self.r)
         elif self.gap < np.inf:

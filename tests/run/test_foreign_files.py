@@ -126,7 +126,7 @@ WRONG_HEADERS = {
 }
 WRONG_ARRAYS = {
     "nan": ({"values": np.array([np.nan])}, "its array 'values' holds nan"),
-    "inf": ({"values": np.array([np.inf])}, "its array 'values' holds infinite numbers"),
+    "inf": ({"values": np.array([np.inf])}, "its array 'values' holds numbers that are too large"),
     "too many": ({"values": np.ones(2)}, r"its array 'values' has the shape \(2,\) instead of \(1,\)"),
     "an index too large": ({"indices": np.array([5])}, "its array 'indices' holds 5 to 5 instead of 0 to 4"),
     "a negative index": ({"indices": np.array([-1])}, "its array 'indices' holds -1 to -1 instead of 0 to 4"),

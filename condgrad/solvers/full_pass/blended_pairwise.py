@@ -97,3 +97,10 @@ class BlendedState(LazyState):
     """The state of a pass solver with an active set and the estimate Phi of the gap."""
 
     active: ActiveSet
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Restore a snapshot."""
+        is_lazy = self.phi is not None
+        super().restore(numbers, arrays)
+        if is_lazy != (self.phi is not None) or (is_lazy and not self.point.knows_atoms(self.active)):
+            raise ValueError("its number 'phi' does not suit its atoms")
