@@ -21,6 +21,7 @@ from condgrad.linalg.names import visible
 Arrays: TypeAlias = Mapping[str, np.ndarray]  # by name
 
 _LARGEST = 1e150  # size of a number whose square, and sums of many, are finite
+ROUNDING_OF_WEIGHTS = 1e-6  # by which a sum of weights may differ from 1 after many steps
 _MOST = 2**53  # counts are below it: they are exact as floats, and adding to them cannot overflow in a kernel
 
 
@@ -51,9 +52,9 @@ def take_floats(arrays: Arrays, name: str, *shape: int | None) -> np.ndarray:
 
 
 def take_weights(arrays: Arrays, name: str, size: int) -> np.ndarray:
-    """Return the weights of a convex combination, up to a factor."""
+    """Return the weights of a convex combination: none is negative, and their sum is 1 up to accumulated rounding."""
     found = take_floats(arrays, name, size)
-    if found.min(initial=0.0) < 0.0 or not 0.0 < found.sum() < np.inf:
+    if found.min(initial=0.0) < 0.0 or abs(found.sum() - 1.0) > ROUNDING_OF_WEIGHTS:
         raise ValueError(f"its array {name!r} holds no weights")
     return found
 

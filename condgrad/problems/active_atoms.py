@@ -9,6 +9,7 @@ import numpy as np
 from condgrad.compiled import compiled, fill_in
 from condgrad.constraints import Atom
 from condgrad.constraints.vertices import Vertex
+from condgrad.linalg.saved import ROUNDING_OF_WEIGHTS
 from condgrad.problems.combination import Combination
 
 
@@ -106,7 +107,9 @@ class ActiveAtoms(NamedTuple):
         if not 0 < count <= room:
             return False
         index, value, weights = self.index[:count], self.value[:count], self.weights[:count]
-        if index.min() < 0 or index.max() >= room // 2 or weights.min() < 0.0 or not 0.0 < weights.sum() < np.inf:
+        if index.min() < 0 or index.max() >= room // 2 or weights.min() < 0.0:
+            return False
+        if abs(weights.sum() - 1.0) > ROUNDING_OF_WEIGHTS:
             return False
         place = np.full(room, -1)
         place[2 * index + (value > 0.0)] = np.arange(count)
