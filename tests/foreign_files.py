@@ -27,13 +27,8 @@ from condgrad import datasets
 from condgrad.cli.program import main
 from condgrad.storage import manifest as manifests
 from condgrad.storage.array_files import write_array
+from condgrad.storage.sealed_json import sealed
 
-try:  # the manifest of a folder with its own checksum
-    from condgrad.storage.sealed_json import sealed as manifest_text
-except ImportError:
-    manifest_text = json.dumps
-
-FOLDERS_IN_SUITE = manifest_text is not json.dumps  # whether the suite tries folders as well
 PATIENCE, FIRST_PATIENCE = 60.0, 600.0  # seconds for a mutation, and for the first use of a kind, which may compile
 N, D = 60, 8
 REFUSALS = (ValueError, OSError)
@@ -226,7 +221,7 @@ class Folder:
             files[role] = {name: list(part) if isinstance(part, tuple) else part for name, part in entry.items()}
         for _ in range(rng.integers(0, 3)):
             content = mutated_json(rng, content)
-        file.write_text(manifest_text(content))
+        file.write_text(sealed(content))
 
     def use(self, path):
         if self.layout == "columns":

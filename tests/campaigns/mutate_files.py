@@ -14,7 +14,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-from foreign_files import FOLDERS_IN_SUITE, Checkpoint, Folder, attempt, kinds
+from foreign_files import Checkpoint, attempt, kinds
 
 SHARE = 4  # checkpoints of one solver are one in so many of the mutations: they are of one kind
 
@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=known, metavar="KIND", help=f"of {', '.join(known)}")
     args = parser.parse_args()
     n_wrong = 0
-    names = args.only or [name for name in known if FOLDERS_IN_SUITE or not isinstance(known[name], Folder)]
+    names = args.only or list(known)
     for name in names:
         count = -(-args.mutations // (SHARE if isinstance(known[name], Checkpoint) else 1))
         began = time.perf_counter()

@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 import pytest
 import scipy.sparse
-from foreign_files import FOLDERS_IN_SUITE, Folder, attempt, kinds
+from foreign_files import Folder, attempt, kinds
 from mutations import resealed
 from tables import QUADRATIC_ONLY
 
@@ -23,8 +23,7 @@ ANY = {"coins", "oracle.calls"}  # whole numbers that are places nowhere
 
 def test_mutated_files_are_refused_or_used(tmp_path):
     counts = MODELS | CHECKPOINTS
-    if FOLDERS_IN_SUITE:
-        counts |= {name: 4 for name, kind in kinds().items() if isinstance(kind, Folder)}
+    counts |= {name: 4 for name, kind in kinds().items() if isinstance(kind, Folder)}
     found = attempt(tmp_path, [f"{name}:{seed}" for name, count in counts.items() for seed in range(count)])
     assert len(found) == sum(counts.values()) >= 100
     assert {task: words for task, words in found.items() if words.startswith("wrong")} == {}
