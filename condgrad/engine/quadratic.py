@@ -13,10 +13,16 @@ B = F(x) / alpha + ||x||_1, for F is not negative; and F(x*) >= F(x) - rho'(x* -
     F(x) + alpha ||x||_1 - F(x*) - alpha ||x*||_1 <= B max(0, max_j size(rho_j) - alpha) + alpha ||x||_1 - x'rho.
 
 **Rounding.** Let nu_j be the norm of column j of the table from which the moments were taken, in units of z_j. An entry
-G_jk is off by at most gamma nu_j nu_k, c_j by gamma nu_j nu_y, where gamma has the terms of a sum of the moments three
-times: once for it, twice for the product of means that is taken off. So rho_j, and its own sum of d products, is off by
-at most gamma nu_j S with S = nu_y + sum_k |x_k| nu_k; x'rho by gamma (S - nu_y) S; and F by gamma S^2. The error of
-max_j is taken from max_j (size(rho_j) + gamma nu_j S): columns far from the largest do not matter, however long.
+G_jk is off by at most gamma nu_j nu_k, c_j by gamma nu_j nu_y, where gamma has the terms of a sum of the moments five
+times: once for it, twice for the product of means that is taken off, twice for the sum of the weights by which both are
+divided. So rho_j, and its own sum of d products, is off by at most gamma nu_j S with S = nu_y + sum_k |x_k| nu_k; x'rho
+by gamma (S - nu_y) S; and F by gamma S^2. The error of max_j is taken from max_j (size(rho_j) + gamma nu_j S): columns
+far from the largest do not matter, however long. Targets may have been rounded when an offset was subtracted, at most
+to UNIT of their mean besides: that much comes to gamma S, and to nu_y. A standard deviation is itself off by gamma
+nu_j^2 of its size: with ``standardize`` nu_j, which is then 1 at least, is squared.
+
+Features whose deviation from the mean could be rounding alone have no coefficient, but their correlations count. With
+``standardize`` they count as constant, and where the moments cannot tell whether they are, no point is certified.
 """
 
 from __future__ import annotations
@@ -35,6 +41,7 @@ _CONSTANT = 1e-12  # share of its size below which the deviation of a feature fr
 _INNER = 1e-3  # share of the tolerance that a gap may use up: solutions are exact, and the rest is for rounding
 _BATCH = 30  # features that join the working set at most at a time
 _FIRST = 0.9  # share of the largest correlation that the first features of a working set have at least
+_OUTSIDE, _NEVER = -1, -2  # places of features that may join the working set, and of those that may not
 _MOST_ROUNDS = 100  # rounds in which features join, for one target
 
 
@@ -94,20 +101,28 @@ class Quadratic:
         centred = M[: d + 1, : d + 1] - np.outer(means, means)
         squares = np.maximum(centred.diagonal(), 0.0)
         self.mean, self.y_mean = table.shift + means[:d], table.y_shift + float(means[d])
-        spread, size = np.sqrt(squares[:d]), np.hypot(np.sqrt(squares[:d]), self.mean)
-        is_varying = spread > _CONSTANT * size
-        self.features = np.flatnonzero(is_varying)
-        self.scale_of = np.divide(1.0, spread, out=np.zeros(d), where=is_varying) if standardize else 1.0 * is_varying
+        spread = np.sqrt(squares[:d])
+        size = np.hypot(spread, self.mean)
+        self.gamma = gamma(5 * moments.length + d + 16)
+        norms, norm_y = np.split(np.sqrt(M.diagonal()[:-1]), [d])
+        unknown = np.sqrt(self.gamma) * norms  # spread that may be rounding
+        self.is_varying = spread > unknown
+        self.scale_of, self.is_certain = np.ones(d), True
+        if standardize:
+            self.scale_of = np.divide(1.0, spread, out=np.zeros(d), where=self.is_varying)
+            self.is_certain = bool((self.is_varying | (unknown <= _CONSTANT * size)).all())
+            norms = norms * norms * self.scale_of
+        bends = np.full(d, l2)
         if feature_weight is not None:
             self.scale_of = self.scale_of / feature_weight
-        kept, factors = self.features, self.scale_of[self.features]
-        self.G = centred[np.ix_(kept, kept)] * np.outer(factors, factors)
-        bends = l2 if feature_weight is None else l2 / feature_weight[kept] ** 2
-        self.G.flat[:: kept.size + 1] += bends
-        self.norms = np.sqrt(np.maximum(M.diagonal()[kept], 0.0) * factors**2 + bends)
-        self.c = centred[kept, d] * factors
-        self.squared_y, self.norm_y = float(squares[d]), float(np.sqrt(max(M[d, d], 0.0)))
-        self.gamma = gamma(3 * moments.length + kept.size + 16)
+            bends /= feature_weight**2
+        self.G = centred[:d, :d] * np.outer(self.scale_of, self.scale_of)
+        self.G.flat[:: d + 1] += bends
+        self.norms = np.hypot(norms * self.scale_of, np.sqrt(bends))
+        self.c = centred[:d, d] * self.scale_of
+        self.squared_y = float(squares[d])
+        self.far = UNIT * abs(table.y_shift)
+        self.norm_y = float(norm_y[0]) + self.far
         self.has_intercept, self.is_symmetric, self.n_features = has_intercept, is_symmetric, d
         self.scale = 0.5 * self.squared_y
         self.largest = float(self.sizes(self.c).max(initial=0.0))
@@ -122,13 +137,12 @@ class Quadratic:
         Each point has its own certificate; where rounding, or features that depend on each other, do not let a gap
         fall to the tolerance, it says so.
         """
-        model = empty_model(max(1, self.c.size), self.is_symmetric)
-        X = np.zeros((targets.size, self.c.size))
-        limit = (
-            0.0 if is_penalised else _INNER * tol * self.scale
-        )  # penalties: their gap is another one than the model's
+        model = empty_model(self.n_features, self.is_symmetric)
+        X = np.zeros((targets.size, self.n_features))
+        place = np.where(self.is_varying, _OUTSIDE, _NEVER)
+        limit = 0.0 if is_penalised else _INNER * tol * self.scale  # with penalties the gap is not that of the model
         if self.largest > 0.0:
-            _follow(self.G, self.c, self.squared_y, model, is_penalised, np.asarray(targets, np.float64), limit, X)
+            _follow(self.G, self.c, self.squared_y, model, place, is_penalised, targets, limit, X)
         norm = np.abs(X).sum(axis=1)
         if not is_penalised:  # rounding may have left the ball
             X *= np.divide(targets, norm, out=np.ones(norm.size), where=norm > targets)[:, None]
@@ -144,18 +158,18 @@ class Quadratic:
         largest = sizes.max(axis=1, initial=0.0)
         spread = np.abs(X) @ self.norms
         S = self.norm_y + spread
-        at_most = (sizes + self.gamma * S[:, None] * self.norms).max(axis=1, initial=0.0)
+        off = self.gamma * S + self.far
+        at_most = (sizes + off[:, None] * self.norms).max(axis=1, initial=0.0)
         if is_penalised:
-            reach = (objective + self.gamma * S * S) / targets + norm
+            reach = (objective + off * S) / targets + norm
             beyond, at_most = np.maximum(largest - targets, 0.0), np.maximum(at_most - targets, 0.0)
             gap = reach * beyond + targets * norm - along
             rounding = reach * (at_most - beyond) + 8.0 * UNIT * (reach * largest + targets * norm)
         else:
             gap = targets * largest - along
             rounding = targets * (at_most - largest) + 8.0 * UNIT * targets * largest
-        rounding += self.gamma * S * (2.0 * spread + S)
-        W = np.zeros((targets.size, self.n_features))
-        W[:, self.features] = X * self.scale_of[self.features]
+        rounding += off * (2.0 * spread + S) if self.is_certain else np.inf
+        W = X * self.scale_of
         intercept = self.y_mean - W @ self.mean if self.has_intercept else np.zeros(targets.size)
         return Points(W, intercept, norm, largest, np.maximum(gap, 0.0), rounding, objective)
 
@@ -169,10 +183,10 @@ def mean_squared_errors(table: HasMoments, moments: Moments, W: np.ndarray, inte
 
 
 @kernel
-def _follow(G, c, squared_y, model, is_penalised, targets, limit, X):
+def _follow(G, c, squared_y, model, place, is_penalised, targets, limit, X):
     """Minimise F for one target after the other, on a working set that grows; rows of X are the solutions."""
     d = c.shape[0]
-    atoms, place, correlation = np.empty(d, np.int64), np.full(d, -1), c.copy()
+    atoms, correlation = np.empty(d, np.int64), c.copy()
     for t in range(targets.shape[0]):
         target = targets[t]
         if not target > 0.0:
@@ -229,7 +243,7 @@ def _admit(G, c, model, correlation, atoms, place, is_penalised, target, limit):
         best, chosen = threshold, -1
         for j in range(d):
             value = abs(correlation[j]) if model.is_symmetric else correlation[j]
-            if place[j] < 0 and value >= best and value > level:
+            if place[j] == _OUTSIDE and value >= best and value > level:
                 best, chosen = value, j
         if chosen < 0:
             break

@@ -109,6 +109,41 @@ def test_tiny_squares_are_left_to_the_columns():
     assert table.is_exact_enough(table.moments())
 
 
+def true_gaps(X, y, radii, coefs):
+    """Return the gaps of points with an intercept in extended precision."""
+    X, y, W = X - X.mean(axis=0), y - y.mean(), coefs.toarray().astype(LONG)
+    pulls = X.T @ (y[:, None] - X @ W) / y.size
+    return radii * np.abs(pulls).max(axis=0) - (pulls * W).sum(axis=0)
+
+
+@pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
+def test_certificates_count_the_rounding_of_an_offset():
+    X, y = table_of(n=200)
+    y, offset = y + 1e8, np.random.default_rng(1).standard_normal(y.size)
+    radii, coefs, info = cg.lasso_path(X, y, offset=offset, n_radii=5, fit_intercept=True)
+    gaps = true_gaps(X.astype(LONG), y.astype(LONG) - offset, radii, coefs)
+    assert info.passes == 1.0  # on moments
+    assert (gaps <= info.gap + info.rounding).all()
+
+
+@pytest.mark.skipif(not HAS_LONG, reason="np.longdouble has no more digits than a float here")
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("kind", ["C", "csr"])
+def test_features_that_hardly_vary_are_no_constants(standardize, kind):
+    rng = np.random.default_rng(0)
+    X = np.zeros((400, 8))
+    X[:, 0] = 1e6 + 1e-7 * rng.standard_normal(400)
+    radii = np.array([0.1, 1.0]) if standardize else np.array([1e5, 1e6])
+    y = rng.standard_normal(400) + 1e7 * (X[:, 0] - 1e6)
+    _, coefs, info = cg.lasso_path(
+        KINDS[kind](X), y, radii=radii, fit_intercept=True, tol=1e-3, standardize=standardize
+    )
+    exact = X.astype(LONG)
+    unit = exact[:, 0].std() if standardize else LONG(1)
+    gaps = true_gaps(exact / unit, y.astype(LONG), radii, coefs * float(unit))
+    assert (gaps <= info.gap + info.rounding).all()
+
+
 SPLITTERS = {
     "dealt": KFold(4, shuffle=True, random_state=0), "in a row": KFold(5), "twice": ShuffleSplit(4, random_state=0),
     "growing": TimeSeriesSplit(3),
