@@ -169,6 +169,7 @@ def radius_path(
         check_grid(n_radii, eps)
         tol = convert.as_number(tol, "tol", low=0.0, what="a number of at least 0")
         given, is_penalised = wanted_targets(radii, alphas), alphas is not None
+        generator = None if random_state is None else as_generator(random_state)  # one for all points
         check_callback(callback)
         max_epochs = convert.as_number(max_epochs, "max_epochs", low=0.0, what="a number of at least 0")
         if isinstance(solver, str) and solver != "auto":
@@ -210,7 +211,6 @@ def radius_path(
             return answer
         if rows is not None:
             rows.read_first()  # not within the path: here Ctrl-C ends the call
-        generator = None if random_state is None else as_generator(random_state)  # one for all points
         settings: dict[str, Any] = {"max_epochs": max_epochs, "random_state": generator}
         with Interrupts() as interrupts, show(callback, verbose) as report:
             path: SmoothPath | MinimizedPath

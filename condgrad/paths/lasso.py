@@ -289,7 +289,7 @@ def _tall_path(
 
 def _is_small(X: Any, settings: LassoSettings) -> bool:
     """Tell whether the engine of smooth losses is faster: no Python runs between its points, nor are there lines."""
-    if settings.standardize or settings.l2 > 0.0 or settings.is_everywhere or is_tall(X, settings.n_targets):
+    if settings.standardize or settings.l2 > 0.0 or settings.is_everywhere:
         return False
     if not (isinstance(X, np.ndarray) or scipy.sparse.issparse(X)) or len(X.shape) != 2:
         return False

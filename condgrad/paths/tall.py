@@ -39,6 +39,7 @@ _MOST_FEATURES = 2000  # whose products are kept: some matrices of 32 MB for eac
 _ANYWAY = 100  # features whose products cost no more than a single solution
 _PER_TARGET = 10  # more features for each target, up to which products take no longer than a path of few coefficients
 _LITTLE = 1e10  # multiplications up to which twice as many features may have their products: a quarter of a second
+_EXTREME = 1e10  # weight of a feature, or its inverse: with its square even tiny moments stay in the range of floats
 _WALK = 8  # penalties on the way to the largest radius
 _LAST_TOL = 1e-4  # largest relative gap to which the last one is solved
 
@@ -76,10 +77,14 @@ def unless_late(take: Callable[[], T]) -> T | None:
 
 
 def gauge_of_sets(sets: AllowedSets | None) -> Gauge | None:
-    """Return the l1 norm whose balls the sets are, plain where there are none; None for all other sets."""
+    """Return the l1 norm whose balls the sets are, plain where there are none; None for others and extreme weights."""
     if sets is None:
         return PLAIN
-    return None if sets.rows is not None or leaves_out_zero(sets) else gauge_of(typical(sets))
+    gauge = None if sets.rows is not None or leaves_out_zero(sets) else gauge_of(typical(sets))
+    if gauge is not None and gauge.weights is not None:
+        is_usual = (gauge.weights >= 1.0 / _EXTREME) & (gauge.weights <= _EXTREME)
+        return gauge if is_usual.all() else None
+    return gauge
 
 
 def largest_radius(quadratic: Quadratic, eps: float, tol: float) -> float:
@@ -183,8 +188,7 @@ def tall_answer(
 ) -> Answer | None:
     """Return what users get of a path, by moments; None where there are none, or where rounding asks for another way.
 
-    Without targets there are ``n_radii`` of them, up to that of the penalty ``eps`` times the largest one. Ctrl-C in
-    the pass ends the call.
+    Without targets there are ``n_radii`` of them, up to that of the penalty ``eps`` times the largest one.
     """
     with Interrupts() as interrupts, show(callback, verbose) as report:
         if (quadratic := make_quadratic()) is None:
