@@ -340,12 +340,14 @@ def folds(
         indexable(X, y, groups)
         groups = np.asarray(groups)
     split = check_cv(cv, y, classifier=is_classifier).split(X, y, groups)
-    if weight is None:
-        return list(split)
-    kept = [(train[weight[train] > 0.0], test[weight[test] > 0.0]) for train, test in split]
-    if any(train.size == 0 or test.size == 0 for train, test in kept):
-        raise ValueError("a fold of cv holds no samples with a positive sample_weight; use fewer folds.")
-    return kept
+    samples, of_weight = np.arange(X.shape[0]), ""  # masks, lists and negative numbers choose some of them
+    parts = [(samples[train], samples[test]) for train, test in split]
+    if weight is not None:
+        parts = [(train[weight[train] > 0.0], test[weight[test] > 0.0]) for train, test in parts]
+        of_weight = " with a positive sample_weight"
+    if any(train.size == 0 or test.size == 0 for train, test in parts):
+        raise ValueError(f"a fold of cv holds no samples{of_weight}; use fewer folds.")
+    return parts
 
 
 def on_threads(tasks: Sequence[tuple[object, ...]], n_jobs: int | None) -> list[Any]:

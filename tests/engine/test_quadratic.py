@@ -221,6 +221,32 @@ def test_cross_validation_on_moments_is_that_of_paths_of_the_folds(splitter, wei
     assert model._folds is None  # the data are not kept
 
 
+FORMS = {
+    "lists": lambda places, n: places.tolist(), "masks": lambda places, n: np.isin(np.arange(n), places),
+    "from the end": lambda places, n: places - n, "int32": lambda places, n: places.astype(np.int32),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("stored", [False, True])
+def test_folds_may_name_their_samples_in_many_ways(form, stored, tmp_path):
+    X, y = table_of(n=90, seed=9)
+    parts = list(KFold(3).split(X))
+    if stored:
+        cg.rows.convert((X, y), tmp_path / "rows", chunk_bytes=500)
+        X, y = cg.rows.open(tmp_path / "rows"), None
+    given = [tuple(FORMS[form](places, 90) for places in part) for part in parts]
+    found = cg.ConstrainedLassoCV(radii=[1.0, 2.0], cv=given).fit(X, y)
+    wanted = cg.ConstrainedLassoCV(radii=[1.0, 2.0], cv=parts).fit(X, y)
+    np.testing.assert_allclose(found.mse_path_, wanted.mse_path_)
+
+
+def test_a_fold_without_samples_is_refused():
+    X, y = table_of(n=90)
+    with pytest.raises(ValueError, match="holds no samples; use fewer folds"):
+        cg.ConstrainedLassoCV(cv=[(np.arange(90), np.arange(0))]).fit(X, y)
+
+
 def test_scorers_see_the_models_of_the_folds():
     X, y = table_of(n=200, seed=6)
     settings = {"n_radii": 6, "cv": 4}
