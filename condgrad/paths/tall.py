@@ -71,7 +71,7 @@ def unless_late(take: Callable[[], T]) -> T | None:
     try:
         return take()
     except PassInterruptedError:
-        if Interrupts.is_waiting():
+        if Interrupts().heard():
             raise KeyboardInterrupt from None
         return None
 

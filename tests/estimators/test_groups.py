@@ -187,6 +187,7 @@ def test_refusals(call, sentence):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::condgrad.ScaleWarning")
 def test_columns_of_all_scales_take_few_steps():
     """A ridge in proportion to the largest curvature would hide all columns but the largest."""
     rng = np.random.default_rng(194)

@@ -390,6 +390,6 @@ def test_a_class_without_weight_is_no_class(stored):
 
 def test_paths_need_memory(clicks):
     _, y, rows = clicks
-    for path in (cg.radius_path, cg.lasso_path):
+    for path, settings in ((cg.radius_path, {}), (cg.lasso_path, {"n_radii": None})):
         with pytest.raises(TypeError, match=r"Fit single radii with .* or use a sample"):
-            path(rows, y)
+            path(rows, y, **settings)

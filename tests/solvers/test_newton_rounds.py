@@ -60,7 +60,8 @@ def test_the_answer_is_certified_and_that_of_models(loss, settings, rounds, monk
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_dense_and_sparse_data_agree(dtype, order, rounds):
+def test_dense_and_sparse_data_agree(dtype, order, rounds, monkeypatch):
+    monkeypatch.setattr("condgrad.linalg.coded_matrix._LARGE", np.inf)  # what is stored as sparse stays so
     X, y = make(dtype=dtype, order=order)
     ball = cg.constraints.WeightedL1Ball(3.0, np.linspace(0.5, 2.0, 400))
     objectives, n_rounds = [], []
@@ -161,7 +162,8 @@ def test_no_atoms_join_where_a_pass_over_all_columns_takes_longer_than_a_call(mo
     assert found.trace.gradient_evaluations[-1] == 80 * (found.trace.step[-1] + 1) and found.trace.step[-1] >= 2
 
 
-def test_where_rounds_are_suited(tmp_path):
+def test_where_rounds_are_suited(tmp_path, monkeypatch):
+    monkeypatch.setattr("condgrad.linalg.coded_matrix._LARGE", np.inf)  # what is stored as sparse stays so
     X, y = make()
     ball, logistic = cg.constraints.L1Ball(3.0), cg.losses.Logistic()
     assert NewtonRounds.suited_to(cg.Problem(X, y, logistic, ball)) is not None
