@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from condgrad.linalg.device.arrays import on_host
+from condgrad.linalg.interrupts import at_most, time_is_over
 from condgrad.paths.smooth import Found, solutions
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
@@ -17,10 +17,8 @@ from condgrad.problems.outputs import OutputsProblem
 _GROWTH = 1.5  # factor from one radius to the next
 _BEFORE, _AFTER = 3, 20  # radii below and above the first guess: from 0.3 to 3300 times it
 _BETTER = 1e-3  # share of the loss of a constant by which a larger radius must predict held-out samples better
-_WORSE = 1e-2  # share of it by which radii must predict them worse, before the search ends: losses have plateaus
-_PATIENCE = 2  # number of such radii in a row
-_AT_ONCE = 2  # radii that are solved before the search is asked whether it ends
-_TOL, _MOST_EPOCHS = 1e-4, 300.0  # of the fits: relative gap, and most epochs of one of them
+_WORSE = 1e-2  # share of it by which a radius must predict them worse, so that the search ends: losses have plateaus
+_TOL, _MOST_EPOCHS = 1e-2, 300.0  # of the fits: relative gap, and most epochs of one of them
 _PARTS = 5  # a part of so many is held out
 _FEWEST, _ENOUGH = 30, 1000  # kinds of samples: with fewer nothing is held out; so many need not be held out
 _FEW_KINDS = 10  # samples per kind, in the mean, from which on fewer kinds than that are no obstacle
@@ -42,25 +40,22 @@ def best_held_out(
     until they predict worse, or nearly without an error. One fifth of the samples is held out, or several fifths in
     turn, until these are a thousand.
     """
-    deadline = math.inf if max_time is None else time.perf_counter() + max_time
     pairs = [] if max_time == 0.0 else _pairs(problem.part(_MOST_SAMPLES) or problem)
     sizes = first * _GROWTH ** np.arange(-_BEFORE, _AFTER + 1.0)
     radii = [least + two_digits(size) for size in sizes.tolist()]
     limits: dict[str, Any] = {"max_epochs": _MOST_EPOCHS, "random_state": 0}
-    if max_time is not None:
-        limits["max_time"] = max_time / max(1, len(pairs))
     scale = problem.loss_scale()
-    walks = [solutions(fitted, make, "auto", radii, at_once=_AT_ONCE, tol=_TOL, **limits) for fitted, _ in pairs]
-    best, lowest, in_a_row = least + first, math.inf, 0
-    for radius, *found in zip(radii, *walks, strict=False) if pairs else ():
-        each = zip(pairs, found, strict=True)
-        loss = float(np.mean([held.mean_loss(own.w, own.intercept) for (_, held), own in each]))
-        if loss < lowest - _BETTER * scale or lowest == math.inf:
-            best, lowest = radius, loss
-        in_a_row = in_a_row + 1 if loss > lowest + _WORSE * scale else 0
-        is_enough = in_a_row == _PATIENCE or abs(lowest) <= _BETTER * scale
-        if is_enough or time.perf_counter() >= deadline or not _binds(make(radius), radius, found):
-            break
+    walks = [solutions(fitted, make, "auto", radii, at_once=1, tol=_TOL, **limits) for fitted, _ in pairs]
+    best, lowest = least + first, math.inf
+    with at_most(max_time):
+        for radius, *found in zip(radii, *walks, strict=False) if pairs else ():
+            each = zip(pairs, found, strict=True)
+            loss = float(np.mean([held.mean_loss(own.w, own.intercept) for (_, held), own in each]))
+            if loss < lowest - _BETTER * scale or lowest == math.inf:
+                best, lowest = radius, loss
+            is_enough = loss > lowest + _WORSE * scale or abs(lowest) <= _BETTER * scale
+            if is_enough or time_is_over() or not _binds(make(radius), radius, found):
+                break
     return best
 
 
