@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 WORK = ROOT / "build" / "machines"
 # Where results depend on sums; what is left out reads files, draws samples, or solves the same problems in other words.
 TESTS = [
-    *(f"tests/{folder}" for folder in ("linalg", "losses", "constraints", "problems", "solvers", "paths")),
+    *(f"tests/{folder}" for folder in ("linalg", "losses", "constraints", "problems", "engine", "solvers", "paths")),
     "tests/compiled/test_elementary.py",
     "tests/run/test_minimize.py",
     *(f"tests/estimators/test_{name}.py" for name in ("estimators", "scikit_learn", "multinomial")),

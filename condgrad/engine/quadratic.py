@@ -222,12 +222,11 @@ def _correlate_all(G, c, model, atoms, correlation):
 def _admit(G, c, model, correlation, atoms, place, is_penalised, target, limit):
     """Let the features with the largest correlations above all atoms join, if the gap asks for it; return how many."""
     d, n_atoms = c.shape[0], model.n_atoms()
-    level, along, norm, largest = 0.0, 0.0, 0.0, 0.0
+    level, along, largest = 0.0, 0.0, 0.0
     for q in range(n_atoms):
         value = correlation[atoms[q]]
         level = max(level, abs(value) if model.is_symmetric else value)
         along += model.x[q] * value
-        norm += abs(model.x[q])
     for j in range(d):
         value = correlation[j]
         largest = max(largest, abs(value) if model.is_symmetric else value)
