@@ -28,7 +28,7 @@ from condgrad.linalg.sparse_slices import slices_of
 _SAMPLED = 1000  # rows that estimate the means: what is subtracted need not be the exact mean
 _STORED = 0.2  # share of stored entries from which on BLAS multiplies rows with their zeros faster than we without
 _ADDED = 8.0  # how many times less work adding up a block of sparse rows may be than its products
-_OPERATIONS = 8  # on an entry: what is subtracted, the root of the weight, and their products
+_OPERATIONS = 12  # on two entries: what is subtracted, weights that sum to one, their roots, and products with them
 LEAST = 1e-280  # least sum of squares that has all its digits, whatever its terms
 
 
@@ -121,8 +121,7 @@ class Table:
         one_thread = threads.one_blas_thread() if len(borders) > 2 else contextlib.nullcontext()
         with one_thread:
             M = functools.reduce(np.add, threads.run(task, borders))
-        length = min(count, height) + -(-count // height) + len(borders) + _OPERATIONS
-        return Moments(M, length)
+        return Moments(M, n_terms(min(count, height), -(-count // height) + len(borders)))
 
     def moments_of(self, sets: Sequence[np.ndarray | None]) -> list[Moments]:
         """Return the moments of several sets of samples."""
@@ -185,6 +184,11 @@ class Table:
             M += block
         lower = np.tril(M, -1)
         return np.asarray(np.diag(M.diagonal()) + lower + lower.T)
+
+
+def n_terms(height: int, n_blocks: int) -> int:
+    """Return the length of moments that are the sum of so many blocks, of so many rows at most."""
+    return height + n_blocks + _OPERATIONS
 
 
 def end_pass() -> None:

@@ -15,28 +15,30 @@ from condgrad import solvers
 from condgrad.constraints import L1Ball
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
+from condgrad.engine.device_table import MOST_FEATURES, DeviceTable
 from condgrad.engine.moments import HasMoments, Table
-from condgrad.engine.quadratic import Quadratic
 from condgrad.engine.stored_table import StoredTable
 from condgrad.linalg import convert
 from condgrad.linalg.callers import is_called_by_user
 from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device
+from condgrad.linalg.device.failures import failures_explained
 from condgrad.linalg.interrupts import Interrupts, at_most
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.paths.allowed_sets import AllowedSets, columns_of, sets_of
-from condgrad.paths.device_lasso import path_on_device
 from condgrad.paths.exact_path import ExactPath, LassoSettings, Regression
 from condgrad.paths.free_lasso import free_path, is_for_free_features
+from condgrad.paths.gauges import PLAIN
 from condgrad.paths.general import radius_path
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import Arrivals, PathInfo, collect, follow
 from condgrad.paths.scales import ADVICE, warn_of_scales
-from condgrad.paths.tall import gauge_of_sets, is_tall, tall_answer, unless_late
+from condgrad.paths.tall import gauge_of_sets, is_tall, quadratic_of, tall_answer
 from condgrad.problems.linear import Problem
+from condgrad.problems.rows.device import DeviceRows
 from condgrad.run.progress import check_callback, show
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
@@ -269,20 +271,12 @@ def _tall_path(
     if offset is not None:
         observed = observed - convert.as_vector(offset, "offset", X.shape[0])
 
-    def quadratic() -> Quadratic | None:
-        table: HasMoments = (StoredTable if is_stored else Table)(
-            X, observed, weight, is_centred=settings.fit_intercept
-        )
-        found = unless_late(functools.partial(table.moments_of, [None]))
-        if found is None or not table.is_exact_enough(moments := found[0]):
-            return None
-        return Quadratic(
-            table, moments, has_intercept=settings.fit_intercept, standardize=settings.standardize, l2=settings.l2,
-            feature_weight=gauge.weights, is_symmetric=gauge.is_symmetric,
-        )  # fmt: skip
+    def table() -> HasMoments:
+        return (StoredTable if is_stored else Table)(X, observed, weight, is_centred=settings.fit_intercept)
 
     return tall_answer(
-        quadratic, settings.targets, settings.n_targets, settings.eps,
+        lambda: quadratic_of(table(), gauge, l2=settings.l2, standardize=settings.standardize),
+        settings.targets, settings.n_targets, settings.eps,
         tol=settings.tol, is_penalised=settings.is_penalised, callback=callback, verbose=verbose,
     )  # fmt: skip
 
@@ -326,24 +320,28 @@ def _on_device(
     callback: Callable[[Progress], object] | None,
     verbose: bool,
 ) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
-    """Solve the path of data on a device on few rows in memory, and certify it on the device."""
+    """Solve the Lasso on the moments of a table on a device, however certain they are."""
     if engine != "exact" or settings.is_everywhere:
         raise ValueError("lasso_path on a device needs engine='exact', and n_radii, radii or alphas.")
-    if settings.l2 > 0.0 and settings.standardize:
-        raise ValueError("lasso_path on a device takes l2 or standardize, not both; divide X by its scales first.")
-
-    def solve(R: np.ndarray, z: np.ndarray, tol: float) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
-        return lasso_path(
-            R, z, n_radii=settings.n_radii, eps=settings.eps, tol=tol, radii=settings.radii, alphas=settings.alphas,
-            max_epochs=settings.max_epochs, l2=settings.l2, standardize=settings.standardize,
-            callback=callback, verbose=verbose,
-        )  # fmt: skip
-
     of_samples: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset}
-    problem = Problem(X, y, Squared(), L1Ball(1.0), intercept=settings.fit_intercept, l2=settings.l2, **of_samples)  # type: ignore[call-arg]
-    return path_on_device(
-        problem, solve, tol=settings.tol, alphas=settings.alphas, is_standardised=settings.standardize
-    )
+    rows = Problem(X, y, Squared(), L1Ball(1.0), intercept=settings.fit_intercept, **of_samples).rows  # type: ignore[call-arg]
+    if not isinstance(rows, DeviceRows):
+        raise TypeError("lasso_path needs X in the memory of the device, which cannot hold it; use radius_path.")
+    if rows.n_features > MOST_FEATURES:
+        raise ValueError(
+            f"lasso_path on a device takes at most {MOST_FEATURES} features; got {rows.n_features}. "
+            "Use radius_path(loss='squared') there, or data in memory."
+        )
+    with failures_explained():
+        table = DeviceTable(rows, is_centred=settings.fit_intercept)
+        answer = tall_answer(
+            lambda: quadratic_of(table, PLAIN, l2=settings.l2, standardize=settings.standardize),
+            settings.targets, settings.n_targets, settings.eps,
+            tol=settings.tol, is_penalised=settings.is_penalised, callback=callback, verbose=verbose, is_only_way=True,
+        )  # fmt: skip
+    if answer is None:
+        raise ValueError("squares of a feature, or of y, leave the range of floats; scale them, or use X in memory.")
+    return answer
 
 
 class _RandomizedWalk(Walk):

@@ -163,11 +163,16 @@ def tall_quadratic(problem: BaseProblem, make: object, solver: object, n_targets
         return None
     y = samples.y - samples.offset.added_to(EVERY, np.zeros(samples.y.size))
     table = Table(matrix.explicit(), y, samples.weight, is_centred=problem.has_intercept)
-    moments = unless_late(table.moments)
-    if moments is None or not table.is_exact_enough(moments):
+    return quadratic_of(table, gauge, l2=problem.l2)
+
+
+def quadratic_of(table: HasMoments, gauge: Gauge, *, l2: float, standardize: bool = False) -> Quadratic | None:
+    """Return the problem of all samples; None where the time is over, or squares leave the range of floats."""
+    found = unless_late(lambda: table.moments_of([None]))
+    if found is None or not table.is_exact_enough(found[0]):
         return None
     return Quadratic(
-        table, moments, has_intercept=problem.has_intercept, l2=problem.l2,
+        table, found[0], has_intercept=table.is_centred, standardize=standardize, l2=l2,
         feature_weight=gauge.weights, is_symmetric=gauge.is_symmetric,
     )  # fmt: skip
 
@@ -185,10 +190,12 @@ def tall_answer(
     is_penalised: bool,
     callback: Callable[[Progress], object] | None,
     verbose: bool,
+    is_only_way: bool = False,
 ) -> Answer | None:
     """Return what users get of a path, by moments; None where there are none, or where rounding asks for another way.
 
-    Without targets there are ``n_radii`` of them, up to that of the penalty ``eps`` times the largest one.
+    Without targets there are ``n_radii`` of them, up to that of the penalty ``eps`` times the largest one. If this
+    ``is_only_way``, points beyond the tolerance come as they are.
     """
     with Interrupts() as interrupts, show(callback, verbose) as report:
         if (quadratic := make_quadratic()) is None:
@@ -196,7 +203,7 @@ def tall_answer(
         if targets is None:
             targets = largest_radius(quadratic, eps, tol) * shares(n_radii)
         path = TallPath(quadratic, targets, tol=tol, is_penalised=is_penalised)
-        if not path.is_certified:
+        if not (is_only_way or path.is_certified):
             return None
         is_watched = callback is not None or verbose
         return collect(path, follow(path, targets, interrupts, is_watched), report if is_watched else None)

@@ -13,7 +13,7 @@ import numpy as np
 
 from condgrad.linalg.device.base import N_SUMS, Argument, Device, DeviceArray, Losses
 
-_GATHERED = 2**28  # bytes of a dense copy of some rows and columns: larger ones are made in pieces
+GATHERED = 2**28  # bytes of a dense copy of some rows and columns: larger ones are made in pieces
 
 
 class Swept(NamedTuple):
@@ -111,7 +111,7 @@ class DeviceMatrix(SweptMatrix):
         k = V.shape[1] if V is not None else len(index)  # type: ignore[arg-type]
         width = self.shape[1] if index is None else k
         H, u = self.device.zeros(k, k), self.device.zeros(k)
-        height, n = max(1, _GATHERED // (8 * max(1, width))), c.size
+        height, n = max(1, GATHERED // (8 * max(1, width))), c.size
         scale = None if value is None else self.device.to_device(value)
         for top in range(0, n, height):
             part = slice(top, min(top + height, n))
