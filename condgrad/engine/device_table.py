@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from condgrad.engine.moments import LEAST, Moments, n_terms
+from condgrad.engine.moments import LOST, Moments, n_terms
 from condgrad.linalg.device.base import DeviceArray
 from condgrad.linalg.device.matrices import GATHERED
 from condgrad.linalg.interrupts import Interrupts
@@ -55,7 +55,11 @@ class DeviceTable:
                 block = U[first : first + height]
                 M += block.T @ block
                 n_blocks += 1
-        return Moments(self.device.to_host(M), n_terms(min(count, height), n_blocks))
+        found = self.device.to_host(M)
+        zero = np.flatnonzero(found.diagonal()[:-2] == 0.0)
+        if zero.size > 0 and self._has_entries(zero):
+            found[zero, zero] = LOST
+        return Moments(found, n_terms(min(count, height), n_blocks))
 
     def _numbers(self, at: slice | DeviceArray) -> DeviceArray:
         """Return sqrt(v_i) u_i for some samples."""
@@ -66,16 +70,13 @@ class DeviceTable:
             U *= xp.sqrt(self.weight[at])[:, None]
         return U
 
-    def is_exact_enough(self, moments: Moments) -> bool:
-        """Tell whether all products are numbers, and no sum of squares may have lost digits because they are tiny."""
-        if not np.isfinite(moments.M).all():
-            return False
-        tiny = np.flatnonzero(moments.M.diagonal()[:-2] < LEAST)
-        for piece in _pieces(self.shape[0], tiny.size) if tiny.size else ():
-            entries = self.matrix.chosen(piece, tiny)
+    def _has_entries(self, columns: np.ndarray) -> bool:
+        """Tell whether samples that count have other entries than zero in some columns."""
+        for piece in _pieces(self.shape[0], columns.size):
+            entries = self.matrix.chosen(piece, columns)
             if bool((entries if self.weight is None else entries[self.weight[piece] > 0.0]).any()):
-                return False
-        return True
+                return True
+        return False
 
 
 def _pieces(count: int, width: int) -> Iterator[slice]:

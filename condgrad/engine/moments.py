@@ -30,6 +30,7 @@ _STORED = 0.2  # share of stored entries from which on BLAS multiplies rows with
 _ADDED = 8.0  # how many times less work adding up a block of sparse rows may be than its products
 _OPERATIONS = 12  # on two entries: what is subtracted, weights that sum to one, their roots, and products with them
 LEAST = 1e-280  # least sum of squares that has all its digits, whatever its terms
+LOST = np.finfo(np.float64).tiny  # stands for squares that are not zero, but too small for floats
 
 
 class Moments(NamedTuple):
@@ -47,6 +48,12 @@ class Moments(NamedTuple):
         """The sum of the weights."""
         return float(self.M[-1, -1])
 
+    @property
+    def are_exact_enough(self) -> bool:
+        """Whether no sum of squares of a feature may have lost digits because its terms are tiny."""
+        squares = self.M.diagonal()[:-2]
+        return bool(np.isfinite(self.M).all() and ((squares >= LEAST) | (squares == 0.0)).all())
+
 
 class HasMoments(Protocol):
     """Samples of which moments can be taken, wherever they lie."""
@@ -58,9 +65,6 @@ class HasMoments(Protocol):
 
     def moments_of(self, sets: Sequence[np.ndarray | None]) -> list[Moments]:
         """Return the moments of several sets of samples (None: of all)."""
-
-    def is_exact_enough(self, moments: Moments) -> bool:
-        """Tell whether no sum of squares of some samples may have lost digits because its terms are tiny."""
 
 
 class Table:
@@ -121,25 +125,28 @@ class Table:
         one_thread = threads.one_blas_thread() if len(borders) > 2 else contextlib.nullcontext()
         with one_thread:
             M = functools.reduce(np.add, threads.run(task, borders))
+        zero = np.flatnonzero(M.diagonal()[:-2] == 0.0)
+        if count > 0 and zero.size > 0 and self._loses_digits(zero):
+            M[zero, zero] = LOST
         return Moments(M, n_terms(min(count, height), -(-count // height) + len(borders)))
 
     def moments_of(self, sets: Sequence[np.ndarray | None]) -> list[Moments]:
         """Return the moments of several sets of samples."""
         return [self.moments(samples) for samples in sets]
 
-    def is_exact_enough(self, moments: Moments) -> bool:
-        """Tell whether no sum of squares of some samples may have lost digits because its terms are tiny."""
-        tiny = np.flatnonzero(~(moments.M.diagonal()[:-2] >= LEAST))
-        if tiny.size == 0:
-            return bool(np.isfinite(moments.M).all())
-        if scipy.sparse.issparse(self.X):
-            columns = self.X[:, tiny]
-            entries = columns.toarray() - self.shift[tiny] if self.as_blocks else columns.data
+    def _loses_digits(self, columns: np.ndarray) -> bool:
+        """Tell whether columns whose squares sum up to zero may have entries that are not zero."""
+        weight = 1.0 if self.weight is None else float(self.weight[self.weight > 0.0].min(initial=1.0))
+        least = math.sqrt(LEAST / weight)
+        if not scipy.sparse.issparse(self.X):
+            entries = self.X[:, columns] - self.shift[columns]
+        elif self.as_blocks:
+            entries = self.X[:, columns].toarray() - self.shift[columns]
+        elif _smallest(self.X.data) >= least:  # as nearly always: no need to look for the columns
+            return False
         else:
-            entries = self.X[:, tiny] - self.shift[tiny]
-        weight = 1.0 if self.weight is None else float(self.weight[self.weight > 0.0].min())
-        least = float(np.abs(entries[entries != 0.0]).min(initial=1.0))
-        return least * math.sqrt(weight) >= math.sqrt(LEAST)
+            entries = self.X[:, columns].data
+        return _smallest(entries) < least
 
     def _height(self, count: int) -> int:
         """Return the number of rows in a block."""
@@ -196,6 +203,11 @@ def end_pass() -> None:
     Interrupts.end_pass()
     if time_is_over():
         raise PassInterruptedError
+
+
+def _smallest(entries: np.ndarray) -> float:
+    """Return the smallest size of those that are not zero."""
+    return float(np.abs(entries[entries != 0.0]).min(initial=np.inf))
 
 
 def _as_slice(samples: np.ndarray) -> slice | np.ndarray:

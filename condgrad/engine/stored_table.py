@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from condgrad.engine.moments import LEAST, Moments, Table, end_pass
+from condgrad.engine.moments import Moments, Table, end_pass
 from condgrad.linalg.matrix import Matrix
 from condgrad.storage.stored_rows import StoredRows
 
@@ -49,10 +49,6 @@ class StoredTable:
                 before = totals[k]
                 totals[k] = found if before is None else before + found
         return [total for total in totals if total is not None]
-
-    def is_exact_enough(self, moments: Moments) -> bool:
-        """Tell whether no sum of squares may have lost digits because its terms are tiny."""
-        return bool(np.isfinite(moments.M).all() and (moments.M.diagonal()[:-2] >= LEAST).all())
 
 
 def _within(samples: np.ndarray, place: slice) -> np.ndarray:

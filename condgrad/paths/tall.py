@@ -169,7 +169,7 @@ def tall_quadratic(problem: BaseProblem, make: object, solver: object, n_targets
 def quadratic_of(table: HasMoments, gauge: Gauge, *, l2: float, standardize: bool = False) -> Quadratic | None:
     """Return the problem of all samples; None where the time is over, or squares leave the range of floats."""
     found = unless_late(lambda: table.moments_of([None]))
-    if found is None or not table.is_exact_enough(found[0]):
+    if found is None or not found[0].are_exact_enough:
         return None
     return Quadratic(
         table, found[0], has_intercept=table.is_centred, standardize=standardize, l2=l2,
@@ -231,9 +231,8 @@ class TallFolds:
         else:
             self.whole, *others = table.moments_of([None, *tests, *(train for train, _ in parts)])
             self.tests, self._trains = others[: len(tests)], others[len(tests) :]
-        self.are_exact_enough = table.is_exact_enough(self.whole) and all(
-            table.is_exact_enough(self.train(k)) for k in range(len(parts))
-        )
+        trains = (self.train(k) for k in range(len(parts)))
+        self.are_exact_enough = self.whole.are_exact_enough and all(each.are_exact_enough for each in trains)
 
     def train(self, k: int) -> Moments:
         """Return the moments of the samples to which fold k is fitted: those of all others where these add up."""

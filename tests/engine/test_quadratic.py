@@ -105,10 +105,24 @@ def test_tiny_squares_are_left_to_the_columns():
     X, y = table_of()
     X[:, 2] *= 1e-160  # whose squares have lost their digits
     table = Table(X, y, np.ones(y.size), is_centred=False)
-    assert not table.is_exact_enough(table.moments())
+    assert not table.moments().are_exact_enough
     X[:, 2] = 0.0
     table = Table(X, y, np.ones(y.size), is_centred=False)
-    assert table.is_exact_enough(table.moments())
+    assert table.moments().are_exact_enough
+
+
+@pytest.mark.parametrize("density", [0.1, 1.0])
+def test_features_on_disk_that_are_zero_or_nearly(density, tmp_path):
+    X, y = table_of(n=300, seed=8, density=density)
+    for scale, is_exact in ((0.0, True), (1e-170, False)):
+        X[:, 2] *= scale
+        given = scipy.sparse.csr_array(X) if density < 1.0 else X
+        stored = cg.rows.convert((given, y), tmp_path / str(scale), chunk_bytes=2048)
+        (moments,) = StoredTable(stored, stored.y, np.ones(y.size), is_centred=False).moments_of([None])
+        assert moments.are_exact_enough == is_exact
+        if is_exact:
+            assert cg.lasso_path(stored, None, n_radii=4)[2].status is cg.Status.CONVERGED
+        X[:, 2] = y
 
 
 def true_gaps(X, y, radii, coefs):
