@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from typing import Any, Self
 
 import numpy as np
@@ -12,20 +11,27 @@ from numpy.typing import ArrayLike
 
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
-from condgrad.engine.moments import HasMoments, Moments, Table
+from condgrad.engine.moments import Moments
 from condgrad.engine.quadratic import Points
-from condgrad.engine.stored_table import StoredTable
 from condgrad.estimators._cross_validation import Fold, folds
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor_cv import ValidatedRegressor
-from condgrad.linalg import convert
 from condgrad.linalg.interrupts import at_most, time_left
 from condgrad.paths import lasso_path
 from condgrad.paths.allowed_sets import sets_of
 from condgrad.paths.grids import as_radii, shares
 from condgrad.paths.points import PathInfo
 from condgrad.paths.radius_search import go_on_unless_interrupted
-from condgrad.paths.tall import TallFolds, TallPath, gauge_of_sets, has_moments, is_tall, largest_radius, unless_late
+from condgrad.paths.tall import (
+    TallFolds,
+    TallPath,
+    gauge_of_sets,
+    has_moments,
+    is_tall,
+    largest_radius,
+    table_of,
+    unless_late,
+)
 from condgrad.run.result import Status
 
 _GRID = 0.2  # share of the time for the path of all data, whose radii are those of the folds
@@ -86,11 +92,11 @@ class ValidatedPath(ValidatedRegressor):
         gauge = gauge_of_sets(sets_of(self.constraint, self._columns, *terms))
         if gauge is None or not is_tall(data.X, n_targets):
             return None
-        y = convert.as_targets(data.y if data.offset is None else data.y - data.offset, data.y.size)
-        weight = convert.as_weights(data.weight, y.size)
-        make = StoredTable if has_moments(data.X) else Table
-        table: HasMoments = make(data.X, y, weight, is_centred=bool(self.fit_intercept))
-        found = unless_late(functools.partial(TallFolds, table, parts, gauge))
+
+        def summed() -> TallFolds:
+            return TallFolds(table_of(*data, is_centred=bool(self.fit_intercept)), parts, gauge)
+
+        found = unless_late(summed)
         return found if found is not None and found.are_exact_enough else None
 
     def _points(self, folds: TallFolds, moments: Moments, radii: np.ndarray) -> Points:

@@ -61,8 +61,9 @@ class ValidatedRegressor(CrossValidated, ConstrainedRegressor):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features), or rows on disk
-            For rows that :func:`condgrad.rows.open` returns, the radius is chosen on a sample in memory, and the model
-            is then fitted to all rows.
+            or of a cluster. For these the radius is chosen on a sample in memory, and the model is then fitted to all
+            rows; :class:`ConstrainedLassoCV` and :class:`ConstrainedElasticNetCV` choose it on all rows, too, where
+            sums of products of two columns serve.
         y : array of shape (n_samples,), or (n_samples, n_outputs) where the estimator takes several outputs
         sample_weight : array of shape (n_samples,), optional
             Weighs samples in fitting and in the scores. Samples without weight are left out.

@@ -16,8 +16,7 @@ from condgrad.constraints import L1Ball
 from condgrad.constraints._allowance import PerFeature, Which
 from condgrad.constraints._row_sentences import Rows
 from condgrad.engine.device_table import MOST_FEATURES, DeviceTable
-from condgrad.engine.moments import HasMoments, Table
-from condgrad.engine.stored_table import StoredTable
+from condgrad.engine.quadratic import Quadratic
 from condgrad.linalg import convert
 from condgrad.linalg.callers import is_called_by_user
 from condgrad.linalg.coded_matrix import matrix_of
@@ -36,7 +35,7 @@ from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
 from condgrad.paths.points import Arrivals, PathInfo, collect, follow
 from condgrad.paths.scales import ADVICE, warn_of_scales
-from condgrad.paths.tall import gauge_of_sets, is_tall, quadratic_of, tall_answer
+from condgrad.paths.tall import gauge_of_sets, has_moments, is_tall, quadratic_of, table_of, tall_answer
 from condgrad.problems.linear import Problem
 from condgrad.problems.rows.device import DeviceRows
 from condgrad.run.progress import check_callback, show
@@ -44,9 +43,8 @@ from condgrad.run.result import Status
 from condgrad.run.trace import Progress
 from condgrad.storage import columns as columns_on_disk
 from condgrad.storage.device_data import DeviceData
-from condgrad.storage.outside_rows import refuse_outside
+from condgrad.storage.outside_rows import OutsideRows, refuse_outside
 from condgrad.storage.stored_columns import StoredColumns
-from condgrad.storage.stored_rows import StoredRows
 
 _ENGINES = ("exact", "randomized")
 _STEP = 1e-3  # share of the radius: the change of a coefficient at which the randomized engine stops
@@ -55,7 +53,7 @@ _FEW = 500  # samples, or features, that X may have then: no more coefficients a
 
 
 def lasso_path(
-    X: Data | StoredColumns | StoredRows,
+    X: Data | StoredColumns | OutsideRows,
     y: ArrayLike,
     *,
     n_radii: int | None = 100,
@@ -96,9 +94,11 @@ def lasso_path(
     X : array, sparse matrix, data frame or columns on disk, of shape (n_samples, n_features)
         Columns are read one by one: Fortran order and CSC are fastest, CSR is copied to CSC once. Columns on disk
         (:func:`condgrad.columns.open`) are read where they lie, and only those that can matter; so is a memory map in
-        Fortran order that is larger than half of the memory. Rows on disk (:func:`condgrad.rows.open`, of numbers) are
-        read once, for up to 1000 features. Arrays on a GPU stay there, for up to 4096 features.
+        Fortran order that is larger than half of the memory. Rows of numbers on disk
+        (:func:`condgrad.rows.open`), or with the workers of a cluster (:func:`condgrad.rows.from_dask`), are read once,
+        for up to 1000 features. Arrays on a GPU stay there, for up to 4096 features.
     y : array of shape (n_samples,)
+        None: the targets that rows on disk or of a cluster bring, as they may bring weights and offsets.
     n_radii : int or None
         None: as few radii, from 0 on, as it takes for *every* radius in between to be certified: there w is on the line
         between the neighbours, and its gap is at most ``tol`` as well (Giesen, Jaggi & Laue 2012).
@@ -183,9 +183,9 @@ def lasso_path(
             return _on_device(X, y, sample_weight, offset, engine, settings, callback, verbose)
         X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
         if engine == "exact" and (answer := _tall_path(X, y, sets, settings, sample_weight, offset, callback, verbose)):
-            return answer if not isinstance(X, StoredRows) else (*answer[:2], answer[2]._replace(n_reads=1.0))
+            return answer if not has_moments(X) else (*answer[:2], answer[2]._replace(n_reads=1.0))
         refuse_outside(X, "lasso_path")
-        assert not isinstance(X, StoredRows)
+        assert not isinstance(X, OutsideRows)
         if engine == "exact" and _is_small(X, settings):
             answer = _by_radius_path(X, y, sets or L1Ball, settings, sample_weight, offset, callback, verbose)
             if answer[2].status is not Status.ROUNDING:
@@ -261,22 +261,14 @@ def _tall_path(
     """Solve the Lasso on the moments of a tall table; None where another way is faster, or rounding asks for it."""
     if settings.is_everywhere or not is_tall(X, settings.n_targets) or (gauge := gauge_of_sets(sets)) is None:
         return None
-    if is_stored := isinstance(X, StoredRows):  # which may bring numbers of their samples
-        y = X.y if y is None else y
-        sample_weight = X.weight if sample_weight is None else sample_weight
-        offset = X.offset if offset is None else offset
-    else:
-        X = matrix_of(X).X
-    observed, weight = convert.as_targets(y, X.shape[0]), convert.as_weights(sample_weight, X.shape[0])
-    if offset is not None:
-        observed = observed - convert.as_vector(offset, "offset", X.shape[0])
+    X = X if has_moments(X) else matrix_of(X).X
 
-    def table() -> HasMoments:
-        return (StoredTable if is_stored else Table)(X, observed, weight, is_centred=settings.fit_intercept)
+    def quadratic() -> Quadratic | None:
+        make = functools.partial(table_of, X, y, sample_weight, offset, is_centred=settings.fit_intercept)
+        return quadratic_of(make, gauge, l2=settings.l2, standardize=settings.standardize)
 
     return tall_answer(
-        lambda: quadratic_of(table(), gauge, l2=settings.l2, standardize=settings.standardize),
-        settings.targets, settings.n_targets, settings.eps,
+        quadratic, settings.targets, settings.n_targets, settings.eps,
         tol=settings.tol, is_penalised=settings.is_penalised, callback=callback, verbose=verbose,
     )  # fmt: skip
 
@@ -333,9 +325,9 @@ def _on_device(
             "Use radius_path(loss='squared') there, or data in memory."
         )
     with failures_explained():
-        table = DeviceTable(rows, is_centred=settings.fit_intercept)
+        make = functools.partial(DeviceTable, rows, is_centred=settings.fit_intercept)
         answer = tall_answer(
-            lambda: quadratic_of(table, PLAIN, l2=settings.l2, standardize=settings.standardize),
+            lambda: quadratic_of(make, PLAIN, l2=settings.l2, standardize=settings.standardize),
             settings.targets, settings.n_targets, settings.eps,
             tol=settings.tol, is_penalised=settings.is_penalised, callback=callback, verbose=verbose, is_only_way=True,
         )  # fmt: skip

@@ -12,8 +12,11 @@ import scipy.sparse
 
 from condgrad.compiled import Stopwatch
 from condgrad.constraints import L1Ball, NonnegativeL1Ball
+from condgrad.engine.cluster_table import ClusterTable
 from condgrad.engine.moments import HasMoments, Moments, Table
 from condgrad.engine.quadratic import Points, Quadratic, mean_squared_errors
+from condgrad.engine.stored_table import StoredTable
+from condgrad.linalg import convert
 from condgrad.linalg.coded_data import CodedData
 from condgrad.linalg.device.arrays import is_on_device
 from condgrad.linalg.interrupts import Interrupts, PassInterruptedError
@@ -30,6 +33,7 @@ from condgrad.problems.rows.memory import MemoryRows
 from condgrad.run.progress import show
 from condgrad.run.result import Status
 from condgrad.run.trace import Progress
+from condgrad.storage.cluster_rows import ClusterRows
 from condgrad.storage.device_data import DeviceData
 from condgrad.storage.outside_rows import OutsideRows
 from condgrad.storage.stored_columns import StoredColumns
@@ -47,8 +51,33 @@ T = TypeVar("T")
 
 
 def has_moments(X: Any) -> bool:
-    """Tell whether X are samples on disk of which one read takes the moments."""
+    """Tell whether X are samples outside of memory of which one pass takes the moments."""
+    if isinstance(X, ClusterRows):
+        return not X.is_on_devices
     return isinstance(X, StoredRows) and X.kind in ("dense", "sparse")
+
+
+def table_of(X: Any, y: Any, weight: Any, offset: Any, *, is_centred: bool) -> HasMoments:
+    """Return checked X as a table with the numbers of its samples, which are checked here.
+
+    None stands for the targets, weights and offsets that come with samples outside of memory.
+    """
+    n = X.shape[0]
+    if isinstance(X, ClusterRows):
+        named = zip((y, weight, offset), ("y", "sample_weight", "offset"), strict=True)
+        numbers = (None if values is None else convert.as_vector(values, name, n) for values, name in named)
+        return ClusterTable(X, *numbers, is_centred=is_centred)
+    if is_stored := isinstance(X, StoredRows):
+        y, weight, offset = (
+            own if given is None else given
+            for given, own in zip((y, weight, offset), (X.y, X.weight, X.offset), strict=True)
+        )
+        if y is None:
+            raise ValueError(f"y is missing: {X!r} has no targets; pass y.")
+    observed, weight = convert.as_targets(y, n), convert.as_weights(weight, n)
+    if offset is not None:
+        observed = observed - convert.as_vector(offset, "offset", n)
+    return (StoredTable if is_stored else Table)(X, observed, weight, is_centred=is_centred)
 
 
 def is_tall(X: Any, n_targets: int) -> bool:
@@ -162,17 +191,24 @@ def tall_quadratic(problem: BaseProblem, make: object, solver: object, n_targets
     if matrix.is_sparse and matrix.shift is not None:  # a copy, whose intercept is another one
         return None
     y = samples.y - samples.offset.added_to(EVERY, np.zeros(samples.y.size))
-    table = Table(matrix.explicit(), y, samples.weight, is_centred=problem.has_intercept)
-    return quadratic_of(table, gauge, l2=problem.l2)
+    make = functools.partial(Table, matrix.explicit(), y, samples.weight, is_centred=problem.has_intercept)
+    return quadratic_of(make, gauge, l2=problem.l2)
 
 
-def quadratic_of(table: HasMoments, gauge: Gauge, *, l2: float, standardize: bool = False) -> Quadratic | None:
+def quadratic_of(
+    make: Callable[[], HasMoments], gauge: Gauge, *, l2: float, standardize: bool = False
+) -> Quadratic | None:
     """Return the problem of all samples; None where the time is over, or squares leave the range of floats."""
-    found = unless_late(lambda: table.moments_of([None]))
-    if found is None or not found[0].are_exact_enough:
+
+    def take() -> tuple[HasMoments, Moments]:
+        table = make()
+        return table, table.moments_of([None])[0]
+
+    if (found := unless_late(take)) is None or not found[1].are_exact_enough:
         return None
+    table, moments = found
     return Quadratic(
-        table, found[0], has_intercept=table.is_centred, standardize=standardize, l2=l2,
+        table, moments, has_intercept=table.is_centred, standardize=standardize, l2=l2,
         feature_weight=gauge.weights, is_symmetric=gauge.is_symmetric,
     )  # fmt: skip
 

@@ -45,6 +45,8 @@ class ClusterRows(OutsideRows):
         The number of samples of each partition.
     n_bytes : int
         The number of bytes of X.
+    is_on_devices : bool
+        Whether rows are on the GPUs of the workers.
     """
 
     def __init__(self, client: Any, futures: list[Any], feature_names: list[str] | None = None) -> None:
@@ -57,7 +59,8 @@ class ClusterRows(OutsideRows):
         self.firsts = np.concatenate(([0], np.cumsum(self.sizes)))
         self.shape = (int(self.firsts[-1]), widths.pop())
         self.n_bytes = sum(each.n_bytes for each in outlines)
-        self.kind, self.has_targets, self.has_weights, self.has_offsets = outlines[0][3:]
+        self.kind, self.has_targets, self.has_weights, self.has_offsets = outlines[0][4:]
+        self.is_on_devices = any(each.is_on_device for each in outlines)
         self.n_chunks = len(outlines)
         self._passes: list[int] = []  # one entry for each pass, also of copies with other targets
 
@@ -167,6 +170,7 @@ class ClusterRows(OutsideRows):
         """Return the rows on the GPUs of the workers, to which they are sent once; those that are there stay."""
         other = self.changed(partitions.to_device, find_device)
         other._outlines()  # a worker without a GPU, or with one that is full, is told of here
+        other.is_on_devices = True
         return other
 
     def sample(self, share: float) -> tuple[Matrix, np.ndarray]:

@@ -177,6 +177,7 @@ class Outline(NamedTuple):
     n_samples: int
     n_features: int
     n_bytes: int
+    is_on_device: bool
     kind: str
     has_targets: bool
     has_weights: bool
@@ -220,7 +221,8 @@ def with_shift(part: Partition, shift: np.ndarray) -> Partition:
 def outline(part: Partition) -> Outline:
     """Return what the partition is like."""
     rows = part.rows
-    return Outline(*rows.shape, rows.n_bytes, rows.kind, *(each is not None for each in part.numbers))
+    is_on_device = isinstance(rows, DevicePart)
+    return Outline(*rows.shape, rows.n_bytes, is_on_device, rows.kind, *(each is not None for each in part.numbers))
 
 
 def numbers_of(part: Partition) -> tuple[np.ndarray | None, ...]:

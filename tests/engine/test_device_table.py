@@ -105,7 +105,7 @@ def test_squares_that_lost_their_digits_are_told_from_those_of_nothing(data, dev
         X[7, 2] = 1.0  # of a sample that does not count
         for given, of_samples in ((X, weight), (scipy.sparse.csr_matrix(X), weight)):
             table = table_of(DeviceData.of(given, device), y, of_samples, None, False)
-            assert table.is_exact_enough(table.moments_of([None])[0]) == is_exact
+            assert table.moments_of([None])[0].are_exact_enough == is_exact
     with pytest.raises(ValueError, match="leave the range of floats"):
         cg.lasso_path(DeviceData.of(X, device), y, sample_weight=weight)
 

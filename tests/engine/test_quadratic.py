@@ -1,5 +1,6 @@
 """Tall tables on their moments: sums to the last digit, certificates that hold in extended precision, and folds."""
 
+import itertools
 import signal
 import warnings
 
@@ -8,10 +9,12 @@ import pytest
 import scipy.sparse
 from certificates import HAS_LONG, LONG
 from path_judge import judge_tall
+from simulated import SimulatedRows
 from sklearn.linear_model import ElasticNet
 from sklearn.model_selection import KFold, ShuffleSplit, TimeSeriesSplit
 
 import condgrad as cg
+from condgrad.engine.cluster_table import ClusterTable
 from condgrad.engine.moments import Table
 from condgrad.engine.quadratic import Quadratic
 from condgrad.engine.stored_table import StoredTable
@@ -29,6 +32,13 @@ def table_of(n=500, d=7, seed=0, density=1.0):
     X = rng.standard_normal((n, d)) + rng.uniform(-3.0, 3.0, d)
     X[rng.random((n, d)) > density] = 0.0
     return X, X @ rng.standard_normal(d) + rng.standard_normal(n)
+
+
+def partitions_of(X, y, weight=None, offset=None):
+    """Return the samples in eleven partitions of a cluster of two workers."""
+    borders, columns = np.linspace(0, X.shape[0], 12).astype(int), (X, y, weight, offset)
+    parts = [[None if each is None else each[a:b] for each in columns] for a, b in itertools.pairwise(borders)]
+    return SimulatedRows(parts, 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -199,8 +209,9 @@ def test_ctrl_c_in_the_pass_ends_a_cross_validation(model, monkeypatch):
         return moments(table, samples)
 
     monkeypatch.setattr(Table, "moments", interrupted)
-    with Interrupts(), pytest.raises(KeyboardInterrupt):  # as in a longer run, which hears Ctrl-C too
-        model.fit(X, y)
+    for data in ((X, y), (partitions_of(X, y),)):
+        with Interrupts(), pytest.raises(KeyboardInterrupt):  # as in a longer run, which hears Ctrl-C too
+            model.fit(*data)
 
 
 SPLITTERS = {
@@ -311,3 +322,44 @@ def test_rows_on_disk_are_read_once_for_all_folds(splitter, density, weighted, t
     )
     np.testing.assert_allclose(coefs.toarray(), again[1].toarray(), atol=1e-6)
     assert info.n_reads == 1.0 and info.status is cg.Status.CONVERGED
+
+
+@pytest.mark.parametrize("splitter", ["dealt", "twice"])
+@pytest.mark.parametrize("density", [0.1, 1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_a_cluster_are_read_once_for_all_folds(splitter, density, weighted, monkeypatch):
+    monkeypatch.setattr("condgrad.estimators._cross_validation._SAMPLE_BYTES", 1000)  # a sample would tell otherwise
+    X, y = table_of(n=600, seed=8, density=density)
+    X[:, 1] = 0.0
+    weight = np.random.default_rng(1).integers(0, 3, y.size).astype(float) if weighted else None
+    offset = 1e3 + 0.1 * np.arange(y.size) if weighted else None
+    rows = partitions_of(scipy.sparse.csr_array(X) if density < 1.0 else X, y, weight, offset)
+    table = ClusterTable(rows, None, None, None, is_centred=True)
+    reads = rows.n_reads
+    table.moments_of([None, np.arange(100), np.arange(100, 600)])
+    assert rows.n_reads == reads + 1.0
+    settings = {"n_radii": 9, "cv": SPLITTERS[splitter], "tol": 1e-8}
+    model = cg.ConstrainedLassoCV(**settings).fit(rows)
+    peer = cg.ConstrainedLassoCV(**settings).fit(X, y, weight, offset)
+    np.testing.assert_allclose(model.mse_path_, peer.mse_path_, rtol=1e-6)
+    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-5)
+    radii, coefs, info = cg.lasso_path(rows, None, n_radii=9, fit_intercept=True, tol=1e-8)
+    of_samples = {"sample_weight": weight, "offset": offset}
+    again = cg.lasso_path(X, y, **of_samples, radii=radii, fit_intercept=True, tol=1e-8)
+    np.testing.assert_allclose(coefs.toarray(), again[1].toarray(), atol=1e-5)
+    assert info.n_reads == 1.0 and info.status is cg.Status.CONVERGED
+
+
+def test_numbers_of_samples_stay_with_the_workers_unless_others_are_given():
+    X, y = table_of(n=600, seed=8)
+    rows, bare = partitions_of(X, y, np.full(600, 2.0)), partitions_of(X, None)
+    wanted = cg.lasso_path(rows, None, n_radii=4)
+    assert "_of_samples" not in vars(rows)  # no target came here
+    found = cg.lasso_path(bare, y, radii=wanted[0])
+    np.testing.assert_allclose(found[1].toarray(), wanted[1].toarray(), atol=1e-8)
+    with pytest.raises(ValueError, match="has no targets; pass y"):
+        cg.lasso_path(bare, None)
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        cg.lasso_path(partitions_of(X, y, -np.ones(600)), None)
+    with pytest.raises(ValueError, match="y must have one entry per sample"):
+        cg.lasso_path(bare, y[1:])

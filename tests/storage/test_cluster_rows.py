@@ -122,6 +122,20 @@ def test_weights_and_sparse_rows(threads):
         assert problem.look(w).gradient == pytest.approx(expected.gradient, abs=1e-14)
 
 
+def test_moments_of_the_partitions_give_paths_and_folds(threads, monkeypatch):
+    monkeypatch.setattr("condgrad.estimators._cross_validation._SAMPLE_BYTES", 1000)  # a sample would tell otherwise
+    X, _ = data()
+    y = X[:, 0] - X[:, 1] + np.random.default_rng(2).standard_normal(4000)
+    rows = rows_of(threads, X, y, 11)
+    paths = [cg.lasso_path(rows, None, n_radii=6, fit_intercept=True) for _ in range(2)]
+    assert np.array_equal(paths[0][1].toarray(), paths[1][1].toarray())  # whatever the workers do
+    wanted = cg.lasso_path(X, y, radii=paths[0][0], fit_intercept=True)
+    assert paths[0][1].toarray() == pytest.approx(wanted[1].toarray(), abs=1e-5)
+    model = cg.ConstrainedElasticNetCV(l2=[0.0, 0.1], n_radii=6).fit(rows)
+    peer = cg.ConstrainedElasticNetCV(l2=[0.0, 0.1], n_radii=6).fit(X, y)
+    assert model.mse_path_ == pytest.approx(peer.mse_path_, rel=1e-6)
+
+
 def pids(client):
     """The process of each worker that runs now; asking the workers themselves could wait for a dead one."""
     return [worker.pid for worker in client.cluster.workers.values() if worker.pid is not None]

@@ -59,6 +59,15 @@ def test_a_run_is_that_of_memory_and_repeats_to_the_bit(data, find_device, kind,
         assert runs[0].gap == runs[1].gap
 
 
+def test_a_cross_validation_on_devices_chooses_on_a_sample(data, find_device):
+    X, y, _, _ = data
+    rows = SimulatedRows(split(X, y), 2).on_devices(find_device)
+    model = cg.ConstrainedLassoCV(n_radii=5, cv=3).fit(rows)
+    assert_allclose(model.coef_, cg.ConstrainedLassoCV(n_radii=5, cv=3).fit(X, y).coef_, atol=1e-3)
+    with pytest.raises(TypeError, match="lasso_path needs X in memory"):
+        cg.lasso_path(rows, None)
+
+
 def test_targets_may_stay_with_the_workers(data, find_device):
     X, y, _, _ = data
     rows = SimulatedRows(split(X, y), 2).on_devices(find_device)

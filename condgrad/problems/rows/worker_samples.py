@@ -49,10 +49,8 @@ class WorkerSamples:
     """
 
     def __init__(self, rows: ClusterRows, loss: Loss) -> None:
-        if not rows.has_targets:
-            raise ValueError(f"y is missing: {rows!r} has no targets; pass y.")
         self.loss, self.equal = loss, None if rows.has_weights else 1.0 / rows.shape[0]
-        self.rows = _with_weights_of_one(rows) if rows.has_weights else rows
+        self.rows = with_checked_numbers(rows)
 
     @functools.cached_property
     def y(self) -> np.ndarray:
@@ -167,8 +165,12 @@ def samples_of(part: Partition, loss: Loss, equal: float | None) -> Samples:
     return Samples(loss, part.y, weight, as_offset(part.offset, part.y.size))
 
 
-def _with_weights_of_one(rows: ClusterRows) -> ClusterRows:
-    """Return the rows with weights that sum to one, as :func:`condgrad.linalg.convert.as_weights` makes them."""
+def with_checked_numbers(rows: ClusterRows) -> ClusterRows:
+    """Return rows that have targets; weights sum to one, as :func:`condgrad.linalg.convert.as_weights` makes them."""
+    if not rows.has_targets:
+        raise ValueError(f"y is missing: {rows!r} has no targets; pass y.")
+    if not rows.has_weights:
+        return rows
     extremes: np.ndarray = rows.ask(rows.partitions, _extremes).features
     convert.as_weights(extremes, extremes.size)  # raises if they cannot be weights
     largest = float(extremes[-1])
