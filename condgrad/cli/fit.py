@@ -9,6 +9,7 @@ Without --radius the one is taken that predicts held-out samples best in a quick
 from __future__ import annotations
 
 import argparse
+import time
 from typing import TYPE_CHECKING
 
 from condgrad.cli import _options as options
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from condgrad.models.completion import CompletionModel
     from condgrad.models.linear import Model
     from condgrad.run.result import Result, Status
+
+_SEARCH = 0.5  # share of --max-time that the choice of a radius may take, as in the estimators
 
 EPILOG = """\
 A run with --out is saved regularly in FILE.checkpoint. After kill -9 or a power cut the same
@@ -82,16 +85,21 @@ def run(args: argparse.Namespace) -> int:
     allowed = sets_of_options(args, data, make_set)
     make = suited(allowed or (make_set if is_chosen else lambda _: first_set), problem)
     radius = 1.0 if allowed is None or args.radius is None else args.radius  # a set without allowances is made already
+    left = args.max_time
+    if is_chosen:
+        began = time.perf_counter()
+        radius = default_radius(problem.over(typical(make)), make, None if left is None else _SEARCH * left)
+        left = None if left is None else max(0.0, left - (time.perf_counter() - began))
     problem, _, result = minimize_over(
         problem,
         make,
-        default_radius(problem.over(typical(make)), make, args.max_time) if is_chosen else radius,
+        radius,
         solver,
         max_epochs=args.max_epochs,
         max_steps=args.max_steps,
         tol=args.tol,
         relative_tol=args.relative_tol,
-        max_time=args.max_time,
+        max_time=left,
         checkpoint=saved.begin(),
         random_state=args.seed,
         verbose=not args.quiet,

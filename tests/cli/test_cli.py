@@ -902,3 +902,26 @@ def test_cross_validation_ends_with_its_time(capsys, train, tmp_path):
     found, code = answer(capsys, "cv", train, *options, "--max-time", 0)
     assert code == 1 and found["status"] == "MAX_TIME"
     assert found["folds"] == 3 and len(found["radii"]) == 1 and (tmp_path / "model.npz").exists()
+
+
+def test_the_choice_of_a_radius_is_part_of_the_time_of_a_fit(capsys, train, monkeypatch):
+    import condgrad.estimators.radius as radius
+    import condgrad.paths.allowed_sets as allowed_sets
+
+    shares, run = [], allowed_sets.minimize_over
+
+    def choice(problem, make, max_time):
+        shares.append(max_time)
+        time.sleep(0.1)
+        return 1.0
+
+    def fit(*args, max_time, **settings):
+        shares.append(max_time)
+        return run(*args, max_time=max_time, **settings)
+
+    monkeypatch.setattr(radius, "default_radius", choice)
+    monkeypatch.setattr(allowed_sets, "minimize_over", fit)
+    answer(capsys, "fit", train, "--max-time", 50)
+    assert shares[0] == 25.0 and shares[1] <= 49.9
+    answer(capsys, "fit", train)
+    assert shares[2:] == [None, None]
