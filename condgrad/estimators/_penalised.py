@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from condgrad.constraints import LimitedL1Ball, LinearlyConstrained
 from condgrad.estimators._observations import Observations
 from condgrad.linalg.interrupts import at_most
 from condgrad.losses import Loss, Squared
 from condgrad.paths import lasso_path, radius_path
 from condgrad.paths.allowed_sets import AllowedSets
+from condgrad.paths.gauges import gauge_of
 from condgrad.paths.penalised import solution_at
 from condgrad.paths.radius_search import go_on_unless_interrupted, set_by_name
 from condgrad.problems.cox import CoxProblem
@@ -60,10 +60,15 @@ def penalised_solution(
     """
     if isinstance(data.X, OutsideRows) or not isinstance(problem, Problem | CoxProblem):
         raise ValueError("alpha and C need data in memory and one problem per class or output; give a radius instead.")
-    if sets is not None and isinstance(sets(1.0), LimitedL1Ball | LinearlyConstrained):
+    if sets is not None and gauge_of(sets(1.0)) is None:
         raise ValueError(
             "alpha and C are penalties of all features, and go without lower, upper, rows, free features and positive "
             "for some features alone; give a radius instead."
+        )
+    if sets is not None and l2 > 0.0:
+        raise ValueError(
+            "alpha with l2 is a penalty of all coefficients alike, and goes without feature_weight and positive; give "
+            "a radius instead."
         )
     if isinstance(problem, CoxProblem):
         with at_most(max_time):

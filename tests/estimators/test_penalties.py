@@ -63,3 +63,25 @@ def test_each_class_has_its_multiplier():
 def test_a_penalty_goes_without_rows_limits_and_free_features(terms):
     with pytest.raises(ValueError, match="alpha and C are penalties of all features"):
         cg.ConstrainedLasso(alpha=0.1, **terms).fit(R.X, R.y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("n", [60, 9], ids=["tall", "wide"])
+def test_penalties_of_weighted_coefficients_of_one_sign(form, n):
+    X, y, deviations = R.X[:n], R.y[:n], R.X[:n].std(axis=0)
+    model = cg.ConstrainedLasso(alpha=0.05, standardize=True, positive=True).fit(form(X), y)
+    same = cg.ConstrainedLasso(alpha=0.05, positive=True).fit((X - X.mean(axis=0)) / deviations, y)
+    np.testing.assert_allclose(model.coef_ * deviations, same.coef_, atol=1e-5)
+    assert model.coef_.min() == 0.0 < model.coef_.max() and model.radius_ == pytest.approx(same.radius_, rel=1e-5)
+    weight = np.linspace(0.5, 2.0, 12)
+    model = cg.ConstrainedLogisticRegression(C=1.0, feature_weight=weight, positive=True, tol=1e-9).fit(form(X), y > 0)
+    same = cg.ConstrainedLogisticRegression(C=1.0, positive=True, tol=1e-9).fit(X / weight, y > 0)
+    np.testing.assert_allclose(model.coef_ * weight, same.coef_, atol=1e-4)
+
+
+def test_which_terms_go_without_a_penalty():
+    with pytest.raises(ValueError, match=r"alpha with l2 .* goes without feature_weight and positive; give a radius"):
+        cg.ConstrainedElasticNet(alpha=0.1, l2=0.1, positive=True).fit(R.X, R.y)
+    for terms in ({"upper": 1.0}, {"feature_weight": np.arange(12.0)}, {"positive": np.arange(12) > 5}):
+        with pytest.raises(ValueError, match="alpha and C are penalties of all features, and go without"):
+            cg.ConstrainedLasso(alpha=0.1, **terms).fit(R.X, R.y)
