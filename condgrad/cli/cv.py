@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     import condgrad as cg
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._scales import Scales
-    from condgrad.linalg.interrupts import at_most, time_left
+    from condgrad.linalg.interrupts import as_seconds, at_most, time_left
     from condgrad.models.files import pack_model
     from condgrad.paths.allowed_sets import check_radii, minimize_over, suited, typical
     from condgrad.paths.grids import check_grid
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     limits = {name: value for name, value in limits.items() if value is not None}
     settings = {"max_epochs": args.max_epochs, "random_state": args.seed, **limits}
     began = time.perf_counter()
-    with at_most(None if args.max_time is None else _SEARCH * args.max_time):
+    with at_most(_SEARCH * as_seconds(args.max_time)):
         if radii is None:
             with at_most(time_left(_GRID)):
                 radii = radius_grid(tried, make_set, args.n_radii, args.eps)

@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     from condgrad.cli._data import encode_targets, read_data
     from condgrad.cli._scales import Scales
     from condgrad.estimators.radius import default_radius
+    from condgrad.linalg.interrupts import as_seconds
     from condgrad.models.files import pack_model
     from condgrad.paths.allowed_sets import minimize_over, suited, typical
 
@@ -85,11 +86,11 @@ def run(args: argparse.Namespace) -> int:
     allowed = sets_of_options(args, data, make_set)
     make = suited(allowed or (make_set if is_chosen else lambda _: first_set), problem)
     radius = 1.0 if allowed is None or args.radius is None else args.radius  # a set without allowances is made already
-    left = args.max_time
+    left = as_seconds(args.max_time)
     if is_chosen:
         began = time.perf_counter()
-        radius = default_radius(problem.over(typical(make)), make, None if left is None else _SEARCH * left)
-        left = None if left is None else max(0.0, left - (time.perf_counter() - began))
+        radius = default_radius(problem.over(typical(make)), make, _SEARCH * left)
+        left = max(0.0, left - (time.perf_counter() - began))
     problem, _, result = minimize_over(
         problem,
         make,

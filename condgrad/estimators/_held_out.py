@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from condgrad.linalg.device.arrays import on_host
-from condgrad.linalg.interrupts import at_most, time_is_over
+from condgrad.linalg.interrupts import time_is_over
 from condgrad.paths.smooth import Found, solutions
 from condgrad.problems.linear import Problem
 from condgrad.problems.outputs import OutputsProblem
+from condgrad.run.result import Status
 
 _GROWTH = 1.5  # factor from one radius to the next
 _BEFORE, _AFTER = 3, 20  # radii below and above the first guess: from 0.3 to 3300 times it
@@ -28,34 +29,31 @@ _FINE = 997.0  # parts per standard deviation of a random score, by which sample
 
 
 def best_held_out(
-    problem: Problem | OutputsProblem,
-    make: Callable[[float], Any],
-    first: float,
-    least: float = 0.0,
-    max_time: float | None = None,
+    problem: Problem | OutputsProblem, make: Callable[[float], Any], first: float, least: float = 0.0
 ) -> float:
     """Return the radius whose solution predicts held-out samples best, or the first guess where none can be held out.
 
     ``first`` is what the first guess exceeds ``least`` by, the smallest radius of all. Radii grow from a third of it
-    until they predict worse, or nearly without an error. One fifth of the samples is held out, or several fifths in
-    turn, until these are a thousand.
+    until they predict worse, or nearly without an error, or until the time of the call is over. One fifth of the
+    samples is held out, or several fifths in turn, until these are a thousand.
     """
-    pairs = [] if max_time == 0.0 else _pairs(problem.part(_MOST_SAMPLES) or problem)
+    pairs = [] if time_is_over() else _pairs(problem.part(_MOST_SAMPLES) or problem)
     sizes = first * _GROWTH ** np.arange(-_BEFORE, _AFTER + 1.0)
     radii = [least + two_digits(size) for size in sizes.tolist()]
     limits: dict[str, Any] = {"max_epochs": _MOST_EPOCHS, "random_state": 0}
     scale = problem.loss_scale()
     walks = [solutions(fitted, make, "auto", radii, at_once=1, tol=_TOL, **limits) for fitted, _ in pairs]
     best, lowest = least + first, math.inf
-    with at_most(max_time):
-        for radius, *found in zip(radii, *walks, strict=False) if pairs else ():
-            each = zip(pairs, found, strict=True)
-            loss = float(np.mean([held.mean_loss(own.w, own.intercept) for (_, held), own in each]))
-            if loss < lowest - _BETTER * scale or lowest == math.inf:
-                best, lowest = radius, loss
-            is_enough = loss > lowest + _WORSE * scale or abs(lowest) <= _BETTER * scale
-            if is_enough or time_is_over() or not _binds(make(radius), radius, found):
-                break
+    for radius, *found in zip(radii, *walks, strict=False) if pairs else ():
+        if any(own.status is Status.MAX_TIME for own in found):
+            break
+        each = zip(pairs, found, strict=True)
+        loss = float(np.mean([held.mean_loss(own.w, own.intercept) for (_, held), own in each]))
+        if loss < lowest - _BETTER * scale or lowest == math.inf:
+            best, lowest = radius, loss
+        is_enough = loss > lowest + _WORSE * scale or abs(lowest) <= _BETTER * scale
+        if is_enough or time_is_over() or not _binds(make(radius), radius, found):
+            break
     return best
 
 

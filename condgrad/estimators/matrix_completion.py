@@ -24,6 +24,7 @@ from condgrad.estimators._report import ShownWithItsGap
 from condgrad.linalg import convert
 from condgrad.linalg.device.arrays import on_host
 from condgrad.linalg.factored import Factored
+from condgrad.linalg.interrupts import as_seconds
 from condgrad.linalg.settings import RandomState
 from condgrad.models.completion import CompletionModel, as_count, as_places, as_range, warn_of_unseen
 from condgrad.models.files import save_model
@@ -253,6 +254,7 @@ class MatrixCompletion(ShownWithItsGap):
     ) -> tuple[CompletionProblem, tuple[Ids, Ids]]:
         """Return the problem over the unit ball, and the ids of its rows and columns (None: they are numbered)."""
         convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
+        as_seconds(self.max_time)
         loss = losses.by_name(self.loss) if isinstance(self.loss, str) else self.loss
         (i, row_ids), (j, column_ids) = learn(rows, "rows"), learn(columns, "columns")
         shrinkage = self._check_shrinkage(loss)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import cast
 
@@ -106,15 +105,11 @@ def default_radius(
     least = least_radius(make)
     if not leaves_out_zero(make) and not contains_zero(make(1.0)):
         return 1.0  # the unit simplex
-    began = time.perf_counter()
     part = problem.largest_part()  # two digits can be found on a part of data that are not in memory
     problem = problem if part is None else cast("Problem", part)
     with at_most(max_time):
         first = two_digits(radius_at(problem, make, FIRST_SHARE) - least)
-    if first == 0.0:
-        return least + 1.0
-    left = None if max_time is None else max(0.0, max_time - (time.perf_counter() - began))
-    return best_held_out(problem, make, first, least, left)
+        return best_held_out(problem, make, first, least) if first > 0.0 else least + 1.0
 
 
 def complaint(problem: Problem | OutputsProblem, result: Result, null_loss: float, radius: float) -> str:

@@ -20,6 +20,13 @@ _end: contextvars.ContextVar[float] = contextvars.ContextVar("end", default=math
 _deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
 
 
+def as_seconds(max_time: float | None) -> float:
+    """Return the setting ``max_time`` as a number of seconds, inf for None."""
+    if max_time is None:
+        return math.inf
+    return convert.as_number(max_time, "max_time", low=0.0, what="a number of at least 0, or None")
+
+
 @contextlib.contextmanager
 def at_most(max_time: float | None) -> Iterator[None]:
     """Let all that runs in this context end after ``max_time`` seconds, and with the contexts around it.
@@ -27,10 +34,7 @@ def at_most(max_time: float | None) -> Iterator[None]:
     Runs, paths and searches look at the clock themselves (:func:`time_is_over`, :func:`end_of_time`), and return what
     they have found. What other threads do in the context must be told them.
     """
-    end = math.inf
-    if max_time is not None:
-        what = "a number of at least 0, or None"
-        end = time.perf_counter() + convert.as_number(max_time, "max_time", low=0.0, what=what)
+    end = time.perf_counter() + as_seconds(max_time)
     before = _end.set(min(end, _end.get()))
     try:
         yield

@@ -924,4 +924,10 @@ def test_the_choice_of_a_radius_is_part_of_the_time_of_a_fit(capsys, train, monk
     answer(capsys, "fit", train, "--max-time", 50)
     assert shares[0] == 25.0 and shares[1] <= 49.9
     answer(capsys, "fit", train)
-    assert shares[2:] == [None, None]
+    assert shares[2:] == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize("command", ["fit", "cv", "path"])
+def test_a_time_that_is_none(capsys, train, command):
+    assert main([command, str(train), "--max-time", "-1"]) == 2
+    assert "max_time must be a number of at least 0, or None; got -1.0." in capsys.readouterr().err

@@ -23,6 +23,10 @@ Y = X[:, 0] + RNG.standard_normal(30)
         (cg.ConstrainedElasticNetCV(radii=[1.0, -1.0]), "radii must be finite and positive; got -1."),
         (cg.ConstrainedLasso(1.0, lower={"age": 0.0}), "but X has no names; its features are x0 to x2."),
         (cg.ConstrainedLasso(1.0, lower={"x3": 0.0}), "but X has no names; its features are x0 to x2."),
+        (cg.ConstrainedLasso(1.0, max_time=-1), "max_time must be a number of at least 0, or None; got -1."),
+        (cg.ConstrainedLasso(max_time=-1), "max_time must be a number of at least 0, or None; got -1."),
+        (cg.ConstrainedLassoCV(max_time=-1), "max_time must be a number of at least 0, or None; got -1."),
+        (cg.ConstrainedRegressorCV(max_time="1 s"), "max_time must be a number of at least 0, or None; got '1 s'."),
     ],
 )
 def test_settings(model, sentence):
