@@ -23,7 +23,7 @@ from condgrad.linalg.coded_matrix import matrix_of
 from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import is_on_device
 from condgrad.linalg.device.failures import failures_explained
-from condgrad.linalg.interrupts import Interrupts, at_most
+from condgrad.linalg.interrupts import Interrupts, at_most, time_is_over
 from condgrad.linalg.settings import RandomState, as_flag, as_generator
 from condgrad.losses import Squared
 from condgrad.paths.allowed_sets import AllowedSets, columns_of, sets_of
@@ -33,7 +33,7 @@ from condgrad.paths.gauges import PLAIN
 from condgrad.paths.general import radius_path
 from condgrad.paths.grids import as_grid, check_grid, shares
 from condgrad.paths.minimized import MinimizedPath, Walk
-from condgrad.paths.points import Arrivals, PathInfo, collect, follow
+from condgrad.paths.points import Arrivals, PathInfo, collect, follow, without_points
 from condgrad.paths.scales import ADVICE, warn_of_scales
 from condgrad.paths.tall import gauge_of_sets, has_moments, is_tall, quadratic_of, table_of, tall_answer
 from condgrad.problems.linear import Problem
@@ -177,13 +177,16 @@ def lasso_path(
         sets = sets_of("l1", columns_of(X), feature_weight, positive, lower, upper, rows)
         if is_called_by_user() and not (settings.standardize or feature_weight is not None):
             warn_of_scales(X, ADVICE)
-        if sets is not None and not _is_weighted_only(X, sets, settings, engine):
+        is_stored = isinstance(X, StoredRows)  # whose moments take all norms
+        if sets is not None and not (is_stored or _is_weighted_only(X, sets, settings, engine)):
             return _over_sets(X, y, sets, settings, engine, sample_weight, offset, callback, verbose)
         if is_on_device(X) or isinstance(X, DeviceData):
             return _on_device(X, y, sample_weight, offset, engine, settings, callback, verbose)
         X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
         if engine == "exact" and (answer := _tall_path(X, y, sets, settings, sample_weight, offset, callback, verbose)):
             return answer if not has_moments(X) else (*answer[:2], answer[2]._replace(n_reads=1.0))
+        if has_moments(X) and time_is_over():
+            return without_points(X.shape[1], Status.MAX_TIME)
         refuse_outside(X, "lasso_path")
         assert not isinstance(X, OutsideRows)
         if engine == "exact" and _is_small(X, settings):

@@ -298,6 +298,13 @@ def _info(points: Stretch[Solved], status: Status, path: Path) -> PathInfo:
     )
 
 
+def without_points(n_features: int, status: Status) -> tuple[np.ndarray, scipy.sparse.csc_matrix, PathInfo]:
+    """Return what users get of a path that has ended before its first point."""
+    n, x = _NOTHING.sizes, np.zeros(0)
+    info = PathInfo(x, x, x, x, x, x, n, x, x, status=status, columns_seen=0, passes=0.0, n_looks=0)
+    return np.zeros(0), _matrix(_NOTHING, n_features), info
+
+
 def _matrix(points: Stretch[Solved], n_features: int) -> scipy.sparse.csc_matrix:
     if points.features.size == 0:
         return scipy.sparse.csc_matrix((n_features, len(points)))

@@ -363,3 +363,18 @@ def test_numbers_of_samples_stay_with_the_workers_unless_others_are_given():
         cg.lasso_path(partitions_of(X, y, -np.ones(600)), None)
     with pytest.raises(ValueError, match="y must have one entry per sample"):
         cg.lasso_path(bare, y[1:])
+
+
+def test_rows_on_disk_take_all_norms_and_end_with_their_time(tmp_path):
+    X, y = table_of(n=90)
+    cg.rows.convert((X, y), tmp_path / "rows", shuffle=False)
+    stored = cg.rows.open(tmp_path / "rows")
+    terms = {"feature_weight": np.linspace(0.5, 2.0, X.shape[1]), "positive": True}
+    _, coefs, info = cg.lasso_path(stored, None, radii=[0.5, 1.0], **terms)
+    wanted = cg.lasso_path(X, y, radii=[0.5, 1.0], **terms)[1]
+    np.testing.assert_allclose(coefs.toarray(), wanted.toarray(), atol=1e-6)
+    assert info.n_reads == 1.0
+    radii, coefs, info = cg.lasso_path(stored, None, max_time=0.0)
+    assert info.status is cg.Status.MAX_TIME and radii.size == info.gap.size == 0 and coefs.shape == (X.shape[1], 0)
+    with pytest.raises(TypeError, match="lasso_path needs X in memory"):
+        cg.lasso_path(stored, None, lower=-0.1)
