@@ -177,15 +177,15 @@ def lasso_path(
         sets = sets_of("l1", columns_of(X), feature_weight, positive, lower, upper, rows)
         if is_called_by_user() and not (settings.standardize or feature_weight is not None):
             warn_of_scales(X, ADVICE)
-        is_stored = isinstance(X, StoredRows)  # whose moments take all norms
+        is_stored = has_moments(X)  # whose moments take all norms
         if sets is not None and not (is_stored or _is_weighted_only(X, sets, settings, engine)):
             return _over_sets(X, y, sets, settings, engine, sample_weight, offset, callback, verbose)
         if is_on_device(X) or isinstance(X, DeviceData):
             return _on_device(X, y, sample_weight, offset, engine, settings, callback, verbose)
         X = columns_on_disk.open(X) if columns_on_disk.takes_more_than_memory(X) else X
         if engine == "exact" and (answer := _tall_path(X, y, sets, settings, sample_weight, offset, callback, verbose)):
-            return answer if not has_moments(X) else (*answer[:2], answer[2]._replace(n_reads=1.0))
-        if has_moments(X) and time_is_over():
+            return answer if not is_stored else (*answer[:2], answer[2]._replace(n_reads=1.0))
+        if isinstance(X, OutsideRows) and is_stored and time_is_over():
             return without_points(X.shape[1], Status.MAX_TIME)
         refuse_outside(X, "lasso_path")
         assert not isinstance(X, OutsideRows)
