@@ -108,7 +108,7 @@ class ConstrainedElasticNetCV(StandardisesData, ValidatedPath):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _choose_from_grid(
+    def _choose_penalty_and_radius(
         self, data: Observations, parts: list[Fold], used: Observations, targets: list[np.ndarray]
     ) -> float:
         best, scores = -np.inf, []
@@ -117,7 +117,7 @@ class ConstrainedElasticNetCV(StandardisesData, ValidatedPath):
         for k, l2 in enumerate(penalties):
             self.l2_ = l2
             with at_most(time_left(1.0 / (len(penalties) - k))):
-                radius = super()._choose_from_grid(data, parts, used, targets)
+                radius = super()._choose_penalty_and_radius(data, parts, used, targets)
             scores.append(float(self.score_path_[np.searchsorted(self.radii_, radius)].mean()))
             if not found or scores[-1] > best:
                 names = ("l2_", "radii_", "score_path_", "score_paths_", "mse_path_", "coef_path_")

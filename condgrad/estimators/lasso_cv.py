@@ -68,8 +68,14 @@ class ValidatedPath(ValidatedRegressor):
     def _choose_from_grid(
         self, data: Observations, parts: list[Fold], used: Observations, targets: list[np.ndarray]
     ) -> float:
-        if self._folds is None:  # once for all l2
+        if self._folds is None:  # once for all l2, in the time of all
             self._folds = self._tall_folds(data, parts)
+        return self._choose_penalty_and_radius(data, parts, used, targets)
+
+    def _choose_penalty_and_radius(
+        self, data: Observations, parts: list[Fold], used: Observations, targets: list[np.ndarray]
+    ) -> float:
+        """Return the best radius, for the best of several l2 where there are any."""
         return super()._choose_from_grid(data, parts, used, targets)
 
     def _choose_outside(

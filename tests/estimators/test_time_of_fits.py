@@ -5,6 +5,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import condgrad as cg
+from condgrad.estimators import lasso_cv
+from condgrad.linalg.interrupts import time_left
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 12))
@@ -79,3 +81,16 @@ def test_cross_validation_within_its_time_is_the_same(estimator, settings, y):
     in_time, free = (estimator(**settings, cv=3, max_time=t).fit(X, y) for t in (1e6, None))
     np.testing.assert_array_equal(in_time.radii_, free.radii_)
     np.testing.assert_array_equal(in_time.coef_, free.coef_)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_moments_of_all_penalties_have_the_time_of_all(is_late, monkeypatch):
+    left = []
+
+    def take(moments):
+        left.append(time_left())
+        return None if is_late else moments()
+
+    monkeypatch.setattr(lasso_cv, "unless_late", take)
+    cg.ConstrainedElasticNetCV(l2=[0.01, 0.1, 1.0, 10.0], n_radii=3, cv=3, max_time=1e4).fit(X, Y)
+    assert len(left) == 1 and left[0] > 6000.0
