@@ -16,7 +16,7 @@ from condgrad.engine.quadratic import Points
 from condgrad.estimators._cross_validation import Fold, folds
 from condgrad.estimators._observations import Observations
 from condgrad.estimators.regressor_cv import ValidatedRegressor
-from condgrad.linalg.interrupts import at_most, time_left
+from condgrad.linalg.interrupts import at_most, time_is_over, time_left
 from condgrad.paths import lasso_path
 from condgrad.paths.allowed_sets import sets_of
 from condgrad.paths.grids import as_radii, shares
@@ -35,6 +35,7 @@ from condgrad.paths.tall import (
 from condgrad.run.result import Status
 
 _GRID = 0.2  # share of the time for the path of all data, whose radii are those of the folds
+_STRETCHES = 8  # of radii, between which folds on moments look at the clock
 _ERRORS = "neg_mean_squared_error"
 
 
@@ -118,7 +119,7 @@ class ValidatedPath(ValidatedRegressor):
         if (folds := self._folds) is not None:
             whole = folds.quadratic(folds.whole, self._penalty(), standardize=bool(self.standardize))
             radii = largest_radius(whole, self.eps, self.tol) * shares(self.n_radii) if given is None else given
-            self.coef_path_ = self._path_of_all(data, radii)
+            self.coef_path_ = self._path_of_all(data, radii[:1] if time_is_over() else radii)
         else:
             grid: dict[str, Any] = {"n_radii": self.n_radii, "eps": self.eps}
             with at_most(time_left(_GRID)):
@@ -156,6 +157,17 @@ class ValidatedPath(ValidatedRegressor):
     def _validation_scores(self, data: Observations, parts: list[Fold], radii: np.ndarray) -> dict[str, np.ndarray]:
         if (folds := self._folds) is None:
             return super()._validation_scores(data, parts, radii)
+        if time_left() is None:
+            return self._scores_on_moments(folds, data, parts, radii)
+        found = [self._scores_on_moments(folds, data, parts, radii[:1])]
+        for some in np.array_split(radii[1:], _STRETCHES):
+            if some.size and not time_is_over():
+                found.append(self._scores_on_moments(folds, data, parts, some))
+        return {name: np.vstack([scores[name] for scores in found]) for name in found[0]}
+
+    def _scores_on_moments(
+        self, folds: TallFolds, data: Observations, parts: list[Fold], radii: np.ndarray
+    ) -> dict[str, np.ndarray]:
         columns = []
         for k, (train, test) in enumerate(parts):
             try:

@@ -94,3 +94,14 @@ def test_moments_of_all_penalties_have_the_time_of_all(is_late, monkeypatch):
     monkeypatch.setattr(lasso_cv, "unless_late", take)
     cg.ConstrainedElasticNetCV(l2=[0.01, 0.1, 1.0, 10.0], n_radii=3, cv=3, max_time=1e4).fit(X, Y)
     assert len(left) == 1 and left[0] > 6000.0
+
+
+@pytest.mark.parametrize("n_in_time", [0, 2])
+def test_folds_on_moments_end_with_their_time(n_in_time, monkeypatch):
+    asked = []
+    monkeypatch.setattr(lasso_cv, "time_is_over", lambda: asked.append(0) or len(asked) > n_in_time)
+    with pytest.warns(ConvergenceWarning, match="ended the cross-validation"):
+        model = cg.ConstrainedLassoCV(radii=[0.1, 0.5, 1.0], cv=3, max_time=1e4).fit(X, Y)
+    n_known = max(1, n_in_time)  # the first one is asked for the path of all samples
+    assert model.radii_.size == n_known and model.score_path_.shape == (n_known, 3)
+    assert model.radius_ == model.radii_[-1] and model.coef_path_.shape == (12, n_known)
