@@ -378,3 +378,17 @@ def test_rows_on_disk_take_all_norms_and_end_with_their_time(tmp_path):
     assert info.status is cg.Status.MAX_TIME and radii.size == info.gap.size == 0 and coefs.shape == (X.shape[1], 0)
     with pytest.raises(TypeError, match="lasso_path needs X in memory"):
         cg.lasso_path(stored, None, lower=-0.1)
+
+
+@pytest.mark.parametrize("is_penalised", [False, True])
+def test_rounding_of_standardised_features_is_that_of_features_that_were_divided_before(is_penalised):
+    X, y = table_of(seed=11)
+    X = (X - X.mean(axis=0)) * 10.0 ** np.arange(-3, 4)
+    found = []
+    for given, standardize in ((X, True), (X / X.std(axis=0), False)):
+        table = Table(given, y, np.ones(y.size), is_centred=True)
+        problem = Quadratic(table, table.moments(), has_intercept=True, standardize=standardize)
+        targets = problem.largest * np.array([0.5, 0.05]) if is_penalised else np.array([0.1, 1.0])
+        found.append(problem.solve(targets, is_penalised=is_penalised, tol=1e-6))
+    np.testing.assert_allclose(found[0].rounding, found[1].rounding, rtol=0.5)
+    np.testing.assert_allclose(found[0].objective, found[1].objective, rtol=1e-9)
