@@ -34,7 +34,7 @@ from condgrad.linalg.convert import Data
 from condgrad.linalg.device.arrays import device_by_name, is_on_device, on_host
 from condgrad.linalg.device.failures import failures_explained
 from condgrad.linalg.interrupts import as_seconds, at_most
-from condgrad.linalg.settings import RandomState
+from condgrad.linalg.settings import RandomState, as_flag
 from condgrad.losses import Loss
 from condgrad.paths.allowed_sets import AllowedSets, Columns, cut, minimize_over, sets_of, suited
 from condgrad.paths.batched import BatchedPaths, serves
@@ -150,6 +150,7 @@ class ConstrainedLinearModel(CallbackSupportMixin, Standardises, FittedLinearMod
     def _check_settings(self) -> None:
         convert.as_number(self.tol, "tol", low=0.0, what="a number of at least 0")
         convert.as_number(self.max_iter, "max_iter", low=0.0, what="a number of at least 0")
+        as_flag(self.standardize, "standardize")
         as_seconds(self.max_time)
         if self.radius is not None:
             convert.as_number(self.radius, "radius", low=1e-300, what="a positive number, or None")

@@ -229,3 +229,9 @@ def test_standardising_helps_where_the_warning_comes():
     with pytest.warns(cg.ScaleWarning):
         plain = cg.ConstrainedLogisticRegression().fit(X, y)
     assert cg.ConstrainedLogisticRegression(standardize=True).fit(X, y).score(X, y) > plain.score(X, y)
+
+
+@pytest.mark.parametrize("name", ["ConstrainedLasso", "ConstrainedElasticNetCV", "ConstrainedLogisticRegression"])
+def test_standardize_is_a_flag(name):
+    with pytest.raises(TypeError, match="standardize must be True or False; got 'yes'"):
+        getattr(cg, name)(standardize="yes").fit(np.eye(4), [0, 1, 0, 1])
